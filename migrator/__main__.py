@@ -1,0 +1,10 @@
+"""``python -m migrator``: the command line."""
+
+from __future__ import annotations
+
+import sys
+
+from migrator.cli.main import run
+
+if __name__ == "__main__":
+    sys.exit(run())

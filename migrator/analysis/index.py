@@ -1,0 +1,402 @@
+"""ModuleIndex: what a file's names mean, found without walking what nobody asks about.
+
+Finding uses the standard library's ``ast`` (fast, exact spans). Statements are
+walked once; expressions only in statements that hold a word in question.
+Every node that was walked has a ``parent``; every statement has a ``scope``.
+Spans are byte offsets into the file's text encoded as UTF-8, because that is
+what ``ast`` counts in.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import warnings
+from bisect import bisect_left, bisect_right
+from typing import Any, Iterable, Iterator
+
+from migrator.analysis.fstrings import place_fstring
+from migrator.analysis.scopes import Binding, Scope, bind_import, bound_names
+
+_NEWLINE = re.compile(rb"\r\n|\r|\n")
+_WORD = re.compile(r"[^\W\d]\w*")
+_SKIP_FIELDS = frozenset({"ctx", "op", "ops", "type_comment", "kind", "type_ignores"})
+_BODY_FIELDS = ("body", "handlers", "orelse", "finalbody", "cases")
+_FIELDS: dict[type, tuple[str, ...]] = {}
+_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+
+
+def identifiers(text: str) -> set[str]:
+    """The words of a text that could be Python names."""
+    return set(_WORD.findall(text))
+
+
+def parse(text: str) -> ast.Module:
+    """``ast.parse`` without the warnings about the user's escapes.
+
+    Raises SyntaxError, ValueError (NUL bytes), RecursionError or MemoryError
+    (expressions too deep), as ``ast.parse`` does.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return ast.parse(text)
+
+
+def _fields(cls: type) -> tuple[str, ...]:
+    fields = _FIELDS.get(cls)
+    if fields is None:
+        names = getattr(cls, "_fields", ())
+        fields = _FIELDS[cls] = tuple(name for name in names if name not in _SKIP_FIELDS)
+    return fields
+
+
+class ModuleIndex:
+    """One parsed file.
+
+    ``words`` are the words that some rule starts from. After construction,
+    ``refs`` holds the outermost dotted names, ``calls`` the calls and
+    ``strings`` the string literals (f-strings once, as a whole) of all
+    statements that hold such a word or an alias of one.
+    """
+
+    def __init__(self, text: str, words: Iterable[str]) -> None:
+        self.text = text
+        self.data = text.encode("utf-8")
+        self.tree = parse(text)
+        self._starts = [0, *(match.end() for match in _NEWLINE.finditer(self.data))]
+        self.module_scope = Scope(self.tree, None)
+        self.statements: list[Any] = []
+        self.imports: list[ast.Import | ast.ImportFrom] = []
+        self.classes: list[ast.ClassDef] = []
+        self.functions: list[ast.FunctionDef | ast.AsyncFunctionDef] = []
+        self.refs: list[ast.expr] = []
+        self.calls: list[ast.Call] = []
+        self.strings: list[ast.expr] = []
+        self.compares: list[ast.expr] = []
+        self.patterns: list[ast.AST] = []
+        self._walk_statements()
+        self._expand_lines(set(words) | self._aliases(set(words)))
+
+    # -- places ---------------------------------------------------------
+
+    def start(self, node: Any) -> int:
+        """Byte offset of a node's first byte."""
+        placed = getattr(node, "placed", None)
+        return placed[0] if placed else self._starts[node.lineno - 1] + node.col_offset
+
+    def end(self, node: Any) -> int:
+        """Byte offset behind a node's last byte."""
+        placed = getattr(node, "placed", None)
+        return placed[1] if placed else self._starts[node.end_lineno - 1] + node.end_col_offset
+
+    def segment(self, node: Any) -> str:
+        """A node's source."""
+        return self.data[self.start(node) : self.end(node)].decode("utf-8")
+
+    def line_of(self, offset: int) -> int:
+        """The 1-based line of a byte offset."""
+        return bisect_right(self._starts, offset)
+
+    def column_of(self, offset: int) -> int:
+        """The 1-based column, in characters, of a byte offset."""
+        begin = self._starts[self.line_of(offset) - 1]
+        return len(self.data[begin:offset].decode("utf-8", "replace")) + 1
+
+    def line_span(self, first: int, last: int) -> tuple[int, int]:
+        """The bytes of the lines ``first`` to ``last``, both 1-based."""
+        end = self._starts[last] if last < len(self._starts) else len(self.data)
+        return self._starts[first - 1], end
+
+    # -- the walk over statements ---------------------------------------
+
+    def _walk_statements(self) -> None:
+        stack: list[tuple[Any, Any, Scope]] = [
+            (child, self.tree, self.module_scope) for child in reversed(self.tree.body)
+        ]
+        while stack:
+            node, parent, scope = stack.pop()
+            node.parent = parent
+            node.scope = scope
+            inner = scope
+            cls = node.__class__
+            self.statements.append(node)  # except handlers and match cases too
+            if cls is ast.Import or cls is ast.ImportFrom:
+                self.imports.append(node)
+                bind_import(scope, node)
+            elif cls is ast.FunctionDef or cls is ast.AsyncFunctionDef:
+                self.functions.append(node)
+                scope.bind(node.name, Binding("def", node))
+                inner = Scope(node, scope)
+                inner.bind_arguments(node.args)
+            elif cls is ast.ClassDef:
+                self.classes.append(node)
+                scope.bind(node.name, Binding("class", node))
+                inner = Scope(node, scope)
+            elif cls is ast.Global or cls is ast.Nonlocal:
+                scope.outer.update(node.names)
+            else:
+                for name, value in bound_names(node):
+                    scope.bind(name, Binding("assign", node, value=value))
+            for field in reversed(_BODY_FIELDS):
+                children = getattr(node, field, None)
+                if children.__class__ is list:
+                    for child in reversed(children):
+                        stack.append((child, node, inner))
+
+    def _aliases(self, words: set[str]) -> set[str]:
+        """Names that stand for something that one of ``words`` names."""
+        found: set[str] = set()
+        for node in self.imports:
+            for alias in node.names:
+                if alias.asname and words.intersection(
+                    f"{getattr(node, 'module', '') or ''}.{alias.name}".split(".")
+                ):
+                    found.add(alias.asname)
+                elif isinstance(node, ast.ImportFrom) and words.intersection(
+                    (node.module or "").split(".")
+                ):
+                    found.add(alias.asname or alias.name)
+        for scope in self._scopes():
+            for name, bindings in scope.bindings.items():
+                for binding in bindings:
+                    value = binding.value
+                    if isinstance(value, ast.Attribute) and value.attr in words:
+                        found.add(name)
+        return found
+
+    def _scopes(self) -> Iterator[Scope]:
+        seen: set[int] = set()
+        for node in self.statements:
+            scope: Scope | None = node.scope
+            while scope is not None and id(scope) not in seen:
+                seen.add(id(scope))
+                yield scope
+                scope = scope.parent
+
+    def _expand_lines(self, words: set[str]) -> None:
+        pattern = re.compile(
+            rb"(?<![A-Za-z0-9_])(?:%s)(?![A-Za-z0-9_])"
+            % b"|".join(re.escape(word.encode("utf-8")) for word in sorted(words, reverse=True))
+        )
+        lines = sorted({self.line_of(match.start()) for match in pattern.finditer(self.data)})
+        if not lines:
+            return
+        for statement in self.statements:
+            self._expand_statement(statement, lines)
+
+    def _expand_statement(self, statement: Any, lines: list[int]) -> None:
+        """Walk the expressions of a statement that lie on one of ``lines``."""
+        if getattr(statement, "expanded", False):
+            return
+        if not any(getattr(statement, field, None) for field in _BODY_FIELDS):
+            if _touches(statement, lines):
+                statement.expanded = True
+                self._expand(statement, list(ast.iter_child_nodes(statement)))
+            return
+        for child in _headers(statement):
+            if not getattr(child, "expanded", False) and _touches(child, lines):
+                child.expanded = True  # type: ignore[attr-defined]
+                self._expand(statement, [child])
+
+    def expand(self, statement: Any) -> None:
+        """Walk all expressions of a statement, wherever they are."""
+        if not hasattr(statement, "lineno"):  # a match case
+            statement = statement.parent
+        self._expand_statement(statement, list(range(statement.lineno, statement.end_lineno + 1)))
+
+    def _expand(self, parent: Any, nodes: list[Any]) -> None:
+        for node in nodes:
+            if not hasattr(node, "parent"):
+                node.parent = parent
+        stack = [node for node in reversed(nodes) if not isinstance(node, ast.stmt)]
+        while stack:
+            node = stack.pop()
+            cls = node.__class__
+            if cls is ast.Attribute or cls is ast.Name:
+                if node.parent.__class__ is not ast.Attribute:
+                    self.refs.append(node)
+            elif cls is ast.Constant:
+                if node.value.__class__ is str:
+                    self.strings.append(node)
+                continue
+            elif cls is ast.JoinedStr:
+                self.strings.append(node)
+                node.parts = place_fstring(node, self.segment(node), self.start(node))
+                if node.parts is None:
+                    continue
+                for part in node.parts:
+                    if part.expression is not None:
+                        part.expression.parent = node
+                        stack.append(part.expression)
+                continue
+            elif cls is ast.Call:
+                self.calls.append(node)
+            elif cls is ast.Compare:
+                self.compares.append(node)
+            elif cls.__name__ == "MatchValue":
+                self.patterns.append(node)
+            for field in _fields(cls):
+                child = getattr(node, field)
+                if child.__class__ is list:
+                    for item in reversed(child):
+                        if isinstance(item, ast.AST) and not isinstance(item, ast.stmt):
+                            item.parent = node  # type: ignore[attr-defined]
+                            stack.append(item)
+                elif isinstance(child, ast.AST):
+                    child.parent = node  # type: ignore[attr-defined]
+                    stack.append(child)
+
+    # -- what is around a node -------------------------------------------
+
+    def statement_of(self, node: Any) -> Any:
+        """The statement (or except handler, or match case) that a walked node belongs to."""
+        while not isinstance(node, (ast.stmt, ast.ExceptHandler)) and not hasattr(node, "scope"):
+            node = node.parent
+        return node
+
+    def scope_of(self, node: Any) -> Scope:
+        """The scope in which a walked node's names are looked up."""
+        scope: Scope = self.statement_of(node).scope
+        return scope
+
+    def function_of(self, node: Any) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
+        """The innermost function whose body holds a node."""
+        scope: Scope | None = self.scope_of(node)
+        while scope is not None:
+            if isinstance(scope.node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                return scope.node
+            scope = scope.parent
+        return None
+
+    def class_of(self, node: Any) -> ast.ClassDef | None:
+        """The innermost class whose body, or whose methods' bodies, hold a node."""
+        scope: Scope | None = self.scope_of(node)
+        while scope is not None:
+            if isinstance(scope.node, ast.ClassDef):
+                return scope.node
+            scope = scope.parent
+        return None
+
+    # -- what a name means -------------------------------------------------
+
+    def bindings(self, node: ast.Name) -> list[Binding]:
+        """Everything that binds a name in the scope where Python would find it."""
+        name = node.id
+        child: Any = node
+        while not isinstance(child, ast.stmt) and hasattr(child, "parent"):
+            parent = child.parent
+            if isinstance(parent, ast.Lambda) and child is parent.body:
+                if name in _argument_names(parent.args):
+                    return [Binding("param", parent)]
+            elif isinstance(parent, _COMPREHENSIONS):
+                for generator in parent.generators:
+                    if any(isinstance(t, ast.Name) and t.id == name for t in ast.walk(generator.target)):
+                        return [Binding("other", parent)]
+            child = parent
+        return self.scope_of(node).look_up(name)
+
+    def qualified_name(self, node: Any, depth: int = 0) -> str:
+        """The full dotted name that an expression stands for; empty where that cannot be told.
+
+        Resolves import aliases, plain assignments (``cudas = torch.cuda``),
+        ``getattr(torch, "cuda")`` and ``importlib.import_module("torch.cuda")``.
+        """
+        if depth > 12:
+            return ""
+        if isinstance(node, ast.Attribute):
+            names = []
+            while isinstance(node, ast.Attribute):
+                names.append(node.attr)
+                node = node.value
+            base = self.qualified_name(node, depth + 1)
+            return ".".join([base, *reversed(names)]) if base else ""
+        if isinstance(node, ast.Name):
+            return self._name_of(node, depth)
+        if isinstance(node, ast.Call):
+            return self._called_name(node, depth)
+        return ""
+
+    def _name_of(self, node: ast.Name, depth: int) -> str:
+        bindings = self.bindings(node)
+        for binding in bindings:
+            if binding.kind == "import":
+                return binding.name
+        if len(bindings) == 1 and bindings[0].kind == "assign" and bindings[0].value is not None:
+            value = bindings[0].value
+            if not isinstance(value, (ast.Name, ast.Attribute)) and not _is_import_call(value):
+                return ""
+            if isinstance(value, ast.Name) and value.id == node.id:
+                return ""
+            self.expand(bindings[0].node)
+            return self.qualified_name(value, depth + 1)
+        return ""
+
+    def _called_name(self, node: ast.Call, depth: int) -> str:
+        if not node.args or node.keywords:
+            return ""
+        last = node.args[-1]
+        if not (isinstance(last, ast.Constant) and isinstance(last.value, str)):
+            return ""
+        if isinstance(node.func, ast.Name) and node.func.id == "getattr" and len(node.args) == 2:
+            base = self.qualified_name(node.args[0], depth + 1)
+            return f"{base}.{last.value}" if base else ""
+        if len(node.args) == 1 and _is_import_call(node):
+            return last.value
+        return ""
+
+    def uses(self, name: str, scope: Scope) -> list[ast.Name]:
+        """Every read of a name that a scope binds, there and in the scopes inside it."""
+        pattern = re.compile(rb"(?<![A-Za-z0-9_])%s(?![A-Za-z0-9_])" % re.escape(name.encode("utf-8")))
+        lines = sorted({self.line_of(match.start()) for match in pattern.finditer(self.data)})
+        for statement in self.statements:
+            if statement.scope.inside(scope):
+                self._expand_statement(statement, lines)
+        return [
+            ref
+            for ref in map(_root, self.refs)
+            if isinstance(ref, ast.Name)
+            and ref.id == name
+            and isinstance(ref.ctx, ast.Load)
+            and self.scope_of(ref).owner(name) is scope
+        ]
+
+
+def _root(node: Any) -> Any:
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return node
+
+
+def _is_import_call(node: Any) -> bool:
+    if not isinstance(node, ast.Call):
+        return False
+    function = node.func
+    if isinstance(function, ast.Attribute):
+        return function.attr in ("import_module", "importorskip")
+    return isinstance(function, ast.Name) and function.id in ("__import__", "import_module", "getattr")
+
+
+def _argument_names(arguments: ast.arguments) -> set[str]:
+    every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+    every += [argument for argument in (arguments.vararg, arguments.kwarg) if argument]
+    return {argument.arg for argument in every}
+
+
+def _touches(node: Any, lines: list[int]) -> bool:
+    first = getattr(node, "lineno", None)
+    if first is None:  # match patterns, arguments and comprehensions carry no place of their own
+        return any(_touches(child, lines) for child in ast.iter_child_nodes(node))
+    place = bisect_left(lines, first)
+    return place < len(lines) and lines[place] <= node.end_lineno
+
+
+def _headers(statement: Any) -> Iterator[Any]:
+    """The parts of a compound statement that are not its body."""
+    for field in _fields(statement.__class__):
+        if field in _BODY_FIELDS:
+            continue
+        value = getattr(statement, field)
+        if value.__class__ is list:
+            yield from (item for item in value if isinstance(item, ast.AST))
+        elif isinstance(value, ast.AST):
+            yield value

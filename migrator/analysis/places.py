@@ -1,0 +1,433 @@
+"""Where a value goes: into a device, a dictionary key, a message?
+
+``judge`` climbs from an expression to the place that decides what it is. The
+lists of APIs and names that it goes by are data (``rules/device_strings.yaml``).
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import dataclass, field
+from typing import Any, Mapping
+
+from migrator.analysis.index import ModuleIndex
+
+CERTAIN, LIKELY, UNCLEAR, NO = "certain", "likely", "unclear", "no"
+
+
+@dataclass(frozen=True)
+class Place:
+    """A verdict and the reason for it, in words that a report can print."""
+
+    verdict: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class PlaceData:
+    """What the data says about places.
+
+    ``apis`` maps a qualified API, or ``.method`` for a method of any receiver,
+    to the positions and keywords that take a device. ``keywords`` are device
+    keywords of any call. ``never`` are calls whose strings are something else.
+    ``hint`` fits a name that says device, backend or accelerator.
+    """
+
+    apis: Mapping[str, tuple[Any, ...]]
+    keywords: frozenset[str]
+    never: frozenset[str]
+    option_calls: frozenset[str]
+    hint: re.Pattern[str]
+    attributes: frozenset[str] = field(default_factory=frozenset)
+
+
+def judge(index: ModuleIndex, data: PlaceData, node: Any, depth: int = 0) -> Place:
+    """Where the value of ``node`` goes."""
+    siblings: list[Any] = []
+    child = node
+    while True:
+        parent = getattr(child, "parent", None)
+        if parent is None or isinstance(parent, ast.Module):
+            return Place(NO, "text of its own")
+        if isinstance(parent, ast.IfExp):
+            if child is parent.test:
+                return Place(NO, "a condition")
+            siblings += [parent.body, parent.orelse]
+            if _asks_for_cuda(parent.test):
+                siblings.append(parent.test)
+        elif isinstance(parent, (ast.List, ast.Tuple, ast.Set)):
+            siblings += parent.elts
+        elif isinstance(parent, (ast.BoolOp, ast.Starred, ast.Await, ast.JoinedStr)):
+            if isinstance(parent, ast.BoolOp):
+                siblings += parent.values
+        elif isinstance(parent, ast.FormattedValue):
+            pass
+        elif isinstance(parent, ast.BinOp):
+            if child is parent.right and isinstance(parent.op, ast.Add) and not isinstance(child, ast.BinOp):
+                return Place(UNCLEAR, "the end of a longer text")
+        elif isinstance(parent, ast.Lambda):
+            if child is not parent.body:
+                return Place(UNCLEAR, "a lambda's default")
+        elif isinstance(parent, ast.NamedExpr):
+            return _target(index, data, parent.target, siblings, depth)
+        elif isinstance(parent, ast.keyword):
+            outcome = _keyword(index, data, parent, siblings, depth)
+            if outcome is not None:
+                return outcome
+            parent = parent.parent  # type: ignore[attr-defined]  # the keyword's call: its value flows on
+        elif isinstance(parent, ast.Call):
+            outcome = _argument(index, data, parent, child, siblings, depth)
+            if outcome is not None:
+                return outcome
+        elif isinstance(parent, ast.Attribute):
+            call = getattr(parent, "parent", None)
+            if not (isinstance(call, ast.Call) and call.func is parent):
+                return Place(UNCLEAR, "an attribute of it is read")
+            if parent.attr not in ("format", "lower", "upper", "strip"):
+                return Place(UNCLEAR, f"its method {parent.attr}() is called")
+            parent = call
+        elif isinstance(parent, ast.Compare):
+            return _compare(data, parent, child)
+        elif isinstance(parent, ast.Dict):
+            outcome = _dictionary(index, data, parent, child, depth)
+            if outcome is not None:
+                return outcome
+        elif isinstance(parent, ast.Subscript):
+            if child is parent.slice or child.__class__.__name__ == "Index":
+                return _subscript(data, parent, siblings)
+            if child is not parent.value:
+                return Place(UNCLEAR, "part of an index")
+        elif parent.__class__.__name__ == "Index":  # Python 3.8's node for a subscript
+            pass
+        elif isinstance(parent, (ast.Assign, ast.AnnAssign)):
+            targets = parent.targets if isinstance(parent, ast.Assign) else [parent.target]
+            if isinstance(parent, ast.AnnAssign) and child is parent.annotation:
+                return _hinted(data, _last_name(parent.target), siblings, "an annotation")
+            return _target(index, data, targets[0], siblings, depth)
+        elif isinstance(parent, ast.Return):
+            function = index.function_of(parent)
+            name = function.name if function is not None else ""
+            return _hinted(data, name, siblings, f"what {name}() returns", _returns(function))
+        elif isinstance(parent, (ast.For, ast.AsyncFor)):
+            if child is parent.iter:
+                return _target(index, data, parent.target, siblings, depth)
+            return Place(UNCLEAR, "a loop")
+        elif isinstance(parent, ast.comprehension):
+            return _hinted(data, _last_name(parent.target), siblings, "the values of a loop")
+        elif isinstance(parent, ast.arguments):
+            return _default(index, data, parent, child, siblings, depth)
+        elif isinstance(parent, ast.arg):
+            return _hinted(data, parent.arg, siblings, f"the annotation of {parent.arg}")
+        elif parent.__class__.__name__ in ("MatchValue", "MatchOr"):
+            if parent.__class__.__name__ == "MatchValue":
+                return _match_case(data, index.statement_of(parent), parent)
+        elif isinstance(parent, ast.Expr):
+            return Place(NO, "a text that nobody reads")
+        else:
+            return Place(UNCLEAR, "a place that is not known")
+        child = parent
+
+
+def says_device(data: PlaceData, node: Any) -> bool:
+    """Whether an expression's name says that its value is a device, a device type or a backend."""
+    if isinstance(node, ast.Call):
+        if isinstance(node.func, ast.Attribute):
+            if data.hint.search(node.func.attr):
+                return True
+            if node.func.attr in ("get", "getenv", "pop") and node.args:
+                return says_device(data, node.args[0])
+            return says_device(data, node.func.value)
+        if isinstance(node.func, ast.Name) and node.func.id == "getattr" and len(node.args) > 1:
+            return says_device(data, node.args[1])
+        if isinstance(node.func, ast.Name) and node.func.id in ("str", "repr", "type") and node.args:
+            return says_device(data, node.args[0])
+        return isinstance(node.func, ast.Name) and bool(data.hint.search(node.func.id))
+    if isinstance(node, ast.Subscript):
+        key = node.slice
+        key = getattr(key, "value", key) if key.__class__.__name__ == "Index" else key
+        if isinstance(key, ast.Constant) and isinstance(key.value, str):
+            return bool(data.hint.search(key.value))
+        return says_device(data, node.value)
+    if isinstance(node, ast.Attribute):
+        if node.attr in ("type", "name", "value"):
+            return says_device(data, node.value)
+        return bool(data.hint.search(node.attr))
+    if isinstance(node, ast.Name):
+        return bool(data.hint.search(node.id))
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return bool(data.hint.search(node.value.strip("-")))
+    if isinstance(node, (ast.BoolOp,)):
+        return any(says_device(data, value) for value in node.values)
+    if isinstance(node, ast.NamedExpr):
+        return says_device(data, node.target)
+    return False
+
+
+def _last_name(node: Any) -> str:
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    if isinstance(node, ast.Subscript):
+        key: Any = node.slice
+        key = key.value if key.__class__.__name__ == "Index" else key
+        if isinstance(key, ast.Constant) and isinstance(key.value, str):
+            return key.value
+        return _last_name(node.value)
+    if isinstance(node, (ast.Tuple, ast.List)):
+        return " ".join(_last_name(element) for element in node.elts)
+    return getattr(node, "id", "")
+
+
+def _asks_for_cuda(test: Any) -> bool:
+    return any(
+        isinstance(node, ast.Attribute) and node.attr in ("is_available", "device_count")
+        for node in ast.walk(test)
+    )
+
+
+def _beside_a_device(siblings: list[Any]) -> bool:
+    """Whether a value stands beside one that is surely a device, or beside the question for one."""
+    for node in siblings:
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            if re.match(r"(cpu|mps|xpu|npu|gloo|hccl|meta)(:\d+)?$", node.value):
+                return True
+        elif _asks_for_cuda(node):
+            return True
+    return False
+
+
+def _hinted(data: PlaceData, name: str, siblings: list[Any], where: str, more: tuple[Any, ...] = ()) -> Place:
+    if name and data.hint.search(name):
+        return Place(LIKELY, f"{where}, whose name says device")
+    if _beside_a_device([*siblings, *more]):
+        return Place(LIKELY, f"{where}, beside another device")
+    return Place(UNCLEAR, where)
+
+
+def _target(index: ModuleIndex, data: PlaceData, target: Any, siblings: list[Any], depth: int) -> Place:
+    """What is assigned is what its name is used for, as far as this module shows it."""
+    if isinstance(target, ast.Name) and depth < 2:
+        owner = index.scope_of(target).owner(target.id)
+        if owner is not None:
+            verdicts = [judge(index, data, use, depth + 1).verdict for use in index.uses(target.id, owner)]
+            if CERTAIN in verdicts and set(verdicts) <= {CERTAIN}:
+                return Place(CERTAIN, f"{target.id} goes only where a device is expected")
+            if CERTAIN in verdicts:
+                return Place(LIKELY, f"{target.id} is used as a device")
+            if LIKELY in verdicts and UNCLEAR not in verdicts:
+                return Place(LIKELY, f"{target.id} seems to be used as a device")
+    return _hinted(data, _last_name(target), siblings, f"the value of {_last_name(target) or 'a variable'}")
+
+
+def _keyword(index: ModuleIndex, data: PlaceData, keyword: Any, siblings: list[Any], depth: int) -> Place | None:
+    call, name = keyword.parent, keyword.arg or ""
+    called = _called(call)
+    if not isinstance(call, ast.Call):
+        return Place(UNCLEAR, "a class's keyword")
+    if called in data.option_calls and name in ("default", "choices", "const", "default_factory", "value"):
+        return _option(index, data, call, siblings, depth)
+    qualified = index.qualified_name(call.func)
+    places = data.apis.get(qualified) or data.apis.get(f".{called}")
+    if places is not None and name in places:
+        return Place(CERTAIN, f"{called}({name}=…)")
+    if name in data.keywords:
+        certain = qualified.startswith("torch.") or called in ("to", "new_tensor", "new_zeros", "new_empty")
+        return Place(CERTAIN if certain else LIKELY, f"{called or 'a call'}({name}=…)")
+    if called in data.never:
+        return Place(NO, f"an argument of {called}()")
+    return _hinted(data, name, siblings, f"the argument {name} of {called or 'a call'}()")
+
+
+def _called(call: Any) -> str:
+    function = getattr(call, "func", None)
+    return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+
+
+def _argument(
+    index: ModuleIndex, data: PlaceData, call: ast.Call, child: Any, siblings: list[Any], depth: int
+) -> Place | None:
+    """A positional argument; None where the call hands the value on."""
+    if child not in call.args:
+        return None  # the value of the call that was climbed through
+    position = call.args.index(child)
+    called = _called(call)
+    qualified = index.qualified_name(call.func)
+    places = data.apis.get(qualified) or data.apis.get(f".{called}")
+    if places is not None and (position in places or "*" in places):
+        return Place(CERTAIN, f"{called}(…)")
+    if qualified.startswith("torch.cuda.") and position == 0:
+        return Place(CERTAIN, f"{called}(…)")
+    if called in data.option_calls:
+        return _option(index, data, call, siblings, depth) if position or called == "Option" else None
+    if called in ("startswith", "endswith") and isinstance(call.func, ast.Attribute):
+        if says_device(data, call.func.value):
+            return Place(CERTAIN, "the beginning of a device's name")
+        return Place(UNCLEAR, "the beginning of some text")
+    if called in ("get", "getenv", "setdefault", "pop", "getattr", "get_attr") and position:
+        key = call.args[position - 1]
+        if says_device(data, key):
+            return Place(LIKELY, "the default of a setting whose name says device")
+        return None
+    if called in ("str", "list", "tuple", "set", "frozenset", "cast", "sorted"):
+        return None
+    if called in ("parametrize",) and position and says_device(data, call.args[0]):
+        return Place(LIKELY, "a test's parameter whose name says device")
+    if called in data.never:
+        return Place(NO, f"an argument of {called}()")
+    parameter = _parameter(index, call, position)
+    if parameter is not None:
+        return _hinted(data, parameter, siblings, f"the parameter {parameter} of {called}()")
+    if called and data.hint.search(called):
+        return Place(LIKELY, f"an argument of {called}()")
+    return Place(UNCLEAR, f"an argument of {called or 'a call'}()")
+
+
+def _parameter(index: ModuleIndex, call: ast.Call, position: int) -> str | None:
+    """The name of the parameter that a positional argument fills, for a function of this module."""
+    if not isinstance(call.func, ast.Name) or any(isinstance(a, ast.Starred) for a in call.args):
+        return None
+    for binding in index.bindings(call.func):
+        function: Any = binding.node
+        shift = 0
+        if binding.kind == "class":
+            function = next((f for f in function.body if getattr(f, "name", "") == "__init__"), None)
+            shift = 1
+        if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            names = [a.arg for a in (*function.args.posonlyargs, *function.args.args)]
+            if position + shift < len(names):
+                return names[position + shift]
+    return None
+
+
+def _option(index: ModuleIndex, data: PlaceData, call: ast.Call, siblings: list[Any], depth: int) -> Place:
+    """The default or a choice of a command-line option or a field."""
+    names = [a.value for a in call.args if isinstance(a, ast.Constant) and isinstance(a.value, str)]
+    names += [k.value.value for k in call.keywords if k.arg in ("dest", "name") and isinstance(k.value, ast.Constant)]
+    if any(data.hint.search(str(name).strip("-").replace("-", "_")) for name in names):
+        return Place(LIKELY, f"an option whose name says device ({names[0]})")
+    beside = [*siblings]
+    for keyword in call.keywords:
+        if keyword.arg in ("default", "choices"):
+            beside += getattr(keyword.value, "elts", [keyword.value])
+    if _beside_a_device(beside):
+        return Place(LIKELY, "an option that also offers other devices")
+    if names:
+        return Place(UNCLEAR, f"the option {names[0]}")
+    return judge(index, data, call, depth)
+
+
+def _compare(data: PlaceData, node: ast.Compare, child: Any) -> Place:
+    operands = [node.left, *node.comparators]
+    others = [operand for operand in operands if operand is not child]
+    if isinstance(child, (ast.Tuple, ast.List, ast.Set)):
+        elements = list(child.elts)
+    else:
+        elements = []
+    if any(says_device(data, other) for other in others):
+        return Place(CERTAIN, "compared with a device or a backend")
+    if any(isinstance(other, ast.Attribute) and other.attr == "type" for other in others):
+        return Place(LIKELY, "compared with a type")
+    if _beside_a_device(elements):
+        return Place(LIKELY, "compared together with other devices")
+    return Place(UNCLEAR, "a comparison")
+
+
+def _match_case(data: PlaceData, statement: Any, node: Any) -> Place:
+    match = statement
+    while match is not None and match.__class__.__name__ != "Match":
+        match = getattr(match, "parent", None)
+    if match is None:
+        return Place(UNCLEAR, "a match case")
+    if says_device(data, match.subject):
+        return Place(CERTAIN, "a case of a device or a backend")
+    cases = [case.pattern.value for case in match.cases if case.pattern.__class__.__name__ == "MatchValue"]
+    if _beside_a_device(cases):
+        return Place(LIKELY, "a case beside other devices")
+    return Place(UNCLEAR, "a match case")
+
+
+def _dictionary(index: ModuleIndex, data: PlaceData, node: ast.Dict, child: Any, depth: int) -> Place | None:
+    outside = judge(index, data, node, depth + 1) if depth < 2 else Place(UNCLEAR, "a dictionary")
+    if child in node.values:
+        key = node.keys[node.values.index(child)]
+        if outside.verdict == CERTAIN:
+            return outside
+        if key is not None and says_device(data, key):
+            return Place(LIKELY, "the value of a key that says device")
+        return Place(UNCLEAR, "a dictionary's value")
+    if outside.verdict == CERTAIN and outside.reason.startswith(("load", "map_location", "torch.load")):
+        return outside
+    if _is_map_location(node):
+        return Place(CERTAIN, "map_location")
+    if _looked_up_by_device(index, data, node):
+        return Place(LIKELY, "a key that is looked up by a device")
+    if _beside_a_device([key for key in node.keys if key is not None]):
+        return Place(UNCLEAR, "a dictionary's key, beside other devices")
+    return Place(NO, "a dictionary's key")
+
+
+def _is_map_location(node: Any) -> bool:
+    parent = getattr(node, "parent", None)
+    return isinstance(parent, ast.keyword) and parent.arg == "map_location"
+
+
+def _looked_up_by_device(index: ModuleIndex, data: PlaceData, node: ast.Dict) -> bool:
+    places: list[Any] = [node]
+    parent = getattr(node, "parent", None)
+    if isinstance(parent, ast.Assign) and isinstance(parent.targets[0], ast.Name):
+        target = parent.targets[0]
+        owner = index.scope_of(target).owner(target.id)
+        if owner is not None:
+            places += index.uses(target.id, owner)
+    for place in places:
+        around = getattr(place, "parent", None)
+        if isinstance(around, ast.Subscript) and around.value is place:
+            if not isinstance(around.slice, ast.Constant) and says_device(data, around.slice):
+                return True
+        if isinstance(around, ast.Attribute) and around.attr == "get":
+            call = getattr(around, "parent", None)
+            if isinstance(call, ast.Call) and call.args and not isinstance(call.args[0], ast.Constant) and says_device(data, call.args[0]):
+                return True
+    return False
+
+
+def _subscript(data: PlaceData, node: ast.Subscript, siblings: list[Any]) -> Place:
+    name = _last_name(node.value)
+    if name == "Literal":
+        around = getattr(node, "parent", None)
+        holder = getattr(around, "arg", "") or _last_name(getattr(around, "target", None))
+        return _hinted(data, holder, siblings, "a Literal")
+    return Place(NO, "a key")
+
+
+def _default(
+    index: ModuleIndex, data: PlaceData, arguments: ast.arguments, child: Any, siblings: list[Any], depth: int
+) -> Place:
+    """A parameter's default is what the parameter's name says, or is used for."""
+    positional = [*arguments.posonlyargs, *arguments.args]
+    pairs = list(zip(positional[len(positional) - len(arguments.defaults) :], arguments.defaults))
+    pairs += [(a, d) for a, d in zip(arguments.kwonlyargs, arguments.kw_defaults) if d is not None]
+    for argument, default in pairs:
+        if default is child:
+            if depth < 2:
+                scope = _function_scope(index, arguments)
+                uses = index.uses(argument.arg, scope) if scope is not None else []
+                verdicts = [judge(index, data, use, depth + 1).verdict for use in uses]
+                if CERTAIN in verdicts:
+                    return Place(LIKELY, f"the default of {argument.arg}, which is used as a device")
+            return _hinted(data, argument.arg, siblings, f"the default of {argument.arg}")
+    return Place(UNCLEAR, "a default")
+
+
+def _function_scope(index: ModuleIndex, arguments: ast.arguments) -> Any:
+    for function in index.functions:
+        if function.args is arguments:
+            for statement in function.body:
+                return statement.scope  # type: ignore[attr-defined]
+    return None
+
+
+def _returns(function: Any) -> tuple[Any, ...]:
+    if function is None:
+        return ()
+    return tuple(node.value for node in ast.walk(function) if isinstance(node, ast.Return) and node.value)

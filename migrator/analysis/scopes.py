@@ -1,0 +1,120 @@
+"""Scopes, and what binds a name in each."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from typing import Any, Iterator
+
+
+@dataclass(frozen=True)
+class Binding:
+    """One thing that gives a name its meaning.
+
+    ``kind`` is import, assign, param, def, class or other. ``name`` is the
+    qualified name of an import, ``value`` the expression of an assignment to
+    the bare name, or a parameter's default; ``annotation`` a parameter's.
+    """
+
+    kind: str
+    node: Any
+    name: str = ""
+    value: Any = None
+    annotation: Any = None
+
+
+class Scope:
+    """A module, class or function, with the names that it binds."""
+
+    __slots__ = ("bindings", "node", "outer", "parent")
+
+    def __init__(self, node: Any, parent: Scope | None) -> None:
+        self.node = node
+        self.parent = parent
+        self.bindings: dict[str, list[Binding]] = {}
+        self.outer: set[str] = set()  # declared global or nonlocal
+
+    def bind(self, name: str, binding: Binding) -> None:
+        self.bindings.setdefault(name, []).append(binding)
+
+    def bind_arguments(self, arguments: ast.arguments) -> None:
+        positional = [*arguments.posonlyargs, *arguments.args]
+        defaults: list[Any] = [None] * (len(positional) - len(arguments.defaults))
+        pairs = list(zip(positional, [*defaults, *arguments.defaults]))
+        pairs += list(zip(arguments.kwonlyargs, arguments.kw_defaults))
+        pairs += [(star, None) for star in (arguments.vararg, arguments.kwarg) if star]
+        for argument, default in pairs:
+            binding = Binding("param", argument, value=default, annotation=argument.annotation)
+            self.bind(argument.arg, binding)
+
+    def owner(self, name: str) -> Scope | None:
+        """The scope that binds a name read in this one; None for built-in names."""
+        scope: Scope | None = self
+        while scope is not None:
+            if name in scope.bindings and name not in scope.outer:
+                # A class's names are not seen from its methods.
+                if scope is self or not isinstance(scope.node, ast.ClassDef):
+                    return scope
+            scope = scope.parent
+        return None
+
+    def look_up(self, name: str) -> list[Binding]:
+        scope = self.owner(name)
+        return scope.bindings[name] if scope else []
+
+    def inside(self, other: Scope) -> bool:
+        scope: Scope | None = self
+        while scope is not None:
+            if scope is other:
+                return True
+            scope = scope.parent
+        return False
+
+
+def bind_import(scope: Scope, node: ast.Import | ast.ImportFrom) -> None:
+    """Bind what an import statement binds."""
+    if isinstance(node, ast.Import):
+        for alias in node.names:
+            bound = alias.asname or alias.name.split(".")[0]
+            qualified = alias.name if alias.asname else bound
+            scope.bind(bound, Binding("import", node, name=qualified))
+        return
+    module = "." * node.level + (node.module or "")
+    for alias in node.names:
+        if alias.name != "*":
+            dot = "" if module.endswith(".") else "."
+            qualified = f"{module}{dot}{alias.name}"
+            scope.bind(alias.asname or alias.name, Binding("import", node, name=qualified))
+
+
+def bound_names(node: Any) -> Iterator[tuple[str, Any]]:
+    """The bare names that a statement assigns, each with its value where that is plain."""
+    if isinstance(node, ast.Assign):
+        for target in node.targets:
+            yield from _targets(target, node.value)
+    elif isinstance(node, ast.AnnAssign):
+        yield from _targets(node.target, node.value)
+    elif isinstance(node, ast.AugAssign):
+        yield from _targets(node.target, None)
+    elif isinstance(node, (ast.For, ast.AsyncFor)):
+        yield from _targets(node.target, None)
+    elif isinstance(node, (ast.With, ast.AsyncWith)):
+        for item in node.items:
+            if item.optional_vars is not None:
+                yield from _targets(item.optional_vars, None)
+    elif isinstance(node, ast.ExceptHandler):
+        if node.name:
+            yield node.name, None
+
+
+def _targets(target: Any, value: Any) -> Iterator[tuple[str, Any]]:
+    if isinstance(target, ast.Name):
+        yield target.id, value
+    elif isinstance(target, (ast.Tuple, ast.List)):
+        values: list[Any] = [None] * len(target.elts)
+        if isinstance(value, (ast.Tuple, ast.List)) and len(value.elts) == len(target.elts):
+            values = list(value.elts)
+        for element, element_value in zip(target.elts, values):
+            yield from _targets(element, element_value)
+    elif isinstance(target, ast.Starred):
+        yield from _targets(target.value, None)

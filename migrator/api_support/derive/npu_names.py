@@ -1,0 +1,215 @@
+"""api_db/npu_names.csv: the NPU name of every CUDA name, or why there is none."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import NamedTuple, Optional
+
+from migrator.api_support import tables
+from migrator.api_support.derive.wheel_names import names_by_version, read_versions
+
+COLUMNS = ("cuda_name", "from", "to", "kind", "npu_name", "unchanged", "advice", "source")
+
+# Private modules of torch.cuda that programs use; the others are torch's own business.
+_PRIVATE_MODULES = ("torch.cuda._memory_viz", "torch.cuda._sanitizer", "torch.cuda._utils")
+_PARENTS = ("torch.cuda", "torch.profiler", "torch.backends.cuda", "torch.backends.cudnn")
+
+_NO_EVIDENCE = "no evidence"
+
+_Held = dict[str, dict[tuple[str, str], str]]
+
+
+class _ByHand(NamedTuple):
+    npu_name: str
+    unchanged: str
+    advice: str
+    source: str
+
+
+# torch.cuda.os, torch.profiler.Any: no part of the module, and no use of a device.
+_IN_SIGHT = _ByHand("-", "works", "It can stay, or be imported from where it comes.", "torch wheels")
+
+
+class _Evidence(NamedTuple):
+    """What names the NPU side has: by wheels, and by the facts where there is no wheel."""
+
+    wheels: _Held
+    before_wheels: dict[str, set[str]]  # torch version -> CUDA names with an NPU form
+    in_git: set[str]  # CUDA names that the facts looked up in the sources without a wheel
+    order: list[str]
+
+
+def derive(facts: Path, api_db: Path) -> None:
+    """Write npu_names.csv from the facts, the wheels' names and what was written by hand."""
+    evidence = _evidence(facts, api_db)
+    by_hand = _read_by_hand(api_db / "by_hand" / "npu_names.csv")
+    cuda_names = _cuda_names(facts, api_db)
+    for name in by_hand:
+        if not name.endswith(".*"):
+            cuda_names.setdefault(name, "module" if _is_module(name, cuda_names) else "value")
+    lines: list[Sequence[str]] = []
+    for name in sorted(cuda_names):
+        lines += _lines(name, cuda_names[name], by_hand, evidence)
+    tables.write(api_db / "npu_names.csv", COLUMNS, lines)
+
+
+def _lines(
+    name: str, kind: str, by_hand: dict[str, _ByHand], evidence: _Evidence
+) -> Iterable[Sequence[str]]:
+    hand = by_hand.get(name) or by_hand.get(name.rpartition(".")[0] + ".*")
+    if kind == "import" and name not in by_hand:
+        hand = _IN_SIGHT
+    npu: dict[str, str] = {version: _npu_name(name, version, hand, evidence) for version in evidence.order}
+    held = [version for version in evidence.order if npu[version]]
+    values: dict[str, tuple[str, ...]] = {}
+    for version in evidence.order:
+        source = _source(name, version, hand, evidence)
+        advice = "" if npu[version] else _advice(hand, npu, held, version, source)
+        values[version] = (npu[version], hand.unchanged if hand else "", advice)
+    for first, last, (npu_name, unchanged, advice) in tables.ranges(values, evidence.order):
+        inside = [version for version in evidence.order if tables.covers(first, last, tables.as_tuple(version))]
+        sources = dict.fromkeys(_source(name, version, hand, evidence) for version in inside)
+        yield name, first, last, kind, npu_name, unchanged, advice, "; ".join(sorted(sources))
+
+
+def _npu_name(name: str, version: str, hand: Optional[_ByHand], evidence: _Evidence) -> str:
+    """The NPU name at a version, or '' where it has none."""
+    if hand and hand.npu_name == "-":
+        return ""
+    for cuda_name, npu_name in _candidates(name, hand):
+        if _exists(cuda_name, npu_name, version, evidence):
+            return npu_name
+    return ""
+
+
+def _candidates(name: str, hand: Optional[_ByHand]) -> list[tuple[str, str]]:
+    """NPU names to try, each with the CUDA name under which the facts list it."""
+    if hand and hand.npu_name:
+        return [(name, hand.npu_name)]
+    if not name.startswith("torch.cuda."):
+        return []
+    # torch.cuda.memory.mem_get_info: torch_npu has the name one level up only.
+    last = name.rpartition(".")[2]
+    return [(name, "torch.npu" + name[len("torch.cuda") :]), (f"torch.cuda.{last}", f"torch.npu.{last}")]
+
+
+def _exists(name: str, npu_name: str, version: str, evidence: _Evidence) -> bool:
+    if version in evidence.wheels:
+        return _in_wheel(npu_name, evidence.wheels[version])
+    known = evidence.before_wheels[version]
+    if name in evidence.in_git:
+        return name in known
+    # The facts list functions and classes; a module is there when one of its names is.
+    if any(other.startswith(name + ".") for other in known):
+        return True
+    # Neither a wheel nor a look into the sources: believe it where the wheels
+    # on both sides agree, which only 2.2.0 has.
+    position = evidence.order.index(version)
+    sides = [evidence.order[index] for index in (position - 1, position + 1) if index >= 0]
+    return len(sides) == 2 and all(
+        side in evidence.wheels and _in_wheel(npu_name, evidence.wheels[side]) for side in sides
+    )
+
+
+def _in_wheel(npu_name: str, names: dict[tuple[str, str], str]) -> bool:
+    if npu_name in ("torch.npu", "torch_npu.profiler"):
+        return True
+    module, _, last = re.sub(r"^torch\.npu\b", "torch_npu.npu", npu_name).rpartition(".")
+    if (module, last) in names:
+        return True
+    # A member of an enumeration or class: its class is what the sources show.
+    parent, _, class_name = module.rpartition(".")
+    return names.get((parent, class_name), "module") != "module"
+
+
+def _source(name: str, version: str, hand: Optional[_ByHand], evidence: _Evidence) -> str:
+    if version in evidence.wheels:
+        return hand.source if hand else "torch_npu wheels"
+    if name in evidence.in_git:
+        return "torch_npu sources"
+    return "interpolated" if version == "2.2.0" else _NO_EVIDENCE
+
+
+def _advice(
+    hand: Optional[_ByHand], npu: dict[str, str], held: list[str], version: str, source: str
+) -> str:
+    if hand and hand.advice:
+        return hand.advice
+    if not held:
+        return "torch_npu has no counterpart of this name."
+    if source == _NO_EVIDENCE:
+        return f"Not looked up for this torch_npu; that of torch {held[0]} has {npu[held[0]]}."
+    later = [other for other in held if tables.as_tuple(other) > tables.as_tuple(version)]
+    if later:
+        return f"torch_npu has {npu[later[0]]} with torch {later[0]} and newer releases, not with this one."
+    return f"torch_npu had {npu[held[-1]]} up to torch {held[-1]}."
+
+
+def _evidence(facts: Path, api_db: Path) -> _Evidence:
+    order = [row["torch"] for row in read_versions(api_db)]
+    wheels = {
+        version: names for version, names in names_by_version(api_db, "torch_npu").items() if names
+    }
+    before: dict[str, set[str]] = {version: set() for version in order if version not in wheels}
+    in_git = set()
+    with open(facts / "cuda_to_npu.csv", encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            # "docs" alone is a document's word; the names were not found in the
+            # sources (torch.npu.nvtx, torch.npu.comm), and no wheel has them.
+            # "surface_guess" and "surface_class" saw something other than the name.
+            # Private names were not looked for, so nothing follows from their absence.
+            private = row["cuda_api"].rpartition(".")[2].startswith("_")
+            if "surface" in row["evidence"] or not private:
+                in_git.add(row["cuda_api"])
+            if row["evidence"] in ("surface", "docs+surface", "docs+surface_class"):
+                for version in row["torch_versions"].split("|"):
+                    if version in before:
+                        before[version].add(row["cuda_api"])
+    return _Evidence(wheels, before, in_git, order)
+
+
+def _cuda_names(facts: Path, api_db: Path) -> dict[str, str]:
+    """Every CUDA name that gets rows, with its kind: module, class, function or value."""
+    found: dict[str, str] = {}
+    imported = set()
+    for names in names_by_version(api_db, "torch").values():
+        for (module, name), kind in names.items():
+            if kind == "import":
+                imported.add(f"{module}.{name}")
+            elif _of_interest(module, name):
+                found[f"{module}.{name}"] = kind
+    with open(facts / "surface_2_13.csv", encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            name = f"{row['cuda_module']}.{row['name']}"
+            kind = {"module": "module", "function": "function", "type": "class"}.get(row["cuda_type"], "value")
+            found.setdefault(name, "import" if name in imported else kind)
+    with open(facts / "cuda_to_npu.csv", encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            name = row["cuda_api"]
+            parent = name.rpartition(".")[0]
+            # Methods follow their class; torch.nn.Module.xpu and torch.autocast have no CUDA in them.
+            if name.startswith(_PARENTS) and found.get(parent, "module") == "module":
+                found.setdefault(name, "value")
+    return found
+
+
+def _of_interest(module: str, name: str) -> bool:
+    """Public names, and the private ones of torch.cuda; private modules only where programs use them."""
+    if name.startswith("_") and (name.startswith("__") or not module.startswith("torch.cuda")):
+        return False
+    return module in _PRIVATE_MODULES or not any(part.startswith("_") for part in module.split("."))
+
+
+def _is_module(name: str, cuda_names: dict[str, str]) -> bool:
+    return any(other.startswith(name + ".") for other in cuda_names) and cuda_names.get(name) is None
+
+
+def _read_by_hand(path: Path) -> dict[str, _ByHand]:
+    with open(path, encoding="utf-8", newline="") as file:
+        return {
+            row["cuda_name"]: _ByHand(row["npu_name"], row["unchanged"], row["advice"], row["source"])
+            for row in csv.DictReader(file)
+        }

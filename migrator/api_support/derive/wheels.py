@@ -1,0 +1,216 @@
+"""Which names a wheel's modules hold, read from its sources without running them."""
+
+from __future__ import annotations
+
+import ast
+import re
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+# Modules whose names a CUDA program uses, and their NPU counterparts.
+WANTED = (
+    "torch.backends.cuda",
+    "torch.backends.cudnn",
+    "torch.cuda",
+    "torch.profiler",
+    "torch_npu.distributed",
+    "torch_npu.npu",
+    "torch_npu.profiler",
+)
+# Of these, the submodules too.
+WANTED_BELOW = ("torch.cuda", "torch_npu.npu")
+
+Sources = dict[str, tuple[bool, str]]  # module name -> is it a package, its text
+Names = dict[str, str]  # name -> class | function | module | value | import
+
+
+class Wheel(NamedTuple):
+    """One wheel: its torch version, its wanted modules with their names, and (torch only) its switches."""
+
+    package: str
+    torch_version: str
+    release: str
+    modules: dict[str, Names]
+    switches: dict[str, str]  # a column of versions.csv -> yes | no
+
+
+def read_wheel(path: Path) -> Wheel:
+    """Read a torch or torch_npu wheel.
+
+    Raises ValueError where the file is not named like one of them, and what
+    zipfile and ast raise where it is damaged.
+    """
+    found = re.match(r"(torch|torch_npu)-(\d+\.\d+\.\d+)([^-]*)-", path.name)
+    if not found:
+        raise ValueError(f"{path.name} is neither a torch nor a torch_npu wheel")
+    package, torch_version, post = found.groups()
+    with zipfile.ZipFile(path) as archive:
+        sources = dict(_sources(archive, package))
+        switches = _switches(archive) if package == "torch" else {}
+        compiled = _compiled_names(archive) if package == "torch_npu" else {}
+    return Wheel(package, torch_version, torch_version + post, {**module_names(sources), **compiled}, switches)
+
+
+def module_names(sources: Sources) -> dict[str, Names]:
+    """Names of every wanted module.
+
+    ``sources`` has, by module name, whether it is a package and its text. A
+    name counts wherever its module binds it at the top level, under a
+    condition or not: what is bound under an ``if`` or a ``try`` is there in
+    an ordinary installation of these two packages.
+    """
+    modules = _Modules(sources)
+    return {name: modules.names(name) for name in sorted(sources) if _wanted(name)}
+
+
+def _wanted(module: str) -> bool:
+    return module in WANTED or any(module.startswith(name + ".") for name in WANTED_BELOW)
+
+
+def _sources(archive: zipfile.ZipFile, package: str) -> Iterator[tuple[str, tuple[bool, str]]]:
+    for entry in sorted(archive.namelist()):
+        parts = entry[:-3].split("/")
+        is_package = parts[-1] == "__init__"
+        module = ".".join(parts[:-1] if is_package else parts)
+        # Siblings of a wanted module are read too: it may import names from them.
+        near = any(module == name or module.startswith(name + ".") for name in WANTED)
+        if entry.startswith(package + "/") and entry.endswith(".py") and near:
+            yield module, (is_package, archive.read(entry).decode("utf-8"))
+
+
+def _compiled_names(archive: zipfile.ZipFile) -> dict[str, Names]:
+    """The compiled distributed classes, as far as the wheel's Python part uses them by name."""
+    module = "torch_npu._C._distributed_c10d"
+    names: Names = {}
+    for entry in archive.namelist():
+        if entry.startswith("torch_npu/") and entry.endswith(".py"):
+            text = archive.read(entry).decode("utf-8")
+            names.update((name, "class") for name in re.findall(re.escape(module) + r"\.([A-Z]\w+)", text))
+    return {module: names}
+
+
+def _switches(archive: zipfile.ZipFile) -> dict[str, str]:
+    """What torch itself does or has, as seen in its sources and headers."""
+    header = archive.read("torch/include/torch/csrc/utils/python_arg_parser.h").decode("utf-8")
+    # What turns a Python int into a device: deviceFromLong() from torch 2.3 on, before
+    # it a branch in toDevice() (2.1, 2.2) or in PythonArgs::device(). The older ones
+    # name CUDA and nothing else; the newer ask whether another backend is registered.
+    start = re.search(r"at::Device (deviceFromLong|toDevice|PythonArgs::device)\([^)]*\) \{", header)
+    branch = re.search(r"(?s).*?^\}", header[start.end() :], re.M) if start else None
+    if not branch:
+        raise ValueError("python_arg_parser.h has no toDevice(): read it and adapt this function")
+    init = archive.read("torch/__init__.py").decode("utf-8")
+    cuda = archive.read("torch/cuda/__init__.py").decode("utf-8")
+    has_amp = "torch/amp/__init__.py" in archive.namelist()
+    amp = archive.read("torch/amp/__init__.py").decode("utf-8") if has_amp else ""
+    found = {
+        "int_device_is_npu": re.search(r"(?i)privateuse1|accelerator", branch.group()),
+        "has_set_default_device": re.search(r"def set_default_device\(", init),
+        # torch takes every public name of its compiled part; torch.cuda shows which it has.
+        "has_oom_error": re.search(r"torch\._C\.OutOfMemoryError\b", cuda),
+        "has_amp_grad_scaler": re.search(r"\bGradScaler\b", amp),
+        "autoloads_backends": re.search(r"def _import_device_backends\(", init),
+    }
+    return {switch: "yes" if match else "no" for switch, match in found.items()}
+
+
+class _Modules:
+    """Names of modules, each worked out once: they import from one another."""
+
+    def __init__(self, sources: Sources) -> None:
+        self._packages = {name for name, (package, _) in sources.items() if package}
+        self._trees = {name: ast.parse(text) for name, (_, text) in sources.items()}
+        self._known: dict[str, Names] = {}
+
+    def names(self, module: str) -> Names:
+        """What a module binds, or {} where its source was not read."""
+        if module in self._known or module not in self._trees:
+            return self._known.get(module, {})
+        # Entered before it is complete, so that a circle of imports ends.
+        names = self._known[module] = {}
+        if module in self._packages:
+            # A submodule is an attribute once something imported it; in these
+            # two packages importing the package itself imports them.
+            for other in self._trees:
+                parent, _, last = other.rpartition(".")
+                if parent == module:
+                    names[last] = "module"
+        for node in _top_level(self._trees[module].body):
+            # `from .graphs import graph` binds over a submodule of that name.
+            names.update(self._bound(node, module))
+        for name in _dunder_all(self._trees[module]):
+            # FloatTensor and its like are set by the compiled part.
+            if name.endswith("Tensor"):
+                names.setdefault(name, "class")
+        return names
+
+    def _bound(self, node: ast.stmt, module: str) -> Iterator[tuple[str, str]]:
+        if isinstance(node, ast.ClassDef):
+            yield node.name, "class"
+        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            yield node.name, "function"
+        elif isinstance(node, ast.Import):
+            for alias in node.names:
+                yield alias.asname or alias.name.split(".")[0], "import"
+        elif isinstance(node, ast.ImportFrom):
+            source = self._absolute(node, module)
+            for alias in node.names:
+                if alias.name == "*":
+                    yield from self._starred(source)
+                else:
+                    yield alias.asname or alias.name, self._kind(source, alias.name)
+        elif isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None:
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            for target in targets:
+                for leaf in ast.walk(target):
+                    if isinstance(leaf, ast.Name) and isinstance(leaf.ctx, ast.Store):
+                        yield leaf.id, "value"
+
+    def _absolute(self, node: ast.ImportFrom, module: str) -> str:
+        if not node.level:
+            return node.module or ""
+        parts = module.split(".")
+        parts = parts[: len(parts) - node.level + (1 if module in self._packages else 0)]
+        return ".".join(parts + ([node.module] if node.module else []))
+
+    def _kind(self, source: str, name: str) -> str:
+        """What an imported name is: its kind where the wheel shows it."""
+        if source in self._trees:
+            return self.names(source).get(name, "import")
+        # A name out of a package's compiled part belongs to it; any other import
+        # (typing, os, torch._utils ...) is merely in sight.
+        return "value" if re.match(r"torch(_npu)?\._C(\.|$)", source) else "import"
+
+    def _starred(self, source: str) -> Iterator[tuple[str, str]]:
+        exported = _dunder_all(self._trees[source]) if source in self._trees else set()
+        for name, kind in self.names(source).items():
+            if name in exported if exported else not name.startswith("_"):
+                yield name, kind
+
+
+def _top_level(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+    """The statements that run when a module is imported, in order."""
+    for node in body:
+        yield node
+        if isinstance(node, (ast.If, ast.Try, ast.With, ast.For, ast.While)):
+            yield from _top_level(node.body)
+            yield from _top_level(getattr(node, "orelse", []))
+            for handler in getattr(node, "handlers", []):
+                yield from _top_level(handler.body)
+            yield from _top_level(getattr(node, "finalbody", []))
+
+
+def _dunder_all(tree: ast.Module) -> set[str]:
+    words: set[str] = set()
+    for node in _top_level(tree.body):
+        if isinstance(node, (ast.Assign, ast.AugAssign)):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            if any(isinstance(target, ast.Name) and target.id == "__all__" for target in targets):
+                words.update(
+                    leaf.value
+                    for leaf in ast.walk(node.value)
+                    if isinstance(leaf, ast.Constant) and isinstance(leaf.value, str)
+                )
+    return words

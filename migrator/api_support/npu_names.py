@@ -1,0 +1,78 @@
+"""The NPU name of a CUDA name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Optional
+
+from migrator.api_support import tables
+from migrator.api_support.versions import TorchVersion
+
+
+@dataclass(frozen=True)
+class NpuName:
+    """What stands for a CUDA name on an NPU at one torch version.
+
+    ``npu`` is empty where nothing does; ``advice`` says then what to do.
+    ``exists_from`` is the first known torch version with an NPU name, empty
+    when none has one. ``unchanged`` says what the CUDA name itself does on a
+    machine with an NPU: works | no_effect | raises, empty when not tried.
+    """
+
+    npu: str
+    advice: str
+    source: str
+    exists_from: str
+    kind: str  # module | class | function | value | import
+    unchanged: str
+
+
+def look_up(cuda_name: str, version: TorchVersion) -> Optional[NpuName]:
+    """The NPU form of a qualified name, or None where the name is not known.
+
+    A member of a class (torch.cuda.Event.record) follows its class unless it
+    has a row of its own; a name in a module without an NPU form follows the module.
+    """
+    table = _table()
+    name, members = cuda_name, ""
+    while name not in table:
+        name, dot, last = name.rpartition(".")
+        if not dot:
+            return None
+        members = f".{last}{members}"
+    found = _at(table[name], version)
+    if members and found.kind in ("module", "function", "import") and (found.npu or found.kind != "module"):
+        # The module is there and this name is not in the table; or a function's result.
+        return None
+    if members and found.npu:
+        return NpuName(
+            found.npu + members, found.advice, found.source, found.exists_from, "value", found.unchanged
+        )
+    return found
+
+
+@lru_cache(maxsize=None)
+def names() -> frozenset[str]:
+    """Every CUDA name with a row of its own."""
+    return frozenset(_table())
+
+
+def _at(rows: list[list[str]], version: TorchVersion) -> NpuName:
+    # The rows of a name cover every known version, oldest first; tests hold them to it.
+    exists_from = next((row[0] or _OLDEST for row in rows if row[3]), "")
+    for first, last, kind, npu, unchanged, advice, source in rows:
+        if tables.covers(first, last, version.tuple):
+            return NpuName(npu, advice, source, exists_from, kind, unchanged)
+    raise LookupError(f"npu_names.csv has no row for torch {version}")
+
+
+_OLDEST = "1.8.1"
+
+
+@lru_cache(maxsize=None)
+def _table() -> dict[str, list[list[str]]]:
+    table: dict[str, list[list[str]]] = {}
+    for row in tables.rows("npu_names"):
+        table.setdefault(row[0], []).append(row[1:])
+    return table

@@ -1,0 +1,181 @@
+"""How well an API works on an NPU: what the documents say, and what is registered."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Optional
+
+from migrator.api_support import npu_names, tables
+from migrator.api_support.versions import TorchVersion, known
+
+
+@dataclass(frozen=True)
+class Support:
+    """An API at one torch version.
+
+    ``status`` is the documents' word: supported | partial | unsupported, or
+    unknown where the versions around disagree. ``kernel`` is what torch_npu
+    registers: kernel | composite (torch builds it from others) | none (runs
+    on the CPU), empty where the API is no single operator. ``hardware``,
+    ``dtypes`` and ``limits`` are words; docs/api_db.md explains them.
+    ``neighbour`` names the version or versions whose documents were used,
+    empty where the version's own were.
+    """
+
+    api: str
+    status: str
+    hardware: tuple[str, ...]
+    dtypes: tuple[str, ...]
+    limits: tuple[str, ...]
+    npu: str
+    kernel: str
+    source: str
+    neighbour: str
+
+
+@dataclass(frozen=True)
+class _Row:
+    first: str
+    last: str
+    status: str
+    hardware: str
+    dtypes: str
+    limits: str
+    npu: str
+    aten: str
+    source: str
+
+
+def look_up(api: str, version: TorchVersion) -> Optional[Support]:
+    """What is known of an API, by its qualified name or an alias of it; None where nothing is."""
+    table = _table()
+    name = api if api in table else _aliases().get(api, api)
+    if name not in table:
+        # torch.nn.Parameter.data: a member of a class that goes by an alias.
+        parent, _, member = api.rpartition(".")
+        name = f"{_aliases().get(parent, parent)}.{member}"
+    return _at(name, version) if name in table else None
+
+
+@lru_cache(maxsize=None)
+def words(version: TorchVersion, *statuses: str) -> frozenset[str]:
+    """Last name components of the APIs that have one of these statuses at a version."""
+    # Most APIs never have a status other than the common ones: only those that
+    # have it at some version are looked at.
+    marks = [f",{status}," for status in statuses]
+    if "unknown" in statuses:
+        marks.append(",unsupported,")
+    candidates = (
+        api for api, lines in _table().items() if any(mark in line for line in lines for mark in marks)
+    )
+    return frozenset(api.rpartition(".")[2] for api in candidates if _at(api, version).status in statuses)
+
+
+@lru_cache(maxsize=None)
+def unsupported_words(version: TorchVersion) -> frozenset[str]:
+    """Last name components of APIs that are unsupported, or that have no NPU form, at a version."""
+    absent = set()
+    for name in npu_names.names():
+        found = npu_names.look_up(name, version)
+        if found and not found.npu and found.kind != "import":
+            absent.add(name.rpartition(".")[2])
+    return words(version, "unsupported") | absent
+
+
+def _at(api: str, version: TorchVersion) -> Support:
+    rows = [_Row(*line.split(",")) for line in _table()[api]]
+    covering = next((row for row in rows if tables.covers(row.first, row.last, version.tuple)), None)
+    if covering and ("docs" in version.evidence or covering.first == covering.last == version.text):
+        return _support(api, covering, covering.status, version, "")
+    below = covering or next((row for row in reversed(rows) if row.last and _last(row) < version.tuple), None)
+    above = covering or next((row for row in rows if row.first and _first(row) > version.tuple), None)
+    if below and above:
+        return _between(api, below, above, version)
+    row = below or above
+    assert row, "a row that neither covers a version nor lies on a side of it"
+    return _support(api, row, row.status, version, row.last if below else row.first)
+
+
+def _between(api: str, below: _Row, above: _Row, version: TorchVersion) -> Support:
+    """What the documented versions on both sides say of one between them."""
+    before = [other for other in known() if "docs" in other.evidence and other.tuple < version.tuple]
+    after = [other for other in known() if "docs" in other.evidence and other.tuple > version.tuple]
+    low = below.last if below is not above else before[-1].text
+    high = above.first if below is not above else after[0].text
+    both = f"{low} and {high}"
+    if below.status == above.status:
+        # The newer document is the more exact one.
+        return _support(api, above, above.status, version, both)
+    if "unsupported" in (below.status, above.status):
+        return _support(api, above, "unknown", version, both)
+    # Supported on one side and with limits on the other: assume the limits.
+    limited = below if below.status == "partial" else above
+    return _support(api, limited, "partial", version, both)
+
+
+def _support(api: str, row: _Row, status: str, version: TorchVersion, neighbour: str) -> Support:
+    return Support(
+        api=api,
+        status=status,
+        hardware=tuple(row.hardware.split()),
+        dtypes=tuple(row.dtypes.split()),
+        limits=tuple(row.limits.split()),
+        npu=row.npu,
+        kernel=kernel(row.aten, version),
+        source=row.source,
+        neighbour=neighbour,
+    )
+
+
+def kernel(aten: str, version: TorchVersion) -> str:
+    """What torch_npu registers for an aten operator's base name: kernel | composite | none, or ''."""
+    otherwise = ""
+    for overload, first, last, kind in _kernels().get(aten, ()):
+        if overload == "*":
+            otherwise = kind
+        elif tables.covers(first, last, version.tuple):
+            if kind == "kernel":
+                return kind
+            otherwise = otherwise or kind
+    return otherwise
+
+
+def _first(row: _Row) -> tuple[int, ...]:
+    return tables.as_tuple(row.first)
+
+
+def _last(row: _Row) -> tuple[int, ...]:
+    return tables.as_tuple(row.last)
+
+
+@lru_cache(maxsize=None)
+def _table() -> dict[str, list[str]]:
+    # No cell holds a comma (the derivation makes sure), so lines are split
+    # only when an API is asked for: 20,000 of them load in milliseconds.
+    table: dict[str, list[str]] = {}
+    for api, _, rest in (line.partition(",") for line in tables.lines("api_support")):
+        if api in table:
+            table[api].append(rest)
+        else:
+            table[api] = [rest]
+    return table
+
+
+@lru_cache(maxsize=None)
+def _kernels() -> dict[str, list[tuple[str, str, str, str]]]:
+    table: dict[str, list[tuple[str, str, str, str]]] = {}
+    for op, first, last, kind, _ in _cells(tables.lines("kernels")):
+        base, _, overload = op.partition(".")
+        table.setdefault(base, []).append((overload, first, last, kind))
+    return table
+
+
+@lru_cache(maxsize=None)
+def _aliases() -> dict[str, str]:
+    return {alias: api for alias, api in _cells(tables.lines("aliases"))}
+
+
+def _cells(lines: Iterable[str]) -> Iterable[list[str]]:
+    return (line.split(",") for line in lines)

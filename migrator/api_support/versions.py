@@ -1,0 +1,83 @@
+"""The torch versions that npumigrate knows, and what differs between them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+
+from migrator.api_support import tables
+
+
+class UnknownVersion(ValueError):
+    """A version that is not in versions.csv; the message lists those that are."""
+
+
+@dataclass(frozen=True)
+class TorchVersion:
+    """A torch version, and what torch and torch_npu do at it.
+
+    ``evidence`` has the words docs (the documents list its APIs) and wheel
+    (the torch_npu wheel was read), or is interpolated.
+    """
+
+    text: str
+    tuple: tuple[int, ...]
+    torch_npu: str
+    evidence: str
+    int_device_is_npu: bool
+    has_set_default_device: bool
+    has_oom_error: bool
+    has_amp_grad_scaler: bool
+    autoloads_backends: bool
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@lru_cache(maxsize=None)
+def known() -> tuple[TorchVersion, ...]:
+    """Every known version, oldest first."""
+    return tuple(_version(row) for row in tables.rows("versions"))
+
+
+def newest() -> TorchVersion:
+    """The newest known version."""
+    return known()[-1]
+
+
+@lru_cache(maxsize=None)
+def resolve(text: str) -> TorchVersion:
+    """The known version that a user's words mean.
+
+    Takes '2.6.0', '1.11', 'v2.6', '2.1.0+cu118', '2.7.1.post2' and '2.6.0a0'. A
+    micro release that is not known stands for the known one of its minor
+    release: torch_npu makes one line of releases for each. Raises
+    UnknownVersion for anything else.
+    """
+    found = re.fullmatch(
+        r"v?(\d+)\.(\d+)(\.\d+)?(\.?(post|dev|rc|a|b)\d*)*(\+[\w.]+)?", text.strip(), re.IGNORECASE
+    )
+    if found:
+        minor = (int(found.group(1)), int(found.group(2)))
+        for version in known():
+            if version.tuple[:2] == minor:
+                return version
+    names = ", ".join(version.text for version in known())
+    raise UnknownVersion(f"torch {text!r} is not known: choose one of {names}")
+
+
+def _version(row: list[str]) -> TorchVersion:
+    torch, torch_npu, evidence, _, _, *switches = row
+    int_device, default_device, oom_error, grad_scaler, autoload = (word == "yes" for word in switches[:5])
+    return TorchVersion(
+        text=torch,
+        tuple=tables.as_tuple(torch),
+        torch_npu=torch_npu,
+        evidence=evidence,
+        int_device_is_npu=int_device,
+        has_set_default_device=default_device,
+        has_oom_error=oom_error,
+        has_amp_grad_scaler=grad_scaler,
+        autoloads_backends=autoload,
+    )

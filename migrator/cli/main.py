@@ -1,0 +1,111 @@
+"""The command line's frame: which command is meant, and what a person sees of an error.
+
+Nothing heavy is imported here: ``npumigrate --help`` answers at once.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import tempfile
+from collections.abc import Sequence
+from typing import Optional
+
+import typer
+
+from migrator import __version__
+from migrator.cli.migrate import migrate
+
+DONE = 0
+WRONG_USE = 2
+INTERRUPTED = 130
+_FRAME_OPTIONS = ("-h", "--help", "-V")
+
+app = typer.Typer(
+    name="npumigrate",
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command()(migrate)
+
+
+@app.callback(invoke_without_command=True)
+def frame(
+    show_version: bool = typer.Option(False, "-V", help="Show the version of npumigrate."),
+) -> None:
+    """Take PyTorch projects from CUDA and NCCL to Ascend NPUs (torch_npu and HCCL).
+
+    Without a command it migrates: npumigrate -i SRC -o OUT -v 2.6
+    """
+    if show_version:
+        version()
+        raise typer.Exit(DONE)
+
+
+@app.command()
+def version() -> None:
+    """Show the version of npumigrate."""
+    typer.echo(f"npumigrate {__version__}")
+
+
+def run(arguments: Optional[Sequence[str]] = None) -> int:
+    """Run one command line, ``sys.argv`` without one, and return its exit code."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    if not given or (given[0].startswith("-") and given[0] not in _FRAME_OPTIONS):
+        given.insert(0, "migrate")
+    for stream in (sys.stdout, sys.stderr):
+        # A name or a sign that the terminal cannot show is no reason to stop.
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        if given in (["-h"], ["--help"]):
+            _run_app(given)
+            typer.echo()
+            given = ["migrate", "--help"]  # what most people look for
+        return _run_app(given)
+    except (KeyboardInterrupt, typer.Abort):
+        return _fail("interrupted", INTERRUPTED)
+    except BrokenPipeError:
+        # The reader, such as head, has seen enough. Python would complain once more when it flushes at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return DONE
+    except Exception as error:
+        if hasattr(error, "format_message"):  # typer's own: an unknown option, a bad value
+            return _fail(
+                f"{_one_line(error.format_message())} (npumigrate --help shows all options)", WRONG_USE
+            )
+        return _fail(
+            f"internal error: {type(error).__name__}: {_one_line(str(error))}; {_details(error)}", WRONG_USE
+        )
+
+
+def _run_app(arguments: list[str]) -> int:
+    return app(arguments, prog_name="npumigrate", standalone_mode=False) or DONE
+
+
+def _fail(line: str, code: int) -> int:
+    typer.echo(f"npumigrate: {line}", err=True)
+    return code
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _details(error: Exception) -> str:
+    """Keep the traceback in a file, and say in which one."""
+    try:
+        number, path = tempfile.mkstemp(prefix="npumigrate-", suffix=".log")
+        os.close(number)
+        handler = logging.FileHandler(path, encoding="utf-8", errors="backslashreplace")
+    except (OSError, ValueError):
+        return "no log file could be written"
+    logger = logging.getLogger("npumigrate")
+    logger.addHandler(handler)
+    logger.error("npumigrate %s, Python %s", __version__, sys.version, exc_info=error)
+    logger.removeHandler(handler)
+    handler.close()
+    return f"details: {path}"

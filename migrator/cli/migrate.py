@@ -1,0 +1,170 @@
+"""``npumigrate migrate``, also without its name: a CUDA project in, an NPU project out."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn, Optional
+
+import typer
+
+from migrator.cli.progress import ProgressBar
+
+if TYPE_CHECKING:
+    from migrator.migration import Outcome, Plan
+
+_WRONG_USE = 2
+_INTERRUPTED = 130
+
+
+class Mode(str, Enum):
+    """How the project is to use the NPU."""
+
+    rewrite = "rewrite"
+    transfer = "transfer"
+
+
+# typer reads annotations at run time: Optional[...] instead of "... | None", for Python 3.9.
+Several = Optional[list[str]]
+
+
+def migrate(
+    source: Optional[str] = typer.Option(
+        None, "--input", "-i", metavar="SRC", help="Project folder, or one Python file."
+    ),
+    output: Optional[str] = typer.Option(
+        None, "--output", "-o", metavar="OUT", help="Folder for the result, OUT/<name>_msft."
+    ),
+    version: Optional[str] = typer.Option(
+        None, "--version", "-v", metavar="VERSION", help="torch version to run on: 2.6, 1.11.0, …"
+    ),
+    select: Several = typer.Option(
+        None, "--select", metavar="RULES", help="Only these rules: NPU101,NPU2 or ALL (the default)."
+    ),
+    ignore: Several = typer.Option(None, "--ignore", metavar="RULES", help="Not these rules."),
+    safe_only: bool = typer.Option(
+        False, "--safe-only", help="Make only the changes that no person has to look at."
+    ),
+    rules: Several = typer.Option(
+        None, "--rules", "-r", metavar="FILE", help="A rule pack of your own; may be repeated."
+    ),
+    exclude: Several = typer.Option(
+        None, "--exclude", metavar="GLOB", help="Copy these paths as they are; may be repeated."
+    ),
+    overwrite: bool = typer.Option(False, "--overwrite", help="Replace an existing result."),
+    diff: bool = typer.Option(
+        False, "--diff", help="Print the changes as a unified diff and write nothing; needs no -o."
+    ),
+    mode: Mode = typer.Option(
+        Mode.rewrite,
+        "--mode",
+        help="rewrite the sources, or only import torch_npu's transfer_to_npu in the entry files.",
+    ),
+    jobs: Optional[int] = typer.Option(
+        None, "--jobs", "-j", metavar="N", min=1, help="Processes; default: one a CPU for large projects."
+    ),
+    quiet: bool = typer.Option(False, "--quiet", "-q", help="Print nothing but errors."),
+    verbose: bool = typer.Option(False, "--verbose", help="Print what becomes of each file (stderr)."),
+) -> None:
+    """Migrate a project for Ascend NPUs.
+
+    SRC stays as it is; the result is OUT/<name>_msft, with reports in its folder
+    migration_report.
+
+    Exit status: 0 done; 1 done, but some files could not be processed; 2 wrong use
+    or nothing done; 130 interrupted.
+    """
+    needed = {"-i/--input": source, "-v/--version": version}
+    if not diff:
+        needed["-o/--output"] = output
+    missing = [option for option, value in sorted(needed.items()) if not value]
+    if missing:
+        _stop(f"missing: {', '.join(missing)} (npumigrate --help shows all options)", _WRONG_USE)
+    if quiet and verbose:
+        _stop("--quiet and --verbose exclude each other", _WRONG_USE)
+
+    # From here on the work begins, and with it the imports that take their time.
+    from migrator.api_support.versions import UnknownVersion, resolve
+    from migrator.engine.packs import RuleError
+    from migrator.engine.settings import Settings
+    from migrator.migration import Plan
+    from migrator.sources.errors import SourceError
+
+    bar = ProgressBar(shown=not quiet and not verbose)
+    try:
+        settings = Settings(
+            version=resolve(version or "").text,
+            select=_split(select) or ("ALL",),
+            ignore=_split(ignore),
+            safe_only=safe_only,
+            rule_files=tuple(rules or ()),
+            transfer=mode is Mode.transfer,
+        )
+        plan = Plan(Path(source or ""), settings, tuple(exclude or ()), jobs)
+        with _log_on_terminal(verbose), bar:
+            outcome = _run(plan, None if diff else Path(output or ""), overwrite, bar)
+    except (UnknownVersion, RuleError, SourceError) as error:
+        _stop(str(error), _WRONG_USE)
+    except KeyboardInterrupt:
+        _stop(_interrupted(bar, diff), _INTERRUPTED)
+    if not quiet:
+        _show(outcome, plan)
+    raise typer.Exit(outcome.exit_code)
+
+
+def _split(values: Several) -> tuple[str, ...]:
+    return tuple(part.strip() for value in values or () for part in value.split(",") if part.strip())
+
+
+def _run(plan: Plan, out: Path | None, overwrite: bool, bar: ProgressBar) -> Outcome:
+    from migrator.migration import migrate, preview
+
+    if out is not None:
+        return migrate(plan, out, overwrite, bar)
+    return preview(plan, _print_bytes, bar)
+
+
+def _print_bytes(data: bytes) -> None:
+    sys.stdout.flush()
+    sys.stdout.buffer.write(data)
+    sys.stdout.buffer.flush()
+
+
+@contextmanager
+def _log_on_terminal(verbose: bool) -> Iterator[None]:
+    logger = logging.getLogger("npumigrate")
+    logger.setLevel(logging.DEBUG if verbose else logging.INFO)
+    logger.propagate = False
+    handler = logging.StreamHandler(sys.stderr) if verbose else logging.NullHandler()
+    logger.addHandler(handler)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+
+
+def _stop(line: str, code: int) -> NoReturn:
+    typer.echo(f"npumigrate: {line}", err=True)
+    raise typer.Exit(code)
+
+
+def _interrupted(bar: ProgressBar, diff: bool) -> str:
+    line = "interrupted"
+    if bar.total:
+        line += f" after {bar.done} of {bar.total} Python files"
+    return f"{line}: {'the diff is not complete' if diff else 'no result was written'}"
+
+
+def _show(outcome: Outcome, plan: Plan) -> None:
+    from rich.console import Console
+
+    from migrator.reporting.terminal import show_summary
+
+    # A diff has the standard output to itself.
+    console = Console(stderr=outcome.result is None, highlight=False)
+    head = f"{plan.source} for torch {plan.settings.version}"
+    show_summary(console, outcome.tally, head, outcome.not_copied, outcome.result, outcome.reports)

@@ -1,0 +1,61 @@
+"""What the engine says about one place in a file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Tuple
+
+
+@dataclass(frozen=True)
+class Edit:
+    """Replace the bytes ``start:end`` of a file's UTF-8 text by ``text``."""
+
+    start: int
+    end: int
+    text: str
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One place that a rule matched.
+
+    ``line``, ``end_line`` and ``column`` are 1-based, and belong to the input
+    file. ``edits`` make up one fix: all of them are applied or none is.
+    """
+
+    code: str
+    api: str
+    line: int
+    end_line: int
+    column: int
+    message: str
+    severity: str = "warning"  # error | warning | info
+    status: str = ""  # absent | unsupported | fallback | partial | unknown | ""
+    safety: str = ""  # safe | unsafe; empty: there is no fix
+    operation: str = ""  # INSERT | MODIFY | DELETE; empty: nothing was changed
+    before: str = ""  # source before the fix; empty without one
+    after: str = ""
+    advice: str = ""  # what a person does about it
+    edits: Tuple[Edit, ...] = ()
+
+    @property
+    def fixed(self) -> bool:
+        """True where the fix was applied."""
+        return bool(self.operation)
+
+
+@dataclass(frozen=True)
+class FileResult:
+    """What became of one file.
+
+    ``text`` is the migrated text, or None where nothing changed. ``skipped``
+    is the reason for which a file was left as it was, empty otherwise.
+    ``left_alone`` counts the words that look like CUDA and were judged to be
+    something else.
+    """
+
+    name: str
+    text: str | None = None
+    findings: Tuple[Finding, ...] = ()
+    skipped: str = ""
+    left_alone: int = 0

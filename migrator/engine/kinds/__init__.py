@@ -1,0 +1,1 @@
+"""One module for each kind of matcher that a rule can have."""

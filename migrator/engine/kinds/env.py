@@ -1,0 +1,143 @@
+"""Kind ``env``: environment variables of CUDA and NCCL, by name, in Python code."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import Any, Iterator
+
+from migrator.analysis.strings import replace_text
+from migrator.api_support import env_vars
+from migrator.engine.context import FileContext, Found, found
+from migrator.engine.packs import Rule
+
+_ENV_NAME = re.compile(r"(?:^|_)env(?:iron|ironment|s|_vars?|_dict|_variables)?$|^environ$", re.IGNORECASE)
+_CALLS = frozenset({"getenv", "putenv", "unsetenv", "get", "setdefault", "pop", "setenv", "delenv", "get_env", "env"})
+_ALLOCATOR_OPTIONS = frozenset(
+    "max_split_size_mb garbage_collection_threshold expandable_segments roundup_power2_divisions".split()
+)
+
+
+def find(context: FileContext, rules: list[Rule]) -> Iterator[Found]:
+    """Names of the variables where an environment is read or written, and in other texts.
+
+    The rule with option ``verdict: certain`` serves the environment itself,
+    ``likely`` other exact texts, ``report`` what has no NPU variable.
+    """
+    by_verdict = {str(rule.options.get("verdict", "certain")): rule for rule in rules}
+    for node in context.index.strings:
+        if not isinstance(node, ast.Constant):
+            yield from _inside(context, by_verdict, node, _text(node))
+            continue
+        variable = env_vars.look_up(node.value)
+        if variable is None:
+            yield from _inside(context, by_verdict, node, node.value)
+            continue
+        place = _place(context, node)
+        if place is None:
+            continue
+        rule = by_verdict.get(place if variable.npu else "report")
+        if rule is None:
+            continue
+        if not variable.npu:
+            yield found(context, rule, node, api=node.value, advice=variable.advice,
+                        message=f"{node.value} has no effect on an NPU", needs_npu=False)
+            continue
+        bad = _foreign_value(node)
+        if bad:
+            report = by_verdict.get("report", rule)
+            yield found(context, report, node, api=node.value, needs_npu=False,
+                        message=f"{node.value}: {variable.npu} does not take {bad!r}",
+                        advice=f"Set {variable.npu} with options that torch_npu knows.")
+            continue
+        yield found(context, rule, node, api=node.value, needs_npu=False,
+                    edits=replace_text(context.index, node, node.value, variable.npu),
+                    advice=variable.advice if not variable.same_values else "",
+                    message=f"{node.value} is {variable.npu} on an NPU"
+                    + ("" if variable.same_values else "; its values differ"))
+
+
+def _place(context: FileContext, node: Any) -> str | None:
+    """``certain`` for an environment's key, ``likely`` for another exact text, None for prose."""
+    parent = getattr(node, "parent", None)
+    if parent.__class__.__name__ == "Index":
+        parent = parent.parent
+    if isinstance(parent, ast.Expr):
+        return None
+    if isinstance(parent, ast.Subscript):
+        return "certain" if _is_environment(context, parent.value) else "likely"
+    if isinstance(parent, ast.Call) and node in parent.args:
+        called = parent.func.attr if isinstance(parent.func, ast.Attribute) else getattr(parent.func, "id", "")
+        if called in _CALLS and parent.args.index(node) == 0:
+            if called in ("get", "pop", "setdefault"):
+                holder = getattr(parent.func, "value", None)
+                return "certain" if _is_environment(context, holder) else "likely"
+            return "certain"
+        if called in ("print", "info", "warning", "error", "debug", "add_argument", "compile", "Exception"):
+            return None
+        return "likely"
+    if isinstance(parent, ast.Compare):
+        others = [parent.left, *parent.comparators]
+        return "certain" if any(_is_environment(context, other) for other in others) else "likely"
+    if isinstance(parent, ast.Dict):
+        return "certain" if node in parent.keys else "likely"
+    return "likely"
+
+
+def _is_environment(context: FileContext, node: Any) -> bool:
+    if node is None:
+        return False
+    name = context.index.qualified_name(node)
+    if name in ("os.environ", "os.environb"):
+        return True
+    last = node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
+    return bool(_ENV_NAME.search(last))
+
+
+def _foreign_value(node: Any) -> str:
+    """An option of the allocator, set beside its variable, that torch_npu refuses."""
+    if node.value not in ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF"):
+        return ""
+    value = _assigned(node)
+    if not (isinstance(value, ast.Constant) and isinstance(value.value, str)):
+        return ""
+    for item in value.value.split(","):
+        option = item.partition(":")[0].strip()
+        if option and option not in _ALLOCATOR_OPTIONS:
+            return item
+    return ""
+
+
+def _assigned(node: Any) -> Any:
+    parent = getattr(node, "parent", None)
+    if parent.__class__.__name__ == "Index":
+        parent = parent.parent
+    if isinstance(parent, ast.Dict) and node in parent.keys:
+        return parent.values[parent.keys.index(node)]
+    if isinstance(parent, ast.Call) and node in parent.args and len(parent.args) > 1:
+        return parent.args[1]
+    around = getattr(parent, "parent", None)
+    return around.value if isinstance(around, ast.Assign) and isinstance(parent, ast.Subscript) else None
+
+
+def _text(node: Any) -> str:
+    return "".join(part.raw for part in getattr(node, "parts", None) or [] if part.expression is None)
+
+
+_SETTING = re.compile(r"\b([A-Z][A-Z0-9_]+)=")
+
+
+def _inside(context: FileContext, by_verdict: dict[str, Rule], node: Any, text: str) -> Iterator[Found]:
+    """A shell line such as ``CUDA_VISIBLE_DEVICES=0 python train.py`` in a text."""
+    rule = by_verdict.get("report")
+    if rule is None or "=" not in text or len(text) > 2000 or isinstance(getattr(node, "parent", None), ast.Expr):
+        return
+    if isinstance(getattr(node, "parent", None), ast.JoinedStr):
+        return
+    for name in _SETTING.findall(text):
+        variable = env_vars.look_up(name)
+        if variable is not None:
+            other = f"write {variable.npu}" if variable.npu else variable.advice
+            yield found(context, rule, node, api=name, message=f"{name} is set inside a text, which is left as it is",
+                        advice=f"Where this is a command that runs, {other}.", needs_npu=False)
+            return

@@ -1,0 +1,39 @@
+"""Kind ``import``: a library that is made for CUDA. Its import is reported, once a file and module."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any, Iterator
+
+from migrator.engine.context import FileContext, Found, found
+from migrator.engine.matching import rule_fits
+from migrator.engine.packs import Rule
+
+
+def find(context: FileContext, rules: list[Rule]) -> Iterator[Found]:
+    """Imports of the rules' modules, as statements and as texts given to importers."""
+    seen: set[tuple[str, str]] = set()
+    for node in context.index.imports:
+        for name in _imported(node):
+            for rule in rules:
+                key = (rule.code, name)
+                if rule_fits(rule, name) and key not in seen:
+                    seen.add(key)
+                    yield found(context, rule, node, api=name)
+    for call in context.index.calls:
+        if not (call.args and isinstance(call.args[0], ast.Constant) and isinstance(call.args[0].value, str)):
+            continue
+        function: Any = call.func
+        called = getattr(function, "attr", getattr(function, "id", ""))
+        if called in ("import_module", "__import__", "find_spec", "importorskip"):
+            for rule in rules:
+                if rule_fits(rule, call.args[0].value):
+                    yield found(context, rule, call, api=call.args[0].value)
+
+
+def _imported(node: Any) -> list[str]:
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    if node.level or not node.module:
+        return []
+    return [f"{node.module}.{alias.name}" if alias.name != "*" else node.module for alias in node.names]

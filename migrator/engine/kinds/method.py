@@ -1,0 +1,104 @@
+"""Kinds ``method`` and ``attribute``: members of tensors, modules and storages."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any, Iterator
+
+from migrator.analysis.receivers import CLASS, FOREIGN, MODULE, TENSOR, options_like, receiver
+from migrator.engine.context import FileContext, Found, found
+from migrator.engine.finding import Edit
+from migrator.engine.packs import Rule
+
+_KEYWORDS = frozenset({"device", "non_blocking", "memory_format"})
+
+
+def find_methods(context: FileContext, rules: list[Rule]) -> Iterator[Found]:
+    """Calls of ``x.member(...)``, and the method itself as a value (``torch.Tensor.member``)."""
+    members = {rule.match[0].rpartition(".")[2]: rule for rule in rules}
+    for node in _members(context, set(members)):
+        rule = members[node.attr]
+        call = getattr(node, "parent", None)
+        called = isinstance(call, ast.Call) and call.func is node
+        if called and not _arguments_fit(call):
+            continue
+        if not called and not _method_as_value(context, node):
+            continue
+        yield from _judged(context, rule, node)
+
+
+def find_attributes(context: FileContext, rules: list[Rule]) -> Iterator[Found]:
+    """Reads of ``x.member``."""
+    members = {rule.match[0].rpartition(".")[2]: rule for rule in rules}
+    for node in _members(context, set(members)):
+        if isinstance(node.ctx, ast.Load):
+            yield from _judged(context, members[node.attr], node)
+
+
+def _members(context: FileContext, names: set[str]) -> Iterator[ast.Attribute]:
+    for ref in context.index.refs:
+        node: Any = ref
+        while isinstance(node, ast.Attribute):
+            if node.attr in names:
+                yield node
+            node = node.value
+
+
+def _arguments_fit(call: Any) -> bool:
+    """Whether a call could be torch's ``cuda(device=None, non_blocking=False)``."""
+    return len(call.args) <= 2 and all(k.arg is None or k.arg in _KEYWORDS for k in call.keywords)
+
+
+def _method_as_value(context: FileContext, node: ast.Attribute) -> bool:
+    name = context.index.qualified_name(node.value)
+    if name.startswith("torch.") and name.rpartition(".")[2][:1].isupper():
+        return True
+    kind, owner = receiver(context.index, node.value)
+    if kind == CLASS:
+        facts = context.project.named(owner)
+        return facts is not None and node.attr in facts.methods and context.project.related(facts)
+    return kind in (TENSOR, MODULE)
+
+
+def _judged(context: FileContext, rule: Rule, node: ast.Attribute) -> Iterator[Found]:
+    index, project = context.index, context.project
+    holder = node.value
+    name = index.qualified_name(holder)
+    if name in ("torch", "torch.version", "torch.backends", "torch._C") or options_like(holder):
+        return
+    kind, owner = receiver(index, holder)
+    if kind == FOREIGN:
+        return
+    if kind == CLASS:
+        facts = project.named(owner)
+        if facts is not None and (node.attr in facts.stored or (node.attr in facts.methods and not project.related(facts))):
+            return
+    if _is_super(holder):
+        owner_class = index.class_of(node)
+        facts = project.named(owner_class.name) if owner_class is not None else None
+        if facts is not None and not project.related(facts):
+            return
+    end = index.end(node)
+    edit = Edit(end - len(node.attr.encode("utf-8")), end, rule.replace.lstrip("."))
+    if kind not in (TENSOR, MODULE):
+        other = project.unrelated_method(node.attr)
+        if other is None and project.stores(node.attr) and not _is_call(node) and kind != TENSOR:
+            yield found(context, rule, node, api=f".{node.attr}", status="", severity="warning",
+                        message=f".{node.attr} is left: a class of this project keeps its own value of that name",
+                        advice=f"Where the object is a tensor, write {rule.replace}.")
+            return
+        if other is not None:
+            yield found(context, rule, node, api=f".{node.attr}", severity="warning",
+                        message=f"whose .{node.attr} this is cannot be told: {other.name} in {other.file} has its own",
+                        advice=f"Where the object is a tensor or a module, write {rule.replace}.")
+            return
+    yield found(context, rule, node, api=f".{node.attr}", edits=[edit])
+
+
+def _is_call(node: Any) -> bool:
+    call = getattr(node, "parent", None)
+    return isinstance(call, ast.Call) and call.func is node
+
+
+def _is_super(node: Any) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "super"

@@ -1,0 +1,197 @@
+"""Kind ``name``: a qualified API name, wherever it is written, through any alias."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any, Iterator
+
+from migrator.api_support import npu_names
+from migrator.engine.context import FileContext, Found, found
+from migrator.engine.finding import Edit
+from migrator.engine.matching import pattern_fits, rule_fits
+from migrator.engine.packs import Rule
+from migrator.rewrite.imports import import_form, move_names
+
+
+def find(context: FileContext, rules: list[Rule]) -> Iterator[Found]:
+    """Uses of the names, and the imports that bring them."""
+    for ref in context.index.refs:
+        yield from _in_reference(context, rules, ref)
+    for node in context.index.imports:
+        yield from _in_import(context, rules, node)
+
+
+def npu_form(context: FileContext, rule: Rule, name: str) -> tuple[str, str]:
+    """The NPU name that replaces ``name`` (empty: none), and the advice where there is none.
+
+    ``replace: api_db`` asks the API database; a fixed text replaces the
+    pattern's stem, with a ``*`` kept.
+    """
+    if rule.replace == "api_db":
+        known = npu_names.look_up(name, context.version)
+        if known is None:
+            return "", ""
+        return known.npu, known.advice
+    if not rule.replace:
+        return "", rule.advice
+    for pattern in rule.match:
+        if pattern_fits(pattern, name):
+            if rule.replace.endswith(".*") and pattern.endswith(".*"):
+                return rule.replace[:-2] + name[len(pattern) - 2 :], ""
+            return rule.replace, ""
+    return "", rule.advice
+
+
+def _in_reference(context: FileContext, rules: list[Rule], ref: Any) -> Iterator[Found]:
+    index = context.index
+    chain = []  # the attributes, outermost first
+    root = ref
+    while isinstance(root, ast.Attribute):
+        chain.append(root)
+        root = root.value
+    base = index.qualified_name(root)
+    if not base or (isinstance(root, ast.Name) and not isinstance(root.ctx, ast.Load)):
+        return
+    written = [*reversed(chain)]
+    parts = base.split(".") + [node.attr for node in written]
+    name, rule = _longest(rules, parts, len(base.split(".")))
+    if rule is None:
+        return
+    # The node of the matched name: the chain may go on, as in torch.cuda.Event.record.
+    used = len(name.split(".")) - len(base.split("."))
+    node = written[used - 1] if used > 0 else root
+    if used <= 0 and isinstance(root, ast.Name):
+        # A bare name: the import or the assignment that binds it is what changes.
+        if not _is_import_bound(context, root):
+            return
+        target, advice = npu_form(context, rule, name)
+        if target or rule.replace != "api_db" or not _known(context, name):
+            return
+        yield _report(context, rule, node, name, advice)
+        return
+    target, advice = npu_form(context, rule, name)
+    if not target:
+        if rule.replace == "api_db" and not _known(context, name):
+            yield found(context, rule, node, api=name, status="unknown", severity="warning",
+                        message=f"{name} is not in the API database", advice="Look it up in the documents of torch_npu.")
+        else:
+            yield _report(context, rule, node, name, advice)
+        return
+    if target == name:
+        return
+    edits = _renaming(context, rules, root, base, written[:used], name, target)
+    if edits:
+        # Behind a name that an import brings from torch_npu, torch_npu is there already.
+        moved = _import_moves(context, rules, root, base)
+        yield found(context, rule, node, api=name, edits=edits, needs_npu=not moved,
+                    message=rule.message.replace("{npu}", target) or f"{name} is {target} on an NPU")
+
+
+def _known(context: FileContext, name: str) -> bool:
+    return npu_names.look_up(name, context.version) is not None
+
+
+def _report(context: FileContext, rule: Rule, node: Any, name: str, advice: str) -> Found:
+    if rule.replace == "api_db":
+        return found(context, rule, node, api=name, status="absent", severity="error", advice=advice,
+                     message=f"{name} has no NPU form in torch_npu for torch {context.version.text}")
+    return found(context, rule, node, api=name, advice=advice)
+
+
+def _longest(rules: list[Rule], parts: list[str], least: int) -> tuple[str, Rule | None]:
+    """The longest leading part of a dotted name that a rule fits and knows."""
+    for length in range(len(parts), max(1, least) - 1, -1):
+        name = ".".join(parts[:length])
+        for rule in rules:
+            if rule_fits(rule, name):
+                return name, rule
+    return "", None
+
+
+def _is_import_bound(context: FileContext, node: ast.Name) -> bool:
+    return any(binding.kind == "import" for binding in context.index.bindings(node))
+
+
+def _renaming(
+    context: FileContext, rules: list[Rule], root: Any, base: str, written: list[Any], name: str, target: str
+) -> list[Edit]:
+    """The smallest edits that turn a written chain into the target's name."""
+    index = context.index
+    old, new = name.split("."), target.split(".")
+    hidden = len(base.split("."))
+    if len(old) == len(new) and old[:hidden] == new[:hidden]:
+        edits = []
+        for node, before, after in zip(written, old[hidden:], new[hidden:]):
+            if before != after:
+                end = index.end(node)
+                edits.append(Edit(end - len(before.encode()), end, after))
+        return edits
+    last = written[-1]
+    if hidden == 1 and old[0] == new[0] and isinstance(root, ast.Name):
+        return [Edit(index.end(root), index.end(last), "." + ".".join(new[1:]))]
+    if len(old) == len(new) and _moved_by_import(context, rules, base):
+        # The import moves the part that is hidden; only what differs behind it is written here.
+        edits = []
+        for node, before, after in zip(written, old[hidden:], new[hidden:]):
+            if before != after:
+                end = index.end(node)
+                edits.append(Edit(end - len(before.encode()), end, after))
+        return edits
+    return [Edit(index.start(root), index.end(last), import_form(target))]
+
+
+def _moved_by_import(context: FileContext, rules: list[Rule], base: str) -> bool:
+    """Whether the hidden part of a chain is one that an import edit or an alias takes along."""
+    return any(rule_fits(rule, base) and npu_form(context, rule, base)[0] for rule in rules)
+
+
+def _import_moves(context: FileContext, rules: list[Rule], root: Any, base: str) -> bool:
+    return isinstance(root, ast.Name) and _is_import_bound(context, root) and _moved_by_import(context, rules, base)
+
+
+def _in_import(context: FileContext, rules: list[Rule], node: Any) -> Iterator[Found]:
+    """Move the imported names that have an NPU form; report those that have none."""
+    moved: dict[str, str] = {}
+    reasons: list[tuple[Rule, str]] = []
+    for alias in node.names:
+        if isinstance(node, ast.ImportFrom):
+            if node.level or not node.module:
+                continue
+            if alias.name == "*":
+                name = node.module
+            else:
+                name = f"{node.module}.{alias.name}"
+        else:
+            name = alias.name
+            if not alias.asname:
+                continue  # binds the top package; the uses carry the whole name
+        rule = next((rule for rule in rules if rule_fits(rule, name)), None)
+        if rule is None or name == "torch":
+            continue
+        target, advice = npu_form(context, rule, name)
+        if target and target != name:
+            moved[alias.name] = target
+            reasons.append((rule, name))
+        elif not target:
+            if rule.replace == "api_db" and not _known(context, name):
+                yield found(context, rule, node, api=name, status="unknown", severity="warning",
+                            message=f"{name} is not in the API database",
+                            advice="Look it up in the documents of torch_npu.")
+            else:
+                yield _report(context, rule, node, name, advice)
+    if not moved:
+        return
+    rule, name = reasons[0]
+    names = ", ".join(name for _, name in reasons)
+    replacement = move_names(context.index, node, moved)
+    if replacement is None:
+        yield found(context, rule, node, api=name, status="", severity="warning",
+                    message=f"this import of {names} cannot be rewritten safely",
+                    advice="Import " + ", ".join(sorted(moved.values())) + " instead.")
+        return
+    yield found(context, rule, node, api=names, edits=[replacement], needs_npu=False,
+                message="imported from " + " and ".join(sorted({_module(target) for target in moved.values()})))
+
+
+def _module(target: str) -> str:
+    return import_form(target).rpartition(".")[0]

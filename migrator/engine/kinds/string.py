@@ -1,0 +1,256 @@
+"""Kind ``string``: texts that name a device, a backend, a tensor type or an API.
+
+A rule's option ``shape`` says what the text looks like, and ``verdict`` how
+sure its place is (see ``migrator.analysis.places``).
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import Any, Callable, Iterator
+
+from migrator.analysis.places import CERTAIN, LIKELY, NO, UNCLEAR, Place, PlaceData, judge
+from migrator.analysis.strings import pieces, replace_text
+from migrator.api_support import npu_names
+from migrator.engine.context import FileContext, Found, found
+from migrator.engine.finding import Edit
+from migrator.engine.packs import Rule
+from migrator.rewrite.imports import import_form
+
+_DEVICE = re.compile(r"cuda(?::(?:\d+|%[dsi]|\{[^{}]*\})?)?\Z")
+_DEVICE_START = re.compile(r"cuda(?::|\Z)")
+_BACKEND = re.compile(r"nccl\Z", re.IGNORECASE)
+_COMPOUND = re.compile(r"\w+:\w+(?:,\w+:\w+)*\Z")
+_TENSOR_TYPE = re.compile(r"torch\.cuda(?:\.\w*Tensor|\.\w*Storage)\Z")
+_API_NAME = re.compile(r"torch\.cuda(?:\.\w+)*\Z")
+_IMPORTERS = frozenset({"import_module", "importorskip", "__import__", "find_spec", "resolve_name"})
+_PATCHERS = frozenset({"patch", "object", "dict", "setattr", "delattr", "mock_patch", "resolve_name"})
+_ATTRIBUTE_CALLS = frozenset({"getattr", "hasattr", "setattr", "delattr", "rgetattr", "attrgetter"})
+_OPTIONS = re.compile(r"(^|_)(args?|opts?|options?|cfg|config|conf|params?|hparams?|flags|settings)$", re.IGNORECASE)
+
+
+def find(context: FileContext, rules: list[Rule], data: PlaceData) -> tuple[list[Found], int]:
+    """The findings, and how many device-like texts were judged to be something else."""
+    by_shape: dict[str, list[Rule]] = {}
+    for rule in rules:
+        by_shape.setdefault(str(rule.options.get("shape", "text")), []).append(rule)
+    result: list[Found] = []
+    left_alone = 0
+    for node in context.index.strings:
+        for shape, chosen in by_shape.items():
+            outcome = _SHAPES[shape](context, chosen, data, node)
+            if outcome is None:
+                continue
+            if isinstance(outcome, Found):
+                result.append(outcome)
+            else:
+                left_alone += 1
+            break
+    return result, left_alone
+
+
+def _value(node: Any) -> str:
+    """A literal's value; for an f-string its text with ``{}`` for the fields."""
+    if isinstance(node, ast.Constant):
+        return str(node.value)
+    parts = getattr(node, "parts", None) or []
+    return "".join(part.raw if part.expression is None else "{}" for part in parts)
+
+
+def _with_verdict(rules: list[Rule], verdict: str) -> Rule | None:
+    return next((rule for rule in rules if rule.options.get("verdict", CERTAIN) == verdict), None)
+
+
+def _placed(
+    context: FileContext, rules: list[Rule], node: Any, place: Place, edits: Callable[[], list[Edit]], value: str
+) -> Found | bool | None:
+    """A finding for what stands at a place; True where it is left alone."""
+    if place.verdict == NO:
+        return True
+    rule = _with_verdict(rules, place.verdict)
+    if rule is None:
+        return None
+    changes = edits() if place.verdict in (CERTAIN, LIKELY) else []
+    message = f"{value!r}: {place.reason}"
+    return found(context, rule, node, api=value, edits=changes, message=message,
+                 needs_npu=bool(rule.options.get("needs_npu", True)))
+
+
+def _device(context: FileContext, rules: list[Rule], data: PlaceData, node: Any) -> Found | bool | None:
+    value = _value(node)
+    index = context.index
+    if not _DEVICE.match(value):
+        return None
+    joined = isinstance(node, ast.JoinedStr)
+    if joined and not (pieces(index, node) and pieces(index, node)[0].raw.startswith("cuda")):
+        return None
+    if isinstance(node, ast.Constant) and _is_format_piece(node):
+        return None
+    place = _attribute_argument(index, node)
+    if place is not None:
+        return place
+    place = judge(index, data, node)
+    strong = value != "cuda"
+    if place.verdict == UNCLEAR and strong and _index_follows(node, value):
+        place = Place(LIKELY, "the beginning of a device's name")
+    return _placed(context, rules, node, place, lambda: replace_text(index, node, "cuda", "npu", 1), value)
+
+
+def _is_format_piece(node: Any) -> bool:
+    return isinstance(getattr(node, "parent", None), ast.JoinedStr)
+
+
+def _index_follows(node: Any, value: str) -> bool:
+    """Whether a text such as ``cuda:`` is completed to a device with an index."""
+    return bool(re.match(r"cuda:(\d+|%[dsi]|\{.*\})\Z", value)) or (
+        value == "cuda:" and isinstance(getattr(node, "parent", None), ast.BinOp)
+    )
+
+
+def _attribute_argument(index: Any, node: Any) -> bool | None:
+    """True for the name in getattr(x, "cuda"), which another shape judges."""
+    call = getattr(node, "parent", None)
+    if isinstance(call, ast.Call) and node in call.args[:2] and isinstance(call.func, ast.Name):
+        if call.func.id in _ATTRIBUTE_CALLS and call.args.index(node) == 1:
+            return True
+    return None
+
+
+def _backend(context: FileContext, rules: list[Rule], data: PlaceData, node: Any) -> Found | bool | None:
+    value = _value(node)
+    index = context.index
+    if _COMPOUND.match(value) and re.search(r"\bcuda\b|\bnccl\b", value, re.IGNORECASE):
+        if not re.search(r":(nccl|gloo|mpi|ucc|xccl)\b", value):
+            return None
+        edits = replace_text(index, node, "cuda", "npu") + replace_text(index, node, "nccl", "hccl")
+        return _placed(context, rules, node, Place(CERTAIN, "a backend for each device type"), lambda: edits, value)
+    if not _BACKEND.match(value):
+        return None
+    place = judge(index, data, node)
+    if place.verdict == UNCLEAR:
+        place = Place(LIKELY, place.reason)
+    new = value.replace("n", "h", 1) if value[0] == "n" else "H" + value[1:]
+    return _placed(context, rules, node, place, lambda: replace_text(index, node, value, new, 1), value)
+
+
+def _tensor_type(context: FileContext, rules: list[Rule], data: PlaceData, node: Any) -> Found | bool | None:
+    value = _value(node)
+    if not isinstance(node, ast.Constant) or not _TENSOR_TYPE.match(value):
+        return None
+    if _is_call_argument(node, {"set_default_tensor_type"}):
+        return True  # it has a rule of its own
+    known = npu_names.look_up(value, context.version)
+    if known is None or not known.npu:
+        rule = _with_verdict(rules, UNCLEAR) or rules[0]
+        return found(context, rule, node, api=value, status="absent", severity="error",
+                     message=f"{value!r} has no NPU form", advice=known.advice if known else "")
+    place = judge(context.index, data, node)
+    if _is_call_argument(node, {"type"}) or _compared_with_type(node):
+        place = Place(CERTAIN, "the name of a tensor type")
+    elif place.verdict in (UNCLEAR, NO) and not isinstance(getattr(node, "parent", None), ast.Expr):
+        place = Place(LIKELY, f"the name of a tensor type, in {place.reason}")
+    return _placed(context, rules, node, place, lambda: replace_text(context.index, node, "cuda", "npu", 1), value)
+
+
+def _is_call_argument(node: Any, names: set[str]) -> bool:
+    call = getattr(node, "parent", None)
+    if not isinstance(call, ast.Call) or node not in call.args:
+        return False
+    return _called(call) in names
+
+
+def _compared_with_type(node: Any) -> bool:
+    """Whether a text is compared with ``x.type()``, by itself or in a list."""
+    parent = getattr(node, "parent", None)
+    while isinstance(parent, (ast.Tuple, ast.List, ast.Set)):
+        parent = getattr(parent, "parent", None)
+    if not isinstance(parent, ast.Compare):
+        return False
+    operands = [parent.left, *parent.comparators]
+    return any(isinstance(operand, ast.Call) and _called(operand) == "type" for operand in operands)
+
+
+def _called(call: ast.Call) -> str:
+    return call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+
+
+def _api_name(context: FileContext, rules: list[Rule], data: PlaceData, node: Any) -> Found | bool | None:
+    """``"torch.cuda.is_available"`` where a name is patched or a module is imported."""
+    value = _value(node)
+    if not isinstance(node, ast.Constant) or not _API_NAME.match(value):
+        return None
+    call = getattr(node, "parent", None)
+    if not isinstance(call, ast.Call) or node not in call.args:
+        return None
+    called = _called(call)
+    if called not in _IMPORTERS and called not in _PATCHERS:
+        return None
+    rule = rules[0]
+    known = npu_names.look_up(value, context.version)
+    if known is None or not known.npu:
+        return found(context, rule, node, api=value, status="absent" if known else "unknown", severity="error",
+                     message=f"{value} has no NPU form, and its name stands in a text here",
+                     advice=known.advice if known else "")
+    return found(context, rule, node, api=value, edits=replace_text(context.index, node, value, import_form(known.npu)),
+                 message=f"the name {value} in a text is {import_form(known.npu)} on an NPU",
+                 needs_npu=False)
+
+
+def _attribute(context: FileContext, rules: list[Rule], data: PlaceData, node: Any) -> Found | bool | None:
+    """``getattr(torch, "cuda")``, ``hasattr(batch, "is_cuda")``."""
+    value = _value(node)
+    new = {"cuda": "npu", "is_cuda": "is_npu"}.get(value)
+    if new is None or not isinstance(node, ast.Constant):
+        return None
+    call = getattr(node, "parent", None)
+    if not isinstance(call, ast.Call) or not call.args[1:2] or call.args[1] is not node:
+        return None
+    if not isinstance(call.func, ast.Name) or call.func.id not in _ATTRIBUTE_CALLS:
+        return None
+    index = context.index
+    holder = call.args[0]
+    qualified = index.qualified_name(holder)
+    if qualified == "torch" and value == "cuda":
+        rule = _with_verdict(rules, CERTAIN)
+    elif qualified in ("torch.version", "torch.backends", "torch._C"):
+        return True
+    elif qualified and not qualified.startswith("torch."):
+        return True
+    elif _OPTIONS.search(_last(holder)) or context.project.stores(value) or context.project.unrelated_method(value):
+        return True
+    else:
+        rule = _with_verdict(rules, LIKELY)
+    if rule is None:
+        return None
+    return found(context, rule, node, api=value, edits=replace_text(index, node, value, new, 1),
+                 message=f"the name of an attribute in a text: {new!r} on an NPU")
+
+
+def _last(node: Any) -> str:
+    return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
+
+
+def _text(context: FileContext, rules: list[Rule], data: PlaceData, node: Any) -> Found | bool | None:
+    """A text that is exactly what a rule's ``match`` says."""
+    value = _value(node)
+    for rule in rules:
+        if value in rule.match and isinstance(node, ast.Constant) and not _is_docstring(node):
+            edits = replace_text(context.index, node, value, rule.replace) if rule.replace else []
+            return found(context, rule, node, api=value, edits=edits,
+                         needs_npu=bool(rule.options.get("needs_npu", False)))
+    return None
+
+
+def _is_docstring(node: Any) -> bool:
+    return isinstance(getattr(node, "parent", None), ast.Expr)
+
+
+_SHAPES: dict[str, Callable[[FileContext, list[Rule], PlaceData, Any], Any]] = {
+    "attribute": _attribute,
+    "tensor-type": _tensor_type,
+    "api-name": _api_name,
+    "device": _device,
+    "backend": _backend,
+    "text": _text,
+}

@@ -1,0 +1,105 @@
+"""What one file has to know of the others: the classes that define CUDA-like members."""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import dataclass
+from typing import Iterable
+
+_MEMBERS = ("cuda", "is_cuda")
+_MAY_DEFINE = re.compile(r"\bdef\s+(?:cuda|is_cuda)\b|\.(?:cuda|is_cuda)\s*=[^=]|^\s+(?:cuda|is_cuda)\s*[:=]", re.M)
+# What in a class's body shows that its ``cuda`` moves tensors.
+_MOVES_TENSORS = re.compile(r"\.(?:cuda|npu|to|is_cuda|is_npu)\b|\btorch\b")
+_MODULE_BASES = re.compile(r"(?:Module|Tensor|Variable|Function|Optimizer|Parameter|Storage)$")
+
+
+@dataclass(frozen=True)
+class ClassFacts:
+    """A class of the project that defines, or stores, a member with a CUDA name."""
+
+    file: str
+    name: str
+    bases: tuple[str, ...]
+    methods: frozenset[str]
+    stored: frozenset[str]
+    moves_tensors: bool
+
+
+@dataclass(frozen=True)
+class Project:
+    """The classes of all files that matter to more than their own file."""
+
+    classes: tuple[ClassFacts, ...] = ()
+
+    def related(self, facts: ClassFacts) -> bool:
+        """Whether a class's ``cuda`` is about tensors: by its bases, or by what it does."""
+        return facts.moves_tensors or any(_MODULE_BASES.search(base) for base in facts.bases)
+
+    def unrelated_method(self, member: str) -> ClassFacts | None:
+        """A class that defines ``member`` as something that is not torch's, if there is one."""
+        for facts in self.classes:
+            if member in facts.methods and not self.related(facts):
+                return facts
+        return None
+
+    def stores(self, member: str) -> bool:
+        """Whether some class keeps a value of its own under this name."""
+        return any(member in facts.stored for facts in self.classes)
+
+    def named(self, name: str) -> ClassFacts | None:
+        """The facts of a class by its bare name."""
+        return next((facts for facts in self.classes if facts.name == name), None)
+
+
+def scan_file(name: str, text: str) -> tuple[ClassFacts, ...] | None:
+    """The classes of a file that define or store ``cuda`` or ``is_cuda``; None without any.
+
+    Never raises: a file that cannot be parsed has nothing to tell.
+    """
+    if not _MAY_DEFINE.search(text):
+        return None
+    from migrator.analysis.index import parse
+
+    try:
+        tree = parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+    result = tuple(
+        facts
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ClassDef)
+        for facts in [_class_facts(name, text, node)]
+        if facts.methods or facts.stored
+    )
+    return result or None
+
+
+def _class_facts(file: str, text: str, node: ast.ClassDef) -> ClassFacts:
+    methods: set[str] = set()
+    stored: set[str] = set()
+    moves = False
+    for item in node.body:
+        if isinstance(item, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            if item.name in _MEMBERS:
+                methods.add(item.name)
+                moves = moves or bool(_MOVES_TENSORS.search(ast.get_source_segment(text, item) or ""))
+        elif isinstance(item, (ast.Assign, ast.AnnAssign)):
+            targets = item.targets if isinstance(item, ast.Assign) else [item.target]
+            stored.update(t.id for t in targets if isinstance(t, ast.Name) and t.id in _MEMBERS)
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.Attribute) and isinstance(inner.ctx, ast.Store) and inner.attr in _MEMBERS:
+            stored.add(inner.attr)
+    bases = tuple(_dotted(base) for base in node.bases)
+    return ClassFacts(file, node.name, bases, frozenset(methods), frozenset(stored), moves)
+
+
+def _dotted(node: ast.expr) -> str:
+    if isinstance(node, ast.Attribute):
+        return f"{_dotted(node.value)}.{node.attr}"
+    return node.id if isinstance(node, ast.Name) else "?"
+
+
+def merge_facts(parts: Iterable[tuple[ClassFacts, ...] | None]) -> Project:
+    """One Project from what ``scan_file`` found in each file, in file order."""
+    return Project(tuple(facts for part in parts if part for facts in part))

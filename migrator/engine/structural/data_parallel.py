@@ -1,0 +1,57 @@
+"""``nn.DataParallel`` does not work over several NPUs in one process."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any, Iterator
+
+from migrator.engine.context import FileContext, Found, found
+from migrator.engine.finding import Edit
+from migrator.engine.kinds.argument import added_argument
+from migrator.engine.packs import Rule
+
+_NAMES = frozenset({"torch.nn.DataParallel", "torch.nn.parallel.DataParallel", "torch.nn.parallel.data_parallel.DataParallel"})
+
+
+def find(context: FileContext, rule: Rule) -> Iterator[Found]:
+    """Keep the wrapper (``.module`` and checkpoints stay as they are) on a single card."""
+    index = context.index
+    for call in index.calls:
+        name = index.qualified_name(call.func)
+        if name not in _NAMES:
+            continue
+        if any(isinstance(a, ast.Starred) for a in call.args) or any(k.arg is None for k in call.keywords):
+            yield found(context, rule, call, api=name)
+            continue
+        ids = call.args[1] if len(call.args) > 1 else None
+        for keyword in call.keywords:
+            if keyword.arg == "device_ids":
+                ids = keyword.value
+        if ids is None or (isinstance(ids, ast.Constant) and ids.value is None):
+            device = 0
+            edit = (
+                added_argument(context, call, "device_ids", f"[{device}]")
+                if ids is None
+                else Edit(index.start(ids), index.end(ids), f"[{device}]")
+            )
+            yield found(context, rule, call, api=name, edits=[edit])
+        elif isinstance(ids, (ast.List, ast.Tuple)):
+            if len(ids.elts) > 1 and not any(isinstance(e, ast.Starred) for e in ids.elts):
+                edits = [Edit(index.end(ids.elts[0]), index.end(ids.elts[-1]), "")]
+                if isinstance(ids, ast.Tuple):
+                    edits = [Edit(index.end(ids.elts[0]), index.end(ids.elts[-1]), ",")]
+                yield found(context, rule, call, api=name, edits=edits)
+        elif not _is_first_only(ids):
+            yield found(context, rule, call, api=name, edits=_first_only(context, ids))
+
+
+def _is_first_only(node: Any) -> bool:
+    """Whether an expression is already cut down: ``(ids or [0])[:1]``."""
+    return isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice)
+
+
+def _first_only(context: FileContext, ids: Any) -> list[Edit]:
+    index = context.index
+    start, end = index.start(ids), index.end(ids)
+    # Without device ids torch takes every card, so None has to become a card as well.
+    return [Edit(start, start, "list("), Edit(end, end, " or [0])[:1]")]

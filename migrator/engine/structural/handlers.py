@@ -1,0 +1,26 @@
+"""The handlers by the names that rules use."""
+
+from __future__ import annotations
+
+from typing import Callable, Iterator, Mapping
+
+from migrator.engine.context import FileContext, Found
+from migrator.engine.packs import Rule
+from migrator.engine.structural import (
+    capability,
+    cuda_definition,
+    data_parallel,
+    float64_collective,
+    int_device,
+    tensor_type_default,
+)
+
+HANDLERS: Mapping[str, Callable[[FileContext, Rule], Iterator[Found]]] = {
+    "capability": capability.find_calls,
+    "cuda-definition": cuda_definition.find,
+    "data-parallel": data_parallel.find,
+    "device-properties": capability.find_properties,
+    "float64-collective": float64_collective.find,
+    "int-device": int_device.find,
+    "tensor-type-default": tensor_type_default.find,
+}

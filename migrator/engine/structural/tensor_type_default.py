@@ -1,0 +1,50 @@
+"""``torch.set_default_tensor_type('torch.cuda.FloatTensor')`` has no NPU form."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any, Iterator
+
+from migrator.engine.context import FileContext, Found, found
+from migrator.engine.finding import Edit
+from migrator.engine.packs import Rule
+from migrator.rewrite.imports import ends_in_semicolon, indentation, newline
+
+_DTYPES = {
+    "FloatTensor": "float32",
+    "DoubleTensor": "float64",
+    "HalfTensor": "float16",
+    "BFloat16Tensor": "bfloat16",
+}
+
+
+def find(context: FileContext, rule: Rule) -> Iterator[Found]:
+    """The call becomes ``set_default_device`` and ``set_default_dtype`` where torch has them.
+
+    torch refuses ``torch.npu.FloatTensor`` here ("only floating-point types are
+    supported as the default type", seen with torch_npu 2.13).
+    """
+    index = context.index
+    for call in index.calls:
+        if index.qualified_name(call.func) != "torch.set_default_tensor_type" or len(call.args) != 1:
+            continue
+        argument = call.args[0]
+        name = argument.value if isinstance(argument, ast.Constant) else index.qualified_name(argument)
+        if not isinstance(name, str) or not name.startswith("torch.cuda."):
+            if "cuda" in index.segment(argument):
+                yield found(context, rule, call, api="torch.set_default_tensor_type", severity="error")
+            continue
+        dtype = _DTYPES.get(name.rpartition(".")[2])
+        statement: Any = call.parent  # type: ignore[attr-defined]
+        if dtype is None or not isinstance(statement, ast.Expr) or not context.version.has_set_default_device:
+            yield found(context, rule, call, api="torch.set_default_tensor_type", severity="error")
+            continue
+        base = index.segment(call.func)[: -len("set_default_tensor_type")]
+        if not base:  # imported by its bare name
+            yield found(context, rule, call, api="torch.set_default_tensor_type", severity="error")
+            continue
+        indent = indentation(index, statement)
+        separator = "; " if indent is None or ends_in_semicolon(index, statement) else newline(index) + indent
+        text = f'{base}set_default_device("npu"){separator}{base}set_default_dtype({base}{dtype})'
+        edits = [Edit(index.start(call), index.end(call), text)]
+        yield found(context, rule, call, api="torch.set_default_tensor_type", edits=edits)

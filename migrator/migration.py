@@ -1,0 +1,241 @@
+"""A migration from end to end: find the files, put each through the engine, write the result and the reports.
+
+Nothing is printed here, and no text is kept: every file is read when its turn comes.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Callable
+
+from migrator import __version__
+from migrator.engine.finding import FileResult
+from migrator.engine.run import Engine, merge_facts, scan_file
+from migrator.engine.settings import Settings
+from migrator.reporting.csv_tables import CsvTables
+from migrator.reporting.log_file import log_to
+from migrator.reporting.summary import summary_text
+from migrator.reporting.tally import Tally
+from migrator.sources.discover import Entry, discover
+from migrator.sources.errors import CannotWrite, SourceError, Unreadable, shown
+from migrator.sources.output import OutputTree, add, copy, output_tree, write
+from migrator.sources.source import read
+from migrator.workers import Done, Work, migrate_files, processes_for
+
+DONE = 0
+SOME_SKIPPED = 1
+
+REPORTS = "migration_report"
+_SUMMARY = f"{REPORTS}/summary.json"
+_LOG = logging.getLogger("npumigrate")
+
+# What is going on, how many files of how many (0: not known yet).
+Progress = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to migrate, and how. ``jobs`` is None where the user leaves it to the tool."""
+
+    source: Path
+    settings: Settings
+    exclude: tuple[str, ...] = ()
+    jobs: int | None = None
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What was done. ``result`` and ``reports`` are folders, None where nothing was written.
+
+    ``not_copied`` counts tool caches, virtual environments, pipes and the like.
+    """
+
+    tally: Tally
+    exit_code: int
+    not_copied: int
+    result: Path | None = None
+    reports: Path | None = None
+
+
+def migrate(plan: Plan, out: Path, overwrite: bool, progress: Progress) -> Outcome:
+    """Write the migrated project to ``out/<name>_msft``, which appears when all of it is there.
+
+    Raises RuleError for rules that cannot be used, SourceError where the input
+    cannot be read or the result cannot be written.
+    """
+    engine = Engine(plan.settings)
+    with output_tree(plan.source, out, overwrite) as tree:
+        reports = _make_report_folder(tree)
+        with log_to(reports), CsvTables(reports) as tables:
+            _log_start(plan)
+            survey = _look_around(plan, tree, progress)
+            tally = Tally(engine.rules)
+            for entry, done in _results(survey, engine, plan, False, progress):
+                result = _put(tree, entry, done) if entry.kind == "python" else done.result
+                _log_file(result, bool(done.data))
+                tables.add(result)
+                tally.add(result, changed=bool(done.data) and not result.skipped)
+            code = _exit_code(tally)
+            _LOG.info(
+                "%d seen, %d changed, %d skipped: exit %d", tally.seen, tally.changed, tally.skipped, code
+            )
+        add(tree, _SUMMARY, _summary(plan, tally, code))
+    return Outcome(tally, code, survey.not_copied, tree.result, tree.result / REPORTS)
+
+
+def preview(plan: Plan, show: Callable[[bytes], None], progress: Progress) -> Outcome:
+    """Give ``show`` the unified diff of each file that would change; write nothing.
+
+    Raises what ``migrate`` raises for the rules and the input.
+    """
+    engine = Engine(plan.settings)
+    survey = _look_around(plan, None, progress)
+    tally = Tally(engine.rules)
+    for _, done in _results(survey, engine, plan, True, progress):
+        _log_file(done.result, bool(done.data))
+        tally.add(done.result, changed=bool(done.data))
+        if done.diff:
+            show(done.diff)
+    return Outcome(tally, _exit_code(tally), survey.not_copied)
+
+
+@dataclass(frozen=True)
+class _Survey:
+    """The Python files to migrate, in order, and between them what could not be read."""
+
+    entries: tuple[Entry, ...]
+    project: Any
+    size: int
+    not_copied: int
+
+    def work(self) -> list[Work]:
+        return [Work(entry.name, entry.path) for entry in self.entries if entry.kind == "python"]
+
+
+def _look_around(plan: Plan, tree: OutputTree | None, progress: Progress) -> _Survey:
+    """The first walk: copies what is not migrated, and learns what one file has to know of the others."""
+    entries: list[Entry] = []
+    facts = []
+    size = not_copied = 0
+    seen = 0
+    again = _is_result(plan.source)
+    for entry in discover(plan.source, plan.exclude, tree.result if tree else None):
+        seen += 1
+        progress("reading", seen, 0)
+        if again and (entry.name == REPORTS or entry.name.startswith(REPORTS + "/")):
+            not_copied += entry.name == REPORTS
+        elif entry.kind == "python" and not entry.excluded:
+            entries.append(entry)
+            try:
+                text = read(entry.path, entry.name).text
+            except Unreadable:
+                continue  # the engine's turn meets it again, and reports it
+            size += len(text)
+            facts.append(scan_file(entry.name, text))
+        else:
+            trouble = _take_over(entry, tree)
+            entries.extend(trouble)
+            if entry.kind in ("skipped", "special"):
+                not_copied += 1
+    if not any(entry.kind == "python" for entry in entries):
+        rest = " that is not excluded" if plan.exclude else ""
+        raise SourceError(f"{shown(plan.source)} holds no Python file{rest}: there is nothing to migrate")
+    return _Survey(tuple(entries), merge_facts(facts), size, not_copied)
+
+
+def _take_over(entry: Entry, tree: OutputTree | None) -> list[Entry]:
+    """Copy what is not migrated; gives the entry where that could not be done and the user must know."""
+    try:
+        line = copy(tree, entry) if tree else entry.reason
+    except Unreadable as error:
+        return [Entry("unreadable", entry.name, entry.path, reason=f"{error}: not copied")]
+    if entry.kind == "unreadable":
+        return [entry]
+    if line:
+        _LOG.info("%s: %s", shown(entry.name), line)
+    return []
+
+
+def _results(
+    survey: _Survey, engine: Engine, plan: Plan, diff: bool, progress: Progress
+) -> Iterator[tuple[Entry, Done]]:
+    work = survey.work()
+    jobs = processes_for(survey.size, plan.jobs)
+    finished = 0
+    progress("migrating", 0, len(work))
+    results = migrate_files(work, engine, plan.settings, survey.project, jobs, diff)
+    for entry in survey.entries:
+        if entry.kind == "python":
+            yield entry, next(results)
+            finished += 1
+            progress("migrating", finished, len(work))
+        else:
+            yield entry, Done(FileResult(shown(entry.name), skipped=entry.reason))
+
+
+def _put(tree: OutputTree, entry: Entry, done: Done) -> FileResult:
+    try:
+        if done.data:
+            write(tree, entry, done.data)
+        else:
+            copy(tree, entry)
+    except Unreadable as error:
+        return FileResult(done.result.name, skipped=f"{error}: not copied")
+    return done.result
+
+
+def _make_report_folder(tree: OutputTree) -> Path:
+    """The folder for the reports. Those of an input that is itself a result give way, nothing else does."""
+    there = tree.source / REPORTS
+    if os.path.lexists(there) and not _is_result(tree.source):
+        raise CannotWrite(f"{shown(there)} is where the reports belong: rename it")
+    reports = tree.building / REPORTS
+    reports.mkdir()
+    return reports
+
+
+def _is_result(source: Path) -> bool:
+    return (source / _SUMMARY).is_file()
+
+
+def _exit_code(tally: Tally) -> int:
+    return SOME_SKIPPED if tally.skipped else DONE
+
+
+def _summary(plan: Plan, tally: Tally, code: int) -> bytes:
+    settings = plan.settings
+    options = {
+        "input": shown(os.path.basename(os.path.abspath(plan.source))),
+        "mode": "transfer" if settings.transfer else "rewrite",
+        "select": list(settings.select),
+        "ignore": list(settings.ignore),
+        "safe_only": settings.safe_only,
+        "rules": [shown(os.path.basename(file)) for file in settings.rule_files],
+        "exclude": list(plan.exclude),
+    }
+    return summary_text(tally, settings.version, options, code).encode("utf-8", "backslashreplace")
+
+
+def _log_start(plan: Plan) -> None:
+    python = ".".join(map(str, sys.version_info[:3]))
+    _LOG.info("npumigrate %s, Python %s, torch %s", __version__, python, plan.settings.version)
+    _LOG.info(
+        "input %s; %s; exclude %s", shown(os.path.abspath(plan.source)), plan.settings, list(plan.exclude)
+    )
+
+
+def _log_file(result: FileResult, changed: bool) -> None:
+    if result.skipped:
+        _LOG.warning("%s: left as it was: %s", result.name, result.skipped)
+    elif changed:
+        changes = sum(finding.fixed for finding in result.findings)
+        _LOG.info(
+            "%s: changes %d, places for a person %d", result.name, changes, len(result.findings) - changes
+        )
+    else:
+        _LOG.debug("%s: nothing to change", result.name)

@@ -1,0 +1,61 @@
+"""The CSV reports, written while the files come in.
+
+The csv module does it a row at a time: a project's findings are never all in
+memory, and after Ctrl-C the reports list what was finished.
+"""
+
+from __future__ import annotations
+
+import csv
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from migrator.engine.finding import FileResult
+from migrator.reporting.columns import load_tables
+from migrator.reporting.rows import SKIPPED, report_of, row_of
+
+
+class CsvTables:
+    """All CSV reports in one folder, as a context manager.
+
+    They are plain UTF-8 with ``\\n`` at the end of a row. The byte order mark
+    that Excel likes would become part of the first heading for other readers.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._stack = ExitStack()
+        self._values: dict[str, tuple[str, ...]] = {}
+        self._writers: dict[str, Any] = {}
+        with self._stack:
+            for table in load_tables().values():
+                # A file name that is not UTF-8 comes as surrogates, which are written as \udc80.
+                file = self._stack.enter_context(
+                    (folder / table.name).open("w", encoding="utf-8", errors="backslashreplace", newline="")
+                )
+                writer = csv.writer(file, lineterminator="\n")
+                writer.writerow([column.name for column in table.columns])
+                self._writers[table.name] = writer
+                self._values[table.name] = tuple(column.value for column in table.columns)
+            self._stack = self._stack.pop_all()
+
+    def __enter__(self) -> CsvTables:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def add(self, result: FileResult) -> None:
+        """Write the rows of one file, in the order of its lines."""
+        for finding in sorted(result.findings, key=lambda found: (found.line, found.column)):
+            self._write(report_of(finding), row_of(result.name, finding))
+        if result.skipped:
+            self._write(SKIPPED, {"file": result.name, "reason": result.skipped})
+
+    def _write(self, table: str, row: dict[str, str]) -> None:
+        self._writers[table].writerow([_cell(row[value]) for value in self._values[table]])
+
+
+def _cell(text: str) -> str:
+    # csv before Python 3.13 does not quote a lone \r, and its readers then take it for the end of a row.
+    return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text

@@ -1,0 +1,57 @@
+"""Applying edits, and finding a place of the new text in the old one."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from typing import Callable, Iterable, Sequence
+
+from migrator.engine.finding import Edit
+
+
+def overlaps(taken: Iterable[Edit], edits: Iterable[Edit]) -> bool:
+    """Whether edits touch the bytes of edits that are already taken.
+
+    Two insertions at one place count as touching: their order would matter.
+    """
+    taken = list(taken)
+    for edit in edits:
+        for other in taken:
+            if edit.start == edit.end == other.start == other.end:
+                return True
+            if edit.start < other.end and other.start < edit.end:
+                return True
+    return False
+
+
+def apply(data: bytes, edits: Sequence[Edit]) -> bytes:
+    """The data with all edits made; they must not overlap."""
+    pieces = []
+    position = 0
+    for edit in sorted(edits, key=lambda edit: (edit.start, edit.end)):
+        pieces.append(data[position : edit.start])
+        pieces.append(edit.text.encode("utf-8"))
+        position = edit.end
+    pieces.append(data[position:])
+    return b"".join(pieces)
+
+
+def back_mapping(edits: Sequence[Edit]) -> Callable[[int], int]:
+    """A function from an offset behind the edits to the offset before them."""
+    starts: list[int] = []
+    steps: list[tuple[int, int, int]] = []  # new start, new end, old end
+    shift = 0
+    for edit in sorted(edits, key=lambda edit: (edit.start, edit.end)):
+        size = len(edit.text.encode("utf-8"))
+        new_start = edit.start + shift
+        starts.append(new_start)
+        steps.append((edit.start, new_start + size, edit.end))
+        shift += size - (edit.end - edit.start)
+
+    def old_offset(offset: int) -> int:
+        place = bisect_right(starts, offset) - 1
+        if place < 0:
+            return offset
+        old_start, new_end, old_end = steps[place]
+        return old_start if offset < new_end else old_end + offset - new_end
+
+    return old_offset

@@ -1,0 +1,71 @@
+"""What can go wrong with files, each as one line for the user."""
+
+from __future__ import annotations
+
+import errno
+import os
+
+
+class SourceError(Exception):
+    """The base of this package's errors. ``str()`` of one is the line to print."""
+
+
+class Unreadable(SourceError):  # noqa: N818
+    """One file or folder cannot be read. The others can: report it and go on."""
+
+
+class CannotWrite(SourceError):  # noqa: N818
+    """The result cannot be written. The run ends."""
+
+
+class ResultExists(CannotWrite):
+    """Something lies where the result belongs, and may not be replaced."""
+
+
+def shown(name: str | os.PathLike[str]) -> str:
+    """``name`` on one line that every UTF-8 terminal and report can hold.
+
+    Control characters and bytes that are not UTF-8 (which Python keeps as lone
+    surrogates, and refuses to print) become escapes such as ``\\n`` and ``\\xb0``.
+    """
+    text = os.fspath(name)
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() else _escape(char) for char in text)
+
+
+def _escape(char: str) -> str:
+    if "\udc80" <= char <= "\udcff":
+        return f"\\x{ord(char) - 0xDC00:02x}"
+    return char.encode("unicode_escape").decode("ascii")
+
+
+def reason(error: OSError) -> str:
+    """The system's own words, such as ``permission denied``."""
+    return (error.strerror or str(error) or type(error).__name__).lower()
+
+
+def unreadable(error: OSError) -> Unreadable:
+    """The Unreadable that stands for ``error``."""
+    return Unreadable(f"cannot be read: {reason(error)}")
+
+
+_ELSEWHERE = "choose another output folder with -o"
+_ADVICE = {
+    errno.ENOSPC: f"free some space or {_ELSEWHERE}",
+    errno.EDQUOT: f"free some space or {_ELSEWHERE}",
+    errno.EFBIG: f"raise the file size limit or {_ELSEWHERE}",
+    errno.EACCES: _ELSEWHERE,
+    errno.EPERM: _ELSEWHERE,
+    errno.EROFS: _ELSEWHERE,
+    errno.ENOTDIR: _ELSEWHERE,
+    errno.EEXIST: "another file has that name or one that differs only in case",
+    errno.ENAMETOOLONG: "choose an output folder with a shorter path with -o",
+}
+
+
+def cannot_write(error: OSError, place: str | os.PathLike[str]) -> CannotWrite:
+    """The CannotWrite that stands for ``error``, which happened while ``place`` was written."""
+    line = f"{shown(place)} cannot be written: {reason(error)}"
+    advice = _ADVICE.get(error.errno or 0)
+    return CannotWrite(f"{line}: {advice}" if advice else line)

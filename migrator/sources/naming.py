@@ -1,0 +1,51 @@
+"""Where a result goes and what it is called on the way."""
+
+from __future__ import annotations
+
+import os
+import zlib
+from pathlib import Path
+
+SUFFIX = "_msft"
+
+# Room for "-<pid>-<number>" after the prefix of a staging folder's name.
+_TAIL = 24
+
+
+def result_folder(source: Path, out: Path) -> Path:
+    """``out/<name>_msft`` for the folder ``<name>`` or the file ``<name>.py``.
+
+    A link's own name counts, not that of its target. The root of a file system
+    has no name: it gives ``out/_msft``, which ``output_tree`` refuses.
+    """
+    name = os.path.basename(os.path.abspath(source))
+    if not os.path.isdir(source):
+        name = os.path.splitext(name)[0]
+    return Path(out) / f"{name}{SUFFIX}"
+
+
+def inside(path: str | os.PathLike[str], folder: str | os.PathLike[str]) -> str | None:
+    """The real ``path`` relative to the real ``folder``; ``.`` for that itself, None elsewhere.
+
+    Both must be resolved already. ``os.path.relpath`` would raise between two Windows drives.
+    """
+    path, prefix = os.fspath(path), os.path.join(folder, "")
+    if path == os.fspath(folder):
+        return "."
+    return path[len(prefix) :].replace(os.sep, "/") if path.startswith(prefix) else None
+
+
+def staging_prefix(result_name: str, longest: int = 143) -> str:
+    """How the folders beside a result are called in which runs build it: ``.<name>_msft.partial-``.
+
+    A name too long for that is cut, and told from others by a checksum. ``longest``
+    is what encrypted home folders allow; others allow 255 bytes.
+    """
+    prefix = f".{result_name}.partial-"
+    if len(os.fsencode(prefix)) + _TAIL <= longest:
+        return prefix
+    mark = f"~{zlib.crc32(os.fsencode(result_name)):08x}"
+    kept = result_name
+    while len(os.fsencode(f".{kept}{mark}.partial-")) + _TAIL > longest:
+        kept = kept[:-1]  # characters, not bytes: half a character is no valid name everywhere
+    return f".{kept}{mark}.partial-"

@@ -1,0 +1,114 @@
+"""What a person sees when the tool itself fails, or is stopped."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from migrator.engine.run import Engine
+
+forked = pytest.mark.skipif(
+    multiprocessing.get_start_method() != "fork", reason="the workers have to see what the test replaces"
+)
+
+
+def many(project: Path) -> None:
+    for number in range(40):
+        (project / f"more{number:02}.py").write_text(f"import torch\ny = torch.ones({number}).cuda()\n")
+
+
+def test_an_internal_error_is_one_line_and_a_log(npumigrate, project, tmp_path, monkeypatch) -> None:
+    def fail(*_: object) -> None:
+        raise KeyError("unexpected\nthing")
+
+    monkeypatch.setattr(Engine, "migrate_text", fail)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    answer = npumigrate("-i", project, "-o", tmp_path / "out", "-v", "2.6", "--jobs", "1")
+    assert answer.code == 2
+    assert len(answer.err.splitlines()) == 1
+    match = re.search(r"details: (.+)$", answer.err.strip())
+    assert match
+    assert "Traceback" in Path(match[1]).read_text()
+    assert not (tmp_path / "out").exists()
+
+
+def test_interrupted(npumigrate, project, tmp_path, monkeypatch) -> None:
+    many(project)
+    real, calls = Engine.migrate_text, []
+
+    def stop_at_ten(*arguments: object) -> object:
+        calls.append(arguments)
+        if len(calls) == 10:
+            raise KeyboardInterrupt
+        return real(*arguments)
+
+    monkeypatch.setattr(Engine, "migrate_text", stop_at_ten)
+    answer = npumigrate("-i", project, "-o", tmp_path / "out", "-v", "2.6", "--jobs", "1")
+    assert answer.code == 130
+    assert answer.err == "npumigrate: interrupted after 9 of 43 Python files: no result was written\n"
+    assert not (tmp_path / "out").exists()
+
+
+@forked
+def test_ctrl_c_stops_all_processes_at_once(project, tmp_path) -> None:
+    many(project)
+    code = (
+        "import sys, time, migrator.engine.run as engine\n"
+        "engine.Engine.migrate_text = lambda *_: time.sleep(60)\n"
+        "from migrator.cli.main import run\n"
+        "sys.exit(run(sys.argv[1:]))"
+    )
+    command = [
+        sys.executable,
+        "-c",
+        code,
+        "-i",
+        str(project),
+        "-o",
+        str(tmp_path / "out"),
+        "-v",
+        "2.6",
+        "-j",
+        "2",
+    ]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True) as process:
+        deadline = time.monotonic() + 30
+        while not list(tmp_path.glob("out/.project_msft*/new/train.py")) and time.monotonic() < deadline:
+            if list(tmp_path.glob("out/.project_msft*/new/migration_report")):
+                break
+            time.sleep(0.05)
+        time.sleep(1)
+        os.killpg(process.pid, signal.SIGINT)
+        started = time.monotonic()
+        _, errors = process.communicate(timeout=30)
+    assert time.monotonic() - started < 10
+    assert process.returncode == 130
+    assert len(errors.splitlines()) == 1
+    assert "interrupted" in errors
+    assert not (tmp_path / "out").exists()
+
+
+@forked
+def test_a_killed_worker_loses_nothing(npumigrate, project, tmp_path, monkeypatch) -> None:
+    many(project)
+    real, parent = Engine.migrate_text, os.getpid()
+
+    def die_in_a_worker(self: Engine, name: str, *rest: object) -> object:
+        if name == "more20.py" and os.getpid() != parent:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return real(self, name, *rest)
+
+    monkeypatch.setattr(Engine, "migrate_text", die_in_a_worker)
+    answer = npumigrate("-i", project, "-o", tmp_path / "out", "-v", "2.6", "--jobs", "2")
+    assert (answer.code, answer.err) == (0, "")
+    result = tmp_path / "out" / "project_msft"
+    assert all(".npu()" in path.read_text() for path in result.glob("more*.py"))
+    assert "one process" in (result / "migration_report" / "npumigrate.log").read_text()

@@ -1,0 +1,108 @@
+"""What the command line says before, or instead of, working."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from migrator import __version__
+
+HEAVY = ["pandas", "jedi", "libcst", "torch", "numpy", "yaml"]
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["-h"], ["migrate", "--help"]])
+def test_help_shows_every_option_within_80_columns(npumigrate, arguments) -> None:
+    answer = npumigrate(*arguments)
+    assert answer.code == 0
+    for option in [
+        "--input",
+        "--output",
+        "--version",
+        "--select",
+        "--ignore",
+        "--safe-only",
+        "--rules",
+        "--exclude",
+    ]:
+        assert option in answer.out
+    for option in ["--overwrite", "--diff", "--mode", "--jobs", "--quiet", "--verbose"]:
+        assert option in answer.out
+    assert max(map(len, answer.out.splitlines())) <= 80
+
+
+def test_help_imports_nothing_heavy() -> None:
+    code = (
+        "import sys; from migrator.cli.main import run; run(['--help']);"
+        f"print([name for name in {HEAVY} if name in sys.modules], file=sys.stderr)"
+    )
+    answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert answer.stderr.strip() == "[]"
+
+
+@pytest.mark.parametrize("arguments", [["version"], ["-V"]])
+def test_version(npumigrate, arguments) -> None:
+    answer = npumigrate(*arguments)
+    assert (answer.code, answer.out) == (0, f"npumigrate {__version__}\n")
+
+
+def test_python_m_migrator() -> None:
+    answer = subprocess.run(
+        [sys.executable, "-m", "migrator", "-V"], capture_output=True, text=True, check=True
+    )
+    assert answer.stdout == f"npumigrate {__version__}\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        ([], ["-i/--input", "-o/--output", "-v/--version"]),
+        (["migrate"], ["-i/--input", "-o/--output", "-v/--version"]),
+        (["-i", "p", "-o", "q"], ["-v/--version"]),
+        (["-i", "", "-o", "q", "-v", "2.6"], ["-i/--input"]),
+        (["--diff", "-v", "2.6"], ["-i/--input"]),
+        (["-i", "p", "--nonsense"], ["--nonsense"]),
+        (["-i"], ["-i"]),
+        (["-i", "p", "-o", "q", "-v", "2.6", "--mode", "magic"], ["--mode", "rewrite", "transfer"]),
+        (["-i", "p", "-o", "q", "-v", "2.6", "--jobs", "0"], ["--jobs"]),
+        (["-i", "p", "-o", "q", "-v", "2.6", "--jobs", "many"], ["--jobs"]),
+        (["-i", "p", "-o", "q", "-v", "2.6", "--quiet", "--verbose"], ["--quiet", "--verbose"]),
+        (["-i", "p", "-o", "q", "-v", "0.1"], ["0.1", "2.6"]),
+        (["conjure"], ["conjure"]),
+        (["-i", "p", "stray", "-o", "q", "-v", "2.6"], ["stray"]),
+    ],
+)
+def test_wrong_use_is_one_line_and_exit_2(npumigrate, arguments, named) -> None:
+    answer = npumigrate(*arguments)
+    assert answer.code == 2
+    assert answer.out == ""
+    assert len(answer.err.splitlines()) == 1
+    assert answer.err.startswith("npumigrate: ")
+    for name in named:
+        assert name in answer.err
+
+
+def test_an_input_that_is_not_there(npumigrate, tmp_path: Path) -> None:
+    answer = npumigrate("-i", tmp_path / "nowhere", "-o", tmp_path / "out", "-v", "2.6")
+    assert answer.code == 2
+    assert "nowhere" in answer.err
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("option", ["--select", "--ignore"])
+def test_an_unknown_rule(npumigrate, project, option) -> None:
+    answer = npumigrate("-i", project, "--diff", "-v", "2.6", option, "NPU101,NOPE999")
+    assert answer.code == 2
+    assert "NOPE999" in answer.err
+    assert len(answer.err.splitlines()) == 1
+
+
+def test_a_bad_rule_pack_names_file_and_line(npumigrate, project, tmp_path: Path) -> None:
+    pack = tmp_path / "mine.yaml"
+    pack.write_text("- code: ACME101\n  colour: red\n")
+    answer = npumigrate("-i", project, "--diff", "-v", "2.6", "--rules", pack)
+    assert answer.code == 2
+    assert f"{pack}:1: " in answer.err
+    assert "colour" in answer.err

@@ -1,0 +1,53 @@
+"""Every rule's examples: what must change changes so, what must not stays."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import pytest
+
+from migrator.engine.packs import Rule, load_all
+from migrator.engine.run import Engine, merge_facts, scan_file
+from migrator.engine.settings import Settings
+
+EXAMPLES = [
+    pytest.param(rule, example, id=f"{rule.code}-{place}")
+    for rule in load_all()
+    for place, example in enumerate(rule.examples)
+]
+
+
+@lru_cache(maxsize=None)
+def engine(version: str) -> Engine:
+    return Engine(Settings(version=version))
+
+
+def migrate(text: str, version: str = "2.6") -> Any:
+    project = merge_facts([scan_file("example.py", text)])
+    return engine(version).migrate_text("example.py", text, project)
+
+
+@pytest.mark.parametrize(("rule", "example"), EXAMPLES)
+def test_example(rule: Rule, example: dict[str, str]) -> None:
+    version = example.get("version", "2.6")
+    if "unchanged" in example:
+        result = migrate(example["unchanged"], version)
+        assert result.skipped == ""
+        assert result.text is None
+        assert not any(finding.fixed for finding in result.findings)
+        return
+    result = migrate(example["before"], version)
+    assert result.skipped == ""
+    assert (result.text or example["before"]) == example["after"]
+    assert rule.code in {finding.code for finding in result.findings}
+    again = migrate(result.text or "", version)
+    assert again.text is None, "a second migration changes the result"
+
+
+@pytest.mark.parametrize("rule", load_all(), ids=lambda rule: rule.code)
+def test_every_rule_explains_itself(rule: Rule) -> None:
+    assert rule.why, "says why"
+    if rule.fix != "none" and rule.code != "NPU902":
+        assert any("before" in example for example in rule.examples), "shows what changes"
+        assert any("unchanged" in example for example in rule.examples), "shows a look-alike that does not"
