@@ -13,6 +13,9 @@ from typing import Any, Mapping
 
 from migrator.analysis.index import ModuleIndex
 
+_TEXT_METHODS = frozenset(
+    "startswith endswith removeprefix removesuffix replace split rsplit partition find index lstrip strip".split()
+)
 CERTAIN, LIKELY, UNCLEAR, NO = "certain", "likely", "unclear", "no"
 
 
@@ -43,7 +46,18 @@ class PlaceData:
 
 
 def judge(index: ModuleIndex, data: PlaceData, node: Any, depth: int = 0) -> Place:
-    """Where the value of ``node`` goes."""
+    """Where the value of ``node`` goes.
+
+    A value that stands beside ``"npu"`` is left alone: that program has met
+    NPUs before, and knows its CUDA branch from its NPU branch.
+    """
+    place = _climb(index, data, node, depth)
+    if place.verdict in (CERTAIN, LIKELY) and depth == 0 and _beside_npu(node):
+        return Place(NO, "beside a case of its own for NPUs")
+    return place
+
+
+def _climb(index: ModuleIndex, data: PlaceData, node: Any, depth: int) -> Place:
     siblings: list[Any] = []
     child = node
     while True:
@@ -127,6 +141,40 @@ def judge(index: ModuleIndex, data: PlaceData, node: Any, depth: int = 0) -> Pla
         else:
             return Place(UNCLEAR, "a place that is not known")
         child = parent
+
+
+def _beside_npu(node: Any) -> bool:
+    """Whether a list, a dictionary or a chain of conditions also has a case for NPUs."""
+    child, parent = node, getattr(node, "parent", None)
+    around: list[Any] = []
+    if isinstance(parent, (ast.List, ast.Tuple, ast.Set)):
+        around = list(parent.elts)
+    elif isinstance(parent, ast.Dict) and (child in parent.keys or _under_cuda_key(parent, child)):
+        around = [key for key in parent.keys if key is not None]
+    else:
+        while parent is not None and not isinstance(parent, ast.stmt):
+            child, parent = parent, getattr(parent, "parent", None)
+        if isinstance(parent, ast.If) and child is parent.test:
+            top = parent
+            while isinstance(top.parent, ast.If) and top in top.parent.orelse:  # type: ignore[attr-defined]
+                top = top.parent  # type: ignore[attr-defined]
+            while True:
+                if top is not parent:
+                    around += list(ast.walk(top.test))
+                if len(top.orelse) != 1 or not isinstance(top.orelse[0], ast.If):
+                    break
+                top = top.orelse[0]
+    return any(
+        isinstance(item, ast.Constant) and isinstance(item.value, str) and item.value.partition(":")[0] == "npu"
+        for item in around
+    )
+
+
+def _under_cuda_key(node: ast.Dict, value: Any) -> bool:
+    if value not in node.values:
+        return False
+    key = node.keys[node.values.index(value)]
+    return isinstance(key, ast.Constant) and key.value == "cuda"
 
 
 def says_device(data: PlaceData, node: Any) -> bool:
@@ -259,16 +307,16 @@ def _argument(
         return Place(CERTAIN, f"{called}(…)")
     if called in data.option_calls:
         return _option(index, data, call, siblings, depth) if position or called == "Option" else None
-    if called in ("startswith", "endswith") and isinstance(call.func, ast.Attribute):
+    if called in _TEXT_METHODS and isinstance(call.func, ast.Attribute):
         if says_device(data, call.func.value):
-            return Place(CERTAIN, "the beginning of a device's name")
-        return Place(UNCLEAR, "the beginning of some text")
+            return Place(CERTAIN, "a part of a device's name")
+        return Place(UNCLEAR, "a part of some text")
     if called in ("get", "getenv", "setdefault", "pop", "getattr", "get_attr") and position:
         key = call.args[position - 1]
         if says_device(data, key):
             return Place(LIKELY, "the default of a setting whose name says device")
         return None
-    if called in ("str", "list", "tuple", "set", "frozenset", "cast", "sorted"):
+    if called in ("str", "list", "tuple", "set", "frozenset", "cast", "sorted", "param"):
         return None
     if called in ("parametrize",) and position and says_device(data, call.args[0]):
         return Place(LIKELY, "a test's parameter whose name says device")
@@ -325,7 +373,7 @@ def _compare(data: PlaceData, node: ast.Compare, child: Any) -> Place:
         elements = []
     if any(says_device(data, other) for other in others):
         return Place(CERTAIN, "compared with a device or a backend")
-    if any(isinstance(other, ast.Attribute) and other.attr == "type" for other in others):
+    if any(isinstance(other, ast.Attribute) and other.attr in ("type", "param") for other in others):
         return Place(LIKELY, "compared with a type")
     if _beside_a_device(elements):
         return Place(LIKELY, "compared together with other devices")

@@ -14,7 +14,8 @@ from migrator.api_support.versions import TorchVersion
 class NpuName:
     """What stands for a CUDA name on an NPU at one torch version.
 
-    ``npu`` is empty where nothing does; ``advice`` says then what to do.
+    ``npu`` is empty where nothing does; ``advice`` says then what to do. Beside
+    an NPU name, advice says how that name behaves differently.
     ``exists_from`` is the first known torch version with an NPU name, empty
     when none has one. ``unchanged`` says what the CUDA name itself does on a
     machine with an NPU: works | no_effect | raises, empty when not tried.

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from bisect import bisect_left
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Optional
+from typing import NamedTuple, Optional
 
 from migrator.api_support import npu_names, tables
 from migrator.api_support.versions import TorchVersion, known
@@ -35,8 +35,7 @@ class Support:
     neighbour: str
 
 
-@dataclass(frozen=True)
-class _Row:
+class _Row(NamedTuple):
     first: str
     last: str
     status: str
@@ -48,29 +47,33 @@ class _Row:
     source: str
 
 
+@lru_cache(maxsize=None)
 def look_up(api: str, version: TorchVersion) -> Optional[Support]:
     """What is known of an API, by its qualified name or an alias of it; None where nothing is."""
-    table = _table()
-    name = api if api in table else _aliases().get(api, api)
-    if name not in table:
-        # torch.nn.Parameter.data: a member of a class that goes by an alias.
+    found = _at(api, version)
+    if found and not found.neighbour:
+        return found
+    alias = _aliases().get(api)
+    if alias is None:
+        # torch.nn.modules.module.Module.to: a member of a class that goes by an alias.
         parent, _, member = api.rpartition(".")
-        name = f"{_aliases().get(parent, parent)}.{member}"
-    return _at(name, version) if name in table else None
+        alias = f"{_aliases()[parent]}.{member}" if parent in _aliases() else None
+    other = _at(alias, version) if alias else None
+    # torch.nn.Parameter is in the old documents, torch.nn.parameter.Parameter in
+    # the new: take the spelling that the version's own document uses.
+    return other if other and (found is None or not other.neighbour) else found
 
 
 @lru_cache(maxsize=None)
 def words(version: TorchVersion, *statuses: str) -> frozenset[str]:
     """Last name components of the APIs that have one of these statuses at a version."""
-    # Most APIs never have a status other than the common ones: only those that
-    # have it at some version are looked at.
-    marks = [f",{status}," for status in statuses]
-    if "unknown" in statuses:
-        marks.append(",unsupported,")
-    candidates = (
-        api for api, lines in _table().items() if any(mark in line for line in lines for mark in marks)
+    # unknown comes of a documented `unsupported` on one side of a version.
+    marks = [f",{'unsupported' if status == 'unknown' else status}," for status in statuses]
+    candidates = {line.partition(",")[0] for mark in marks for line in _lines() if mark in line}
+    found = (_at(api, version) for api in candidates)
+    return frozenset(
+        support.api.rpartition(".")[2] for support in found if support and support.status in statuses
     )
-    return frozenset(api.rpartition(".")[2] for api in candidates if _at(api, version).status in statuses)
 
 
 @lru_cache(maxsize=None)
@@ -84,8 +87,10 @@ def unsupported_words(version: TorchVersion) -> frozenset[str]:
     return words(version, "unsupported") | absent
 
 
-def _at(api: str, version: TorchVersion) -> Support:
-    rows = [_Row(*line.split(",")) for line in _table()[api]]
+def _at(api: str, version: TorchVersion) -> Optional[Support]:
+    rows = _rows(api)
+    if not rows:
+        return None
     covering = next((row for row in rows if tables.covers(row.first, row.last, version.tuple)), None)
     if covering and ("docs" in version.evidence or covering.first == covering.last == version.text):
         return _support(api, covering, covering.status, version, "")
@@ -150,23 +155,29 @@ def _last(row: _Row) -> tuple[int, ...]:
     return tables.as_tuple(row.last)
 
 
+def _rows(api: str) -> list[_Row]:
+    # Lines are sorted, and a comma sorts before everything that names hold: a
+    # search by halves finds an API without splitting the 16,000 others.
+    lines = _lines()
+    start = f"{api},"
+    position = bisect_left(lines, start)
+    rows = []
+    while position < len(lines) and lines[position].startswith(start):
+        rows.append(_Row(*lines[position].split(",")[1:]))
+        position += 1
+    return rows
+
+
 @lru_cache(maxsize=None)
-def _table() -> dict[str, list[str]]:
-    # No cell holds a comma (the derivation makes sure), so lines are split
-    # only when an API is asked for: 20,000 of them load in milliseconds.
-    table: dict[str, list[str]] = {}
-    for api, _, rest in (line.partition(",") for line in tables.lines("api_support")):
-        if api in table:
-            table[api].append(rest)
-        else:
-            table[api] = [rest]
-    return table
+def _lines() -> list[str]:
+    return tables.lines("api_support")
 
 
 @lru_cache(maxsize=None)
 def _kernels() -> dict[str, list[tuple[str, str, str, str]]]:
     table: dict[str, list[tuple[str, str, str, str]]] = {}
-    for op, first, last, kind, _ in _cells(tables.lines("kernels")):
+    for line in tables.lines("kernels"):
+        op, first, last, kind, _ = line.split(",")
         base, _, overload = op.partition(".")
         table.setdefault(base, []).append((overload, first, last, kind))
     return table
@@ -174,8 +185,8 @@ def _kernels() -> dict[str, list[tuple[str, str, str, str]]]:
 
 @lru_cache(maxsize=None)
 def _aliases() -> dict[str, str]:
-    return {alias: api for alias, api in _cells(tables.lines("aliases"))}
-
-
-def _cells(lines: Iterable[str]) -> Iterable[list[str]]:
-    return (line.split(",") for line in lines)
+    table = {}
+    for line in tables.lines("aliases"):
+        alias, _, api = line.partition(",")
+        table[alias] = api
+    return table

@@ -68,10 +68,6 @@ def run(arguments: Optional[Sequence[str]] = None) -> int:
         return _run_app(given)
     except (KeyboardInterrupt, typer.Abort):
         return _fail("interrupted", INTERRUPTED)
-    except BrokenPipeError:
-        # The reader, such as head, has seen enough. Python would complain once more when it flushes at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return DONE
     except Exception as error:
         if hasattr(error, "format_message"):  # typer's own: an unknown option, a bad value
             return _fail(

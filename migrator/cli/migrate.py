@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,6 +18,7 @@ from migrator.cli.progress import ProgressBar
 if TYPE_CHECKING:
     from migrator.migration import Outcome, Plan
 
+_DONE = 0
 _WRONG_USE = 2
 _INTERRUPTED = 130
 
@@ -129,9 +131,18 @@ def _run(plan: Plan, out: Path | None, overwrite: bool, bar: ProgressBar) -> Out
 
 
 def _print_bytes(data: bytes) -> None:
-    sys.stdout.flush()
-    sys.stdout.buffer.write(data)
-    sys.stdout.buffer.flush()
+    try:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+    except BrokenPipeError:
+        _forget_stdout()
+        raise typer.Exit(_DONE) from None
+
+
+def _forget_stdout() -> None:
+    """The reader, such as head, has seen enough: what Python still flushes at exit must not fail again."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 @contextmanager
@@ -167,4 +178,7 @@ def _show(outcome: Outcome, plan: Plan) -> None:
     # A diff has the standard output to itself.
     console = Console(stderr=outcome.result is None, highlight=False)
     head = f"{plan.source} for torch {plan.settings.version}"
-    show_summary(console, outcome.tally, head, outcome.not_copied, outcome.result, outcome.reports)
+    try:
+        show_summary(console, outcome.tally, head, outcome.not_copied, outcome.result, outcome.reports)
+    except (BrokenPipeError, SystemExit):  # rich turns the one into the other
+        _forget_stdout()

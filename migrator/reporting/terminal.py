@@ -77,7 +77,7 @@ def _open_lines(tally: Tally, width: int, reports: bool) -> Iterator[Text]:
         line.append(f"  {group.code}  {times}{_rule_text(tally, group.code)}", style="default")
         line.truncate(width, overflow="ellipsis")
         yield line
-        places = Text(f"         {_places(group)}")
+        places = Text(f"         {_places(group, width - 9)}")
         places.truncate(width, overflow="ellipsis")
         yield places
     hidden = groups[_GROUPS_SHOWN:]
@@ -98,13 +98,16 @@ def _rule_text(tally: Tally, code: str) -> str:
     return (rule.summary or rule.name) if rule else ""
 
 
-def _places(group: OpenGroup) -> str:
-    apis = {api for api, _ in group.places}
+def _places(group: OpenGroup, width: int) -> str:
+    """The first places with their APIs, or without them where that is too long for the line."""
     more = ", …" if group.count > len(group.places) else ""
+    plain = ", ".join(place for _, place in group.places) + more
+    apis = {api for api, _ in group.places}
     if len(apis) == 1:
-        api = apis.pop()
-        return f"{api}: ".lstrip(": ") + ", ".join(place for _, place in group.places) + more
-    return ", ".join(f"{api} {place}".strip() for api, place in group.places) + more
+        full = f"{apis.pop()}: {plain}".removeprefix(": ")
+    else:
+        full = ", ".join(f"{api} {place}".strip() for api, place in group.places) + more
+    return full if len(full) <= width else plain
 
 
 def _skipped_lines(tally: Tally, reports: bool) -> Iterator[Text]:

@@ -84,7 +84,7 @@ def test_the_summary_says_what_was_done_and_where_it_is(npumigrate, project, tmp
 def test_migrate_may_be_spelled_out(npumigrate, project, tmp_path) -> None:
     for number, words in enumerate([[], ["migrate"]]):
         assert npumigrate(*words, "-i", project, "-o", tmp_path / str(number), "-v", "2.6").code == 0
-    assert sources(tmp_path / "0") == sources(tmp_path / "1")
+    assert sources(tmp_path / "0" / "project_msft") == sources(tmp_path / "1" / "project_msft")
 
 
 def test_a_single_file(npumigrate, project, tmp_path) -> None:
@@ -96,14 +96,15 @@ def test_a_single_file(npumigrate, project, tmp_path) -> None:
 def test_an_existing_result_is_refused_and_overwritten_on_demand(npumigrate, project, tmp_path) -> None:
     command = ["-i", project, "-o", tmp_path / "out", "-v", "2.6"]
     npumigrate(*command)
-    first = sources(tmp_path / "out")
-    (tmp_path / "out" / "project_msft" / "train.py").write_text("mine\n")
+    result = tmp_path / "out" / "project_msft"
+    first = sources(result)
+    (result / "train.py").write_text("mine\n")
     refused = npumigrate(*command)
     assert refused.code == 2
     assert "--overwrite" in refused.err
-    assert (tmp_path / "out" / "project_msft" / "train.py").read_text() == "mine\n"
+    assert (result / "train.py").read_text() == "mine\n"
     assert npumigrate(*command, "--overwrite").code == 0
-    assert sources(tmp_path / "out") == {**first}
+    assert sources(result) == first
 
 
 def test_results_and_reports_are_the_same_for_any_number_of_processes(npumigrate, project, tmp_path) -> None:
@@ -262,8 +263,10 @@ def test_diff_gives_what_the_migration_writes(npumigrate, project, tmp_path) -> 
     assert tree(project) == sources(tmp_path / "out" / "project_msft")
 
 
-def test_diff_into_a_closed_pipe_is_no_error(project) -> None:
-    command = [sys.executable, "-m", "migrator", "-i", str(project), "-v", "2.6", "--diff", "-q"]
+@pytest.mark.parametrize("options", [["--diff", "-q"], ["-o", "out"]])
+def test_a_closed_pipe_is_no_error(project, tmp_path, monkeypatch, options) -> None:
+    monkeypatch.chdir(tmp_path)
+    command = [sys.executable, "-m", "migrator", "-i", str(project), "-v", "2.6", *options]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout
         assert process.stderr

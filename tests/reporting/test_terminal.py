@@ -133,3 +133,10 @@ def test_places_and_apis_of_one_rule() -> None:
     text = shown(tally_of(FileResult("a.py", findings=tuple(findings))))
     assert "error    NPU501  4 × an NPU has no such API" in text
     assert "torch.1 a.py:1, torch.2 a.py:2, torch.3 a.py:3, …" in text
+
+
+def test_apis_that_are_too_long_for_the_line_are_left_out() -> None:
+    findings = [
+        found("NPU501", line, severity="error", api="torch." + "x" * 30 + str(line)) for line in (1, 2)
+    ]
+    assert "\n         a.py:1, a.py:2\n" in shown(tally_of(FileResult("a.py", findings=tuple(findings))))

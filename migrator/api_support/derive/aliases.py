@@ -20,15 +20,17 @@ COLUMNS = ("alias", "api")
 def main() -> None:
     """Write aliases.csv for classes and functions that the installed torch has."""
     importlib.import_module("torch")
-    listed = {row[0] for row in tables.rows("api_support")}
+    listed: dict[str, bool] = {}
+    for api, _, last, *_ in tables.rows("api_support"):
+        listed[api] = listed.get(api, False) or not last
     lines: dict[str, str] = {}
-    for api in sorted(listed):
+    # APIs of the newest document come first: an alias leads to one spelling, the one in use.
+    for api in sorted(listed, key=lambda name: (not listed[name], name)):
         found = _find(api)
-        if found is None or not (isinstance(found, type) or callable(found)):
-            continue
-        for alias in _spellings(found):
-            if alias not in listed and _find(alias) is found:
-                lines.setdefault(alias, api)
+        if isinstance(found, type) or callable(found):
+            for alias in _spellings(found):
+                if alias != api and _find(alias) is found:
+                    lines.setdefault(alias, api)
     rows: list[Sequence[str]] = list(lines.items())
     tables.write(data_folder("api_db") / "aliases.csv", COLUMNS, rows)
 

@@ -25,12 +25,13 @@ _Held = dict[str, dict[tuple[str, str], str]]
 class _ByHand(NamedTuple):
     npu_name: str
     unchanged: str
+    caveat: bool  # the advice is for those who use the NPU name, too
     advice: str
     source: str
 
 
 # torch.cuda.os, torch.profiler.Any: no part of the module, and no use of a device.
-_IN_SIGHT = _ByHand("-", "works", "It can stay, or be imported from where it comes.", "torch wheels")
+_IN_SIGHT = _ByHand("-", "works", False, "It can stay, or be imported from where it comes.", "torch wheels")
 
 
 class _Evidence(NamedTuple):
@@ -67,7 +68,10 @@ def _lines(
     values: dict[str, tuple[str, ...]] = {}
     for version in evidence.order:
         source = _source(name, version, hand, evidence)
-        advice = "" if npu[version] else _advice(hand, npu, held, version, source)
+        if npu[version]:
+            advice = hand.advice if hand and hand.caveat else ""
+        else:
+            advice = _advice(hand, npu, held, version, source)
         values[version] = (npu[version], hand.unchanged if hand else "", advice)
     for first, last, (npu_name, unchanged, advice) in tables.ranges(values, evidence.order):
         inside = [version for version in evidence.order if tables.covers(first, last, tables.as_tuple(version))]
@@ -136,7 +140,7 @@ def _source(name: str, version: str, hand: Optional[_ByHand], evidence: _Evidenc
 def _advice(
     hand: Optional[_ByHand], npu: dict[str, str], held: list[str], version: str, source: str
 ) -> str:
-    if hand and hand.advice:
+    if hand and hand.advice and not hand.caveat:
         return hand.advice
     if not held:
         return "torch_npu has no counterpart of this name."
@@ -210,6 +214,8 @@ def _is_module(name: str, cuda_names: dict[str, str]) -> bool:
 def _read_by_hand(path: Path) -> dict[str, _ByHand]:
     with open(path, encoding="utf-8", newline="") as file:
         return {
-            row["cuda_name"]: _ByHand(row["npu_name"], row["unchanged"], row["advice"], row["source"])
+            row["cuda_name"]: _ByHand(
+                row["npu_name"], row["unchanged"], row["caveat"] == "yes", row["advice"], row["source"]
+            )
             for row in csv.DictReader(file)
         }

@@ -34,7 +34,7 @@ def find(context: FileContext, rules: list[Rule]) -> Iterator[Found]:
             yield from _inside(context, by_verdict, node, node.value)
             continue
         place = _place(context, node)
-        if place is None:
+        if place is None or variable.npu == node.value:
             continue
         rule = by_verdict.get(place if variable.npu else "report")
         if rule is None:
@@ -136,7 +136,7 @@ def _inside(context: FileContext, by_verdict: dict[str, Rule], node: Any, text: 
         return
     for name in _SETTING.findall(text):
         variable = env_vars.look_up(name)
-        if variable is not None:
+        if variable is not None and variable.npu != name:
             other = f"write {variable.npu}" if variable.npu else variable.advice
             yield found(context, rule, node, api=name, message=f"{name} is set inside a text, which is left as it is",
                         advice=f"Where this is a command that runs, {other}.", needs_npu=False)

@@ -82,9 +82,10 @@ def _judged(context: FileContext, rule: Rule, node: ast.Attribute) -> Iterator[F
     edit = Edit(end - len(node.attr.encode("utf-8")), end, rule.replace.lstrip("."))
     if kind not in (TENSOR, MODULE):
         other = project.unrelated_method(node.attr)
-        if other is None and project.stores(node.attr) and not _is_call(node) and kind != TENSOR:
+        stored = next((facts for facts in project.classes if node.attr in facts.stored), None)
+        if other is None and stored is not None and stored.file == context.name and not _is_call(node):
             yield found(context, rule, node, api=f".{node.attr}", status="", severity="warning",
-                        message=f".{node.attr} is left: a class of this project keeps its own value of that name",
+                        message=f".{node.attr} is left: the class {stored.name} keeps a value of its own under that name",
                         advice=f"Where the object is a tensor, write {rule.replace}.")
             return
         if other is not None:
@@ -92,7 +93,8 @@ def _judged(context: FileContext, rule: Rule, node: ast.Attribute) -> Iterator[F
                         message=f"whose .{node.attr} this is cannot be told: {other.name} in {other.file} has its own",
                         advice=f"Where the object is a tensor or a module, write {rule.replace}.")
             return
-    yield found(context, rule, node, api=f".{node.attr}", edits=[edit])
+    doubtful = kind != TENSOR and not _is_call(node) and project.stores(node.attr)
+    yield found(context, rule, node, api=f".{node.attr}", edits=[edit], safety="unsafe" if doubtful else "")
 
 
 def _is_call(node: Any) -> bool:

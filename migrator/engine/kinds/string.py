@@ -92,9 +92,21 @@ def _device(context: FileContext, rules: list[Rule], data: PlaceData, node: Any)
         return place
     place = judge(index, data, node)
     strong = value != "cuda"
+    if place.verdict == UNCLEAR and _names_own_method(context, node):
+        place = Place(LIKELY, "the name of the method that is renamed")
     if place.verdict == UNCLEAR and strong and _index_follows(node, value):
         place = Place(LIKELY, "the beginning of a device's name")
     return _placed(context, rules, node, place, lambda: replace_text(index, node, "cuda", "npu", 1), value)
+
+
+def _names_own_method(context: FileContext, node: Any) -> bool:
+    """Whether ``def cuda(self): return self._apply("cuda")`` names the method that moves."""
+    function = context.index.function_of(node)
+    owner = context.index.class_of(node)
+    if function is None or owner is None or function.name not in ("cuda", "npu"):
+        return False
+    facts = context.project.named(owner.name)
+    return facts is not None and context.project.related(facts)
 
 
 def _is_format_piece(node: Any) -> bool:
