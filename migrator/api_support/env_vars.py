@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from typing import Optional
 
 from migrator.api_support import tables
@@ -29,13 +29,13 @@ def look_up(name: str) -> Optional[EnvVar]:
     return _table().get(name)
 
 
-@lru_cache(maxsize=None)
+@cache
 def names() -> frozenset[str]:
     """Every CUDA-side variable that is known."""
     return frozenset(_table())
 
 
-@lru_cache(maxsize=None)
+@cache
 def _table() -> dict[str, EnvVar]:
     return {
         name: EnvVar(name, npu, same_values == "yes", advice, source)

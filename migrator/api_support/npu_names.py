@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, replace
+from functools import cache
 from typing import Optional
 
 from migrator.api_support import tables
-from migrator.api_support.versions import TorchVersion
+from migrator.api_support.versions import TorchVersion, known
 
 
 @dataclass(frozen=True)
@@ -43,17 +43,16 @@ def look_up(cuda_name: str, version: TorchVersion) -> Optional[NpuName]:
             return None
         members = f".{last}{members}"
     found = _at(table[name], version)
-    if members and found.kind in ("module", "function", "import") and (found.npu or found.kind != "module"):
-        # The module is there and this name is not in the table; or a function's result.
+    if not members:
+        return found
+    if found.kind in ("function", "import") or (found.kind == "module" and found.npu):
+        # A function has no members to follow it; and a module that an NPU has would
+        # have the name in the table if the name were known.
         return None
-    if members and found.npu:
-        return NpuName(
-            found.npu + members, found.advice, found.source, found.exists_from, "value", found.unchanged
-        )
-    return found
+    return replace(found, npu=found.npu and found.npu + members)
 
 
-@lru_cache(maxsize=None)
+@cache
 def names() -> frozenset[str]:
     """Every CUDA name with a row of its own."""
     return frozenset(_table())
@@ -61,17 +60,14 @@ def names() -> frozenset[str]:
 
 def _at(rows: list[list[str]], version: TorchVersion) -> NpuName:
     # The rows of a name cover every known version, oldest first; tests hold them to it.
-    exists_from = next((row[0] or _OLDEST for row in rows if row[3]), "")
+    exists_from = next((row[0] or known()[0].text for row in rows if row[3]), "")
     for first, last, kind, npu, unchanged, advice, source in rows:
         if tables.covers(first, last, version.tuple):
             return NpuName(npu, advice, source, exists_from, kind, unchanged)
     raise LookupError(f"npu_names.csv has no row for torch {version}")
 
 
-_OLDEST = "1.8.1"
-
-
-@lru_cache(maxsize=None)
+@cache
 def _table() -> dict[str, list[list[str]]]:
     table: dict[str, list[list[str]]] = {}
     for row in tables.rows("npu_names"):

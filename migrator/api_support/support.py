@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from typing import NamedTuple, Optional
 
 from migrator.api_support import npu_names, tables
@@ -47,7 +47,7 @@ class _Row(NamedTuple):
     source: str
 
 
-@lru_cache(maxsize=None)
+@cache
 def look_up(api: str, version: TorchVersion) -> Optional[Support]:
     """What is known of an API, by its qualified name or an alias of it; None where nothing is."""
     found = _at(api, version)
@@ -64,27 +64,50 @@ def look_up(api: str, version: TorchVersion) -> Optional[Support]:
     return other if other and (found is None or not other.neighbour) else found
 
 
-@lru_cache(maxsize=None)
+@cache
+def apis(version: TorchVersion, *statuses: str) -> frozenset[str]:
+    """The APIs that have one of these statuses at a version, as the table spells them."""
+    return frozenset(api for api, status in _statuses(version).items() if status in statuses)
+
+
+@cache
 def words(version: TorchVersion, *statuses: str) -> frozenset[str]:
     """Last name components of the APIs that have one of these statuses at a version."""
-    # unknown comes of a documented `unsupported` on one side of a version.
-    marks = [f",{'unsupported' if status == 'unknown' else status}," for status in statuses]
-    candidates = {line.partition(",")[0] for mark in marks for line in _lines() if mark in line}
-    found = (_at(api, version) for api in candidates)
-    return frozenset(
-        support.api.rpartition(".")[2] for support in found if support and support.status in statuses
-    )
+    return frozenset(api.rpartition(".")[2] for api in apis(version, *statuses))
 
 
-@lru_cache(maxsize=None)
+@cache
 def unsupported_words(version: TorchVersion) -> frozenset[str]:
-    """Last name components of APIs that are unsupported, or that have no NPU form, at a version."""
+    """Last name components of APIs that are unsupported, or that an NPU lacks, at a version.
+
+    Names without an NPU form that can stay as they are (torch.backends.cudnn.benchmark)
+    are not among them.
+    """
     absent = set()
     for name in npu_names.names():
         found = npu_names.look_up(name, version)
-        if found and not found.npu and found.kind != "import":
+        if found and not found.npu and found.unchanged not in ("works", "no_effect"):
             absent.add(name.rpartition(".")[2])
     return words(version, "unsupported") | absent
+
+
+@cache
+def _statuses(version: TorchVersion) -> dict[str, str]:
+    """The status of every API, by one pass over the table: look_up() for each takes ten times as long."""
+    begun = {""} | {other.text for other in known() if other.tuple <= version.tuple}
+    not_ended = {""} | {other.text for other in known() if other.tuple >= version.tuple}
+    statuses: dict[str, str] = {}
+    for line in _lines():
+        api, first, last, status, _ = line.split(",", 4)
+        if first in begun and last in not_ended:
+            statuses[api] = status
+        else:
+            statuses.setdefault(api, "")
+    for api, status in statuses.items():
+        if not status:
+            found = _at(api, version)
+            statuses[api] = found.status if found else ""
+    return statuses
 
 
 def _at(api: str, version: TorchVersion) -> Optional[Support]:
@@ -168,12 +191,12 @@ def _rows(api: str) -> list[_Row]:
     return rows
 
 
-@lru_cache(maxsize=None)
+@cache
 def _lines() -> list[str]:
     return tables.lines("api_support")
 
 
-@lru_cache(maxsize=None)
+@cache
 def _kernels() -> dict[str, list[tuple[str, str, str, str]]]:
     table: dict[str, list[tuple[str, str, str, str]]] = {}
     for line in tables.lines("kernels"):
@@ -183,7 +206,7 @@ def _kernels() -> dict[str, list[tuple[str, str, str, str]]]:
     return table
 
 
-@lru_cache(maxsize=None)
+@cache
 def _aliases() -> dict[str, str]:
     table = {}
     for line in tables.lines("aliases"):

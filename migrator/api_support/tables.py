@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 
 from migrator.data_folders import data_folder
@@ -12,7 +12,7 @@ from migrator.data_folders import data_folder
 Version = tuple[int, ...]
 
 
-@lru_cache(maxsize=None)
+@cache
 def as_tuple(text: str) -> Version:
     """``'2.6.0'`` as ``(2, 6, 0)``."""
     return tuple(int(part) for part in text.split("."))
@@ -42,21 +42,24 @@ def lines(table: str) -> list[str]:
 
 def write(path: Path, columns: Sequence[str], records: Iterable[Sequence[str]]) -> None:
     """Write a table sorted, with ``\\n`` line ends: the same rows give the same bytes."""
+    in_order = sorted((list(record) for record in records), key=_order)
     with open(path, "w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(columns)
-        writer.writerows(sorted(records, key=_order))
+        writer.writerows(in_order)
 
 
-def _order(line: Sequence[str]) -> list[tuple[int, Version, str]]:
+def _order(record: list[str]) -> list[tuple[int, Version, str]]:
     # Versions sort as numbers, 2.10.0 behind 2.9.0; everything else as text.
     return [
         (1, as_tuple(cell), "") if cell.replace(".", "").isdigit() and "." in cell else (0, (), cell)
-        for cell in line
+        for cell in record
     ]
 
 
-def ranges(values: dict[str, tuple[str, ...]], order: Sequence[str]) -> list[tuple[str, str, tuple[str, ...]]]:
+def ranges(
+    values: dict[str, tuple[str, ...]], order: Sequence[str]
+) -> list[tuple[str, str, tuple[str, ...]]]:
     """Fold a value per version into ranges ``(from, to, value)``.
 
     ``order`` lists the versions for which there is evidence, oldest first. A

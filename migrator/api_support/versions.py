@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 
 from migrator.api_support import tables
 
 
-class UnknownVersion(ValueError):
+class UnknownVersion(ValueError):  # noqa: N818 - it says what is wrong, as LookupError does
     """A version that is not in versions.csv; the message lists those that are."""
 
 
@@ -35,7 +35,7 @@ class TorchVersion:
         return self.text
 
 
-@lru_cache(maxsize=None)
+@cache
 def known() -> tuple[TorchVersion, ...]:
     """Every known version, oldest first."""
     return tuple(_version(row) for row in tables.rows("versions"))
@@ -46,7 +46,7 @@ def newest() -> TorchVersion:
     return known()[-1]
 
 
-@lru_cache(maxsize=None)
+@cache
 def resolve(text: str) -> TorchVersion:
     """The known version that a user's words mean.
 

@@ -17,6 +17,7 @@ from migrator.engine.kinds import argument, env, library, method, name, string, 
 from migrator.engine.packs import Rule, applies, choose, load_all
 from migrator.engine.project import Project, merge_facts, scan_file
 from migrator.engine.settings import Settings
+from migrator.engine.structural import documented_support
 from migrator.engine.structural.handlers import HANDLERS
 from migrator.rewrite.edits import apply, back_mapping, overlaps
 from migrator.rewrite.imports import torch_npu_imports
@@ -51,9 +52,7 @@ class Engine:
         if source == "env_vars":
             return env_vars.names()
         if source == "unsupported_apis":
-            from migrator.api_support import support
-
-            return support.unsupported_words(self.version)
+            return documented_support.trigger_words(self.version)
         return rule.trigger_words()
 
     def is_relevant(self, text: str) -> bool:

@@ -28,10 +28,16 @@ class RuleText(Protocol):
 
 @dataclass
 class OpenGroup:
-    """What one rule leaves to a person at one severity: how often, and the first places."""
+    """What one rule leaves to a person at one severity: how often, and the first places.
+
+    ``api`` and ``message`` are what all its findings have in common, the message with
+    … for the API; empty where they differ.
+    """
 
     severity: str
     code: str
+    api: str
+    message: str
     count: int = 0
     places: list[tuple[str, str]] = field(default_factory=list)  # API, file:line
     reports: set[str] = field(default_factory=set)
@@ -72,8 +78,11 @@ class Tally:
 
     def _leave_open(self, file: str, finding: Finding, report: str) -> None:
         key = (finding.severity, finding.code)
-        group = self.groups.setdefault(key, OpenGroup(*key))
+        message = finding.message.replace(finding.api, "…") if finding.api else finding.message
+        group = self.groups.setdefault(key, OpenGroup(*key, finding.api, message))
         group.count += 1
+        group.message = group.message if group.message == message else ""
+        group.api = group.api if group.api == finding.api else ""
         group.reports.add(report)
         if len(group.places) < _PLACES_KEPT:
             group.places.append((finding.api, f"{file}:{finding.line}"))

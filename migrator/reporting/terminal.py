@@ -74,12 +74,11 @@ def _open_lines(tally: Tally, width: int, reports: bool) -> Iterator[Text]:
     for group in groups[:_GROUPS_SHOWN]:
         line = Text(f"{group.severity:<7}", style=_COLOURS.get(group.severity, ""))
         times = f"{group.count} × " if group.count > 1 else ""
-        line.append(f"  {group.code}  {times}{_rule_text(tally, group.code)}", style="default")
+        text = _group_text(tally, group)
+        line.append(f"  {group.code}  {times}{text}", style="default")
         line.truncate(width, overflow="ellipsis")
         yield line
-        places = Text(f"         {_places(group, width - 9)}")
-        places.truncate(width, overflow="ellipsis")
-        yield places
+        yield Text(f"         {_places(group, text, width - 9)}")
     hidden = groups[_GROUPS_SHOWN:]
     if hidden:
         codes = {group.code for group in hidden}
@@ -98,16 +97,23 @@ def _rule_text(tally: Tally, code: str) -> str:
     return (rule.summary or rule.name) if rule else ""
 
 
-def _places(group: OpenGroup, width: int) -> str:
-    """The first places with their APIs, or without them where that is too long for the line."""
-    more = ", …" if group.count > len(group.places) else ""
-    plain = ", ".join(place for _, place in group.places) + more
-    apis = {api for api, _ in group.places}
-    if len(apis) == 1:
-        full = f"{apis.pop()}: {plain}".removeprefix(": ")
+def _group_text(tally: Tally, group: OpenGroup) -> str:
+    message = group.message.replace("…", group.api) if group.api else group.message
+    return message or _rule_text(tally, group.code)
+
+
+def _places(group: OpenGroup, text: str, width: int) -> str:
+    """The first places: with their APIs where ``text`` has them not, fewer where the line is too short."""
+    plain = [place for _, place in group.places]
+    if not group.api:
+        named = [f"{api} {place}".strip() for api, place in group.places]
+    elif group.api in text:
+        named = plain
     else:
-        full = ", ".join(f"{api} {place}".strip() for api, place in group.places) + more
-    return full if len(full) <= width else plain
+        named = [f"{group.api}: {plain[0]}", *plain[1:]]
+    choices = (named, plain, plain[:2], plain[:1])
+    lines = [", ".join(places) + (", …" if group.count > len(places) else "") for places in choices]
+    return next((line for line in lines if len(line) <= width), lines[-1])
 
 
 def _skipped_lines(tally: Tally, reports: bool) -> Iterator[Text]:

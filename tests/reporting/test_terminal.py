@@ -30,7 +30,9 @@ RULES = {
 
 
 def found(code: str, line: int, **values: str) -> Finding:
-    return Finding(code, values.pop("api", "torch.cuda.x"), line, line, 1, "m", **values)
+    return Finding(
+        code, values.pop("api", "torch.cuda.x"), line, line, 1, values.pop("message", ""), **values
+    )
 
 
 def changed(code: str, line: int, safety: str) -> Finding:
@@ -133,6 +135,17 @@ def test_places_and_apis_of_one_rule() -> None:
     text = shown(tally_of(FileResult("a.py", findings=tuple(findings))))
     assert "error    NPU501  4 × an NPU has no such API" in text
     assert "torch.1 a.py:1, torch.2 a.py:2, torch.3 a.py:3, …" in text
+
+
+def test_what_all_findings_of_a_rule_say_stands_for_its_summary() -> None:
+    apis = ("torch.a", "torch.b")
+    findings = [Finding("NPU501", api, 1, 1, 1, f"{api} is gone", severity="error") for api in apis]
+    assert "NPU501  2 × … is gone\n         torch.a a.py:1, torch.b a.py:1\n" in shown(
+        tally_of(FileResult("a.py", findings=tuple(findings)))
+    )
+    assert "NPU501  torch.a is gone\n         a.py:1\n" in shown(
+        tally_of(FileResult("a.py", findings=tuple(findings[:1])))
+    )
 
 
 def test_apis_that_are_too_long_for_the_line_are_left_out() -> None:

@@ -23,7 +23,7 @@ def derive(facts: Path, api_db: Path) -> None:
     lines: list[Sequence[str]] = []
     with open(facts / "custom_api.csv", encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
-            held: dict[str, tuple[str, ...]] = {version: () for version in row["torch_versions"].split("|")}
+            held: dict[str, tuple[str, ...]] = dict.fromkeys(row["torch_versions"].split("|"), ())
             rest = (
                 row["kind"],
                 row["replaces"].replace("|", " "),

@@ -30,7 +30,7 @@ def derive(facts: Path, api_db: Path) -> None:
             # custom operators are in custom_ops.csv; autograd ones need no kernel of their own.
             if row["kind"] != "aten":
                 continue
-            held: dict[str, tuple[str, ...]] = {version: () for version in row["torch_versions"].split("|")}
+            held: dict[str, tuple[str, ...]] = dict.fromkeys(row["torch_versions"].split("|"), ())
             bases.add(row["base"])
             for first, last, _ in tables.ranges(held, order):
                 # Before op-plugin (torch 2.1) the lists were kept with the sources, and

@@ -57,9 +57,7 @@ def derive(facts: Path, api_db: Path) -> None:
     tables.write(api_db / "npu_names.csv", COLUMNS, lines)
 
 
-def _lines(
-    name: str, kind: str, by_hand: dict[str, _ByHand], evidence: _Evidence
-) -> Iterable[Sequence[str]]:
+def _lines(name: str, kind: str, by_hand: dict[str, _ByHand], evidence: _Evidence) -> Iterable[Sequence[str]]:
     hand = by_hand.get(name) or by_hand.get(name.rpartition(".")[0] + ".*")
     if kind == "import" and name not in by_hand:
         hand = _IN_SIGHT
@@ -74,7 +72,9 @@ def _lines(
             advice = _advice(hand, npu, held, version, source)
         values[version] = (npu[version], hand.unchanged if hand else "", advice)
     for first, last, (npu_name, unchanged, advice) in tables.ranges(values, evidence.order):
-        inside = [version for version in evidence.order if tables.covers(first, last, tables.as_tuple(version))]
+        inside = [
+            version for version in evidence.order if tables.covers(first, last, tables.as_tuple(version))
+        ]
         sources = dict.fromkeys(_source(name, version, hand, evidence) for version in inside)
         yield name, first, last, kind, npu_name, unchanged, advice, "; ".join(sorted(sources))
 
@@ -137,9 +137,7 @@ def _source(name: str, version: str, hand: Optional[_ByHand], evidence: _Evidenc
     return "interpolated" if version == "2.2.0" else _NO_EVIDENCE
 
 
-def _advice(
-    hand: Optional[_ByHand], npu: dict[str, str], held: list[str], version: str, source: str
-) -> str:
+def _advice(hand: Optional[_ByHand], npu: dict[str, str], held: list[str], version: str, source: str) -> str:
     if hand and hand.advice and not hand.caveat:
         return hand.advice
     if not held:
@@ -154,9 +152,7 @@ def _advice(
 
 def _evidence(facts: Path, api_db: Path) -> _Evidence:
     order = [row["torch"] for row in read_versions(api_db)]
-    wheels = {
-        version: names for version, names in names_by_version(api_db, "torch_npu").items() if names
-    }
+    wheels = {version: names for version, names in names_by_version(api_db, "torch_npu").items() if names}
     before: dict[str, set[str]] = {version: set() for version in order if version not in wheels}
     in_git = set()
     with open(facts / "cuda_to_npu.csv", encoding="utf-8", newline="") as file:
@@ -188,7 +184,9 @@ def _cuda_names(facts: Path, api_db: Path) -> dict[str, str]:
     with open(facts / "surface_2_13.csv", encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
             name = f"{row['cuda_module']}.{row['name']}"
-            kind = {"module": "module", "function": "function", "type": "class"}.get(row["cuda_type"], "value")
+            kind = {"module": "module", "function": "function", "type": "class"}.get(
+                row["cuda_type"], "value"
+            )
             found.setdefault(name, "import" if name in imported else kind)
     with open(facts / "cuda_to_npu.csv", encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):

@@ -37,14 +37,10 @@ def derive(facts: Path, api_db: Path) -> None:
     lines: list[Sequence[str]] = []
     for api, rows in by_api.items():
         op = aten.get(api, "")
-        values = {
-            version: _value(row, op, op in kernels, api in own_names) for version, row in rows.items()
-        }
+        values = {version: _value(row, op, op in kernels, api in own_names) for version, row in rows.items()}
         # A version without a full document (2.4.0 has excerpts for 21 APIs) counts only where
         # it has something to say, so that it does not break the others' ranges.
-        order = [
-            version for version, evidence in versions.items() if "docs" in evidence or version in values
-        ]
+        order = [version for version, evidence in versions.items() if "docs" in evidence or version in values]
         for first, last, value in tables.ranges(values, order):
             inside = [version for version in order if tables.covers(first, last, tables.as_tuple(version))]
             lines.append((api, first, last, *value, _sources([rows[version] for version in inside])))
@@ -114,9 +110,7 @@ def _aten_names(facts: Path) -> dict[str, str]:
 
 def _ops_at(facts: Path, version: str) -> set[str]:
     with open(facts / "npu_kernels.csv", encoding="utf-8", newline="") as file:
-        return {
-            row["base"] for row in csv.DictReader(file) if version in row["torch_versions"].split("|")
-        }
+        return {row["base"] for row in csv.DictReader(file) if version in row["torch_versions"].split("|")}
 
 
 def _names_with_npu_form(api_db: Path) -> set[str]:

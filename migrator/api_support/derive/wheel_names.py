@@ -33,9 +33,7 @@ def names_by_version(api_db: Path, package: str) -> dict[str, dict[tuple[str, st
     """``{torch version: {(module, name): kind}}`` for the wheels of a package that were read."""
     versions = read_versions(api_db)
     column = _wheel_column(package)
-    known: dict[str, dict[tuple[str, str], str]] = {
-        row["torch"]: {} for row in versions if row[column]
-    }
+    known: dict[str, dict[tuple[str, str], str]] = {row["torch"]: {} for row in versions if row[column]}
     path = api_db / "wheel_names.csv"
     if path.exists():
         with open(path, encoding="utf-8", newline="") as file:

@@ -50,7 +50,9 @@ def read_wheel(path: Path) -> Wheel:
         sources = dict(_sources(archive, package))
         switches = _switches(archive) if package == "torch" else {}
         compiled = _compiled_names(archive) if package == "torch_npu" else {}
-    return Wheel(package, torch_version, torch_version + post, {**module_names(sources), **compiled}, switches)
+    return Wheel(
+        package, torch_version, torch_version + post, {**module_names(sources), **compiled}, switches
+    )
 
 
 def module_names(sources: Sources) -> dict[str, Names]:
@@ -144,6 +146,8 @@ class _Modules:
             # FloatTensor and its like are set by the compiled part.
             if name.endswith("Tensor"):
                 names.setdefault(name, "class")
+        for name in [name for name in names if name.startswith("__")]:
+            del names[name]
         return names
 
     def _bound(self, node: ast.stmt, module: str) -> Iterator[tuple[str, str]]:

@@ -140,10 +140,18 @@ def _backend(context: FileContext, rules: list[Rule], data: PlaceData, node: Any
     if not _BACKEND.match(value):
         return None
     place = judge(index, data, node)
-    if place.verdict == UNCLEAR:
+    # In small letters it is hardly ever anything but the backend. In capitals it
+    # is also the beginning of the names of NCCL's environment variables.
+    if place.verdict == UNCLEAR and value.islower() and not _searched_for(node):
         place = Place(LIKELY, place.reason)
     new = value.replace("n", "h", 1) if value[0] == "n" else "H" + value[1:]
     return _placed(context, rules, node, place, lambda: replace_text(index, node, value, new, 1), value)
+
+
+def _searched_for(node: Any) -> bool:
+    """Whether a text is looked for inside another one: ``"nccl" in line``."""
+    parent = getattr(node, "parent", None)
+    return isinstance(parent, ast.Compare) and node is parent.left and isinstance(parent.ops[0], (ast.In, ast.NotIn))
 
 
 def _tensor_type(context: FileContext, rules: list[Rule], data: PlaceData, node: Any) -> Found | bool | None:
