@@ -272,7 +272,7 @@ def _keyword(index: ModuleIndex, data: PlaceData, keyword: Any, siblings: list[A
     called = _called(call)
     if not isinstance(call, ast.Call):
         return Place(UNCLEAR, "a class's keyword")
-    if called in data.option_calls and name in ("default", "choices", "const", "default_factory", "value"):
+    if called in data.option_calls and name in ("default", "choices", "const", "default_factory", "value", "type"):
         return _option(index, data, call, siblings, depth)
     qualified = index.qualified_name(call.func)
     places = data.apis.get(qualified) or data.apis.get(f".{called}")
@@ -316,7 +316,7 @@ def _argument(
         if says_device(data, key):
             return Place(LIKELY, "the default of a setting whose name says device")
         return None
-    if called in ("str", "list", "tuple", "set", "frozenset", "cast", "sorted", "param"):
+    if called in ("str", "list", "tuple", "set", "frozenset", "cast", "sorted", "param", "Choice"):
         return None
     if called in ("parametrize",) and position and says_device(data, call.args[0]):
         return Place(LIKELY, "a test's parameter whose name says device")

@@ -96,18 +96,20 @@ def _statuses(version: TorchVersion) -> dict[str, str]:
     """The status of every API, by one pass over the table: look_up() for each takes ten times as long."""
     begun = {""} | {other.text for other in known() if other.tuple <= version.tuple}
     not_ended = {""} | {other.text for other in known() if other.tuple >= version.tuple}
-    statuses: dict[str, str] = {}
+    covering: dict[str, str] = {}
+    below: dict[str, str] = {}
+    above: dict[str, str] = {}
     for line in _lines():
         api, first, last, status, _ = line.split(",", 4)
-        if first in begun and last in not_ended:
-            statuses[api] = status
+        if first not in begun:
+            above.setdefault(api, status)
+        elif last in not_ended:
+            covering[api] = status
         else:
-            statuses.setdefault(api, "")
-    for api, status in statuses.items():
-        if not status:
-            found = _at(api, version)
-            statuses[api] = found.status if found else ""
-    return statuses
+            below[api] = status
+    one_side = {**above, **below}
+    between = {api: _agreed(below[api], above[api]) for api in below.keys() & above.keys()}
+    return {**one_side, **between, **covering}
 
 
 def _at(api: str, version: TorchVersion) -> Optional[Support]:
@@ -133,14 +135,18 @@ def _between(api: str, below: _Row, above: _Row, version: TorchVersion) -> Suppo
     low = below.last if below is not above else before[-1].text
     high = above.first if below is not above else after[0].text
     both = f"{low} and {high}"
-    if below.status == above.status:
-        # The newer document is the more exact one.
-        return _support(api, above, above.status, version, both)
-    if "unsupported" in (below.status, above.status):
-        return _support(api, above, "unknown", version, both)
+    status = _agreed(below.status, above.status)
+    # The newer document is the more exact one, unless only the older has the limits.
+    row = below if status == below.status != above.status else above
+    return _support(api, row, status, version, both)
+
+
+def _agreed(below: str, above: str) -> str:
+    """The status between two others."""
+    if below == above:
+        return above
     # Supported on one side and with limits on the other: assume the limits.
-    limited = below if below.status == "partial" else above
-    return _support(api, limited, "partial", version, both)
+    return "unknown" if "unsupported" in (below, above) else "partial"
 
 
 def _support(api: str, row: _Row, status: str, version: TorchVersion, neighbour: str) -> Support:

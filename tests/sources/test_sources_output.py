@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Callable
 
 import pytest
 
+from migrator.sources import staging
 from migrator.sources.discover import Entry, discover
 from migrator.sources.errors import CannotWrite, ResultExists, Unreadable
 from migrator.sources.naming import result_folder, staging_prefix
@@ -166,6 +167,8 @@ def test_links(project: Path, tmp_path: Path) -> None:
         "gone": "nowhere.py",
         "abs.py": project / "train.py",
         "pkg/abs_root": project,
+        "pkg/abs_slash": f"{project}/",
+        "pkg/above": "../..",
         "pkg/abs_gone.py": project / "pkg" / "no.py",
         "pkg/back.py": "../../proj/train.py",
         "out.py": "../shared/util.py",
@@ -185,6 +188,8 @@ def test_links(project: Path, tmp_path: Path) -> None:
         "gone": "nowhere.py",
         "abs.py": "train.py",
         "pkg/abs_root": "..",
+        "pkg/abs_slash": "..",
+        "pkg/above": os.fspath(project.parent),
         "pkg/abs_gone.py": "no.py",
         "pkg/back.py": "../train.py",
         "out.py": str(outside / "util.py"),
@@ -200,8 +205,10 @@ def test_links(project: Path, tmp_path: Path) -> None:
         ),
         "gone: link to nowhere.py, which cannot be reached",
         "out.py: link to ../shared/util.py, outside the input: what is there is not migrated",
+        "pkg/above: link to ../.., outside the input: what is there is not migrated",
         "pkg/abs_gone.py: link to {}, which cannot be reached".format(project / "pkg" / "no.py"),
         f"pkg/abs_root: link to {project} now leads to its migrated copy",
+        f"pkg/abs_slash: link to {project}/ now leads to its migrated copy",
         "pkg/back.py: link to ../../proj/train.py now leads to its migrated copy",
         "pkg/out: link to ../../shared, outside the input: what is there is not migrated",
         "pkg/self: link to self, which cannot be reached",
@@ -608,6 +615,25 @@ def test_two_runs_in_containers_with_the_same_process_number(project: Path, tmp_
     with pytest.raises(ResultExists, match=r"--overwrite"):
         run()  # the second one is put in place first, and the first one does not replace it
     assert (tmp_path / "proj_msft" / SUMMARY).read_bytes() == b"second"
+
+
+def test_a_staging_folder_that_another_run_takes_for_a_leftover_is_given_up(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, taken = staging._lock, []
+
+    def lock(folder: Path) -> tuple[bool, int | None]:
+        taken.append(folder)
+        if len(taken) == 1:  # locked and about to be removed
+            return True, None
+        if len(taken) == 2:
+            folder.rmdir()
+        return real(folder)
+
+    monkeypatch.setattr(staging, "_lock", lock)
+    with output_tree(project, tmp_path) as tree:
+        assert tree.building.parent == taken[2]
+    assert (tmp_path / "proj_msft").is_dir()
 
 
 def test_results_of_two_inputs_do_not_meet(project: Path, tmp_path: Path) -> None:

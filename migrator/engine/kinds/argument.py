@@ -14,9 +14,10 @@ from migrator.engine.packs import Rule
 def find(context: FileContext, rules: list[Rule]) -> Iterator[Found]:
     """Calls of the rules' APIs.
 
-    Options of such a rule: ``argument`` (its keyword), ``position`` (where it
-    may stand without the keyword), ``when`` (``missing`` or ``present``),
-    ``value`` (the source of the value to add) and ``rename`` (a new keyword).
+    Options of such a rule: ``argument`` (its keyword; empty for one that has
+    none), ``position`` (where it may stand without the keyword), ``when``
+    (``missing`` or ``present``), ``value`` (the source of the value to add)
+    and ``rename`` (what stands instead of the keyword and its value).
     """
     index = context.index
     for call in index.calls:
@@ -67,7 +68,7 @@ def added_argument(context: FileContext, call: ast.Call, keyword: str, value: st
 
     index = context.index
     source = index.segment(call)
-    text = f"{keyword}={value}"
+    text = f"{keyword}={value}" if keyword else value
     parsed = libcst.parse_expression(source)
     if not isinstance(parsed, libcst.Call):
         raise ValueError("not a call")
