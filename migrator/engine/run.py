@@ -25,6 +25,7 @@ from migrator.rewrite.imports import torch_npu_imports
 __all__ = ["Engine", "merge_facts", "scan_file"]
 
 _MAX_PASSES = 8
+_NUL = "holds NUL bytes: not a Python source file"
 _IMPORT_RULE = "NPU901"
 _TRANSFER_RULE = "NPU902"
 
@@ -85,7 +86,7 @@ class Engine:
             return FileResult(file, skipped="an expression is nested too deeply to be parsed")
         except ValueError as error:
             if "null byte" in str(error):
-                return FileResult(file, skipped="holds NUL bytes: not a Python source file")
+                return FileResult(file, skipped=_NUL)
             return FileResult(file, skipped=f"internal error, file left as it was: {error!r}")
         except Exception as error:
             return FileResult(file, skipped=f"internal error, file left as it was: {error!r}")
@@ -275,6 +276,8 @@ def _file_fits(rule: Rule, words: set[str]) -> bool:
 
 
 def _syntax_reason(error: SyntaxError, text: str) -> str:
+    if "null byte" in (error.msg or ""):
+        return _NUL
     running = "%d.%d" % sys.version_info[:2]
     place = f"line {error.lineno}: " if error.lineno else ""
     hint = ""

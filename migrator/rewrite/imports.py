@@ -32,13 +32,14 @@ def move_names(index: ModuleIndex, node: Any, moved: dict[str, str]) -> Edit | N
 
     source = index.segment(node)
     try:
-        line = libcst.parse_statement(source)
+        module = libcst.parse_module(source)
     except libcst.ParserSyntaxError:
         return None
+    line = module.body[0]
     if not isinstance(line, libcst.SimpleStatementLine):
         return None
     statement = line.body[0]
-    render = libcst.Module([]).code_for_node
+    render = module.code_for_node  # with the newlines of the statement
     if isinstance(statement, libcst.Import):
         return _move_plain_import(index, node, statement, moved, render)
     if not isinstance(statement, libcst.ImportFrom):
