@@ -22,7 +22,7 @@ from migrator.reporting.log_file import log_to
 from migrator.reporting.summary import summary_text
 from migrator.reporting.tally import Tally
 from migrator.sources.discover import Entry, discover
-from migrator.sources.errors import CannotWrite, SourceError, Unreadable, shown
+from migrator.sources.errors import CannotWrite, SourceError, Unreadable, cannot_write, shown, unreadable
 from migrator.sources.output import OutputTree, add, copy, output_tree, write
 from migrator.sources.source import read
 from migrator.workers import Done, Work, migrate_files, processes_for
@@ -68,24 +68,34 @@ def migrate(plan: Plan, out: Path, overwrite: bool, progress: Progress) -> Outco
     Raises RuleError for rules that cannot be used, SourceError where the input
     cannot be read or the result cannot be written.
     """
+    _check_readable(plan.source)
     engine = Engine(plan.settings)
     with output_tree(plan.source, out, overwrite) as tree:
         reports = _make_report_folder(tree)
-        with log_to(reports), CsvTables(reports) as tables:
-            _log_start(plan)
-            survey = _look_around(plan, tree, progress)
-            tally = Tally(engine.rules)
-            for entry, done in _results(survey, engine, plan, False, progress):
-                result = _put(tree, entry, done) if entry.kind == "python" else done.result
-                _log_file(result, bool(done.data))
-                tables.add(result)
-                tally.add(result, changed=bool(done.data) and not result.skipped)
-            code = _exit_code(tally)
-            _LOG.info(
-                "%d seen, %d changed, %d skipped: exit %d", tally.seen, tally.changed, tally.skipped, code
-            )
+        try:
+            with log_to(reports), CsvTables(reports) as tables:
+                tally, not_copied = _fill(tree, tables, plan, engine, progress)
+        except OSError as error:  # the report files; those of the tree have errors of their own
+            raise cannot_write(error, tree.result / REPORTS) from error
+        code = _exit_code(tally)
         add(tree, _SUMMARY, _summary(plan, tally, code))
-    return Outcome(tally, code, survey.not_copied, tree.result, tree.result / REPORTS)
+    return Outcome(tally, code, not_copied, tree.result, tree.result / REPORTS)
+
+
+def _fill(
+    tree: OutputTree, tables: CsvTables, plan: Plan, engine: Engine, progress: Progress
+) -> tuple[Tally, int]:
+    """Write every file and the rows about it; gives the sums, and how much was not copied."""
+    _log_start(plan)
+    survey = _look_around(plan, tree, progress)
+    tally = Tally(engine.rules)
+    for entry, done in _results(survey, engine, plan, False, progress):
+        result = _put(tree, entry, done) if entry.kind == "python" else done.result
+        _log_file(result, bool(done.data))
+        tables.add(result)
+        tally.add(result, changed=bool(done.data) and not result.skipped)
+    _LOG.info("%d seen, %d changed, %d skipped", tally.seen, tally.changed, tally.skipped)
+    return tally, survey.not_copied
 
 
 def preview(plan: Plan, show: Callable[[bytes], None], progress: Progress) -> Outcome:
@@ -93,6 +103,7 @@ def preview(plan: Plan, show: Callable[[bytes], None], progress: Progress) -> Ou
 
     Raises what ``migrate`` raises for the rules and the input.
     """
+    _check_readable(plan.source)
     engine = Engine(plan.settings)
     survey = _look_around(plan, None, progress)
     tally = Tally(engine.rules)
@@ -102,6 +113,17 @@ def preview(plan: Plan, show: Callable[[bytes], None], progress: Progress) -> Ou
         if done.diff:
             show(done.diff)
     return Outcome(tally, _exit_code(tally), survey.not_copied)
+
+
+def _check_readable(source: Path) -> None:
+    """Raise Unreadable where nothing could be done: in a larger input one such file is only reported."""
+    try:
+        if os.path.isdir(source):
+            os.scandir(source).close()
+        elif os.path.isfile(source):
+            source.open("rb").close()
+    except OSError as error:
+        raise Unreadable(f"{shown(source)} {unreadable(error)}") from error
 
 
 @dataclass(frozen=True)
@@ -200,7 +222,7 @@ def _make_report_folder(tree: OutputTree) -> Path:
 
 
 def _is_result(source: Path) -> bool:
-    return (source / _SUMMARY).is_file()
+    return os.path.isfile(source / _SUMMARY)
 
 
 def _exit_code(tally: Tally) -> int:

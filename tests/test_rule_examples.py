@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 import pytest
@@ -18,7 +18,7 @@ EXAMPLES = [
 ]
 
 
-@lru_cache(maxsize=None)
+@cache
 def engine(version: str) -> Engine:
     return Engine(Settings(version=version))
 

@@ -13,7 +13,8 @@ import ast
 import re
 import warnings
 from bisect import bisect_left, bisect_right
-from typing import Any, Iterable, Iterator
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 from migrator.analysis.fstrings import place_fstring
 from migrator.analysis.scopes import Binding, Scope, bind_import, bound_names
@@ -84,12 +85,12 @@ class ModuleIndex:
     def start(self, node: Any) -> int:
         """Byte offset of a node's first byte."""
         placed = getattr(node, "placed", None)
-        return placed[0] if placed else self._starts[node.lineno - 1] + node.col_offset
+        return int(placed[0] if placed else self._starts[node.lineno - 1] + node.col_offset)
 
     def end(self, node: Any) -> int:
         """Byte offset behind a node's last byte."""
         placed = getattr(node, "placed", None)
-        return placed[1] if placed else self._starts[node.end_lineno - 1] + node.end_col_offset
+        return int(placed[1] if placed else self._starts[node.end_lineno - 1] + node.end_col_offset)
 
     def segment(self, node: Any) -> str:
         """A node's source."""
@@ -154,9 +155,7 @@ class ModuleIndex:
                     f"{getattr(node, 'module', '') or ''}.{alias.name}".split(".")
                 ):
                     found.add(alias.asname)
-                elif isinstance(node, ast.ImportFrom) and words.intersection(
-                    (node.module or "").split(".")
-                ):
+                elif isinstance(node, ast.ImportFrom) and words.intersection((node.module or "").split(".")):
                     found.add(alias.asname or alias.name)
         for scope in self._scopes():
             for name, bindings in scope.bindings.items():
@@ -191,7 +190,10 @@ class ModuleIndex:
             position = data.find(wanted)
             while position >= 0:
                 end = position + len(wanted)
-                if data[position - 1 : position] not in _WORD_BYTES and data[end : end + 1] not in _WORD_BYTES:
+                if (
+                    data[position - 1 : position] not in _WORD_BYTES
+                    and data[end : end + 1] not in _WORD_BYTES
+                ):
                     lines.add(self.line_of(position))
                 position = data.find(wanted, end)
         return sorted(lines)
@@ -207,7 +209,7 @@ class ModuleIndex:
             return
         for child in _headers(statement):
             if not getattr(child, "expanded", False) and _touches(child, lines):
-                child.expanded = True  # type: ignore[attr-defined]
+                child.expanded = True
                 self._expand(statement, [child])
 
     def expand(self, statement: Any) -> None:

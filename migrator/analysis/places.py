@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Mapping
+from typing import Any
 
 from migrator.analysis.index import ModuleIndex
 
 _TEXT_METHODS = frozenset(
-    "startswith endswith removeprefix removesuffix replace split rsplit partition find index lstrip strip".split()
+    "startswith endswith removeprefix removesuffix replace split rsplit partition find index lstrip"
+    " strip".split()
 )
 CERTAIN, LIKELY, UNCLEAR, NO = "certain", "likely", "unclear", "no"
 
@@ -108,12 +110,10 @@ def _climb(index: ModuleIndex, data: PlaceData, node: Any, depth: int) -> Place:
             if outcome is not None:
                 return outcome
         elif isinstance(parent, ast.Subscript):
-            if child is parent.slice or child.__class__.__name__ == "Index":
+            if child is parent.slice:
                 return _subscript(data, parent, siblings)
             if child is not parent.value:
                 return Place(UNCLEAR, "part of an index")
-        elif parent.__class__.__name__ == "Index":  # Python 3.8's node for a subscript
-            pass
         elif isinstance(parent, (ast.Assign, ast.AnnAssign)):
             targets = parent.targets if isinstance(parent, ast.Assign) else [parent.target]
             if isinstance(parent, ast.AnnAssign) and child is parent.annotation:
@@ -165,7 +165,9 @@ def _beside_npu(node: Any) -> bool:
                     break
                 top = top.orelse[0]
     return any(
-        isinstance(item, ast.Constant) and isinstance(item.value, str) and item.value.partition(":")[0] == "npu"
+        isinstance(item, ast.Constant)
+        and isinstance(item.value, str)
+        and item.value.partition(":")[0] == "npu"
         for item in around
     )
 
@@ -193,7 +195,6 @@ def says_device(data: PlaceData, node: Any) -> bool:
         return isinstance(node.func, ast.Name) and bool(data.hint.search(node.func.id))
     if isinstance(node, ast.Subscript):
         key = node.slice
-        key = getattr(key, "value", key) if key.__class__.__name__ == "Index" else key
         if isinstance(key, ast.Constant) and isinstance(key.value, str):
             return bool(data.hint.search(key.value))
         return says_device(data, node.value)
@@ -216,8 +217,7 @@ def _last_name(node: Any) -> str:
     if isinstance(node, ast.Attribute):
         return node.attr
     if isinstance(node, ast.Subscript):
-        key: Any = node.slice
-        key = key.value if key.__class__.__name__ == "Index" else key
+        key = node.slice
         if isinstance(key, ast.Constant) and isinstance(key.value, str):
             return key.value
         return _last_name(node.value)
@@ -267,12 +267,21 @@ def _target(index: ModuleIndex, data: PlaceData, target: Any, siblings: list[Any
     return _hinted(data, _last_name(target), siblings, f"the value of {_last_name(target) or 'a variable'}")
 
 
-def _keyword(index: ModuleIndex, data: PlaceData, keyword: Any, siblings: list[Any], depth: int) -> Place | None:
+def _keyword(
+    index: ModuleIndex, data: PlaceData, keyword: Any, siblings: list[Any], depth: int
+) -> Place | None:
     call, name = keyword.parent, keyword.arg or ""
     called = _called(call)
     if not isinstance(call, ast.Call):
         return Place(UNCLEAR, "a class's keyword")
-    if called in data.option_calls and name in ("default", "choices", "const", "default_factory", "value", "type"):
+    if called in data.option_calls and name in (
+        "default",
+        "choices",
+        "const",
+        "default_factory",
+        "value",
+        "type",
+    ):
         return _option(index, data, call, siblings, depth)
     qualified = index.qualified_name(call.func)
     places = data.apis.get(qualified) or data.apis.get(f".{called}")
@@ -349,8 +358,12 @@ def _parameter(index: ModuleIndex, call: ast.Call, position: int) -> str | None:
 
 def _option(index: ModuleIndex, data: PlaceData, call: ast.Call, siblings: list[Any], depth: int) -> Place:
     """The default or a choice of a command-line option or a field."""
-    names = [a.value for a in call.args if isinstance(a, ast.Constant) and isinstance(a.value, str)]
-    names += [k.value.value for k in call.keywords if k.arg in ("dest", "name") and isinstance(k.value, ast.Constant)]
+    names = [str(a.value) for a in call.args if isinstance(a, ast.Constant) and isinstance(a.value, str)]
+    names += [
+        str(k.value.value)
+        for k in call.keywords
+        if k.arg in ("dest", "name") and isinstance(k.value, ast.Constant)
+    ]
     if any(data.hint.search(str(name).strip("-").replace("-", "_")) for name in names):
         return Place(LIKELY, f"an option whose name says device ({names[0]})")
     beside = [*siblings]
@@ -434,7 +447,12 @@ def _looked_up_by_device(index: ModuleIndex, data: PlaceData, node: ast.Dict) ->
                 return True
         if isinstance(around, ast.Attribute) and around.attr == "get":
             call = getattr(around, "parent", None)
-            if isinstance(call, ast.Call) and call.args and not isinstance(call.args[0], ast.Constant) and says_device(data, call.args[0]):
+            if (
+                isinstance(call, ast.Call)
+                and call.args
+                and not isinstance(call.args[0], ast.Constant)
+                and says_device(data, call.args[0])
+            ):
                 return True
     return False
 

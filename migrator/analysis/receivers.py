@@ -11,7 +11,8 @@ from migrator.analysis.index import ModuleIndex
 TENSOR, MODULE, FOREIGN, CLASS, UNKNOWN = "tensor", "module", "foreign", "class", "unknown"
 
 _OPTIONS = re.compile(
-    r"(?:^|_)(?:args?|argv|opts?|options?|cfg|config|conf|params|hparams?|flags|settings|namespace)$", re.IGNORECASE
+    r"(?:^|_)(?:args?|argv|opts?|options?|cfg|config|conf|params|hparams?|flags|settings|namespace)$",
+    re.IGNORECASE,
 )
 
 
@@ -20,7 +21,9 @@ def options_like(node: Any) -> bool:
     if isinstance(node, ast.Attribute):
         return bool(_OPTIONS.search(node.attr))
     if isinstance(node, ast.Call):
-        return options_like(node.func) or (isinstance(node.func, ast.Attribute) and node.func.attr == "parse_args")
+        return options_like(node.func) or (
+            isinstance(node.func, ast.Attribute) and node.func.attr == "parse_args"
+        )
     return isinstance(node, ast.Name) and bool(_OPTIONS.search(node.id))
 
 
@@ -35,7 +38,7 @@ def receiver(index: ModuleIndex, node: Any, depth: int = 0) -> tuple[str, str]:
     if isinstance(node, ast.Call):
         return _called(index, node, depth)
     if isinstance(node, ast.Subscript):
-        return receiver(index, node.value, depth + 1)[0:1] + ("",) if depth < 3 else (UNKNOWN, "")
+        return receiver(index, node.value, depth + 1)[0], ""
     if isinstance(node, ast.Name):
         return _named(index, node, depth)
     if isinstance(node, ast.Attribute):
@@ -83,7 +86,11 @@ def _named(index: ModuleIndex, node: ast.Name, depth: int) -> tuple[str, str]:
     for binding in bindings:
         if binding.kind == "import":
             if isinstance(binding.node, ast.Import):
-                kinds.append(_by_name(binding.name) if not binding.name.startswith("torch") else (UNKNOWN, binding.name))
+                kinds.append(
+                    _by_name(binding.name)
+                    if not binding.name.startswith("torch")
+                    else (UNKNOWN, binding.name)
+                )
             else:
                 kinds.append((UNKNOWN, binding.name))
         elif binding.kind == "class":

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Iterator
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -35,9 +36,11 @@ class Scope:
         self.outer: set[str] = set()  # declared global or nonlocal
 
     def bind(self, name: str, binding: Binding) -> None:
+        """Record what gives a name its meaning."""
         self.bindings.setdefault(name, []).append(binding)
 
     def bind_arguments(self, arguments: ast.arguments) -> None:
+        """Record a function's parameters, with their defaults."""
         positional = [*arguments.posonlyargs, *arguments.args]
         defaults: list[Any] = [None] * (len(positional) - len(arguments.defaults))
         pairs = list(zip(positional, [*defaults, *arguments.defaults]))
@@ -59,10 +62,12 @@ class Scope:
         return None
 
     def look_up(self, name: str) -> list[Binding]:
+        """What binds a name that is read in this scope; empty for built-in names."""
         scope = self.owner(name)
         return scope.bindings[name] if scope else []
 
     def inside(self, other: Scope) -> bool:
+        """Whether this is ``other`` or a scope within it."""
         scope: Scope | None = self
         while scope is not None:
             if scope is other:

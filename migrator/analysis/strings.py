@@ -54,11 +54,11 @@ def replace_text(index: ModuleIndex, node: Any, old: str, new: str, count: int =
             start = piece.start + len(piece.raw[:position].encode("utf-8"))
             edits.append(Edit(start, start + len(old.encode("utf-8")), new))
             position = piece.raw.find(old, position + len(old))
-    if edits or not isinstance(node, ast.Constant) or old not in node.value:
+    value = node.value if isinstance(node, ast.Constant) else None
+    if edits or not isinstance(value, str) or old not in value:
         return edits
     quote = '"' if '"' in index.segment(node)[:3] else "'"
-    value = node.value.replace(old, new, count or -1)
-    text = value.replace("\\", "\\\\").replace(quote, "\\" + quote)
+    text = value.replace(old, new, count or -1).replace("\\", "\\\\").replace(quote, "\\" + quote)
     if not text.isprintable():
         return []
     return [Edit(index.start(node), index.end(node), f"{quote}{text}{quote}")]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Tuple
 
 
 @dataclass(frozen=True)
@@ -36,7 +35,7 @@ class Finding:
     before: str = ""  # source before the fix; empty without one
     after: str = ""
     advice: str = ""  # what a person does about it
-    edits: Tuple[Edit, ...] = ()
+    edits: tuple[Edit, ...] = ()
 
     @property
     def fixed(self) -> bool:
@@ -56,6 +55,6 @@ class FileResult:
 
     name: str
     text: str | None = None
-    findings: Tuple[Finding, ...] = ()
+    findings: tuple[Finding, ...] = ()
     skipped: str = ""
     left_alone: int = 0

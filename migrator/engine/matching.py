@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache
 
 from migrator.engine.packs import Rule
 
 
-@lru_cache(maxsize=None)
+@cache
 def pattern_fits(pattern: str, name: str) -> bool:
     """Whether ``torch.cuda.*`` fits ``torch.cuda.amp.autocast``.
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Iterable, Mapping
+from typing import Any
 
 import yaml
 
@@ -82,7 +83,7 @@ def load(path: Path) -> list[Rule]:
         raise RuleError(f"{path}{place}: not YAML: {getattr(error, 'problem', error)}") from None
     if not isinstance(entries, list) or not entries:
         raise RuleError(f"{path}:1: a rule pack is a list of rules, each starting with '- code: …'")
-    lines = [item.start_mark.line + 1 for item in node.value]
+    lines = [item.start_mark.line + 1 for item in node.value] if node else []
     return [_rule(entry, f"{path}:{line}") for entry, line in zip(entries, lines)]
 
 

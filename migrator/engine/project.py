@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Iterable
 
 _MEMBERS = ("cuda", "is_cuda")
-_MAY_DEFINE = re.compile(r"\bdef\s+(?:cuda|is_cuda)\b|\.(?:cuda|is_cuda)\s*=[^=]|^\s+(?:cuda|is_cuda)\s*[:=]", re.M)
+_MAY_DEFINE = re.compile(
+    r"\bdef\s+(?:cuda|is_cuda)\b|\.(?:cuda|is_cuda)\s*=[^=]|^\s+(?:cuda|is_cuda)\s*[:=]", re.M
+)
 # What in a class's body shows that its ``cuda`` moves tensors.
 _MOVES_TENSORS = re.compile(r"\.(?:cuda|npu|to|is_cuda|is_npu)\b|\btorch\b")
 _MODULE_BASES = re.compile(r"(?:Module|Tensor|Variable|Function|Optimizer|Parameter|Storage)$")

@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 import re
 import sys
+from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any, Callable, Iterable
+from typing import Any, Callable
 
 from migrator.analysis.index import ModuleIndex, identifiers
 from migrator.analysis.places import PlaceData
@@ -104,20 +105,26 @@ class Engine:
                 left_alone = alone
             accepted, rest = self._accept(matches)
             if step == 0:
-                findings += [self._unfixed(item.finding) for item in rest if not self._deferred(item, accepted)]
+                findings += [
+                    self._unfixed(item.finding) for item in rest if not self._deferred(item, accepted)
+                ]
             if not accepted:
                 break
             inserted = self._imports(context, accepted, rules)
             edits = [edit for item in (*accepted, *inserted) for edit in item.finding.edits]
             for item in (*accepted, *inserted):
-                findings.append(item.finding if step == 0 else _at_original(item, index, original, old_offset))
+                findings.append(
+                    item.finding if step == 0 else _at_original(item, index, original, old_offset)
+                )
             new_text = apply(index.data, edits).decode("utf-8")
             previous, back = old_offset, back_mapping(edits)
             old_offset = _chain(previous, back)
             try:
                 index = ModuleIndex(new_text, self._triggers(rules))
             except (SyntaxError, ValueError) as error:
-                return FileResult(file, skipped=f"internal error, file left as it was: the result does not parse ({error})")
+                return FileResult(
+                    file, skipped=f"internal error, file left as it was: the result does not parse ({error})"
+                )
         else:
             return FileResult(file, skipped="internal error, file left as it was: the rules do not settle")
         findings.sort(key=lambda finding: (finding.line, finding.column, finding.code))
@@ -180,7 +187,8 @@ class Engine:
         needing = [
             item.node
             for item in accepted
-            if item.needs_npu and (has_torch or self.rules[item.finding.code].kind not in ("string", "argument"))
+            if item.needs_npu
+            and (has_torch or self.rules[item.finding.code].kind not in ("string", "argument"))
         ]
         if rule is None or not needing or _IMPORT_RULE not in self._words:
             return []
@@ -198,12 +206,15 @@ class Engine:
         inserted = []
         for node, edit in torch_npu_imports(index, list(index.imports)):
             added = edit.text.replace(
-                "import torch_npu", "import torch_npu" + _break(edit.text) + "from torch_npu.contrib import transfer_to_npu"
+                "import torch_npu",
+                "import torch_npu" + _break(edit.text) + "from torch_npu.contrib import transfer_to_npu",
             )
             inserted.append(_insertion(context, rule, node, replace(edit, text=added)))
         if not inserted:
             return FileResult(file)
-        new_text = apply(index.data, [edit for item in inserted for edit in item.finding.edits]).decode("utf-8")
+        new_text = apply(index.data, [edit for item in inserted for edit in item.finding.edits]).decode(
+            "utf-8"
+        )
         ast.parse(new_text)
         return FileResult(file, new_text, tuple(item.finding for item in inserted))
 
@@ -231,9 +242,13 @@ def _break(inserted: str) -> str:
 
 def _insertion(context: FileContext, rule: Rule, node: Any, edit: Edit) -> Found:
     index = context.index
-    item = found(context, rule, node, api="torch_npu", edits=[edit], span=(index.start(node), index.end(node)))
+    item = found(
+        context, rule, node, api="torch_npu", edits=[edit], span=(index.start(node), index.end(node))
+    )
     line = index.line_of(max(edit.start - 1, 0))
-    finding = replace(item.finding, line=line, end_line=line, operation="INSERT", before="", after=edit.text.strip("; \r\n"))
+    finding = replace(
+        item.finding, line=line, end_line=line, operation="INSERT", before="", after=edit.text.strip("; \r\n")
+    )
     return Found(finding, node)
 
 
@@ -251,7 +266,9 @@ def _is_entry(index: ModuleIndex) -> bool:
     return False
 
 
-def _at_original(item: Found, index: ModuleIndex, original: ModuleIndex, old_offset: Callable[[int], int]) -> Finding:
+def _at_original(
+    item: Found, index: ModuleIndex, original: ModuleIndex, old_offset: Callable[[int], int]
+) -> Finding:
     """A later pass's finding with the lines of the input."""
     start, _ = index.line_span(item.finding.line, item.finding.line)
     end, _ = index.line_span(item.finding.end_line, item.finding.end_line)
@@ -278,10 +295,12 @@ def _file_fits(rule: Rule, words: set[str]) -> bool:
 def _syntax_reason(error: SyntaxError, text: str) -> str:
     if "null byte" in (error.msg or ""):
         return _NUL
-    running = "%d.%d" % sys.version_info[:2]
+    running = ".".join(map(str, sys.version_info[:2]))
     place = f"line {error.lineno}: " if error.lineno else ""
     hint = ""
-    if "print" in (error.msg or "") or re.search(r"^\s*print\s+[^(\s=]|^\s*except\s+\w+\s*,\s*\w+\s*:", text, re.M):
+    if "print" in (error.msg or "") or re.search(
+        r"^\s*print\s+[^(\s=]|^\s*except\s+\w+\s*,\s*\w+\s*:", text, re.M
+    ):
         hint = "; Python 2 code? Convert it to Python 3 first"
     elif re.search(r"^\s*(match|case)\s.+:|^\s*type\s+\w+\s*=|except\*", text, re.M):
         hint = "; syntax of a newer Python? Run npumigrate with that one"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Tuple
 
 
 @dataclass(frozen=True)
@@ -16,8 +15,8 @@ class Settings:
     """
 
     version: str
-    select: Tuple[str, ...] = ("ALL",)
-    ignore: Tuple[str, ...] = ()
+    select: tuple[str, ...] = ("ALL",)
+    ignore: tuple[str, ...] = ()
     safe_only: bool = False
-    rule_files: Tuple[str, ...] = ()
+    rule_files: tuple[str, ...] = ()
     transfer: bool = False

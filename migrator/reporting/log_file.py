@@ -13,10 +13,17 @@ _ONE_MEGABYTE = 1024 * 1024
 _OLD_FILES = 9  # ten with the current one
 
 
+class _LogFile(RotatingFileHandler):
+    """A full disk is reported by those who write the result, not by the log."""
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - logging's own name
+        pass
+
+
 @contextmanager
 def log_to(folder: Path) -> Iterator[None]:
     """Write the log into ``folder`` while the context is open."""
-    handler = RotatingFileHandler(
+    handler = _LogFile(
         folder / LOG_NAME,
         maxBytes=_ONE_MEGABYTE,
         backupCount=_OLD_FILES,

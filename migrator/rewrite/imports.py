@@ -32,14 +32,14 @@ def move_names(index: ModuleIndex, node: Any, moved: dict[str, str]) -> Edit | N
 
     source = index.segment(node)
     try:
-        module = libcst.parse_module(source)
+        parsed = libcst.parse_module(source)
     except libcst.ParserSyntaxError:
         return None
-    line = module.body[0]
+    line = parsed.body[0]
     if not isinstance(line, libcst.SimpleStatementLine):
         return None
     statement = line.body[0]
-    render = module.code_for_node  # with the newlines of the statement
+    render = parsed.code_for_node  # with the newlines of the statement
     if isinstance(statement, libcst.Import):
         return _move_plain_import(index, node, statement, moved, render)
     if not isinstance(statement, libcst.ImportFrom):
@@ -261,7 +261,9 @@ def _at_module_start(index: ModuleIndex) -> list[tuple[Any, Edit]]:
         return []
     first = body[0]
     is_docstring = (
-        isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str)
+        isinstance(first, ast.Expr)
+        and isinstance(first.value, ast.Constant)
+        and isinstance(first.value.value, str)
     )
     if is_docstring:
         return [_after(index, first)]

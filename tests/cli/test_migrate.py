@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import csv
 import json
 import os
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+SAMPLES = Path(__file__).parents[2] / "samples"
 REPORTS = [
     "change_list.csv",
     "cuda_op_list.csv",
@@ -183,12 +185,45 @@ def test_a_broken_file_without_cuda_does_not_matter(npumigrate, project, tmp_pat
     assert npumigrate("-i", project, "-o", tmp_path, "-v", "2.6").code == 0
 
 
-@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root reads everything")
+def obeys_modes() -> bool:
+    return hasattr(os, "geteuid") and os.geteuid() != 0
+
+
+@pytest.mark.skipif(not obeys_modes(), reason="root reads everything")
 def test_a_file_that_may_not_be_read_is_listed(npumigrate, project, tmp_path) -> None:
     (project / "train.py").chmod(0)
     answer = npumigrate("-i", project, "-o", tmp_path, "-v", "2.6")
     assert answer.code == 1
     assert "permission denied" in answer.out
+
+
+@pytest.mark.skipif(not obeys_modes(), reason="root reads everything")
+@pytest.mark.parametrize("name", ["train.py", "models"])
+@pytest.mark.parametrize("options", [["--diff"], ["-o", "out"]])
+def test_an_input_that_may_not_be_read_is_refused(
+    npumigrate, project, tmp_path, monkeypatch, name, options
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (project / name).chmod(0)
+    answer = npumigrate("-i", project / name, "-v", "2.6", *options)
+    (project / name).chmod(0o700)
+    assert answer.code == 2
+    assert f"{name} cannot be read: permission denied" in answer.err
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("sample", sorted(path.name for path in SAMPLES.iterdir() if path.is_dir()))
+def test_the_samples_migrate_and_settle(npumigrate, tmp_path, sample) -> None:
+    answer = npumigrate("-i", SAMPLES / sample, "-o", tmp_path / "once", "-v", "2.6")
+    assert (answer.code, answer.err) == (0, "")
+    once = tmp_path / "once" / f"{sample}_msft"
+    texts = {path: path.read_text(encoding="utf-8") for path in once.rglob("*.py")}
+    for path, text in texts.items():
+        ast.parse(text, str(path))
+    assert any("import torch_npu" in text for text in texts.values())
+    again = npumigrate("-i", once, "-o", tmp_path / "twice", "-v", "2.6")
+    assert " 0 changed" in again.out
+    assert sources(tmp_path / "twice" / f"{sample}_msft_msft") == sources(once)
 
 
 def test_no_python_file(npumigrate, tmp_path) -> None:

@@ -13,7 +13,9 @@ from pathlib import Path
 
 import pytest
 
+from migrator import migration
 from migrator.engine.run import Engine
+from migrator.sources.output import OutputTree
 
 forked = pytest.mark.skipif(
     multiprocessing.get_start_method() != "fork", reason="the workers have to see what the test replaces"
@@ -37,6 +39,24 @@ def test_an_internal_error_is_one_line_and_a_log(npumigrate, project, tmp_path, 
     match = re.search(r"details: (.+)$", answer.err.strip())
     assert match
     assert "Traceback" in Path(match[1]).read_text()
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is always full")
+@pytest.mark.parametrize("file", ["change_list.csv", "npumigrate.log"])
+def test_a_disk_that_is_full_is_one_line(npumigrate, project, tmp_path, monkeypatch, file) -> None:
+    real = migration._make_report_folder
+
+    def full(tree: OutputTree) -> Path:
+        reports = real(tree)
+        (reports / file).symlink_to("/dev/full")
+        return reports
+
+    monkeypatch.setattr(migration, "_make_report_folder", full)
+    answer = npumigrate("-i", project, "-o", tmp_path / "out", "-v", "2.6")
+    assert answer.code == 2
+    assert len(answer.err.splitlines()) == 1
+    assert "no space left on device" in answer.err
     assert not (tmp_path / "out").exists()
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 from migrator.engine.finding import FileResult
@@ -10,7 +10,7 @@ from migrator.engine.run import Engine, merge_facts, scan_file
 from migrator.engine.settings import Settings
 
 
-@lru_cache(maxsize=None)
+@cache
 def engine(version: str, **settings: Any) -> Engine:
     return Engine(Settings(version=version, **settings))
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 import re
-from typing import Any, Iterator
+from collections.abc import Iterator
+from typing import Any
 
 from migrator.analysis.strings import replace_text
 from migrator.api_support import env_vars
@@ -12,7 +13,9 @@ from migrator.engine.context import FileContext, Found, found
 from migrator.engine.packs import Rule
 
 _ENV_NAME = re.compile(r"(?:^|_)env(?:iron|ironment|s|_vars?|_dict|_variables)?$|^environ$", re.IGNORECASE)
-_CALLS = frozenset({"getenv", "putenv", "unsetenv", "get", "setdefault", "pop", "setenv", "delenv", "get_env", "env"})
+_CALLS = frozenset(
+    {"getenv", "putenv", "unsetenv", "get", "setdefault", "pop", "setenv", "delenv", "get_env", "env"}
+)
 _ALLOCATOR_OPTIONS = frozenset(
     "max_split_size_mb garbage_collection_threshold expandable_segments roundup_power2_divisions".split()
 )
@@ -29,45 +32,65 @@ def find(context: FileContext, rules: list[Rule]) -> Iterator[Found]:
         if not isinstance(node, ast.Constant):
             yield from _inside(context, by_verdict, node, _text(node))
             continue
-        variable = env_vars.look_up(node.value)
+        name = str(node.value)
+        variable = env_vars.look_up(name)
         if variable is None:
-            yield from _inside(context, by_verdict, node, node.value)
+            yield from _inside(context, by_verdict, node, name)
             continue
         place = _place(context, node)
-        if place is None or variable.npu == node.value:
+        if place is None or variable.npu == name:
             continue
         rule = by_verdict.get(place if variable.npu else "report")
         if rule is None:
             continue
         if not variable.npu:
-            yield found(context, rule, node, api=node.value, advice=variable.advice,
-                        message=f"{node.value} has no effect on an NPU", needs_npu=False)
+            yield found(
+                context,
+                rule,
+                node,
+                api=name,
+                advice=variable.advice,
+                message=f"{name} has no effect on an NPU",
+                needs_npu=False,
+            )
             continue
         bad = _foreign_value(node)
         if bad:
             report = by_verdict.get("report", rule)
-            yield found(context, report, node, api=node.value, needs_npu=False,
-                        message=f"{node.value}: {variable.npu} does not take {bad!r}",
-                        advice=f"Set {variable.npu} with options that torch_npu knows.")
+            yield found(
+                context,
+                report,
+                node,
+                api=name,
+                needs_npu=False,
+                message=f"{name}: {variable.npu} does not take {bad!r}",
+                advice=f"Set {variable.npu} with options that torch_npu knows.",
+            )
             continue
-        yield found(context, rule, node, api=node.value, needs_npu=False,
-                    edits=replace_text(context.index, node, node.value, variable.npu),
-                    advice=variable.advice if not variable.same_values else "",
-                    message=f"{node.value} is {variable.npu} on an NPU"
-                    + ("" if variable.same_values else "; its values differ"))
+        yield found(
+            context,
+            rule,
+            node,
+            api=name,
+            needs_npu=False,
+            edits=replace_text(context.index, node, name, variable.npu),
+            advice=variable.advice if not variable.same_values else "",
+            message=f"{name} is {variable.npu} on an NPU"
+            + ("" if variable.same_values else "; its values differ"),
+        )
 
 
 def _place(context: FileContext, node: Any) -> str | None:
     """``certain`` for an environment's key, ``likely`` for another exact text, None for prose."""
-    parent = getattr(node, "parent", None)
-    if parent.__class__.__name__ == "Index":
-        parent = parent.parent
+    parent = node.parent
     if isinstance(parent, ast.Expr):
         return None
     if isinstance(parent, ast.Subscript):
         return "certain" if _is_environment(context, parent.value) else "likely"
     if isinstance(parent, ast.Call) and node in parent.args:
-        called = parent.func.attr if isinstance(parent.func, ast.Attribute) else getattr(parent.func, "id", "")
+        called = (
+            parent.func.attr if isinstance(parent.func, ast.Attribute) else getattr(parent.func, "id", "")
+        )
         if called in _CALLS and parent.args.index(node) == 0:
             if called in ("get", "pop", "setdefault"):
                 holder = getattr(parent.func, "value", None)
@@ -109,9 +132,7 @@ def _foreign_value(node: Any) -> str:
 
 
 def _assigned(node: Any) -> Any:
-    parent = getattr(node, "parent", None)
-    if parent.__class__.__name__ == "Index":
-        parent = parent.parent
+    parent = node.parent
     if isinstance(parent, ast.Dict) and node in parent.keys:
         return parent.values[parent.keys.index(node)]
     if isinstance(parent, ast.Call) and node in parent.args and len(parent.args) > 1:
@@ -130,7 +151,12 @@ _SETTING = re.compile(r"\b([A-Z][A-Z0-9_]+)=")
 def _inside(context: FileContext, by_verdict: dict[str, Rule], node: Any, text: str) -> Iterator[Found]:
     """A shell line such as ``CUDA_VISIBLE_DEVICES=0 python train.py`` in a text."""
     rule = by_verdict.get("report")
-    if rule is None or "=" not in text or len(text) > 2000 or isinstance(getattr(node, "parent", None), ast.Expr):
+    if (
+        rule is None
+        or "=" not in text
+        or len(text) > 2000
+        or isinstance(getattr(node, "parent", None), ast.Expr)
+    ):
         return
     if isinstance(getattr(node, "parent", None), ast.JoinedStr):
         return
@@ -138,6 +164,13 @@ def _inside(context: FileContext, by_verdict: dict[str, Rule], node: Any, text: 
         variable = env_vars.look_up(name)
         if variable is not None and variable.npu != name:
             other = f"write {variable.npu}" if variable.npu else variable.advice
-            yield found(context, rule, node, api=name, message=f"{name} is set inside a text, which is left as it is",
-                        advice=f"Where this is a command that runs, {other}.", needs_npu=False)
+            yield found(
+                context,
+                rule,
+                node,
+                api=name,
+                message=f"{name} is set inside a text, which is left as it is",
+                advice=f"Where this is a command that runs, {other}.",
+                needs_npu=False,
+            )
             return

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from typing import Any, Iterator
+from collections.abc import Iterator
+from typing import Any
 
 from migrator.engine.context import FileContext, Found, found
 from migrator.engine.matching import rule_fits

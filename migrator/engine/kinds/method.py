@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from typing import Any, Iterator
+from collections.abc import Iterator
+from typing import Any
 
 from migrator.analysis.receivers import CLASS, FOREIGN, MODULE, TENSOR, options_like, receiver
 from migrator.engine.context import FileContext, Found, found
@@ -71,7 +72,9 @@ def _judged(context: FileContext, rule: Rule, node: ast.Attribute) -> Iterator[F
         return
     if kind == CLASS:
         facts = project.named(owner)
-        if facts is not None and (node.attr in facts.stored or (node.attr in facts.methods and not project.related(facts))):
+        if facts is not None and (
+            node.attr in facts.stored or (node.attr in facts.methods and not project.related(facts))
+        ):
             return
     if _is_super(holder):
         owner_class = index.class_of(node)
@@ -80,21 +83,32 @@ def _judged(context: FileContext, rule: Rule, node: ast.Attribute) -> Iterator[F
             return
     end = index.end(node)
     edit = Edit(end - len(node.attr.encode("utf-8")), end, rule.replace.lstrip("."))
-    if kind not in (TENSOR, MODULE):
-        other = project.unrelated_method(node.attr)
-        stored = next((facts for facts in project.classes if node.attr in facts.stored), None)
-        if other is None and stored is not None and stored.file == context.name and not _is_call(node):
-            yield found(context, rule, node, api=f".{node.attr}", status="", severity="warning",
-                        message=f".{node.attr} is left: the class {stored.name} keeps a value of its own under that name",
-                        advice=f"Where the object is a tensor, write {rule.replace}.")
-            return
-        if other is not None:
-            yield found(context, rule, node, api=f".{node.attr}", severity="warning",
-                        message=f"whose .{node.attr} this is cannot be told: {other.name} in {other.file} has its own",
-                        advice=f"Where the object is a tensor or a module, write {rule.replace}.")
-            return
+    owner_of_another = "" if kind in (TENSOR, MODULE) else _another_owner(context, node)
+    if owner_of_another:
+        yield found(
+            context,
+            rule,
+            node,
+            api=f".{node.attr}",
+            severity="warning",
+            message=f".{node.attr} is left: {owner_of_another}",
+            advice=f"Where the object is a tensor or a module, write {rule.replace}.",
+        )
+        return
     doubtful = kind != TENSOR and not _is_call(node) and project.stores(node.attr)
     yield found(context, rule, node, api=f".{node.attr}", edits=[edit], safety="unsafe" if doubtful else "")
+
+
+def _another_owner(context: FileContext, node: ast.Attribute) -> str:
+    """Why a member may be the project's own; empty where nothing speaks for that."""
+    project = context.project
+    other = project.unrelated_method(node.attr)
+    if other is not None:
+        return f"it may be that of the class {other.name} in {other.file}, which has nothing to do with torch"
+    stored = next((facts for facts in project.classes if node.attr in facts.stored), None)
+    if stored is not None and stored.file == context.name and not _is_call(node):
+        return f"the class {stored.name} keeps a value of its own under that name"
+    return ""
 
 
 def _is_call(node: Any) -> bool:

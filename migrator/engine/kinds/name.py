@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from typing import Any, Iterator
+from collections.abc import Iterator
+from typing import Any
 
 from migrator.api_support import npu_names
 from migrator.engine.context import FileContext, Found, found
@@ -72,8 +73,16 @@ def _in_reference(context: FileContext, rules: list[Rule], ref: Any) -> Iterator
     target, advice = npu_form(context, rule, name)
     if not target:
         if rule.replace == "api_db" and not _known(context, name):
-            yield found(context, rule, node, api=name, status="unknown", severity="warning",
-                        message=f"{name} is not in the API database", advice="Look it up in the documents of torch_npu.")
+            yield found(
+                context,
+                rule,
+                node,
+                api=name,
+                status="unknown",
+                severity="warning",
+                message=f"{name} is not in the API database",
+                advice="Look it up in the documents of torch_npu.",
+            )
         else:
             yield _report(context, rule, node, name, advice)
         return
@@ -83,8 +92,15 @@ def _in_reference(context: FileContext, rules: list[Rule], ref: Any) -> Iterator
     if edits:
         # Behind a name that an import brings from torch_npu, torch_npu is there already.
         moved = _import_moves(context, rules, root, base)
-        yield found(context, rule, node, api=name, edits=edits, needs_npu=not moved,
-                    message=rule.message.replace("{npu}", target) or f"{name} is {target} on an NPU")
+        yield found(
+            context,
+            rule,
+            node,
+            api=name,
+            edits=edits,
+            needs_npu=not moved,
+            message=rule.message.replace("{npu}", target) or f"{name} is {target} on an NPU",
+        )
 
 
 def _known(context: FileContext, name: str) -> bool:
@@ -93,8 +109,16 @@ def _known(context: FileContext, name: str) -> bool:
 
 def _report(context: FileContext, rule: Rule, node: Any, name: str, advice: str) -> Found:
     if rule.replace == "api_db":
-        return found(context, rule, node, api=name, status="absent", severity="error", advice=advice,
-                     message=f"{name} has no NPU form in torch_npu for torch {context.version.text}")
+        return found(
+            context,
+            rule,
+            node,
+            api=name,
+            status="absent",
+            severity="error",
+            advice=advice,
+            message=f"{name} has no NPU form in torch_npu for torch {context.version.text}",
+        )
     return found(context, rule, node, api=name, advice=advice)
 
 
@@ -146,7 +170,11 @@ def _moved_by_import(context: FileContext, rules: list[Rule], base: str) -> bool
 
 
 def _import_moves(context: FileContext, rules: list[Rule], root: Any, base: str) -> bool:
-    return isinstance(root, ast.Name) and _is_import_bound(context, root) and _moved_by_import(context, rules, base)
+    return (
+        isinstance(root, ast.Name)
+        and _is_import_bound(context, root)
+        and _moved_by_import(context, rules, base)
+    )
 
 
 def _in_import(context: FileContext, rules: list[Rule], node: Any) -> Iterator[Found]:
@@ -174,9 +202,16 @@ def _in_import(context: FileContext, rules: list[Rule], node: Any) -> Iterator[F
             reasons.append((rule, name))
         elif not target:
             if rule.replace == "api_db" and not _known(context, name):
-                yield found(context, rule, node, api=name, status="unknown", severity="warning",
-                            message=f"{name} is not in the API database",
-                            advice="Look it up in the documents of torch_npu.")
+                yield found(
+                    context,
+                    rule,
+                    node,
+                    api=name,
+                    status="unknown",
+                    severity="warning",
+                    message=f"{name} is not in the API database",
+                    advice="Look it up in the documents of torch_npu.",
+                )
             else:
                 yield _report(context, rule, node, name, advice)
     if not moved:
@@ -185,12 +220,26 @@ def _in_import(context: FileContext, rules: list[Rule], node: Any) -> Iterator[F
     names = ", ".join(name for _, name in reasons)
     replacement = move_names(context.index, node, moved)
     if replacement is None:
-        yield found(context, rule, node, api=name, status="", severity="warning",
-                    message=f"this import of {names} cannot be rewritten safely",
-                    advice="Import " + ", ".join(sorted(moved.values())) + " instead.")
+        yield found(
+            context,
+            rule,
+            node,
+            api=name,
+            status="",
+            severity="warning",
+            message=f"this import of {names} cannot be rewritten safely",
+            advice="Import " + ", ".join(sorted(moved.values())) + " instead.",
+        )
         return
-    yield found(context, rule, node, api=names, edits=[replacement], needs_npu=False,
-                message="imported from " + " and ".join(sorted({_module(target) for target in moved.values()})))
+    yield found(
+        context,
+        rule,
+        node,
+        api=names,
+        edits=[replacement],
+        needs_npu=False,
+        message="imported from " + " and ".join(sorted({_module(target) for target in moved.values()})),
+    )
 
 
 def _module(target: str) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
-from typing import Any, Callable, Iterator
+from typing import Any, Callable
 
 from migrator.analysis.places import CERTAIN, LIKELY, NO, UNCLEAR, Place, PlaceData, judge
 from migrator.analysis.strings import pieces, replace_text
@@ -27,7 +27,9 @@ _API_NAME = re.compile(r"torch\.cuda(?:\.\w+)*\Z")
 _IMPORTERS = frozenset({"import_module", "importorskip", "__import__", "find_spec", "resolve_name"})
 _PATCHERS = frozenset({"patch", "object", "dict", "setattr", "delattr", "mock_patch", "resolve_name"})
 _ATTRIBUTE_CALLS = frozenset({"getattr", "hasattr", "setattr", "delattr", "rgetattr", "attrgetter"})
-_OPTIONS = re.compile(r"(^|_)(args?|opts?|options?|cfg|config|conf|params?|hparams?|flags|settings)$", re.IGNORECASE)
+_OPTIONS = re.compile(
+    r"(^|_)(args?|opts?|options?|cfg|config|conf|params?|hparams?|flags|settings)$", re.IGNORECASE
+)
 
 
 def find(context: FileContext, rules: list[Rule], data: PlaceData) -> tuple[list[Found], int]:
@@ -63,7 +65,12 @@ def _with_verdict(rules: list[Rule], verdict: str) -> Rule | None:
 
 
 def _placed(
-    context: FileContext, rules: list[Rule], node: Any, place: Place, edits: Callable[[], list[Edit]], value: str
+    context: FileContext,
+    rules: list[Rule],
+    node: Any,
+    place: Place,
+    edits: Callable[[], list[Edit]],
+    value: str,
 ) -> Found | bool | None:
     """A finding for what stands at a place; True where it is left alone."""
     if place.verdict == NO:
@@ -73,8 +80,15 @@ def _placed(
         return None
     changes = edits() if place.verdict in (CERTAIN, LIKELY) else []
     message = f"{value!r}: {place.reason}"
-    return found(context, rule, node, api=value, edits=changes, message=message,
-                 needs_npu=bool(rule.options.get("needs_npu", True)))
+    return found(
+        context,
+        rule,
+        node,
+        api=value,
+        edits=changes,
+        message=message,
+        needs_npu=bool(rule.options.get("needs_npu", True)),
+    )
 
 
 def _device(context: FileContext, rules: list[Rule], data: PlaceData, node: Any) -> Found | bool | None:
@@ -87,9 +101,8 @@ def _device(context: FileContext, rules: list[Rule], data: PlaceData, node: Any)
         return None
     if isinstance(node, ast.Constant) and _is_format_piece(node):
         return None
-    place = _attribute_argument(index, node)
-    if place is not None:
-        return place
+    if _is_attribute_name(node):
+        return True
     place = judge(index, data, node)
     strong = value != "cuda"
     if place.verdict == UNCLEAR and _names_own_method(context, node):
@@ -120,13 +133,12 @@ def _index_follows(node: Any, value: str) -> bool:
     )
 
 
-def _attribute_argument(index: Any, node: Any) -> bool | None:
-    """True for the name in getattr(x, "cuda"), which another shape judges."""
+def _is_attribute_name(node: Any) -> bool:
+    """Whether a text is the name in getattr(x, "cuda"), which another shape judges."""
     call = getattr(node, "parent", None)
     if isinstance(call, ast.Call) and node in call.args[:2] and isinstance(call.func, ast.Name):
-        if call.func.id in _ATTRIBUTE_CALLS and call.args.index(node) == 1:
-            return True
-    return None
+        return call.func.id in _ATTRIBUTE_CALLS and call.args.index(node) == 1
+    return False
 
 
 def _backend(context: FileContext, rules: list[Rule], data: PlaceData, node: Any) -> Found | bool | None:
@@ -136,7 +148,9 @@ def _backend(context: FileContext, rules: list[Rule], data: PlaceData, node: Any
         if not re.search(r":(nccl|gloo|mpi|ucc|xccl)\b", value):
             return None
         edits = replace_text(index, node, "cuda", "npu") + replace_text(index, node, "nccl", "hccl")
-        return _placed(context, rules, node, Place(CERTAIN, "a backend for each device type"), lambda: edits, value)
+        return _placed(
+            context, rules, node, Place(CERTAIN, "a backend for each device type"), lambda: edits, value
+        )
     if not _BACKEND.match(value):
         return None
     place = judge(index, data, node)
@@ -151,7 +165,11 @@ def _backend(context: FileContext, rules: list[Rule], data: PlaceData, node: Any
 def _searched_for(node: Any) -> bool:
     """Whether a text is looked for inside another one: ``"nccl" in line``."""
     parent = getattr(node, "parent", None)
-    return isinstance(parent, ast.Compare) and node is parent.left and isinstance(parent.ops[0], (ast.In, ast.NotIn))
+    return (
+        isinstance(parent, ast.Compare)
+        and node is parent.left
+        and isinstance(parent.ops[0], (ast.In, ast.NotIn))
+    )
 
 
 def _tensor_type(context: FileContext, rules: list[Rule], data: PlaceData, node: Any) -> Found | bool | None:
@@ -163,14 +181,24 @@ def _tensor_type(context: FileContext, rules: list[Rule], data: PlaceData, node:
     known = npu_names.look_up(value, context.version)
     if known is None or not known.npu:
         rule = _with_verdict(rules, UNCLEAR) or rules[0]
-        return found(context, rule, node, api=value, status="absent", severity="error",
-                     message=f"{value!r} has no NPU form", advice=known.advice if known else "")
+        return found(
+            context,
+            rule,
+            node,
+            api=value,
+            status="absent",
+            severity="error",
+            message=f"{value!r} has no NPU form",
+            advice=known.advice if known else "",
+        )
     place = judge(context.index, data, node)
     if _is_call_argument(node, {"type"}) or _compared_with_type(node):
         place = Place(CERTAIN, "the name of a tensor type")
     elif place.verdict in (UNCLEAR, NO) and not isinstance(getattr(node, "parent", None), ast.Expr):
         place = Place(LIKELY, f"the name of a tensor type, in {place.reason}")
-    return _placed(context, rules, node, place, lambda: replace_text(context.index, node, "cuda", "npu", 1), value)
+    return _placed(
+        context, rules, node, place, lambda: replace_text(context.index, node, "cuda", "npu", 1), value
+    )
 
 
 def _is_call_argument(node: Any, names: set[str]) -> bool:
@@ -209,12 +237,25 @@ def _api_name(context: FileContext, rules: list[Rule], data: PlaceData, node: An
     rule = rules[0]
     known = npu_names.look_up(value, context.version)
     if known is None or not known.npu:
-        return found(context, rule, node, api=value, status="absent" if known else "unknown", severity="error",
-                     message=f"{value} has no NPU form, and its name stands in a text here",
-                     advice=known.advice if known else "")
-    return found(context, rule, node, api=value, edits=replace_text(context.index, node, value, import_form(known.npu)),
-                 message=f"the name {value} in a text is {import_form(known.npu)} on an NPU",
-                 needs_npu=False)
+        return found(
+            context,
+            rule,
+            node,
+            api=value,
+            status="absent" if known else "unknown",
+            severity="error",
+            message=f"{value} has no NPU form, and its name stands in a text here",
+            advice=known.advice if known else "",
+        )
+    return found(
+        context,
+        rule,
+        node,
+        api=value,
+        edits=replace_text(context.index, node, value, import_form(known.npu)),
+        message=f"the name {value} in a text is {import_form(known.npu)} on an NPU",
+        needs_npu=False,
+    )
 
 
 def _attribute(context: FileContext, rules: list[Rule], data: PlaceData, node: Any) -> Found | bool | None:
@@ -237,14 +278,24 @@ def _attribute(context: FileContext, rules: list[Rule], data: PlaceData, node: A
         return True
     elif qualified and not qualified.startswith("torch."):
         return True
-    elif _OPTIONS.search(_last(holder)) or context.project.stores(value) or context.project.unrelated_method(value):
+    elif (
+        _OPTIONS.search(_last(holder))
+        or context.project.stores(value)
+        or context.project.unrelated_method(value)
+    ):
         return True
     else:
         rule = _with_verdict(rules, LIKELY)
     if rule is None:
         return None
-    return found(context, rule, node, api=value, edits=replace_text(index, node, value, new, 1),
-                 message=f"the name of an attribute in a text: {new!r} on an NPU")
+    return found(
+        context,
+        rule,
+        node,
+        api=value,
+        edits=replace_text(index, node, value, new, 1),
+        message=f"the name of an attribute in a text: {new!r} on an NPU",
+    )
 
 
 def _last(node: Any) -> str:
@@ -257,8 +308,14 @@ def _text(context: FileContext, rules: list[Rule], data: PlaceData, node: Any) -
     for rule in rules:
         if value in rule.match and isinstance(node, ast.Constant) and not _is_docstring(node):
             edits = replace_text(context.index, node, value, rule.replace) if rule.replace else []
-            return found(context, rule, node, api=value, edits=edits,
-                         needs_npu=bool(rule.options.get("needs_npu", False)))
+            return found(
+                context,
+                rule,
+                node,
+                api=value,
+                edits=edits,
+                needs_npu=bool(rule.options.get("needs_npu", False)),
+            )
     return None
 
 

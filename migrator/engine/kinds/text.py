@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from typing import Any, Iterator
+from collections.abc import Iterator
+from typing import Any
 
 from migrator.analysis.strings import replace_text
 from migrator.engine.context import FileContext, Found, found
@@ -22,18 +23,26 @@ def find(context: FileContext, rules: list[Rule]) -> Iterator[Found]:
     anywhere`` takes every text but docstrings.
     """
     for node in context.index.strings:
-        if not isinstance(node, ast.Constant) or isinstance(node.parent, ast.JoinedStr):  # type: ignore[attr-defined]
+        value = node.value if isinstance(node, ast.Constant) else None
+        if not isinstance(value, str) or isinstance(getattr(node, "parent", None), ast.JoinedStr):
             continue
         for rule in rules:
-            phrase = next((phrase for phrase in rule.match if phrase in node.value), None)
+            phrase = next((phrase for phrase in rule.match if phrase in value), None)
             if phrase is None:
                 continue
             verdict = _place(node, str(rule.options.get("where", "tests")))
             if verdict is None:
                 continue
             edits = replace_text(context.index, node, phrase, rule.replace) if rule.replace else []
-            yield found(context, rule, node, api=phrase, edits=edits, safety=verdict if edits else "",
-                        needs_npu=bool(rule.options.get("needs_npu", False)))
+            yield found(
+                context,
+                rule,
+                node,
+                api=phrase,
+                edits=edits,
+                safety=verdict if edits else "",
+                needs_npu=bool(rule.options.get("needs_npu", False)),
+            )
             break
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from typing import Any, Iterator
+from collections.abc import Iterator
+from typing import Any
 
 from migrator.engine.context import FileContext, Found, found
 from migrator.engine.finding import Edit
@@ -54,8 +55,13 @@ def find_properties(context: FileContext, rule: Rule) -> Iterator[Found]:
             ]
             yield found(context, rule, node, api=f"device properties .{node.attr}", edits=edits)
         elif node.attr in _MISSING:
-            yield found(context, rule, node, api=f"device properties .{node.attr}",
-                        message=f"{node.attr} says nothing about an NPU: it is None or missing there")
+            yield found(
+                context,
+                rule,
+                node,
+                api=f"device properties .{node.attr}",
+                message=f"{node.attr} says nothing about an NPU: it is None or missing there",
+            )
 
 
 def _property_reads(context: FileContext) -> Iterator[ast.Attribute]:

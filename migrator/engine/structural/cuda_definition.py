@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from typing import Iterator
+from collections.abc import Iterator
 
 from migrator.engine.context import FileContext, Found, found
 from migrator.engine.finding import Edit
@@ -16,7 +16,9 @@ def find(context: FileContext, rule: Rule) -> Iterator[Found]:
     """``def cuda`` becomes ``def npu``, unless the class has nothing to do with torch."""
     index = context.index
     for owner in index.classes:
-        defined = {item.name for item in owner.body if isinstance(item, (ast.FunctionDef, ast.AsyncFunctionDef))}
+        defined = {
+            item.name for item in owner.body if isinstance(item, (ast.FunctionDef, ast.AsyncFunctionDef))
+        }
         for item in owner.body:
             if not isinstance(item, (ast.FunctionDef, ast.AsyncFunctionDef)) or item.name not in _NEW:
                 continue
@@ -27,8 +29,15 @@ def find(context: FileContext, rule: Rule) -> Iterator[Found]:
                 continue
             start = index.data.index(item.name.encode(), _after_def(index.data, index.start(item)))
             edit = Edit(start, start + len(item.name), _NEW[item.name])
-            yield found(context, rule, item, api=f"{owner.name}.{item.name}", edits=[edit], needs_npu=False,
-                        span=(start, start + len(item.name)))
+            yield found(
+                context,
+                rule,
+                item,
+                api=f"{owner.name}.{item.name}",
+                edits=[edit],
+                needs_npu=False,
+                span=(start, start + len(item.name)),
+            )
 
 
 def _after_def(data: bytes, start: int) -> int:

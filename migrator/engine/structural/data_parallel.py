@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import ast
-from typing import Any, Iterator
+from collections.abc import Iterator
+from typing import Any
 
 from migrator.engine.context import FileContext, Found, found
 from migrator.engine.finding import Edit
 from migrator.engine.kinds.argument import added_argument
 from migrator.engine.packs import Rule
 
-_NAMES = frozenset({"torch.nn.DataParallel", "torch.nn.parallel.DataParallel", "torch.nn.parallel.data_parallel.DataParallel"})
+_NAMES = frozenset(
+    {
+        "torch.nn.DataParallel",
+        "torch.nn.parallel.DataParallel",
+        "torch.nn.parallel.data_parallel.DataParallel",
+    }
+)
 
 
 def find(context: FileContext, rule: Rule) -> Iterator[Found]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
-from functools import lru_cache
-from typing import Any, Iterator
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
 
 from migrator.api_support import support
 from migrator.api_support.versions import TorchVersion
@@ -15,7 +16,7 @@ from migrator.engine.packs import Rule
 _COMMON = frozenset("torch nn functional utils optim distributed Tensor ops fx autograd cuda npu".split())
 
 
-@lru_cache(maxsize=None)
+@cache
 def trigger_words(version: TorchVersion) -> frozenset[str]:
     """For each unsupported API a word of its name that supported ones do not share.
 
@@ -71,5 +72,11 @@ def _judged(context: FileContext, rule: Rule, node: Any) -> Found | None:
         detail = ", and torch_npu registers no kernel: it runs on the CPU, or raises"
     else:
         detail = ""
-    return found(context, rule, node, api=name, status="unsupported",
-                 message=f"the documents call {name} unsupported{where}{detail}")
+    return found(
+        context,
+        rule,
+        node,
+        api=name,
+        status="unsupported",
+        message=f"the documents call {name} unsupported{where}{detail}",
+    )

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import ast
-from typing import Any, Iterator
+from collections.abc import Iterator
+from typing import Any
 
 from migrator.engine.context import FileContext, Found, found
 from migrator.engine.finding import Edit
 from migrator.engine.packs import Rule
 
-# Seen with torch_npu 2.13: "HCCL allreduce: Unsupported data type at::kDouble"; broadcast and all_gather take it.
-_REDUCING = frozenset({"all_reduce", "reduce", "reduce_scatter", "reduce_scatter_tensor", "all_reduce_coalesced"})
+# Seen with torch_npu 2.13: "HCCL allreduce: Unsupported data type at::kDouble"; broadcast and
+# all_gather take it.
+_REDUCING = frozenset(
+    {"all_reduce", "reduce", "reduce_scatter", "reduce_scatter_tensor", "all_reduce_coalesced"}
+)
 _DOUBLE = frozenset({"torch.float64", "torch.double"})
 
 
@@ -22,7 +26,10 @@ def find(context: FileContext, rule: Rule) -> Iterator[Found]:
         name = index.qualified_name(call.func)
         if not name.startswith("torch.distributed.") or name.rpartition(".")[2] not in _REDUCING:
             continue
-        for argument in [*call.args[:2], *(k.value for k in call.keywords if k.arg in ("tensor", "output", "input"))]:
+        for argument in [
+            *call.args[:2],
+            *(k.value for k in call.keywords if k.arg in ("tensor", "output", "input")),
+        ]:
             for maker in _makers(context, argument):
                 if id(maker) not in reported:
                     reported.add(id(maker))
@@ -44,7 +51,10 @@ def _double(context: FileContext, node: Any) -> Iterator[Any]:
     """The ``dtype=torch.float64``, ``.double()`` or ``.to(torch.float64)`` in a chain of calls."""
     while isinstance(node, ast.Call):
         for value in [*node.args, *(k.value for k in node.keywords)]:
-            if isinstance(value, (ast.Name, ast.Attribute)) and context.index.qualified_name(value) in _DOUBLE:
+            if (
+                isinstance(value, (ast.Name, ast.Attribute))
+                and context.index.qualified_name(value) in _DOUBLE
+            ):
                 yield value
                 return
         if isinstance(node.func, ast.Attribute) and node.func.attr == "double" and not node.args:

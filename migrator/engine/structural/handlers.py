@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from typing import Callable
 
 from migrator.engine.context import FileContext, Found
 from migrator.engine.packs import Rule

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import ast
-from typing import Any, Iterator
+from collections.abc import Iterator
+from typing import Any
 
 from migrator.engine.context import FileContext, Found, found
 from migrator.engine.finding import Edit
 from migrator.engine.packs import Rule
 
-_INT_CALLS = frozenset({"torch.distributed.get_rank", "torch.cuda.current_device", "torch.npu.current_device"})
+_INT_CALLS = frozenset(
+    {"torch.distributed.get_rank", "torch.cuda.current_device", "torch.npu.current_device"}
+)
 
 
 def find(context: FileContext, rule: Rule) -> Iterator[Found]:
@@ -38,7 +41,9 @@ def _device_argument(context: FileContext, call: ast.Call) -> Any:
     if any(isinstance(a, ast.Starred) for a in call.args):
         return None
     for keyword in call.keywords:
-        if keyword.arg == "device" and (name.startswith("torch.") or method in ("to", "new_tensor", "new_zeros")):
+        if keyword.arg == "device" and (
+            name.startswith("torch.") or method in ("to", "new_tensor", "new_zeros")
+        ):
             # The device functions of torch.cuda take an index on every version.
             return None if name.startswith(("torch.cuda.", "torch.npu.")) else keyword.value
     if name == "torch.device" and len(call.args) == 1:
