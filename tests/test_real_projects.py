@@ -1,0 +1,49 @@
+"""Real projects, migrated: no file is broken, only reported lines change, the result settles."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from benchmarks.projects import PROJECTS, Project, fetch
+from migrator.engine.run import Engine, merge_facts, scan_file
+from migrator.engine.settings import Settings
+from migrator.sources.errors import Unreadable
+from migrator.sources.source import decode, encode, read
+from tests.engine.test_properties import lost_lines, reported_lines
+
+
+@pytest.mark.parametrize("project", PROJECTS, ids=lambda project: project.name)
+def test_project(project: Project) -> None:
+    root = fetch(project)
+    engine = Engine(Settings(version="2.6"))
+    texts = dict(_texts(root))
+    facts = merge_facts(scan_file(name, text) for name, text in texts.items())
+    results = {name: engine.migrate_text(name, text, facts) for name, text in texts.items()}
+    skipped = {name: result.skipped for name, result in results.items() if result.skipped}
+    assert skipped == {}
+    migrated = {name: result.text for name, result in results.items() if result.text is not None}
+    assert migrated, "a CUDA project changes"
+    new_texts = {**texts, **migrated}
+    new_facts = merge_facts(scan_file(name, text) for name, text in new_texts.items())
+    for name, text in migrated.items():
+        ast.parse(text)
+        assert lost_lines(texts[name], text, reported_lines(results[name])) == [], name
+        again = engine.migrate_text(name, text, new_facts)
+        assert again.text is None, f"{name}: a second migration changes the result"
+
+
+def _texts(root: Path) -> list[tuple[str, str]]:
+    texts = []
+    for path in sorted(root.rglob("*.py")):
+        name = path.relative_to(root).as_posix()
+        try:
+            source = read(path, name)
+        except Unreadable:
+            continue
+        data = path.read_bytes()
+        assert encode(decode(data, name), source.text) == data
+        texts.append((name, source.text))
+    return texts
