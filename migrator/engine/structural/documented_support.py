@@ -18,7 +18,23 @@ _COMMON = frozenset("torch nn functional utils optim distributed Tensor ops fx a
 
 @cache
 def trigger_words(version: TorchVersion) -> frozenset[str]:
-    """For each unsupported API a word of its name that supported ones do not share.
+    """For each unsupported API a word of its name that supported ones do not share."""
+    return frozenset(_by_trigger(version))
+
+
+def may_be_used(version: TorchVersion, words: set[str]) -> bool:
+    """Whether a file with these words can use an unsupported API.
+
+    However it is imported, every part of an API's name is written somewhere in
+    the file.
+    """
+    triggers = _by_trigger(version)
+    return any(words.issuperset(parts) for word in words.intersection(triggers) for parts in triggers[word])
+
+
+@cache
+def _by_trigger(version: TorchVersion) -> dict[str, list[tuple[str, ...]]]:
+    """The parts of the names of unsupported APIs, by the rarest of them.
 
     ``Linear`` would start a search in every file because of
     ``torch.ao.nn.qat.Linear``; ``qat`` does not.
@@ -26,12 +42,13 @@ def trigger_words(version: TorchVersion) -> frozenset[str]:
     unsupported = {api for api in support.apis(version, "unsupported") if not _is_member(api)}
     supported = support.apis(version, "supported", "partial")
     shared = {part for api in supported for part in api.split(".")} | _COMMON
-    words = set()
+    triggers: dict[str, list[tuple[str, ...]]] = {}
     for api in unsupported:
-        own = [part for part in api.split(".") if part not in shared and len(part) > 2]
+        parts = tuple(api.split("."))
+        own = [part for part in parts if part not in shared and len(part) > 2]
         if own:
-            words.add(own[-1])
-    return frozenset(words)
+            triggers.setdefault(own[-1], []).append(parts)
+    return triggers
 
 
 def _is_member(api: str) -> bool:
