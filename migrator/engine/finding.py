@@ -48,7 +48,9 @@ class FileResult:
     """What became of one file.
 
     ``text`` is the migrated text, or None where nothing changed. ``skipped``
-    is the reason for which a file was left as it was, empty otherwise.
+    is the reason for which a file could not be processed and was left as it
+    was, empty otherwise; ``left`` the reason for which a file that looks
+    relevant is not meant to be processed.
     ``left_alone`` counts the words that look like CUDA and were judged to be
     something else.
     """
@@ -58,3 +60,4 @@ class FileResult:
     findings: tuple[Finding, ...] = ()
     skipped: str = ""
     left_alone: int = 0
+    left: str = ""

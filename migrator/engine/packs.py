@@ -31,7 +31,7 @@ class RuleError(ValueError):
 
 @dataclass(frozen=True)
 class Rule:
-    """One rule of a pack, as docs/rules.md describes it."""
+    """One rule of a pack, as docs/rule_format.md describes it."""
 
     code: str
     name: str

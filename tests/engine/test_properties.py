@@ -20,7 +20,15 @@ _SNIPPETS = [
     for key in ("before", "unchanged")
     if key in example and "__future__" not in example[key]
 ]
-_PADDING = ["\n", "# 显卡 é\n", "\x0c\n", "X = 'ü'  \n", "def pad():\n\treturn 1\n", "if True:\n    pass\n", ""]
+_PADDING = [
+    "\n",
+    "# 显卡 é\n",
+    "\x0c\n",
+    "X = 'ü'  \n",
+    "def pad():\n\treturn 1\n",
+    "if True:\n    pass\n",
+    "",
+]
 
 
 _SPLIT = re.compile("[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+$").findall

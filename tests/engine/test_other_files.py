@@ -1,0 +1,51 @@
+"""Files that are no Python, and what is said of them."""
+
+from __future__ import annotations
+
+import pytest
+
+from migrator.engine.other_files import examine, is_candidate
+
+
+@pytest.mark.parametrize(
+    "name", ["a/run.sh", "Dockerfile", "conf/x.YAML", "k.cu", "requirements-gpu.txt", "n.ipynb"]
+)
+def test_candidates(name: str) -> None:
+    assert is_candidate(name)
+
+
+@pytest.mark.parametrize("name", ["README.md", "logo.png", "train.py", "notes.txt", "cuda"])
+def test_no_candidates(name: str) -> None:
+    assert not is_candidate(name)
+
+
+def test_shell_script_is_named_with_its_first_place() -> None:
+    result = examine("run.sh", b"#!/bin/sh\nexport CUDA_VISIBLE_DEVICES=0\nNCCL_DEBUG=INFO torchrun x.py\n")
+    assert result is not None
+    assert result.left == (
+        "not Python: left as it is; mentions CUDA_VISIBLE_DEVICES, NCCL_DEBUG (first in line 2)"
+    )
+
+
+def test_text_without_cuda_says_nothing() -> None:
+    assert examine("run.sh", b"python barracuda.py --cudax\n") is None
+
+
+def test_kernels_and_bound_functions_are_listed() -> None:
+    source = (
+        b"#include <torch/extension.h>\n"
+        b"template <typename T>\n__global__ void scale_kernel(T* x) {}\n"
+        b"__global__ static void __launch_bounds__(256) add_kernel(float* x) {}\n"
+        b'PYBIND11_MODULE(ext, m) {\n  m.def("scale", &scale);\n}\n'
+    )
+    result = examine("ops/ext.cu", source)
+    assert result is not None
+    assert [(f.api, f.line, f.code) for f in result.findings] == [
+        ("scale_kernel", 3, "NPU652"),
+        ("add_kernel", 4, "NPU652"),
+        ("scale", 6, "NPU652"),
+    ]
+
+
+def test_plain_cpp_binding_is_no_cuda_operator() -> None:
+    assert examine("ext.cpp", b'PYBIND11_MODULE(ext, m) { m.def("parse", &parse); }\n') is None
