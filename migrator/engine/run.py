@@ -275,10 +275,21 @@ def _names_torch(node: Any) -> bool:
 
 
 def _is_entry(index: ModuleIndex) -> bool:
-    """Whether a file is one that is started: it asks whether it is ``__main__``."""
+    """Whether a file is one that is started.
+
+    It asks whether it is ``__main__``, or runs something at its top level: a
+    loop, a ``with``, or a call of a function of its own.
+    """
+    own = {node.name for node in index.functions}
     for node in index.tree.body:
         if isinstance(node, ast.If) and "__name__" in index.segment(node.test):
             return True
+        if isinstance(node, (ast.For, ast.While, ast.With)):
+            return True
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+            called = node.value.func
+            if isinstance(called, ast.Name) and called.id in own:
+                return True
     return False
 
 

@@ -318,3 +318,21 @@ def test_transfer_mode_only_touches_entry_files() -> None:
     )
     assert migrated(entry, transfer=True) == expected
     assert migrated("import torch\ntorch.cuda.init()\n", transfer=True) == "import torch\ntorch.cuda.init()\n"
+
+
+def test_member_of_a_function_does_not_hide_the_function() -> None:
+    before = "import torch\ntorch.cuda.is_available.__doc__\ntorch.cuda.device_count().bit_length()\n"
+    after = before.replace("torch.cuda", "torch.npu").replace(
+        "import torch\n", "import torch\nimport torch_npu\n"
+    )
+    assert migrated(before) == after
+
+
+def test_name_that_the_database_does_not_know_is_reported_as_unknown() -> None:
+    [finding] = migrate("import torch\ntorch.cuda.made_up_name(1)\n").findings
+    assert (finding.status, finding.api, finding.fixed) == ("unknown", "torch.cuda.made_up_name", False)
+
+
+def test_script_without_a_main_guard_is_an_entry_file() -> None:
+    script = "import torch\n\ndef main():\n    pass\n\nmain()\n"
+    assert "from torch_npu.contrib import transfer_to_npu\n" in migrated(script, transfer=True)

@@ -55,7 +55,7 @@ def _in_reference(context: FileContext, rules: list[Rule], ref: Any) -> Iterator
         return
     written = [*reversed(chain)]
     parts = base.split(".") + [node.attr for node in written]
-    name, rule = _longest(rules, parts, len(base.split(".")))
+    name, rule = _longest(context, rules, parts, len(base.split(".")))
     if rule is None:
         return
     # The node of the matched name: the chain may go on, as in torch.cuda.Event.record.
@@ -72,19 +72,7 @@ def _in_reference(context: FileContext, rules: list[Rule], ref: Any) -> Iterator
         return
     target, advice = npu_form(context, rule, name)
     if not target:
-        if rule.replace == "api_db" and not _known(context, name):
-            yield found(
-                context,
-                rule,
-                node,
-                api=name,
-                status="unknown",
-                severity="warning",
-                message=f"{name} is not in the API database",
-                advice="Look it up in the documents of torch_npu.",
-            )
-        else:
-            yield _report(context, rule, node, name, advice)
+        yield _report(context, rule, node, name, advice)
         return
     if target == name:
         return
@@ -99,6 +87,7 @@ def _in_reference(context: FileContext, rules: list[Rule], ref: Any) -> Iterator
             api=name,
             edits=edits,
             needs_npu=not moved,
+            advice=advice,
             message=rule.message.replace("{npu}", target) or f"{name} is {target} on an NPU",
         )
 
@@ -108,28 +97,55 @@ def _known(context: FileContext, name: str) -> bool:
 
 
 def _report(context: FileContext, rule: Rule, node: Any, name: str, advice: str) -> Found:
-    if rule.replace == "api_db":
+    """What is said of a name without an NPU form, or of one that the database does not know."""
+    if rule.replace != "api_db":
+        return found(context, rule, node, api=name, advice=advice)
+    known = npu_names.look_up(name, context.version)
+    if known is None:
         return found(
             context,
             rule,
             node,
             api=name,
-            status="absent",
-            severity="error",
-            advice=advice,
-            message=f"{name} has no NPU form in torch_npu for torch {context.version.text}",
+            status="unknown",
+            severity="warning",
+            message=f"{name} is not in the API database",
+            advice="Look it up in the documents of torch_npu.",
         )
-    return found(context, rule, node, api=name, advice=advice)
+    harmless = known.unchanged in ("works", "no_effect")
+    left = "; left alone it raises nothing" if harmless else ""
+    return found(
+        context,
+        rule,
+        node,
+        api=name,
+        status="absent",
+        severity="info" if harmless else "error",
+        advice=advice,
+        message=f"{name} has no NPU form in torch_npu for torch {context.version.text}{left}",
+    )
 
 
-def _longest(rules: list[Rule], parts: list[str], least: int) -> tuple[str, Rule | None]:
-    """The longest leading part of a dotted name that a rule fits and knows."""
+def _longest(
+    context: FileContext, rules: list[Rule], parts: list[str], least: int
+) -> tuple[str, Rule | None]:
+    """The longest leading part of a dotted name that a rule fits, and the database knows of."""
+    unknown: tuple[str, Rule | None] = ("", None)
     for length in range(len(parts), max(1, least) - 1, -1):
         name = ".".join(parts[:length])
         for rule in rules:
             if rule_fits(rule, name):
-                return name, rule
-    return "", None
+                if rule.replace != "api_db":
+                    return name, rule
+                known = npu_names.look_up(name, context.version)
+                if known is None:
+                    unknown = (name, rule)
+                elif known.kind == "module" and unknown[1] is not None:
+                    return unknown  # a name in this module that is not in the table
+                else:
+                    return name, rule  # what follows is a member of a function or a value
+                break
+    return unknown
 
 
 def _is_import_bound(context: FileContext, node: ast.Name) -> bool:
@@ -201,19 +217,7 @@ def _in_import(context: FileContext, rules: list[Rule], node: Any) -> Iterator[F
             moved[alias.name] = target
             reasons.append((rule, name))
         elif not target:
-            if rule.replace == "api_db" and not _known(context, name):
-                yield found(
-                    context,
-                    rule,
-                    node,
-                    api=name,
-                    status="unknown",
-                    severity="warning",
-                    message=f"{name} is not in the API database",
-                    advice="Look it up in the documents of torch_npu.",
-                )
-            else:
-                yield _report(context, rule, node, name, advice)
+            yield _report(context, rule, node, name, advice)
     if not moved:
         return
     rule, name = reasons[0]
