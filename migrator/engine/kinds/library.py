@@ -1,4 +1,4 @@
-"""Kind ``import``: a library that is made for CUDA. Its import is reported, once a file and module."""
+"""Kind ``import``: a library that is made for CUDA. Each import of it is reported."""
 
 from __future__ import annotations
 
@@ -13,14 +13,11 @@ from migrator.engine.packs import Rule
 
 def find(context: FileContext, rules: list[Rule]) -> Iterator[Found]:
     """Imports of the rules' modules, as statements and as texts given to importers."""
-    seen: set[tuple[str, str]] = set()
     for node in context.index.imports:
-        for name in _imported(node):
-            for rule in rules:
-                key = (rule.code, name)
-                if rule_fits(rule, name) and key not in seen:
-                    seen.add(key)
-                    yield found(context, rule, node, api=name)
+        for rule in rules:
+            names = [name for name in _imported(node) if rule_fits(rule, name)]
+            if names:
+                yield found(context, rule, node, api=", ".join(names))
     for call in context.index.calls:
         if not (call.args and isinstance(call.args[0], ast.Constant) and isinstance(call.args[0].value, str)):
             continue

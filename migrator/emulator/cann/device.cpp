@@ -1,0 +1,124 @@
+// Devices and contexts. A device is a number; its context is the address of an entry of a table.
+#include "device.h"
+
+#include <acl/acl.h>
+#include <unistd.h>
+
+#include <cstdarg>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "settings.h"
+
+namespace {
+
+thread_local int device = -1;
+char contexts[emulator::kMaxDevices];
+
+// What a 910B2 has.
+constexpr int64_t kCubeCores = 24;
+constexpr int64_t kVectorCores = 48;
+
+}  // namespace
+
+int emulator::current_device() { return device; }
+
+extern "C" {
+
+aclError aclInit(const char*) { return ACL_SUCCESS; }
+aclError aclFinalize() { return ACL_SUCCESS; }
+const char* aclrtGetSocName() { return emulator::soc_name(); }
+const char* aclGetRecentErrMsg() { return ""; }
+
+void aclAppLog(aclLogLevel level, const char* function, const char*, uint32_t line, const char* format, ...) {
+  static const bool wanted = std::getenv("NPUMIGRATE_EMULATOR_LOG") != nullptr;
+  if (!wanted) return;
+  va_list values;
+  va_start(values, format);
+  std::fprintf(stderr, "[torch_npu %d %s:%u] ", static_cast<int>(level), function, line);
+  std::vfprintf(stderr, format, values);
+  std::fputc('\n', stderr);
+  va_end(values);
+}
+
+aclError aclrtGetDeviceCount(uint32_t* count) {
+  *count = emulator::device_count();
+  return ACL_SUCCESS;
+}
+
+aclError aclrtSetDevice(int32_t wanted) {
+  if (wanted < 0 || wanted >= emulator::device_count()) return ACL_ERROR_RT_INVALID_DEVICEID;
+  device = wanted;
+  return ACL_SUCCESS;
+}
+
+aclError aclrtGetDevice(int32_t* current) {
+  if (device < 0) return ACL_ERROR_RT_CONTEXT_NULL;
+  *current = device;
+  return ACL_SUCCESS;
+}
+
+aclError aclrtResetDevice(int32_t) { return ACL_SUCCESS; }
+
+aclError aclrtGetCurrentContext(aclrtContext* context) {
+  if (device < 0) return ACL_ERROR_RT_CONTEXT_NULL;
+  *context = &contexts[device];
+  return ACL_SUCCESS;
+}
+
+aclError aclrtSetCurrentContext(aclrtContext context) {
+  const auto* entry = static_cast<const char*>(context);
+  if (entry < contexts || entry >= contexts + emulator::device_count()) return ACL_ERROR_RT_CONTEXT_NULL;
+  device = static_cast<int>(entry - contexts);
+  return ACL_SUCCESS;
+}
+
+aclError aclrtGetPrimaryCtxState(int32_t, uint32_t* flags, int32_t* active) {
+  if (flags != nullptr) *flags = 0;
+  if (active != nullptr) *active = 1;
+  return ACL_SUCCESS;
+}
+
+aclError aclrtGetLogicDevIdByUserDevId(const int32_t user, int32_t* const logic) {
+  *logic = user;
+  return ACL_SUCCESS;
+}
+
+aclError aclrtDeviceCanAccessPeer(int32_t* can, int32_t one, int32_t other) {
+  *can = one != other;
+  return ACL_SUCCESS;
+}
+aclError aclrtDeviceEnablePeerAccess(int32_t, uint32_t) { return ACL_SUCCESS; }
+
+aclError aclrtDeviceGetBareTgid(int32_t* pid) {
+  *pid = getpid();
+  return ACL_SUCCESS;
+}
+
+aclError aclGetDeviceCapability(uint32_t, aclDeviceInfo info, int64_t* value) {
+  *value = info == ACL_DEVICE_INFO_AI_CORE_NUM ? kCubeCores : kVectorCores;
+  return ACL_SUCCESS;
+}
+
+aclError aclrtGetDeviceUtilizationRate(int32_t, aclrtUtilizationInfo* info) {
+  std::memset(info, 0, sizeof *info);
+  return ACL_SUCCESS;
+}
+
+aclError aclrtGetLastError(aclrtLastErrLevel) { return ACL_SUCCESS; }
+aclError aclrtPeekAtLastError(aclrtLastErrLevel) { return ACL_SUCCESS; }
+
+// Options of the single-operator compiler and of the runtime: accepted, without a meaning here.
+aclError aclSetCompileopt(aclCompileOpt, const char*) { return ACL_SUCCESS; }
+aclError aclrtCtxSetSysParamOpt(aclSysParamOpt, int64_t) { return ACL_SUCCESS; }
+aclError aclrtSetSysParamOpt(aclSysParamOpt, int64_t) { return ACL_SUCCESS; }
+aclError aclrtGetSysParamOpt(aclSysParamOpt, int64_t* value) {
+  *value = 0;
+  return ACL_SUCCESS;
+}
+aclError aclrtSetOpExecuteTimeOut(uint32_t) { return ACL_SUCCESS; }
+aclError aclrtSetOpWaitTimeout(uint32_t) { return ACL_SUCCESS; }
+aclError aclrtSetDeviceSatMode(aclrtFloatOverflowMode) { return ACL_SUCCESS; }
+
+}  // extern "C"

@@ -1,0 +1,166 @@
+// Device memory: pages of the host, counted for the device that they belong to.
+//
+// Pages are reserved without being touched, so a 64 GiB device costs only what a program writes to.
+#include <acl/acl.h>
+#include <sys/mman.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <mutex>
+
+#include "device.h"
+#include "settings.h"
+
+namespace {
+
+struct Block {
+  int device;
+  size_t size;
+};
+
+std::mutex guard;
+std::map<void*, Block> blocks;                // aclrtMalloc
+std::map<void*, size_t> reserved;             // address ranges of expandable segments
+std::map<void*, size_t> mapped;               // what of them has memory
+size_t used[emulator::kMaxDevices];
+
+int this_device() { return emulator::current_device() < 0 ? 0 : emulator::current_device(); }
+
+void* pages(size_t size) {
+  void* at = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  return at == MAP_FAILED ? nullptr : at;
+}
+
+bool take(int device, size_t size) {
+  if (size > emulator::device_memory() - used[device]) return false;
+  used[device] += size;
+  return true;
+}
+
+aclError copy(void* to, size_t room, const void* from, size_t count) {
+  if (count > room) return ACL_ERROR_RT_PARAM_INVALID;
+  std::memmove(to, from, count);
+  return ACL_SUCCESS;
+}
+
+aclError fill(void* to, size_t room, int32_t value, size_t count) {
+  if (count > room) return ACL_ERROR_RT_PARAM_INVALID;
+  std::memset(to, value, count);
+  return ACL_SUCCESS;
+}
+
+}  // namespace
+
+extern "C" {
+
+aclError aclrtMalloc(void** address, size_t size, aclrtMemMallocPolicy) {
+  if (size == 0) size = 1;
+  const std::lock_guard<std::mutex> lock(guard);
+  const int device = this_device();
+  if (!take(device, size)) return ACL_ERROR_RT_MEMORY_ALLOCATION;
+  *address = pages(size);
+  if (*address == nullptr) {
+    used[device] -= size;
+    return ACL_ERROR_RT_MEMORY_ALLOCATION;
+  }
+  blocks[*address] = {device, size};
+  return ACL_SUCCESS;
+}
+
+aclError aclrtMallocAlign32(void** address, size_t size, aclrtMemMallocPolicy policy) {
+  return aclrtMalloc(address, size, policy);
+}
+
+aclError aclrtFree(void* address) {
+  if (address == nullptr) return ACL_SUCCESS;
+  const std::lock_guard<std::mutex> lock(guard);
+  const auto block = blocks.find(address);
+  if (block == blocks.end()) return ACL_ERROR_RT_PARAM_INVALID;
+  munmap(address, block->second.size);
+  used[block->second.device] -= block->second.size;
+  blocks.erase(block);
+  return ACL_SUCCESS;
+}
+
+aclError aclrtGetMemInfo(aclrtMemAttr, size_t* free, size_t* total) {
+  const std::lock_guard<std::mutex> lock(guard);
+  *total = emulator::device_memory();
+  *free = *total - used[this_device()];
+  return ACL_SUCCESS;
+}
+
+// Pinned memory is memory: every page of the host can be reached.
+aclError aclrtMallocHost(void** address, size_t size) {
+  return posix_memalign(address, 64, size == 0 ? 1 : size) == 0 ? ACL_SUCCESS : ACL_ERROR_RT_MEMORY_ALLOCATION;
+}
+aclError aclrtFreeHost(void* address) {
+  std::free(address);
+  return ACL_SUCCESS;
+}
+
+aclError aclrtMemcpy(void* to, size_t room, const void* from, size_t count, aclrtMemcpyKind) {
+  return copy(to, room, from, count);
+}
+aclError aclrtMemcpyAsync(void* to, size_t room, const void* from, size_t count, aclrtMemcpyKind, aclrtStream) {
+  return copy(to, room, from, count);
+}
+aclError aclrtMemcpyAsyncWithCondition(void* to, size_t room, const void* from, size_t count, aclrtMemcpyKind,
+                                       aclrtStream) {
+  return copy(to, room, from, count);
+}
+aclError aclrtMemset(void* to, size_t room, int32_t value, size_t count) { return fill(to, room, value, count); }
+aclError aclrtMemsetAsync(void* to, size_t room, int32_t value, size_t count, aclrtStream) {
+  return fill(to, room, value, count);
+}
+
+// Expandable segments: a range of addresses is reserved first and gets memory piece by piece.
+aclError aclrtReserveMemAddress(void** address, size_t size, size_t, void*, uint64_t) {
+  *address = pages(size);
+  if (*address == nullptr) return ACL_ERROR_RT_MEMORY_ALLOCATION;
+  const std::lock_guard<std::mutex> lock(guard);
+  reserved[*address] = size;
+  return ACL_SUCCESS;
+}
+
+aclError aclrtReleaseMemAddress(void* address) {
+  const std::lock_guard<std::mutex> lock(guard);
+  const auto range = reserved.find(address);
+  if (range == reserved.end()) return ACL_ERROR_RT_PARAM_INVALID;
+  munmap(address, range->second);
+  reserved.erase(range);
+  return ACL_SUCCESS;
+}
+
+aclError aclrtMallocPhysical(aclrtDrvMemHandle* handle, size_t size, const aclrtPhysicalMemProp*, uint64_t) {
+  const std::lock_guard<std::mutex> lock(guard);
+  const int device = this_device();
+  if (!take(device, size)) return ACL_ERROR_RT_MEMORY_ALLOCATION;
+  *handle = reinterpret_cast<aclrtDrvMemHandle>(new Block{device, size});
+  return ACL_SUCCESS;
+}
+
+aclError aclrtFreePhysical(aclrtDrvMemHandle handle) {
+  const std::lock_guard<std::mutex> lock(guard);
+  auto* block = reinterpret_cast<Block*>(handle);
+  used[block->device] -= block->size;
+  delete block;
+  return ACL_SUCCESS;
+}
+
+aclError aclrtMapMem(void* address, size_t size, size_t, aclrtDrvMemHandle, uint64_t) {
+  const std::lock_guard<std::mutex> lock(guard);
+  mapped[address] = size;
+  return ACL_SUCCESS;
+}
+
+aclError aclrtUnmapMem(void* address) {
+  const std::lock_guard<std::mutex> lock(guard);
+  const auto piece = mapped.find(address);
+  if (piece == mapped.end()) return ACL_ERROR_RT_PARAM_INVALID;
+  madvise(address, piece->second, MADV_DONTNEED);
+  mapped.erase(piece);
+  return ACL_SUCCESS;
+}
+
+}  // extern "C"

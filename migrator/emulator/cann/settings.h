@@ -1,0 +1,19 @@
+// What `npumigrate emulate` hands to a program, and its children, in the environment.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+namespace emulator {
+
+constexpr int kMaxDevices = 64;
+
+int device_count();             // NPUMIGRATE_EMULATOR_DEVICES, less what ASCEND_RT_VISIBLE_DEVICES hides
+const char* soc_name();         // NPUMIGRATE_EMULATOR_SOC
+size_t device_memory();         // NPUMIGRATE_EMULATOR_MEMORY, bytes of each device
+double connect_timeout();       // HCCL_CONNECT_TIMEOUT, seconds, as CANN reads it
+double execution_timeout();     // HCCL_EXEC_TIMEOUT
+
+// One line on standard error: standard output belongs to the program.
+void say(const char* format, ...) __attribute__((format(printf, 1, 2)));
+
+}  // namespace emulator
