@@ -9,12 +9,13 @@ import logging
 import os
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Callable
 
 from migrator import __version__
 from migrator.engine.finding import FileResult
+from migrator.engine.other_files import MAX_BYTES, examine, is_candidate
 from migrator.engine.run import Engine, merge_facts, scan_file
 from migrator.engine.settings import Settings
 from migrator.reporting.csv_tables import CsvTables
@@ -162,12 +163,30 @@ def _look_around(plan: Plan, tree: OutputTree | None, progress: Progress) -> _Su
         else:
             trouble = _take_over(entry, tree)
             entries.extend(trouble)
+            if entry.kind == "file" and not entry.excluded and not trouble:
+                entries.extend(_named(entry))
             if entry.kind in ("skipped", "special"):
                 not_copied += 1
     if not any(entry.kind == "python" for entry in entries):
         rest = " that is not excluded" if plan.exclude else ""
         raise SourceError(f"{shown(plan.source)} holds no Python file{rest}: there is nothing to migrate")
     return _Survey(tuple(entries), merge_facts(facts), size, not_copied)
+
+
+def _named(entry: Entry) -> list[Entry]:
+    """The entry where its name says that it may hold something about CUDA: it is looked at in its turn."""
+    return [entry] if is_candidate(entry.name) else []
+
+
+def _look_at(entry: Entry) -> FileResult | None:
+    """What is to say of a file that is not Python, without its name's odd characters."""
+    try:
+        if entry.path.stat().st_size > MAX_BYTES:
+            return None
+        result = examine(entry.name, entry.path.read_bytes())
+    except OSError:
+        return None  # it was copied, or that it was not is reported already
+    return replace(result, name=shown(entry.name)) if result else None
 
 
 def _take_over(entry: Entry, tree: OutputTree | None) -> list[Entry]:
@@ -196,6 +215,10 @@ def _results(
             yield entry, next(results)
             finished += 1
             progress("migrating", finished, len(work))
+        elif entry.kind == "file":
+            other = _look_at(entry)
+            if other is not None:
+                yield entry, Done(other)
         else:
             yield entry, Done(FileResult(shown(entry.name), skipped=entry.reason))
 
@@ -259,5 +282,7 @@ def _log_file(result: FileResult, changed: bool) -> None:
         _LOG.info(
             "%s: changes %d, places for a person %d", result.name, changes, len(result.findings) - changes
         )
+    elif result.left:
+        _LOG.info("%s: %s", result.name, result.left)
     else:
         _LOG.debug("%s: nothing to change", result.name)

@@ -49,8 +49,9 @@ class CsvTables:
         """Write the rows of one file, in the order of its lines."""
         for finding in sorted(result.findings, key=lambda found: (found.line, found.column)):
             self._write(report_of(finding), row_of(result.name, finding))
-        if result.skipped:
-            self._write(SKIPPED, {"file": result.name, "reason": result.skipped})
+        reason = result.skipped or result.left
+        if reason:
+            self._write(SKIPPED, {"file": result.name, "reason": reason})
 
     def _write(self, table: str, row: dict[str, str]) -> None:
         self._writers[table].writerow([_cell(row[value]) for value in self._values[table]])

@@ -24,7 +24,12 @@ def summary_text(tally: Tally, torch: str, options: Mapping[str, Any], exit_code
         "torch": torch,
         "options": dict(options),
         "exit_code": exit_code,
-        "files": {"seen": tally.seen, "changed": tally.changed, "skipped": tally.skipped},
+        "files": {
+            "seen": tally.seen,
+            "changed": tally.changed,
+            "skipped": tally.skipped,
+            "other": tally.other_files,
+        },
         "changes": {
             "total": tally.changes(),
             "unsafe": sum(tally.unsafe.values()),

@@ -52,6 +52,7 @@ class Tally:
     changed: int = 0
     skipped: int = 0
     left_alone: int = 0
+    other_files: int = 0  # not Python, and mention CUDA
     first_skipped: list[tuple[str, str]] = field(default_factory=list)
     safe: Counter[str] = field(default_factory=Counter)
     unsafe: Counter[str] = field(default_factory=Counter)
@@ -60,7 +61,7 @@ class Tally:
 
     def add(self, result: FileResult, changed: bool) -> None:
         """Count one file."""
-        self.seen += 1
+        self.seen += not result.left
         self.changed += changed
         self.left_alone += result.left_alone
         if result.skipped:
@@ -68,6 +69,9 @@ class Tally:
             self.rows[SKIPPED] += 1
             if len(self.first_skipped) < _PLACES_KEPT:
                 self.first_skipped.append((result.name, result.skipped))
+        elif result.left:
+            self.other_files += 1
+            self.rows[SKIPPED] += 1
         for finding in result.findings:
             report = report_of(finding)
             self.rows[report] += 1

@@ -34,6 +34,10 @@ def show_summary(
         _show_block(console, _open_lines(tally, width, reports is not None))
     if tally.skipped:
         _show_block(console, _skipped_lines(tally, reports is not None))
+    if tally.other_files:
+        where = f" ({SKIPPED})" if reports else ""
+        console.print()
+        console.print(Text(f"Not Python, and mention CUDA: {_number(tally.other_files, 'file')}{where}"))
     if result and reports:
         _show_block(console, _place_lines(result, reports, not_copied))
 

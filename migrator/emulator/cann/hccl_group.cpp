@@ -1,0 +1,169 @@
+#include "hccl_group.h"
+
+#include <linux/futex.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <climits>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "settings.h"
+
+namespace emulator {
+namespace {
+
+constexpr double kLookAround = 0.2;  // seconds between two looks at whether the other ranks still live
+
+double now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+uint32_t* address(std::atomic<uint32_t>& word) { return reinterpret_cast<uint32_t*>(&word); }
+
+void sleep_while(std::atomic<uint32_t>& word, uint32_t value, double seconds) {
+  timespec limit{static_cast<time_t>(seconds), static_cast<long>((seconds - static_cast<time_t>(seconds)) * 1e9)};
+  syscall(SYS_futex, address(word), FUTEX_WAIT, value, &limit, nullptr, 0);
+}
+
+void wake_all(std::atomic<uint32_t>& word) {
+  syscall(SYS_futex, address(word), FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+}
+
+size_t page_rounded(size_t size) { return (size + 4095) / 4096 * 4096; }
+
+}  // namespace
+
+uint64_t process_start(int pid) {
+  char path[64];
+  std::snprintf(path, sizeof path, "/proc/%d/stat", pid);
+  std::FILE* file = std::fopen(path, "r");
+  if (file == nullptr) return 0;
+  char text[1024];
+  const size_t length = std::fread(text, 1, sizeof text - 1, file);
+  std::fclose(file);
+  text[length] = '\0';
+  // "pid (name) state ppid …": the name may hold anything, so go on from the last parenthesis.
+  const char* at = std::strrchr(text, ')');
+  if (at == nullptr || at[1] == '\0') return 0;
+  const char state = at[2];
+  if (state == 'Z' || state == 'X') return 0;
+  constexpr int kFieldsFromStateToStart = 19;
+  at += 2;
+  for (int field = 0; field < kFieldsFromStateToStart; ++field) {
+    at = std::strchr(at, ' ');
+    if (at == nullptr) return 0;
+    ++at;
+  }
+  return std::strtoull(at, nullptr, 10);
+}
+
+HcclResult Group::join(int file, const std::string& name, int size, int rank, Group** joined) {
+  if (size < 1 || size > kMaxRanks) {
+    say("a group of %d ranks: at most %d are emulated", size, kMaxRanks);
+    return HCCL_E_NOT_SUPPORT;
+  }
+  if (rank < 0 || rank >= size) return HCCL_E_PARA;
+  const auto ranks = static_cast<size_t>(size);
+  const size_t head = page_rounded(sizeof(Shared));
+  const size_t slots = (ranks + 1) * kSlot;
+  const size_t length = head + slots + page_rounded(ranks * ranks * sizeof(Letter));
+  if (ftruncate(file, static_cast<off_t>(length)) != 0) return HCCL_E_SYSCALL;
+  void* memory = mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  if (memory == MAP_FAILED) return HCCL_E_MEMORY;
+
+  auto* group = new Group;
+  group->shared_ = static_cast<Shared*>(memory);
+  group->slots_ = static_cast<char*>(memory) + head;
+  group->letters_ = reinterpret_cast<Letter*>(group->slots_ + slots);
+  group->length_ = length;
+  group->size_ = size;
+  group->rank_ = rank;
+  group->name_ = name;
+  Member& self = group->shared_->members[rank];
+  self.started = process_start(getpid());
+  self.pid = getpid();
+
+  group->patience_ = connect_timeout();
+  const HcclResult result = group->barrier();
+  if (result != HCCL_SUCCESS) {
+    delete group;
+    return result;
+  }
+  group->patience_ = execution_timeout();
+  *joined = group;
+  return HCCL_SUCCESS;
+}
+
+Group::~Group() {
+  shared_->members[rank_].left = 1;
+  post();
+  wake_all(shared_->generation);
+  munmap(shared_, length_);
+}
+
+// A rank that has not joined yet is not missing: it may still come.
+int Group::missing_rank() const {
+  for (int other = 0; other < size_; ++other) {
+    Member& member = shared_->members[other];
+    if (other == rank_ || member.pid == 0) continue;
+    if (member.left != 0 || process_start(member.pid) != member.started) return other;
+  }
+  return -1;
+}
+
+HcclResult Group::wait(std::atomic<uint32_t>& word, uint32_t value, double until, const char* what) {
+  while (word == value) {
+    if (shared_->broken != 0) return HCCL_E_REMOTE;
+    sleep_while(word, value, kLookAround);
+    if (word != value) break;
+    if (const int rank = missing_rank(); rank >= 0) {
+      if (word != value) break;  // it did its part before it went
+      if (shared_->broken.exchange(1) == 0) say("rank %d of group %s has gone; its peers end", rank, name_.c_str());
+      wake_all(shared_->generation);
+      wake_all(shared_->posted);
+      return HCCL_E_REMOTE;
+    }
+    if (now() > until) {
+      say("rank %d of group %s waited %.0f s in %s", rank_, name_.c_str(), patience_, what);
+      return HCCL_E_TIMEOUT;
+    }
+  }
+  return HCCL_SUCCESS;
+}
+
+HcclResult Group::barrier() {
+  const uint32_t generation = shared_->generation;
+  if (shared_->arrived.fetch_add(1) + 1 == static_cast<uint32_t>(size_)) {
+    shared_->arrived = 0;
+    shared_->generation.fetch_add(1);
+    wake_all(shared_->generation);
+    return HCCL_SUCCESS;
+  }
+  return wait(shared_->generation, generation, now() + patience_, "a collective");
+}
+
+void Group::post() {
+  shared_->posted.fetch_add(1);
+  wake_all(shared_->posted);
+}
+
+HcclResult Group::until_done(const std::function<Step()>& progress) {
+  double until = now() + patience_;
+  while (true) {
+    const uint32_t posted = shared_->posted;
+    const Step step = progress();
+    if (step == Step::kDone) return HCCL_SUCCESS;
+    if (step == Step::kMoved) {
+      until = now() + patience_;
+      continue;
+    }
+    if (const HcclResult result = wait(shared_->posted, posted, until, "send or receive"); result != HCCL_SUCCESS)
+      return result;
+  }
+}
+
+}  // namespace emulator

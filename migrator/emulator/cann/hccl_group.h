@@ -1,0 +1,76 @@
+// A communicator: the ranks of one group on one host, and the memory that they share.
+#pragma once
+
+#include <hccl/hccl.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace emulator {
+
+constexpr int kMaxRanks = 16;
+constexpr size_t kSlot = 4UL << 20;     // what a rank shows the others at a time
+constexpr size_t kLetter = 1UL << 20;   // what a rank sends one other at a time
+
+// Lives in shared memory. Atomics of 32 bits are lock-free on every machine that torch_npu has a wheel for.
+struct Member {
+  std::atomic<int32_t> pid;
+  std::atomic<uint64_t> started;  // in the kernel's clock: a process number can be used again
+  std::atomic<uint32_t> left;     // it destroyed its communicator
+};
+struct Letter {
+  std::atomic<uint32_t> full;
+  uint32_t size;
+  char data[kLetter];
+};
+struct Shared {
+  std::atomic<uint32_t> arrived;
+  std::atomic<uint32_t> generation;  // of the barrier; waited for with a futex
+  std::atomic<uint32_t> posted;      // counts what happens to letters; waited for with a futex
+  std::atomic<uint32_t> broken;      // a rank is gone: nobody waits any longer
+  Member members[kMaxRanks];
+};
+
+class Group {
+ public:
+  // Joins rank `rank` of `size` to the group that `file` belongs to, and waits for the others.
+  static HcclResult join(int file, const std::string& name, int size, int rank, Group** group);
+  ~Group();
+
+  int size() const { return size_; }
+  int rank() const { return rank_; }
+  const std::string& name() const { return name_; }
+  char* slot(int rank) const { return slots_ + static_cast<size_t>(rank) * kSlot; }
+  char* result() const { return slots_ + static_cast<size_t>(size_) * kSlot; }
+  Letter& letter(int from, int to) const { return letters_[from * size_ + to]; }
+
+  HcclResult barrier();
+  void post();
+  // Calls `progress` until it says that all is done; sleeps while it does nothing and nobody posts.
+  enum class Step { kDone, kMoved, kNothing };
+  HcclResult until_done(const std::function<Step()>& progress);
+
+ private:
+  Group() = default;
+  // Waits while `word` is `value`. Not for longer than `seconds`, nor for ranks that are no longer there.
+  HcclResult wait(std::atomic<uint32_t>& word, uint32_t value, double until, const char* what);
+  int missing_rank() const;
+
+  Shared* shared_ = nullptr;
+  char* slots_ = nullptr;
+  Letter* letters_ = nullptr;
+  size_t length_ = 0;
+  int size_ = 0;
+  int rank_ = 0;
+  double patience_ = 0;  // seconds
+  std::string name_;
+};
+
+// The state of a process: 0 if it is gone or dead, else when it started.
+uint64_t process_start(int pid);
+
+}  // namespace emulator
