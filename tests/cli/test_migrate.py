@@ -72,7 +72,7 @@ def test_every_change_has_a_row(npumigrate, project, tmp_path) -> None:
     assert all(change["Rule"] and change["Operation Type"] and change["Safety"] for change in changes)
     summary = json.loads((reports / "summary.json").read_text(encoding="utf-8"))
     assert summary["changes"]["total"] == summary["reports"]["change_list.csv"] == len(changes)
-    assert summary["files"] == {"seen": 3, "changed": 2, "skipped": 0}
+    assert summary["files"] == {"seen": 3, "changed": 2, "skipped": 0, "other": 0}
     assert summary["torch"].startswith("2.6")
 
 
@@ -308,3 +308,18 @@ def test_a_closed_pipe_is_no_error(project, tmp_path, monkeypatch, options) -> N
         process.stdout.close()
         assert process.stderr.read() == b""
     assert process.returncode == 0
+
+
+def test_files_that_are_no_python_are_named_and_are_no_error(npumigrate, project, tmp_path) -> None:
+    (project / "run.sh").write_text("CUDA_VISIBLE_DEVICES=0 python train.py\n", encoding="utf-8")
+    (project / "ops.cu").write_text("__global__ void scale(float* x) {}\n", encoding="utf-8")
+    answer = npumigrate("-i", project, "-o", tmp_path, "-v", "2.6")
+    assert answer.code == 0
+    assert "Not Python, and mention CUDA: 2 files" in answer.out
+    result = tmp_path / "project_msft"
+    assert (result / "run.sh").read_bytes() == (project / "run.sh").read_bytes()
+    named = {row["File"]: row["Reason"] for row in rows(result / "migration_report" / "skipped_files.csv")}
+    assert set(named) == {"run.sh", "ops.cu"}
+    assert "CUDA_VISIBLE_DEVICES (first in line 1)" in named["run.sh"]
+    [operator] = rows(result / "migration_report" / "cuda_op_list.csv")
+    assert (operator["File"], operator["OP"], operator["Rule"]) == ("ops.cu", "scale", "NPU652")
