@@ -214,9 +214,13 @@ class ModuleIndex:
 
     def expand(self, statement: Any) -> None:
         """Walk all expressions of a statement, wherever they are."""
-        if not hasattr(statement, "lineno"):  # a match case
-            statement = statement.parent
-        self._expand_statement(statement, list(range(statement.lineno, statement.end_lineno + 1)))
+        if not any(getattr(statement, field, None) for field in _BODY_FIELDS):
+            self._expand_statement(statement, list(range(statement.lineno, statement.end_lineno + 1)))
+            return
+        for child in _headers(statement):
+            if not getattr(child, "expanded", False):
+                child.expanded = True
+                self._expand(statement, [child])
 
     def _expand(self, parent: Any, nodes: list[Any]) -> None:
         for node in nodes:

@@ -23,10 +23,14 @@ CERTAIN, LIKELY, UNCLEAR, NO = "certain", "likely", "unclear", "no"
 
 @dataclass(frozen=True)
 class Place:
-    """A verdict and the reason for it, in words that a report can print."""
+    """A verdict and the reason for it, in words that a report can print.
+
+    ``api`` is the called name where an argument decided.
+    """
 
     verdict: str
     reason: str
+    api: str = ""
 
 
 @dataclass(frozen=True)
@@ -36,7 +40,8 @@ class PlaceData:
     ``apis`` maps a qualified API, or ``.method`` for a method of any receiver,
     to the positions and keywords that take a device. ``keywords`` are device
     keywords of any call. ``never`` are calls whose strings are something else.
-    ``hint`` fits a name that says device, backend or accelerator.
+    ``hint`` fits a name that says device, backend or accelerator. ``foreign``
+    are packages whose devices are not torch's.
     """
 
     apis: Mapping[str, tuple[Any, ...]]
@@ -44,7 +49,7 @@ class PlaceData:
     never: frozenset[str]
     option_calls: frozenset[str]
     hint: re.Pattern[str]
-    attributes: frozenset[str] = field(default_factory=frozenset)
+    foreign: frozenset[str] = field(default_factory=frozenset)
 
 
 def judge(index: ModuleIndex, data: PlaceData, node: Any, depth: int = 0) -> Place:
@@ -61,7 +66,7 @@ def judge(index: ModuleIndex, data: PlaceData, node: Any, depth: int = 0) -> Pla
 
 def _climb(index: ModuleIndex, data: PlaceData, node: Any, depth: int) -> Place:
     siblings: list[Any] = []
-    child = node
+    child = came_from = node
     while True:
         parent = getattr(child, "parent", None)
         if parent is None or isinstance(parent, ast.Module):
@@ -74,11 +79,12 @@ def _climb(index: ModuleIndex, data: PlaceData, node: Any, depth: int) -> Place:
                 siblings.append(parent.test)
         elif isinstance(parent, (ast.List, ast.Tuple, ast.Set)):
             siblings += parent.elts
-        elif isinstance(parent, (ast.BoolOp, ast.Starred, ast.Await, ast.JoinedStr)):
+        elif isinstance(parent, (ast.BoolOp, ast.Starred, ast.Await)):
             if isinstance(parent, ast.BoolOp):
                 siblings += parent.values
-        elif isinstance(parent, ast.FormattedValue):
-            pass
+        elif isinstance(parent, ast.JoinedStr):
+            if not _begins_text(parent, child):
+                return Place(UNCLEAR, "a part of a longer text")
         elif isinstance(parent, ast.BinOp):
             if child is parent.right and isinstance(parent.op, ast.Add) and not isinstance(child, ast.BinOp):
                 return Place(UNCLEAR, "the end of a longer text")
@@ -115,13 +121,20 @@ def _climb(index: ModuleIndex, data: PlaceData, node: Any, depth: int) -> Place:
             if child is not parent.value:
                 return Place(UNCLEAR, "part of an index")
         elif isinstance(parent, (ast.Assign, ast.AnnAssign)):
-            targets = parent.targets if isinstance(parent, ast.Assign) else [parent.target]
+            targets: list[Any] = parent.targets if isinstance(parent, ast.Assign) else [parent.target]
+            if isinstance(child, ast.Tuple) and isinstance(targets[0], ast.Tuple):
+                for element, value in zip(targets[0].elts, child.elts):
+                    if value is came_from:
+                        return _target(index, data, element, [], depth)
             if isinstance(parent, ast.AnnAssign) and child is parent.annotation:
                 return _hinted(data, _last_name(parent.target), siblings, "an annotation")
             return _target(index, data, targets[0], siblings, depth)
         elif isinstance(parent, ast.Return):
             function = index.function_of(parent)
+            owner = index.class_of(parent)
             name = function.name if function is not None else ""
+            if owner is not None and name in ("name", "type", "get_name", "kind"):
+                name = f"{owner.name} {name}"
             return _hinted(data, name, siblings, f"what {name}() returns", _returns(function))
         elif isinstance(parent, (ast.For, ast.AsyncFor)):
             if child is parent.iter:
@@ -140,34 +153,23 @@ def _climb(index: ModuleIndex, data: PlaceData, node: Any, depth: int) -> Place:
             return Place(NO, "a text that nobody reads")
         else:
             return Place(UNCLEAR, "a place that is not known")
-        child = parent
+        came_from, child = child, parent
 
 
 def _beside_npu(node: Any) -> bool:
-    """Whether a list, a dictionary or a chain of conditions also has a case for NPUs."""
+    """Whether a list, a dictionary, an enumeration or a chain of conditions also has a case for NPUs."""
     child, parent = node, getattr(node, "parent", None)
     around: list[Any] = []
     if isinstance(parent, (ast.List, ast.Tuple, ast.Set)):
         around = list(parent.elts)
     elif isinstance(parent, ast.Dict) and (child in parent.keys or _under_cuda_key(parent, child)):
         around = [key for key in parent.keys if key is not None]
-    else:
-        while parent is not None and not isinstance(parent, ast.stmt):
-            child, parent = parent, getattr(parent, "parent", None)
-        if isinstance(parent, ast.If) and child is parent.test:
-            top = parent
-            while isinstance(top.parent, ast.If) and top in top.parent.orelse:  # type: ignore[attr-defined]
-                top = top.parent  # type: ignore[attr-defined]
-            while True:
-                if top is not parent:
-                    around += list(ast.walk(top.test))
-                if len(top.orelse) != 1 or not isinstance(top.orelse[0], ast.If):
-                    break
-                top = top.orelse[0]
+    elif isinstance(parent, ast.Assign) and isinstance(getattr(parent, "parent", None), ast.ClassDef):
+        around = [item.value for item in parent.parent.body if isinstance(item, ast.Assign)]  # type: ignore[attr-defined]
     return any(
         isinstance(item, ast.Constant)
         and isinstance(item.value, str)
-        and item.value.partition(":")[0] == "npu"
+        and item.value.partition(":")[0].lower() in ("npu", "hccl")
         for item in around
     )
 
@@ -183,13 +185,13 @@ def says_device(data: PlaceData, node: Any) -> bool:
     """Whether an expression's name says that its value is a device, a device type or a backend."""
     if isinstance(node, ast.Call):
         if isinstance(node.func, ast.Attribute):
-            if data.hint.search(node.func.attr):
+            if data.hint.search(node.func.attr) or (node.func.attr == "type" and not node.args):
                 return True
             if node.func.attr in ("get", "getenv", "pop") and node.args:
                 return says_device(data, node.args[0])
             return says_device(data, node.func.value)
         if isinstance(node.func, ast.Name) and node.func.id == "getattr" and len(node.args) > 1:
-            return says_device(data, node.args[1])
+            return says_device(data, node.args[1]) or says_device(data, node.args[0])
         if isinstance(node.func, ast.Name) and node.func.id in ("str", "repr", "type") and node.args:
             return says_device(data, node.args[0])
         return isinstance(node.func, ast.Name) and bool(data.hint.search(node.func.id))
@@ -197,7 +199,8 @@ def says_device(data: PlaceData, node: Any) -> bool:
         key = node.slice
         if isinstance(key, ast.Constant) and isinstance(key.value, str):
             return bool(data.hint.search(key.value))
-        return says_device(data, node.value)
+        # A slice of a device's text is no device: "npu:0"[:4] is "npu:".
+        return not isinstance(key, ast.Slice) and says_device(data, node.value)
     if isinstance(node, ast.Attribute):
         if node.attr in ("type", "name", "value"):
             return says_device(data, node.value)
@@ -211,6 +214,14 @@ def says_device(data: PlaceData, node: Any) -> bool:
     if isinstance(node, ast.NamedExpr):
         return says_device(data, node.target)
     return False
+
+
+def _begins_text(text: Any, field: Any) -> bool:
+    """Whether a field begins an f-string, and ends it or is followed by a colon."""
+    parts = getattr(text, "parts", None) or []
+    if not parts or parts[0].expression is not field:
+        return False
+    return len(parts) == 1 or parts[1].expression is not None or parts[1].raw.startswith(":")
 
 
 def _last_name(node: Any) -> str:
@@ -244,7 +255,13 @@ def _beside_a_device(siblings: list[Any]) -> bool:
     return False
 
 
+def _has_cpu(nodes: list[Any]) -> bool:
+    return any(isinstance(node, ast.Constant) and node.value == "cpu" for node in nodes)
+
+
 def _hinted(data: PlaceData, name: str, siblings: list[Any], where: str, more: tuple[Any, ...] = ()) -> Place:
+    if any(_asks_for_cuda(node) for node in siblings) and _has_cpu([*siblings, *more]):
+        return Place(CERTAIN, f"{where}: the choice between a card and the CPU")
     if name and data.hint.search(name):
         return Place(LIKELY, f"{where}, whose name says device")
     if _beside_a_device([*siblings, *more]):
@@ -257,9 +274,10 @@ def _target(index: ModuleIndex, data: PlaceData, target: Any, siblings: list[Any
     if isinstance(target, ast.Name) and depth < 2:
         owner = index.scope_of(target).owner(target.id)
         if owner is not None:
-            verdicts = [judge(index, data, use, depth + 1).verdict for use in index.uses(target.id, owner)]
+            found = [judge(index, data, use, depth + 1) for use in index.uses(target.id, owner)]
+            verdicts = [place.verdict for place in found]
             if CERTAIN in verdicts and set(verdicts) <= {CERTAIN}:
-                return Place(CERTAIN, f"{target.id} goes only where a device is expected")
+                return Place(CERTAIN, f"{target.id} goes only where a device is expected", found[0].api)
             if CERTAIN in verdicts:
                 return Place(LIKELY, f"{target.id} is used as a device")
             if LIKELY in verdicts and UNCLEAR not in verdicts:
@@ -284,12 +302,14 @@ def _keyword(
     ):
         return _option(index, data, call, siblings, depth)
     qualified = index.qualified_name(call.func)
+    if qualified.partition(".")[0] in data.foreign:
+        return Place(UNCLEAR, f"an argument of {qualified}(), which is not torch's")
     places = data.apis.get(qualified) or data.apis.get(f".{called}")
     if places is not None and name in places:
-        return Place(CERTAIN, f"{called}({name}=…)")
+        return Place(CERTAIN, f"{called}({name}=…)", name)
     if name in data.keywords:
         certain = qualified.startswith("torch.") or called in ("to", "new_tensor", "new_zeros", "new_empty")
-        return Place(CERTAIN if certain else LIKELY, f"{called or 'a call'}({name}=…)")
+        return Place(CERTAIN if certain else LIKELY, f"{called or 'a call'}({name}=…)", name)
     if called in data.never:
         return Place(NO, f"an argument of {called}()")
     return _hinted(data, name, siblings, f"the argument {name} of {called or 'a call'}()")
@@ -309,9 +329,11 @@ def _argument(
     position = call.args.index(child)
     called = _called(call)
     qualified = index.qualified_name(call.func)
+    if qualified.partition(".")[0] in data.foreign:
+        return Place(UNCLEAR, f"an argument of {qualified}(), which is not torch's")
     places = data.apis.get(qualified) or data.apis.get(f".{called}")
     if places is not None and (position in places or "*" in places):
-        return Place(CERTAIN, f"{called}(…)")
+        return Place(CERTAIN, f"{called}(…)", called)
     if qualified.startswith("torch.cuda.") and position == 0:
         return Place(CERTAIN, f"{called}(…)")
     if called in data.option_calls:
@@ -320,6 +342,12 @@ def _argument(
         if says_device(data, call.func.value):
             return Place(CERTAIN, "a part of a device's name")
         return Place(UNCLEAR, "a part of some text")
+    if called in ("add", "append", "insert", "extend", "remove", "discard") and isinstance(
+        call.func, ast.Attribute
+    ):
+        return _hinted(
+            data, _last_name(call.func.value), siblings, f"an element of {_last_name(call.func.value)}"
+        )
     if called in ("get", "getenv", "setdefault", "pop", "getattr", "get_attr") and position:
         key = call.args[position - 1]
         if says_device(data, key):
@@ -379,7 +407,9 @@ def _option(index: ModuleIndex, data: PlaceData, call: ast.Call, siblings: list[
 
 def _compare(data: PlaceData, node: ast.Compare, child: Any) -> Place:
     operands = [node.left, *node.comparators]
-    others = [operand for operand in operands if operand is not child]
+    others = [
+        operand for operand in operands if operand is not child and not isinstance(operand, ast.Constant)
+    ]
     if isinstance(child, (ast.Tuple, ast.List, ast.Set)):
         elements = list(child.elts)
     else:
@@ -416,10 +446,8 @@ def _dictionary(index: ModuleIndex, data: PlaceData, node: ast.Dict, child: Any,
         if key is not None and says_device(data, key):
             return Place(LIKELY, "the value of a key that says device")
         return Place(UNCLEAR, "a dictionary's value")
-    if outside.verdict == CERTAIN and outside.reason.startswith(("load", "map_location", "torch.load")):
-        return outside
-    if _is_map_location(node):
-        return Place(CERTAIN, "map_location")
+    if outside.api in ("map_location", "load") or _is_map_location(node):
+        return Place(CERTAIN, "map_location", "map_location")
     if _looked_up_by_device(index, data, node):
         return Place(LIKELY, "a key that is looked up by a device")
     if _beside_a_device([key for key in node.keys if key is not None]):
@@ -434,12 +462,14 @@ def _is_map_location(node: Any) -> bool:
 
 def _looked_up_by_device(index: ModuleIndex, data: PlaceData, node: ast.Dict) -> bool:
     places: list[Any] = [node]
-    parent = getattr(node, "parent", None)
+    parent: Any = getattr(node, "parent", None)
     if isinstance(parent, ast.Assign) and isinstance(parent.targets[0], ast.Name):
         target = parent.targets[0]
         owner = index.scope_of(target).owner(target.id)
         if owner is not None:
             places += index.uses(target.id, owner)
+    name = _last_name(parent.targets[0]) if isinstance(parent, ast.Assign) else ""
+    places += [ref for ref in index.refs if isinstance(ref, ast.Attribute) and ref.attr == name]
     for place in places:
         around = getattr(place, "parent", None)
         if isinstance(around, ast.Subscript) and around.value is place:

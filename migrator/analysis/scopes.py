@@ -61,6 +61,13 @@ class Scope:
             scope = scope.parent
         return None
 
+    def home(self, name: str) -> Scope:
+        """The scope in which this one's assignments to a name take effect."""
+        scope = self
+        while name in scope.outer and scope.parent is not None:
+            scope = scope.parent
+        return scope
+
     def look_up(self, name: str) -> list[Binding]:
         """What binds a name that is read in this scope; empty for built-in names."""
         scope = self.owner(name)
@@ -77,19 +84,21 @@ class Scope:
 
 
 def bind_import(scope: Scope, node: ast.Import | ast.ImportFrom) -> None:
-    """Bind what an import statement binds."""
+    """Bind what an import statement binds, at module level where the name is declared global."""
     if isinstance(node, ast.Import):
         for alias in node.names:
             bound = alias.asname or alias.name.split(".")[0]
             qualified = alias.name if alias.asname else bound
-            scope.bind(bound, Binding("import", node, name=qualified))
+            scope.home(bound).bind(bound, Binding("import", node, name=qualified))
         return
     module = "." * node.level + (node.module or "")
     for alias in node.names:
         if alias.name != "*":
             dot = "" if module.endswith(".") else "."
             qualified = f"{module}{dot}{alias.name}"
-            scope.bind(alias.asname or alias.name, Binding("import", node, name=qualified))
+            scope.home(alias.asname or alias.name).bind(
+                alias.asname or alias.name, Binding("import", node, name=qualified)
+            )
 
 
 def bound_names(node: Any) -> Iterator[tuple[str, Any]]:

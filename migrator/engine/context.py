@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from migrator.analysis.index import ModuleIndex
@@ -25,11 +25,15 @@ class FileContext:
 
 @dataclass(frozen=True)
 class Found:
-    """A finding, and whether its fix needs ``import torch_npu`` where ``node`` is."""
+    """A finding, and whether its fix needs ``import torch_npu`` where ``node`` is.
+
+    ``claims`` is a span in which no other rule makes a fix when this one makes none.
+    """
 
     finding: Finding
     node: Any
     needs_npu: bool = True
+    claims: tuple[int, int] | None = None
 
 
 def found(
@@ -46,6 +50,7 @@ def found(
     safety: str = "",
     needs_npu: bool = True,
     span: tuple[int, int] | None = None,
+    claims: bool = False,
 ) -> Found:
     """A finding of a rule at a node, with the rule's own words where none are given.
 
@@ -71,7 +76,17 @@ def found(
         advice=(advice or rule.advice).replace("{api}", api),
         edits=tuple(edits),
     )
-    return Found(finding, node, needs_npu)
+    return Found(finding, node, needs_npu, (start, end) if claims else None)
+
+
+def insertion(context: FileContext, rule: Rule, node: Any, edit: Edit) -> Found:
+    """The insertion of a statement behind ``node``."""
+    index = context.index
+    item = found(context, rule, node, api="torch_npu", edits=[edit])
+    line = index.line_of(max(edit.start - 1, 0))
+    text = edit.text.strip("; \r\n")
+    finding = replace(item.finding, line=line, end_line=line, operation="INSERT", before="", after=text)
+    return replace(item, finding=finding)
 
 
 def source_lines(index: ModuleIndex, edits: Iterable[Edit], applied: bool = False) -> str:

@@ -13,7 +13,12 @@ _MAY_DEFINE = re.compile(
 )
 # What in a class's body shows that its ``cuda`` moves tensors.
 _MOVES_TENSORS = re.compile(r"\.(?:cuda|npu|to|is_cuda|is_npu)\b|\btorch\b")
-_MODULE_BASES = re.compile(r"(?:Module|Tensor|Variable|Function|Optimizer|Parameter|Storage)$")
+_MODULE_BASES = re.compile(
+    r"(?:Module|ModuleList|Sequential|Tensor|Variable|Function|Optimizer|Parameter|Storage|Parallel|DDP|FSDP)$"
+)
+_PLAIN_BASES = frozenset(
+    {"object", "Enum", "IntEnum", "str", "int", "NamedTuple", "ABC", "abc.ABC", "enum.Enum"}
+)
 
 
 @dataclass(frozen=True)
@@ -38,12 +43,21 @@ class Project:
         """Whether a class's ``cuda`` is about tensors: by its bases, or by what it does."""
         return facts.moves_tensors or any(_MODULE_BASES.search(base) for base in facts.bases)
 
-    def unrelated_method(self, member: str) -> ClassFacts | None:
-        """A class that defines ``member`` as something that is not torch's, if there is one."""
+    def unrelated_method(self, member: str, text: str, file: str) -> ClassFacts | None:
+        """A class whose ``member`` has nothing to do with torch and that a file may mean.
+
+        Only a class without bases, or with plain ones, is surely no module; and
+        a file can only mean one that it defines or names.
+        """
         for facts in self.classes:
-            if member in facts.methods and not self.related(facts):
-                return facts
+            if member in facts.methods and not self.related(facts) and set(facts.bases) <= _PLAIN_BASES:
+                if facts.file == file or facts.name in text:
+                    return facts
         return None
+
+    def defines_elsewhere(self, member: str) -> bool:
+        """Whether some class defines a method of that name that has nothing to do with torch."""
+        return any(member in facts.methods and not self.related(facts) for facts in self.classes)
 
     def stores(self, member: str) -> bool:
         """Whether some class keeps a value of its own under this name."""
@@ -59,7 +73,7 @@ def scan_file(name: str, text: str) -> tuple[ClassFacts, ...] | None:
 
     Never raises: a file that cannot be parsed has nothing to tell.
     """
-    if not _MAY_DEFINE.search(text):
+    if "cuda" not in text or not _MAY_DEFINE.search(text):
         return None
     from migrator.analysis.index import parse
 
@@ -83,7 +97,12 @@ def _class_facts(file: str, text: str, node: ast.ClassDef) -> ClassFacts:
     moves = False
     for item in node.body:
         if isinstance(item, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            if item.name in _MEMBERS:
+            if item.name in _MEMBERS and any(_dotted(d).endswith("property") for d in item.decorator_list):
+                # A property is read like a value; whether it is about tensors, its body says.
+                moves_here = bool(_MOVES_TENSORS.search(ast.get_source_segment(text, item) or ""))
+                (methods if moves_here else stored).add(item.name)
+                moves = moves or moves_here
+            elif item.name in _MEMBERS:
                 methods.add(item.name)
                 moves = moves or bool(_MOVES_TENSORS.search(ast.get_source_segment(text, item) or ""))
         elif isinstance(item, (ast.Assign, ast.AnnAssign)):

@@ -10,19 +10,22 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, Callable
 
-from migrator.analysis.index import ModuleIndex, identifiers
+from migrator.analysis.index import ModuleIndex, identifiers, parse
+from migrator.analysis.own_cases import knows_npus
 from migrator.analysis.places import PlaceData
 from migrator.api_support import env_vars, versions
-from migrator.engine.context import FileContext, Found, found
+from migrator.engine.context import FileContext, Found, insertion, source_lines
 from migrator.engine.finding import Edit, FileResult, Finding
 from migrator.engine.kinds import argument, env, library, method, name, string, text
 from migrator.engine.packs import Rule, applies, choose, load_all
 from migrator.engine.project import Project, merge_facts, scan_file
+from migrator.engine.restraint import restrained, unfixed, without_fix
 from migrator.engine.settings import Settings
 from migrator.engine.structural import documented_support
 from migrator.engine.structural.handlers import HANDLERS
+from migrator.engine.transfer import add_transfer
 from migrator.rewrite.edits import apply, back_mapping, overlaps
-from migrator.rewrite.imports import torch_npu_imports
+from migrator.rewrite.imports import names_package, torch_npu_imports
 
 __all__ = ["Engine", "merge_facts", "scan_file"]
 
@@ -79,6 +82,10 @@ class Engine:
             return FileResult(file)
         return self._guarded(file, text, lambda: self._migrate(file, text, rules, project))
 
+    def _transfer(self, file: str, text: str, project: Project) -> FileResult:
+        context = FileContext(file, ModuleIndex(text, {"torch"}), self.version, project)
+        return add_transfer(context, self.rules[_TRANSFER_RULE])
+
     def _file_fits(self, rule: Rule, words: set[str]) -> bool:
         """Rules may ask for words that a file has, or has not."""
         if rule.options.get("words_from") == "unsupported_apis":
@@ -109,43 +116,52 @@ class Engine:
                 gc.enable()
 
     def _migrate(self, file: str, text: str, rules: list[Rule], project: Project) -> FileResult:
+        """Apply fixes in passes until no rule has one left: then a second migration changes nothing."""
         findings: list[Finding] = []
-        original = ModuleIndex(text, self._triggers(rules))
-        index = original
-        old_offset: Callable[[int], int] = lambda offset: offset  # noqa: E731
+        aware = knows_npus(text)
+        original = index = ModuleIndex(text, self._triggers(rules))
+        back: Callable[[int], int] = _same
         left_alone = 0
         for step in range(_MAX_PASSES):
             context = FileContext(file, index, self.version, project)
             matches, alone = self._match(context, rules)
+            accepted, rest = self._accept(restrained(index, matches, aware))
+            accepted, refused = self._parsing(context, accepted)
             if step == 0:
                 left_alone = alone
-            accepted, rest = self._accept(matches)
-            if step == 0:
-                findings += [
-                    self._unfixed(item.finding) for item in rest if not self._deferred(item, accepted)
-                ]
+                findings += [unfixed(item.finding) for item in (*rest, *refused)]
             if not accepted:
                 break
-            inserted = self._imports(context, accepted, rules)
-            edits = [edit for item in (*accepted, *inserted) for edit in item.finding.edits]
-            for item in (*accepted, *inserted):
-                findings.append(
-                    item.finding if step == 0 else _at_original(item, index, original, old_offset)
-                )
+            made = [*accepted, *self._imports(context, accepted)]
+            edits = [edit for item in made for edit in item.finding.edits]
+            findings += [_described(item, index, edits, original, back) for item in made]
             new_text = apply(index.data, edits).decode("utf-8")
-            previous, back = old_offset, back_mapping(edits)
-            old_offset = _chain(previous, back)
-            try:
-                index = ModuleIndex(new_text, self._triggers(rules))
-            except (SyntaxError, ValueError) as error:
-                return FileResult(
-                    file, skipped=f"internal error, file left as it was: the result does not parse ({error})"
-                )
+            back = _chain(back, back_mapping(edits))
+            index = ModuleIndex(new_text, self._triggers(rules))
         else:
             return FileResult(file, skipped="internal error, file left as it was: the rules do not settle")
-        findings.sort(key=lambda finding: (finding.line, finding.column, finding.code))
         changed = index.text if index.text != text else None
-        return FileResult(file, changed, tuple(findings), left_alone=left_alone)
+        return FileResult(file, changed, _in_order(findings), left_alone=left_alone)
+
+    def _parsing(self, context: FileContext, accepted: list[Found]) -> tuple[list[Found], list[Found]]:
+        """The fixes that together give a file that parses, and those that do not fit this Python's syntax."""
+
+        def parses(items: list[Found]) -> bool:
+            edits = [edit for item in items for edit in item.finding.edits]
+            try:
+                parse(apply(context.index.data, edits).decode("utf-8"))
+            except SyntaxError:
+                return False
+            return True
+
+        if not accepted or not any(_in_fstring(item.node) for item in accepted):
+            return accepted, []  # only inside f-strings does the syntax depend on what stands around
+        if parses(accepted):
+            return accepted, []
+        fitting = [item for item in accepted if parses([item])]
+        reason = "the new text does not fit into the f-string"
+        refused = [without_fix(item, reason, "warning") for item in accepted if item not in fitting]
+        return fitting, refused
 
     def _triggers(self, rules: list[Rule]) -> set[str]:
         words = set().union(*(self._words[rule.code] for rule in rules))
@@ -166,73 +182,48 @@ class Engine:
                 matches += finder(context, kinds[kind])
         alone = 0
         if "string" in kinds:
-            more, alone = string.find(context, kinds["string"], self._places)
+            more, alone = string.find(context, kinds["string"], *self._places)
             matches += more
         return matches, alone
 
     def _accept(self, matches: list[Found]) -> tuple[list[Found], list[Found]]:
-        """The matches whose fixes are made now, and the rest."""
+        """The matches whose fixes are made now, and those that are only reported.
+
+        A match whose place another one has taken waits for the next pass; one
+        inside a place that a structural rule claims is dropped.
+        """
         accepted: list[Found] = []
         rest: list[Found] = []
         taken: list[Edit] = []
+        claimed: list[tuple[int, int]] = []
         for item in matches:
             edits = item.finding.edits
-            wanted = edits and not (self.settings.safe_only and item.finding.safety == "unsafe")
-            if wanted and not overlaps(taken, edits):
-                accepted.append(item)
-                taken += edits
-            else:
-                rest.append(item)
+            if edits and any(start <= edits[0].start and edits[-1].end <= end for start, end in claimed):
+                continue
+            if edits and not (self.settings.safe_only and item.finding.safety == "unsafe"):
+                if not overlaps(taken, edits):
+                    accepted.append(item)
+                    taken += edits
+                continue
+            rest.append(item)
+            if item.claims is not None:
+                claimed.append(item.claims)
         return accepted, rest
 
-    def _deferred(self, item: Found, accepted: list[Found]) -> bool:
-        """Whether a match waits for the next pass because another one holds its place."""
-        if not item.finding.edits or (self.settings.safe_only and item.finding.safety == "unsafe"):
-            return False
-        return overlaps([edit for other in accepted for edit in other.finding.edits], item.finding.edits)
-
-    @staticmethod
-    def _unfixed(finding: Finding) -> Finding:
-        return replace(finding, operation="", after="", edits=())
-
-    def _imports(self, context: FileContext, accepted: list[Found], rules: list[Rule]) -> list[Found]:
+    def _imports(self, context: FileContext, accepted: list[Found]) -> list[Found]:
         """``import torch_npu`` for the fixes that need it."""
         rule = self.rules.get(_IMPORT_RULE)
         index = context.index
-        has_torch = any(_names_torch(node) for node in index.imports)
+        has_torch = any(names_package(node, "torch") for node in index.imports)
         needing = [
             item.node
             for item in accepted
             if item.needs_npu
             and (has_torch or self.rules[item.finding.code].kind not in ("string", "argument"))
         ]
-        if rule is None or not needing or _IMPORT_RULE not in self._words:
+        if rule is None or not needing or any(_IMPORT_RULE.startswith(code) for code in self.settings.ignore):
             return []
-        return [_insertion(context, rule, node, edit) for node, edit in torch_npu_imports(index, needing)]
-
-    def _transfer(self, file: str, text: str, project: Project) -> FileResult:
-        """Add the two imports of torch_npu's own run-time patching to an entry file."""
-        rule = self.rules[_TRANSFER_RULE]
-        index = ModuleIndex(text, {"torch"})
-        if not _is_entry(index) or not any(_names_torch(node) for node in index.imports):
-            return FileResult(file)
-        if any("transfer_to_npu" in index.segment(node) for node in index.imports):
-            return FileResult(file)
-        context = FileContext(file, index, self.version, project)
-        inserted = []
-        for node, edit in torch_npu_imports(index, list(index.imports)):
-            added = edit.text.replace(
-                "import torch_npu",
-                "import torch_npu" + _break(edit.text) + "from torch_npu.contrib import transfer_to_npu",
-            )
-            inserted.append(_insertion(context, rule, node, replace(edit, text=added)))
-        if not inserted:
-            return FileResult(file)
-        new_text = apply(index.data, [edit for item in inserted for edit in item.finding.edits]).decode(
-            "utf-8"
-        )
-        ast.parse(new_text)
-        return FileResult(file, new_text, tuple(item.finding for item in inserted))
+        return [insertion(context, rule, node, edit) for node, edit in torch_npu_imports(index, needing)]
 
 
 _FINDERS: tuple[tuple[str, Callable[[FileContext, list[Rule]], Iterable[Found]]], ...] = (
@@ -246,64 +237,44 @@ _FINDERS: tuple[tuple[str, Callable[[FileContext, list[Rule]], Iterable[Found]]]
 )
 
 
-def _break(inserted: str) -> str:
-    """What separates a second statement from the first in an inserted text."""
-    if inserted.startswith(";"):
-        return "; "
-    match = re.match(r"(\r\n|\r|\n)?([ \t\f]*)import torch_npu(\r\n|\r|\n)?", inserted)
-    if match is None:
-        return "; "
-    return (match.group(1) or match.group(3) or "\n") + match.group(2)
-
-
-def _insertion(context: FileContext, rule: Rule, node: Any, edit: Edit) -> Found:
-    index = context.index
-    item = found(
-        context, rule, node, api="torch_npu", edits=[edit], span=(index.start(node), index.end(node))
+def _described(
+    item: Found, index: ModuleIndex, edits: list[Edit], original: ModuleIndex, back: Callable[[int], int]
+) -> Finding:
+    """A fix with the lines of the input, and with the whole lines before and after all fixes in them."""
+    finding = item.finding
+    start, end = index.line_span(finding.line, finding.end_line)
+    first = original.line_of(back(start))
+    last = max(first, original.line_of(max(back(end) - 1, back(start))))
+    if finding.operation == "INSERT":
+        return replace(finding, line=first, end_line=first)
+    touched = [edit for edit in edits if start <= edit.start and edit.end <= end]
+    before_start, before_end = original.line_span(first, last)
+    return replace(
+        finding,
+        line=first,
+        end_line=last,
+        before=original.data[before_start:before_end].decode("utf-8").strip(),
+        after=source_lines(index, touched, applied=True),
     )
-    line = index.line_of(max(edit.start - 1, 0))
-    finding = replace(
-        item.finding, line=line, end_line=line, operation="INSERT", before="", after=edit.text.strip("; \r\n")
-    )
-    return Found(finding, node)
 
 
-def _names_torch(node: Any) -> bool:
-    if isinstance(node, ast.Import):
-        return any(alias.name.split(".")[0] == "torch" for alias in node.names)
-    return node.level == 0 and (node.module or "").split(".")[0] == "torch"
+def _in_order(findings: list[Finding]) -> tuple[Finding, ...]:
+    """Each finding once, by its place."""
+    unique = dict.fromkeys(findings)
+    return tuple(sorted(unique, key=lambda finding: (finding.line, finding.column, finding.code)))
 
 
-def _is_entry(index: ModuleIndex) -> bool:
-    """Whether a file is one that is started.
-
-    It asks whether it is ``__main__``, or runs something at its top level: a
-    loop, a ``with``, or a call of a function of its own.
-    """
-    own = {node.name for node in index.functions}
-    for node in index.tree.body:
-        if isinstance(node, ast.If) and "__name__" in index.segment(node.test):
+def _in_fstring(node: Any) -> bool:
+    parent = getattr(node, "parent", None)
+    while parent is not None and not isinstance(parent, ast.stmt):
+        if isinstance(parent, ast.JoinedStr):
             return True
-        if isinstance(node, (ast.For, ast.While, ast.With)):
-            return True
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
-            called = node.value.func
-            if isinstance(called, ast.Name) and called.id in own:
-                return True
+        parent = getattr(parent, "parent", None)
     return False
 
 
-def _at_original(
-    item: Found, index: ModuleIndex, original: ModuleIndex, old_offset: Callable[[int], int]
-) -> Finding:
-    """A later pass's finding with the lines of the input."""
-    start, _ = index.line_span(item.finding.line, item.finding.line)
-    end, _ = index.line_span(item.finding.end_line, item.finding.end_line)
-    return replace(
-        item.finding,
-        line=original.line_of(old_offset(start)),
-        end_line=max(original.line_of(old_offset(end)), original.line_of(old_offset(start))),
-    )
+def _same(offset: int) -> int:
+    return offset
 
 
 def _chain(first: Callable[[int], int], second: Callable[[int], int]) -> Callable[[int], int]:
@@ -325,11 +296,11 @@ def _syntax_reason(error: SyntaxError, text: str) -> str:
     return f"{place}not valid Python {running} ({error.msg}){hint}"
 
 
-def _place_data(rules: list[Rule]) -> PlaceData:
-    """What the rule packs know of places where device strings go."""
+def _place_data(rules: list[Rule]) -> tuple[PlaceData, PlaceData]:
+    """What the rule packs know of places: for device strings, and for backends."""
     apis: dict[str, tuple[Any, ...]] = {}
-    sets: dict[str, set[str]] = {"keywords": set(), "never": set(), "option_calls": set()}
-    hints: list[str] = []
+    sets: dict[str, set[str]] = {"keywords": set(), "never": set(), "option_calls": set(), "foreign": set()}
+    hints: dict[str, list[str]] = {"hints": [], "backend_hints": []}
     for rule in rules:
         places = rule.options.get("places")
         if not isinstance(places, dict):
@@ -338,12 +309,18 @@ def _place_data(rules: list[Rule]) -> PlaceData:
             apis[str(api)] = tuple(where if isinstance(where, list) else [where])
         for key, values in sets.items():
             values.update(places.get(key) or ())
-        hints += [str(hint) for hint in places.get("hints") or ()]
-    pattern = "|".join(f"(?:{hint})" for hint in hints) or r"(?!)"
-    return PlaceData(
-        apis=apis,
-        keywords=frozenset(sets["keywords"]),
-        never=frozenset(sets["never"]),
-        option_calls=frozenset(sets["option_calls"]),
-        hint=re.compile(pattern, re.IGNORECASE),
-    )
+        for key, patterns in hints.items():
+            patterns += [str(hint) for hint in places.get(key) or ()]
+
+    def data(patterns: list[str]) -> PlaceData:
+        pattern = "|".join(f"(?:{hint})" for hint in patterns) or r"(?!)"
+        return PlaceData(
+            apis=apis,
+            keywords=frozenset(sets["keywords"]),
+            never=frozenset(sets["never"]),
+            option_calls=frozenset(sets["option_calls"]),
+            hint=re.compile(pattern, re.IGNORECASE),
+            foreign=frozenset(sets["foreign"]),
+        )
+
+    return data(hints["hints"]), data(hints["hints"] + hints["backend_hints"])

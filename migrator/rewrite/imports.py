@@ -165,26 +165,29 @@ def torch_npu_imports(index: ModuleIndex, needing: list[Any]) -> list[tuple[Any,
     only type checkers run. Empty where it is there already.
     """
     runtime = [node for node in index.imports if not _only_for_types(node)]
-    present = [node for node in runtime if _imports(node, "torch_npu")]
-    if any(_at_top(node) for node in present):
+    present = [node for node in runtime if names_package(node, "torch_npu")]
+    if any(_at_top(node) or _guarded_at_top(node) for node in present):
         return []
-    torch = [node for node in runtime if _imports(node, "torch")]
+    torch = [node for node in runtime if names_package(node, "torch")]
     at_top = [node for node in torch if _at_top(node)]
     if at_top:
-        return [_after(index, at_top[0])]
+        return [(at_top[0], insert_import(index, at_top[0]))]
     if torch:
         chosen = _first_of_each_block(torch)
         chosen = [node for node in chosen if not any(_block(node) is _block(other) for other in present)]
-        return [_after(index, node) for node in chosen if _serves(index, node, needing)]
+        chosen = [node for node in chosen if _serves(index, node, needing)]
+        if all(any(_serves(index, node, [use]) for node in chosen) for use in needing):
+            return [(node, insert_import(index, node)) for node in _not_dominated(chosen)]
     if present:
         return []
     place = _last_top_import(index)
     if place is not None:
-        return [_after(index, place)]
+        return [(place, insert_import(index, place))]
     return _at_module_start(index)
 
 
-def _imports(node: Any, package: str) -> bool:
+def names_package(node: Any, package: str) -> bool:
+    """Whether an import statement imports a package or something of it."""
     if isinstance(node, ast.Import):
         return any(alias.name.split(".")[0] == package for alias in node.names)
     return node.level == 0 and (node.module or "").split(".")[0] == package
@@ -192,6 +195,31 @@ def _imports(node: Any, package: str) -> bool:
 
 def _at_top(node: Any) -> bool:
     return isinstance(node.parent, ast.Module)
+
+
+def _guarded_at_top(node: Any) -> bool:
+    """Whether an import stands in a ``try`` or an ``if`` of the module: its absence was thought of."""
+    parent = node.parent
+    guarded = isinstance(parent, (ast.Try, ast.If))
+    return guarded and isinstance(getattr(parent, "parent", None), ast.Module)
+
+
+def _not_dominated(nodes: list[Any]) -> list[Any]:
+    """The imports that no earlier one of an enclosing block makes superfluous."""
+    kept: list[Any] = []
+    for node in nodes:
+        around = node
+        dominated = False
+        while not isinstance(around, (ast.Module, ast.FunctionDef, ast.AsyncFunctionDef)):
+            block = _block(around)
+            if block is not None and any(
+                other in block and block.index(other) < block.index(around) for other in kept
+            ):
+                dominated = True
+            around = around.parent
+        if not dominated:
+            kept.append(node)
+    return kept
 
 
 def _only_for_types(node: Any) -> bool:
@@ -229,16 +257,17 @@ def _serves(index: ModuleIndex, node: Any, needing: list[Any]) -> bool:
     return any(index.scope_of(use).inside(node.scope) for use in needing)
 
 
-def _after(index: ModuleIndex, node: Any) -> tuple[Any, Edit]:
+def insert_import(index: ModuleIndex, node: Any, statement: str = "import torch_npu") -> Edit:
+    """The edit that puts an import behind a statement, on a line of its own where that can be."""
     end = index.end(node)
     indent = indentation(index, node)
     if indent is None or ends_in_semicolon(index, node):
-        return node, Edit(end, end, "; import torch_npu")
+        return Edit(end, end, f"; {statement}")
     line = index.line_of(max(end - 1, 0))
     _, stop = index.line_span(line, line)
     if index.data[end:stop].endswith((b"\n", b"\r")):
-        return node, Edit(stop, stop, f"{indent}import torch_npu{newline(index)}")
-    return node, Edit(stop, stop, f"{newline(index)}{indent}import torch_npu")
+        return Edit(stop, stop, f"{indent}{statement}{newline(index)}")
+    return Edit(stop, stop, f"{newline(index)}{indent}{statement}")
 
 
 def _last_top_import(index: ModuleIndex) -> Any:
@@ -266,7 +295,7 @@ def _at_module_start(index: ModuleIndex) -> list[tuple[Any, Edit]]:
         and isinstance(first.value.value, str)
     )
     if is_docstring:
-        return [_after(index, first)]
+        return [(first, insert_import(index, first))]
     decorators = getattr(first, "decorator_list", None)
     start = index.start(decorators[0]) if decorators else index.start(first)
     begin, _ = index.line_span(index.line_of(start), index.line_of(start))

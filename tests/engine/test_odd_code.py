@@ -262,10 +262,10 @@ def test_class_in_another_file_moves_with_its_calls() -> None:
 
 def test_call_that_may_mean_an_unrelated_class_is_reported() -> None:
     info = "class Info:\n    def cuda(self):\n        return '12.4'\n"
-    text = "def show(thing):\n    return thing.cuda()\n"
+    text = "from other0 import Info\n\ndef show(thing):\n    return thing.cuda()\n"
     result = migrate(text, others=(info,))
     assert result.text is None
-    assert [(f.code, f.line, f.fixed) for f in result.findings] == [("NPU111", 2, False)]
+    assert [(f.code, f.line, f.fixed) for f in result.findings] == [("NPU111", 4, False)]
     assert "Info in other0.py" in result.findings[0].message
 
 
@@ -336,3 +336,78 @@ def test_name_that_the_database_does_not_know_is_reported_as_unknown() -> None:
 def test_script_without_a_main_guard_is_an_entry_file() -> None:
     script = "import torch\n\ndef main():\n    pass\n\nmain()\n"
     assert "from torch_npu.contrib import transfer_to_npu\n" in migrated(script, transfer=True)
+
+
+def test_call_in_a_file_that_does_not_know_the_unrelated_class_moves_as_unsafe() -> None:
+    info = "class Info:\n    def cuda(self):\n        return '12.4'\n"
+    text = "import torch\n\ndef show(thing):\n    return thing.cuda()\n"
+    [change] = [f for f in migrate(text, others=(info,)).findings if f.code == "NPU111"]
+    assert (change.fixed, change.safety) == (True, "unsafe")
+
+
+def test_renamed_definitions_take_all_references_along() -> None:
+    before = (
+        "import torch\n\nclass B(torch.nn.Module):\n    @property\n    def is_cuda(self):\n"
+        "        return self.x.is_cuda\n\n    @is_cuda.setter\n    def is_cuda(self, v):\n        self.x = v.to(0)\n"
+        "    def cuda(self):\n        return super().cuda()\n    to_gpu = cuda\n"
+    )
+    assert migrated(before) == before.replace("cuda", "npu").replace(
+        "import torch\n", "import torch\nimport torch_npu\n"
+    )
+
+
+def test_torchscript_gets_forms_that_it_compiles() -> None:
+    before = "import torch\n\n@torch.jit.script\ndef f(x):\n    if x.is_cuda:\n        return x.cuda()\n    return x\n"
+    after = migrated(before)
+    assert '(x.device.type == "npu")' in after
+    assert 'x.to("npu")' in after
+
+
+OWN_CASES = {
+    "elif": "if torch.cuda.is_available():\n    torch.cuda.empty_cache()\nelif is_npu_available():\n    pass\n",
+    "else": "if HAS_NPU:\n    pass\nelse:\n    torch.cuda.empty_cache()\n",
+    "return": "def f():\n    if is_npu_available():\n        return 1\n    return torch.cuda.device_count()\n",
+    "expression": "b = 'hccl' if HAS_NPU else 'nccl'\n",
+    "inner chain": "if old:\n    pass\nelse:\n    x = 1\n    if d.type == 'cuda':\n        a()\n    elif d.type == 'npu':\n        b()\n",
+    "backends": "SUPPORTED = ['nccl', 'gloo', 'hccl']\n",
+}
+
+
+@pytest.mark.parametrize("text", OWN_CASES.values(), ids=OWN_CASES.keys())
+def test_code_with_a_case_of_its_own_for_npus_is_left(text: str) -> None:
+    result = migrate("import torch\n" + text)
+    assert result.text is None
+    assert not any(finding.fixed for finding in result.findings)
+
+
+def test_only_the_import_rule_s_exclusion_keeps_the_import_away() -> None:
+    text = "import torch\ntorch.cuda.init()\n"
+    assert migrated(text, select=("NPU101",)) == "import torch\nimport torch_npu\ntorch.npu.init()\n"
+    assert migrated(text, ignore=("NPU901",)) == "import torch\ntorch.npu.init()\n"
+
+
+def test_out_of_memory_error_stays_on_versions_without_the_new_name() -> None:
+    text = "import torch\ntry:\n    pass\nexcept torch.cuda.OutOfMemoryError:\n    pass\n"
+    assert migrated(text, version="2.1") == text
+
+
+def test_question_that_decides_on_a_cuda_build_is_left() -> None:
+    text = "import torch\nif torch.cuda.is_available():\n    ext = CUDAExtension('x', ['x.cu'])\n"
+    assert migrated(text) == text
+
+
+def test_lazy_global_import() -> None:
+    before = "def load():\n    global torch\n    import torch\n    torch.cuda.init()\n\ndef use():\n    return torch.cuda.device_count()\n"
+    after = migrated(before)
+    assert after.count("torch.npu") == 2
+    assert after.count("import torch_npu") == 1
+
+
+def test_guarded_import_of_torch_npu_is_enough() -> None:
+    before = "try:\n    import torch_npu\nexcept ImportError:\n    pass\nimport torch\ntorch.cuda.init()\n"
+    assert migrated(before) == before.replace("torch.cuda", "torch.npu")
+
+
+def test_use_that_no_import_of_torch_serves_gets_one_at_the_top() -> None:
+    before = "import os\n\ndef f():\n    import torch\n    return torch.cuda.device_count()\n\ndef g(x):\n    return x.cuda()\n"
+    assert migrated(before).startswith("import os\nimport torch_npu\n")

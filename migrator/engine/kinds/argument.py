@@ -15,10 +15,11 @@ from migrator.engine.packs import Rule
 def find(context: FileContext, rules: list[Rule]) -> Iterator[Found]:
     """Calls of the rules' APIs.
 
-    Options of such a rule: ``argument`` (its keyword; empty for one that has
-    none), ``position`` (where it may stand without the keyword), ``when``
-    (``missing`` or ``present``), ``value`` (the source of the value to add)
-    and ``rename`` (what stands instead of the keyword and its value).
+    Options of such a rule: ``argument`` (its keyword), ``position`` (where it
+    may stand without the keyword), ``when`` (``missing`` or ``present``),
+    ``value`` (the source of the value to add), ``positional`` (added without
+    the keyword), ``rename`` (what stands instead of the keyword and its
+    value) and ``unless_empty`` (a keyword whose empty list rules it out).
     """
     index = context.index
     for call in index.calls:
@@ -38,13 +39,16 @@ def _checked(context: FileContext, rule: Rule, call: ast.Call, name: str) -> Fou
     position = options.get("position")
     if any(isinstance(a, ast.Starred) for a in call.args) or any(k.arg is None for k in call.keywords):
         return None
+    if any(k.arg == options.get("unless_empty") and _is_empty(k.value) for k in call.keywords):
+        return None
     keyword = next((k for k in call.keywords if k.arg == wanted), None)
     given = keyword is not None or (isinstance(position, int) and len(call.args) > position)
     if given == (options.get("when") == "missing"):
         return None
     edits: list[Edit] = []
     if not given and "value" in options:
-        edits = [added_argument(context, call, wanted, str(options["value"]))]
+        keyword_name = "" if options.get("positional") else wanted
+        edits = [added_argument(context, call, keyword_name, str(options["value"]))]
     elif keyword is not None and "rename" in options:
         value_off = _is_false(keyword.value)
         if value_off:
@@ -54,6 +58,10 @@ def _checked(context: FileContext, rule: Rule, call: ast.Call, name: str) -> Fou
     elif keyword is not None and _is_false(keyword.value):
         return None
     return found(context, rule, call, api=name, edits=edits)
+
+
+def _is_empty(node: Any) -> bool:
+    return isinstance(node, (ast.List, ast.Tuple)) and not node.elts
 
 
 def _is_false(node: Any) -> bool:

@@ -10,12 +10,14 @@ from typing import Any
 from migrator.analysis.strings import replace_text
 from migrator.api_support import env_vars
 from migrator.engine.context import FileContext, Found, found
+from migrator.engine.finding import Edit
 from migrator.engine.packs import Rule
 
 _ENV_NAME = re.compile(r"(?:^|_)env(?:iron|ironment|s|_vars?|_dict|_variables)?$|^environ$", re.IGNORECASE)
 _CALLS = frozenset(
     {"getenv", "putenv", "unsetenv", "get", "setdefault", "pop", "setenv", "delenv", "get_env", "env"}
 )
+_ALLOCATOR_VARIABLES = ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF")
 _ALLOCATOR_OPTIONS = frozenset(
     "max_split_size_mb garbage_collection_threshold expandable_segments roundup_power2_divisions".split()
 )
@@ -28,6 +30,8 @@ def find(context: FileContext, rules: list[Rule]) -> Iterator[Found]:
     ``likely`` other exact texts, ``report`` what has no NPU variable.
     """
     by_verdict = {str(rule.options.get("verdict", "certain")): rule for rule in rules}
+    for call in context.index.calls:
+        yield from _keywords(context, by_verdict, call)
     for node in context.index.strings:
         if not isinstance(node, ast.Constant):
             yield from _inside(context, by_verdict, node, _text(node))
@@ -40,17 +44,21 @@ def find(context: FileContext, rules: list[Rule]) -> Iterator[Found]:
         place = _place(context, node)
         if place is None or variable.npu == name:
             continue
-        rule = by_verdict.get(place if variable.npu else "report")
+        rename = bool(variable.npu) and _values_carry_over(variable) and place != "report"
+        rule = by_verdict.get(place if rename else "report")
         if rule is None:
             continue
-        if not variable.npu:
+        if not rename:
+            said = f"is {variable.npu}, with other values" if variable.npu else "has no effect"
+            if place == "report":
+                said = "is named outside of an environment"
             yield found(
                 context,
                 rule,
                 node,
                 api=name,
                 advice=variable.advice,
-                message=f"{name} has no effect on an NPU",
+                message=f"{name} {said} on an NPU" if place != "report" else f"{name} {said}",
                 needs_npu=False,
             )
             continue
@@ -80,13 +88,53 @@ def find(context: FileContext, rules: list[Rule]) -> Iterator[Found]:
         )
 
 
+def _keywords(context: FileContext, by_verdict: dict[str, Rule], call: ast.Call) -> Iterator[Found]:
+    """``os.environ.update(CUDA_VISIBLE_DEVICES="0")``, ``dict(os.environ, CUDA_VISIBLE_DEVICES="0")``."""
+    holder = getattr(call.func, "value", None)
+    texts = [a.value for a in call.args if isinstance(a, ast.Constant)]
+    certain = (
+        _is_environment(context, holder)
+        or any(_is_environment(context, argument) for argument in call.args)
+        or "os.environ" in texts
+    )
+    for keyword in call.keywords:
+        variable = env_vars.look_up(keyword.arg) if keyword.arg else None
+        if variable is None or variable.npu == variable.name:
+            continue
+        rename = bool(variable.npu) and _values_carry_over(variable)
+        rule = by_verdict.get(("certain" if certain else "likely") if rename else "report")
+        if rule is None:
+            continue
+        start = context.index.start(keyword)
+        edits = [Edit(start, start + len(variable.name), variable.npu)] if rename else []
+        said = f"is {variable.npu}" if rename else "has no effect"
+        yield found(
+            context,
+            rule,
+            keyword,
+            api=variable.name,
+            edits=edits,
+            advice=variable.advice,
+            message=f"{variable.name} {said} on an NPU",
+            needs_npu=False,
+        )
+
+
+def _values_carry_over(variable: env_vars.EnvVar) -> bool:
+    """Whether a variable can be renamed with the value that it has.
+
+    The allocator's options are looked at one by one.
+    """
+    return variable.same_values or variable.name in _ALLOCATOR_VARIABLES
+
+
 def _place(context: FileContext, node: Any) -> str | None:
     """``certain`` for an environment's key, ``likely`` for another exact text, None for prose."""
     parent = node.parent
     if isinstance(parent, ast.Expr):
         return None
     if isinstance(parent, ast.Subscript):
-        return "certain" if _is_environment(context, parent.value) else "likely"
+        return "certain" if _is_environment(context, parent.value) else "report"
     if isinstance(parent, ast.Call) and node in parent.args:
         called = (
             parent.func.attr if isinstance(parent.func, ast.Attribute) else getattr(parent.func, "id", "")
@@ -119,7 +167,7 @@ def _is_environment(context: FileContext, node: Any) -> bool:
 
 def _foreign_value(node: Any) -> str:
     """An option of the allocator, set beside its variable, that torch_npu refuses."""
-    if node.value not in ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF"):
+    if node.value not in _ALLOCATOR_VARIABLES:
         return ""
     value = _assigned(node)
     if not (isinstance(value, ast.Constant) and isinstance(value.value, str)):

@@ -32,7 +32,8 @@ def find_attributes(context: FileContext, rules: list[Rule]) -> Iterator[Found]:
     """Reads of ``x.member``."""
     members = {rule.match[0].rpartition(".")[2]: rule for rule in rules}
     for node in _members(context, set(members)):
-        if isinstance(node.ctx, ast.Load):
+        own = isinstance(node.value, ast.Name) and node.value.id in ("self", "cls")
+        if isinstance(node.ctx, ast.Load) and not (own and node.attr != "is_cuda"):
             yield from _judged(context, members[node.attr], node)
 
 
@@ -95,14 +96,21 @@ def _judged(context: FileContext, rule: Rule, node: ast.Attribute) -> Iterator[F
             advice=f"Where the object is a tensor or a module, write {rule.replace}.",
         )
         return
-    doubtful = kind != TENSOR and not _is_call(node) and project.stores(node.attr)
+    doubtful = kind not in (TENSOR, MODULE) and (
+        project.defines_elsewhere(node.attr) or (not _is_call(node) and project.stores(node.attr))
+    )
+    if _in_torchscript(context, node):
+        yield _scripted(context, rule, node)
+        return
     yield found(context, rule, node, api=f".{node.attr}", edits=[edit], safety="unsafe" if doubtful else "")
 
 
 def _another_owner(context: FileContext, node: ast.Attribute) -> str:
     """Why a member may be the project's own; empty where nothing speaks for that."""
     project = context.project
-    other = project.unrelated_method(node.attr)
+    if _is_super(node.value) or _inside_moved_method(context, node):
+        return ""  # definitions move together with what they call
+    other = project.unrelated_method(node.attr, context.index.text, context.name)
     if other is not None:
         return f"it may be that of the class {other.name} in {other.file}, which has nothing to do with torch"
     stored = next((facts for facts in project.classes if node.attr in facts.stored), None)
@@ -111,9 +119,48 @@ def _another_owner(context: FileContext, node: ast.Attribute) -> str:
     return ""
 
 
+def _inside_moved_method(context: FileContext, node: ast.Attribute) -> bool:
+    function, owner = context.index.function_of(node), context.index.class_of(node)
+    if function is None or owner is None or function.name not in ("cuda", "is_cuda", "npu", "is_npu"):
+        return False
+    facts = context.project.named(owner.name)
+    return facts is None or context.project.related(facts)
+
+
 def _is_call(node: Any) -> bool:
     call = getattr(node, "parent", None)
     return isinstance(call, ast.Call) and call.func is node
+
+
+def _in_torchscript(context: FileContext, node: Any) -> bool:
+    """Whether a function is compiled by TorchScript, which knows neither .npu nor .is_npu."""
+    function: Any = context.index.function_of(node)
+    owner = context.index.class_of(node)
+    for statement in filter(None, (function, owner)):
+        context.index.expand(statement)
+    names = {context.index.qualified_name(d) for d in getattr(function, "decorator_list", ())}
+    if names & {"torch.jit.script", "torch.jit.script_method", "torch.jit.export"}:
+        return True
+    return owner is not None and any(
+        context.index.qualified_name(base) == "torch.jit.ScriptModule" for base in owner.bases
+    )
+
+
+def _scripted(context: FileContext, rule: Rule, node: ast.Attribute) -> Found:
+    """The forms that TorchScript compiles: ``x.device.type == "npu"`` and ``x.to("npu")``."""
+    index = context.index
+    call: Any = getattr(node, "parent", None)
+    if node.attr == "is_cuda":
+        start, end = index.start(node), index.end(node)
+        edits = [Edit(start, start, "("), Edit(end - len("is_cuda"), end, 'device.type == "npu")')]
+        return found(context, rule, node, api=".is_cuda", edits=edits)
+    if _is_call(node) and not call.args and not call.keywords:
+        end = index.end(node)
+        edits = [Edit(end - len("cuda"), index.end(call), 'to("npu")')]
+        return found(context, rule, node, api=".cuda", edits=edits)
+    return found(
+        context, rule, node, api=f".{node.attr}", advice='TorchScript knows .to("npu:0"), not .npu().'
+    )
 
 
 def _is_super(node: Any) -> bool:

@@ -77,6 +77,11 @@ def _in_reference(context: FileContext, rules: list[Rule], ref: Any) -> Iterator
     if target == name:
         return
     edits = _renaming(context, rules, root, base, written[:used], name, target)
+    if edits and rule.options.get("without_arguments") and _called_with_arguments(ref):
+        yield found(
+            context, rule, node, api=name, message=f"{name} is {target} on an NPU, with other arguments"
+        )
+        return
     if edits:
         # Behind a name that an import brings from torch_npu, torch_npu is there already.
         moved = _import_moves(context, rules, root, base)
@@ -90,6 +95,11 @@ def _in_reference(context: FileContext, rules: list[Rule], ref: Any) -> Iterator
             advice=advice,
             message=rule.message.replace("{npu}", target) or f"{name} is {target} on an NPU",
         )
+
+
+def _called_with_arguments(ref: Any) -> bool:
+    call = getattr(ref, "parent", None)
+    return isinstance(call, ast.Call) and call.func is ref and bool(call.args or call.keywords)
 
 
 def _known(context: FileContext, name: str) -> bool:
@@ -131,10 +141,13 @@ def _longest(
 ) -> tuple[str, Rule | None]:
     """The longest leading part of a dotted name that a rule fits, and the database knows of."""
     unknown: tuple[str, Rule | None] = ("", None)
+    taken_out: set[str] = set()
     for length in range(len(parts), max(1, least) - 1, -1):
         name = ".".join(parts[:length])
         for rule in rules:
-            if rule_fits(rule, name):
+            if any(pattern_fits(pattern, name) for pattern in rule.excluded):
+                taken_out.add(rule.code)  # with all that begins it
+            elif rule.code not in taken_out and rule_fits(rule, name):
                 if rule.replace != "api_db":
                     return name, rule
                 known = npu_names.look_up(name, context.version)

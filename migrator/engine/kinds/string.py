@@ -32,7 +32,9 @@ _OPTIONS = re.compile(
 )
 
 
-def find(context: FileContext, rules: list[Rule], data: PlaceData) -> tuple[list[Found], int]:
+def find(
+    context: FileContext, rules: list[Rule], data: PlaceData, backend_data: PlaceData
+) -> tuple[list[Found], int]:
     """The findings, and how many device-like texts were judged to be something else."""
     by_shape: dict[str, list[Rule]] = {}
     for rule in rules:
@@ -41,7 +43,8 @@ def find(context: FileContext, rules: list[Rule], data: PlaceData) -> tuple[list
     left_alone = 0
     for node in context.index.strings:
         for shape, chosen in by_shape.items():
-            outcome = _SHAPES[shape](context, chosen, data, node)
+            places = backend_data if shape == "backend" else data
+            outcome = _SHAPES[shape](context, chosen, places, node)
             if outcome is None:
                 continue
             if isinstance(outcome, Found):
@@ -281,7 +284,7 @@ def _attribute(context: FileContext, rules: list[Rule], data: PlaceData, node: A
     elif (
         _OPTIONS.search(_last(holder))
         or context.project.stores(value)
-        or context.project.unrelated_method(value)
+        or context.project.defines_elsewhere(value)
     ):
         return True
     else:
@@ -306,6 +309,9 @@ def _text(context: FileContext, rules: list[Rule], data: PlaceData, node: Any) -
     """A text that is exactly what a rule's ``match`` says."""
     value = _value(node)
     for rule in rules:
+        keyword = rule.options.get("keyword")
+        if keyword and getattr(getattr(node, "parent", None), "arg", "") != keyword:
+            continue
         if value in rule.match and isinstance(node, ast.Constant) and not _is_docstring(node):
             edits = replace_text(context.index, node, value, rule.replace) if rule.replace else []
             return found(

@@ -27,10 +27,11 @@ def find(context: FileContext, rules: list[Rule]) -> Iterator[Found]:
         if not isinstance(value, str) or isinstance(getattr(node, "parent", None), ast.JoinedStr):
             continue
         for rule in rules:
-            phrase = next((phrase for phrase in rule.match if phrase in value), None)
+            exact = bool(rule.options.get("exact"))
+            phrase = next((p for p in rule.match if (p == value if exact else p in value)), None)
             if phrase is None:
                 continue
-            verdict = _place(node, str(rule.options.get("where", "tests")))
+            verdict = _place(context, node, rule)
             if verdict is None:
                 continue
             edits = replace_text(context.index, node, phrase, rule.replace) if rule.replace else []
@@ -46,13 +47,16 @@ def find(context: FileContext, rules: list[Rule]) -> Iterator[Found]:
             break
 
 
-def _place(node: Any, where: str) -> str | None:
+def _place(context: FileContext, node: Any, rule: Rule) -> str | None:
     """``safe`` where the text is surely compared, ``unsafe`` where it may be, None where it is a message."""
+    where = str(rule.options.get("where", "tests"))
     child, parent = node, getattr(node, "parent", None)
     if isinstance(parent, ast.Expr):
         return None
     if where == "anywhere":
         return "safe"
+    if where == "beside":
+        return "unsafe" if _beside(context, node, str(rule.options.get("beside", ""))) else None
     in_container = False
     while isinstance(parent, (ast.Tuple, ast.List, ast.Set, ast.BoolOp, ast.IfExp)):
         in_container = True
@@ -67,6 +71,26 @@ def _place(node: Any, where: str) -> str | None:
         return "safe" if called in _TESTS else None
     if isinstance(parent, (ast.comprehension, ast.For)):
         return "unsafe"
-    if isinstance(parent, (ast.Assign, ast.AnnAssign)) and in_container:
-        return "unsafe"
+    if isinstance(parent, (ast.Assign, ast.AnnAssign)):
+        return "unsafe" if in_container or _compared_later(context, parent) else None
     return None
+
+
+def _beside(context: FileContext, node: Any, word: str) -> bool:
+    """Whether a text and one with ``word`` are looked for in the same condition."""
+    comparison = getattr(node, "parent", None)
+    condition = getattr(comparison, "parent", None)
+    if not isinstance(comparison, ast.Compare) or not isinstance(condition, ast.BoolOp):
+        return False
+    others = [value for value in condition.values if value is not comparison]
+    return any(word in context.index.segment(other) for other in others)
+
+
+def _compared_later(context: FileContext, assignment: Any) -> bool:
+    """Whether a name that is given the text is compared with something."""
+    target = assignment.targets[0] if isinstance(assignment, ast.Assign) else assignment.target
+    if not isinstance(target, ast.Name):
+        return False
+    owner = context.index.scope_of(target).owner(target.id)
+    uses = context.index.uses(target.id, owner) if owner is not None else []
+    return any(isinstance(getattr(use, "parent", None), ast.Compare) for use in uses)

@@ -31,8 +31,8 @@ def find_calls(context: FileContext, rule: Rule) -> Iterator[Found]:
         if name not in _CALLS or _has_stand_in(call):
             continue
         parent = getattr(call, "parent", None)
-        if isinstance(parent, ast.Expr):
-            continue
+        if isinstance(parent, (ast.Expr, ast.JoinedStr)):
+            continue  # printed as None, which is the truth
         start, end = index.start(call), index.end(call)
         edits = [Edit(start, start, "("), Edit(end, end, " or (8, 0))")]
         yield found(context, rule, call, api=name, edits=edits)

@@ -43,7 +43,7 @@ def find(context: FileContext, rule: Rule) -> Iterator[Found]:
             )
             yield found(context, rule, call, api=name, edits=[edit])
         elif isinstance(ids, (ast.List, ast.Tuple)):
-            if len(ids.elts) > 1 and not any(isinstance(e, ast.Starred) for e in ids.elts):
+            if len(ids.elts) > 1 and not isinstance(ids.elts[0], ast.Starred):
                 edits = [Edit(index.end(ids.elts[0]), index.end(ids.elts[-1]), "")]
                 if isinstance(ids, ast.Tuple):
                     edits = [Edit(index.end(ids.elts[0]), index.end(ids.elts[-1]), ",")]
@@ -54,11 +54,16 @@ def find(context: FileContext, rule: Rule) -> Iterator[Found]:
 
 def _is_first_only(node: Any) -> bool:
     """Whether an expression is already cut down: ``(ids or [0])[:1]``."""
-    return isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice)
+    if not (isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice)):
+        return False
+    upper, lower = node.slice.upper, node.slice.lower
+    return lower is None and isinstance(upper, ast.Constant) and upper.value == 1
 
 
 def _first_only(context: FileContext, ids: Any) -> list[Edit]:
     index = context.index
     start, end = index.start(ids), index.end(ids)
     # Without device ids torch takes every card, so None has to become a card as well.
-    return [Edit(start, start, "list("), Edit(end, end, " or [0])[:1]")]
+    plain = isinstance(ids, (ast.Name, ast.Attribute, ast.Call, ast.Subscript))
+    opening, closing = ("list(", " or [0])[:1]") if plain else ("list((", ") or [0])[:1]")
+    return [Edit(start, start, opening), Edit(end, end, closing)]

@@ -62,7 +62,8 @@ def find(context: FileContext, rule: Rule) -> Iterator[Found]:
     for ref in context.index.refs:
         node: Any = ref
         while isinstance(node, (ast.Attribute, ast.Name)):
-            if isinstance(node.ctx, ast.Load) and id(node) not in seen:
+            inner = node is not ref and not getattr(node, "attr", getattr(node, "id", ""))[:1].isupper()
+            if isinstance(node.ctx, ast.Load) and id(node) not in seen and not inner:
                 outcome = _judged(context, rule, node)
                 if outcome is not None:
                     seen.add(id(node))
@@ -89,11 +90,13 @@ def _judged(context: FileContext, rule: Rule, node: Any) -> Found | None:
         detail = ", and torch_npu registers no kernel: it runs on the CPU, or raises"
     else:
         detail = ""
+    doubtful = known.kernel in ("kernel", "composite") or "docs_untested" in known.limits
     return found(
         context,
         rule,
         node,
         api=name,
         status="unsupported",
+        severity="info" if doubtful else "",
         message=f"the documents call {name} unsupported{where}{detail}",
     )

@@ -8,6 +8,7 @@ from typing import Callable
 from migrator.engine.context import FileContext, Found
 from migrator.engine.packs import Rule
 from migrator.engine.structural import (
+    autocast_setters,
     capability,
     cuda_definition,
     data_parallel,
@@ -18,6 +19,7 @@ from migrator.engine.structural import (
 )
 
 HANDLERS: Mapping[str, Callable[[FileContext, Rule], Iterator[Found]]] = {
+    "autocast-setters": autocast_setters.find,
     "capability": capability.find_calls,
     "cuda-definition": cuda_definition.find,
     "data-parallel": data_parallel.find,

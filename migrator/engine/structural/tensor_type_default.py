@@ -27,25 +27,34 @@ def find(context: FileContext, rule: Rule) -> Iterator[Found]:
     """
     index = context.index
     for call in index.calls:
-        if index.qualified_name(call.func) != "torch.set_default_tensor_type" or len(call.args) != 1:
+        if index.qualified_name(call.func) != "torch.set_default_tensor_type":
             continue
-        argument = call.args[0]
+        arguments = [*call.args, *(keyword.value for keyword in call.keywords)]
+        if len(arguments) != 1:
+            continue
+        argument = arguments[0]
         name = argument.value if isinstance(argument, ast.Constant) else index.qualified_name(argument)
         if not isinstance(name, str) or not name.startswith("torch.cuda."):
             if "cuda" in index.segment(argument):
-                yield found(context, rule, call, api="torch.set_default_tensor_type", severity="error")
+                yield found(
+                    context, rule, call, api="torch.set_default_tensor_type", severity="error", claims=True
+                )
             continue
         dtype = _DTYPES.get(name.rpartition(".")[2])
         statement: Any = call.parent  # type: ignore[attr-defined]
         if dtype is None or not isinstance(statement, ast.Expr) or not context.version.has_set_default_device:
-            yield found(context, rule, call, api="torch.set_default_tensor_type", severity="error")
+            yield found(
+                context, rule, call, api="torch.set_default_tensor_type", severity="error", claims=True
+            )
             continue
         base = index.segment(call.func)[: -len("set_default_tensor_type")]
         if not base:  # imported by its bare name
-            yield found(context, rule, call, api="torch.set_default_tensor_type", severity="error")
+            yield found(
+                context, rule, call, api="torch.set_default_tensor_type", severity="error", claims=True
+            )
             continue
         indent = indentation(index, statement)
         separator = "; " if indent is None or ends_in_semicolon(index, statement) else newline(index) + indent
         text = f'{base}set_default_device("npu"){separator}{base}set_default_dtype({base}{dtype})'
         edits = [Edit(index.start(call), index.end(call), text)]
-        yield found(context, rule, call, api="torch.set_default_tensor_type", edits=edits)
+        yield found(context, rule, call, api="torch.set_default_tensor_type", edits=edits, claims=True)

@@ -1,0 +1,99 @@
+"""Code that has met NPUs before: it has a case of its own for them beside the one for CUDA."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import Any
+
+from migrator.analysis.index import ModuleIndex
+
+_NPU_WORD = re.compile(r"(?:^|[_\W])(?:torch_)?npu(?:$|[_\W\d])|hccl|ascend", re.IGNORECASE)
+_CUDA_BUILD = re.compile(r"\bCUDAExtension\b|\bCUDA_HOME\b|\bnvcc\b|\.cu\b")
+_QUESTIONS = frozenset({"is_available", "device_count"})
+
+
+def knows_npus(text: str) -> bool:
+    """Whether a file speaks of NPUs at all."""
+    return bool(_NPU_WORD.search(text))
+
+
+def has_own_npu_case(node: Any) -> bool:
+    """Whether a place is the CUDA branch of code that also has a branch for NPUs.
+
+    That is: another test of the same if-chain or conditional expression, or an
+    earlier ``if …: return`` of the same block, speaks of NPUs.
+    """
+    child, parent = node, getattr(node, "parent", None)
+    while parent is not None:
+        if isinstance(parent, ast.IfExp):
+            if child is not parent.body and child is not parent.test and _speaks_of_npus(parent.test):
+                return True
+        elif isinstance(parent, ast.If):
+            if _in_chain(parent, child):
+                return True
+        if isinstance(child, ast.stmt) and _after_npu_return(parent, child):
+            return True
+        if isinstance(parent, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            return False
+        child, parent = parent, getattr(parent, "parent", None)
+    return False
+
+
+def guards_cuda_build(index: ModuleIndex, node: Any) -> bool:
+    """Whether a question for a CUDA card decides that CUDA sources are compiled."""
+    if not isinstance(node, ast.Attribute) or node.attr not in _QUESTIONS:
+        return False
+    child, parent = node, getattr(node, "parent", None)
+    while parent is not None and not isinstance(parent, ast.stmt):
+        child, parent = parent, getattr(parent, "parent", None)
+    if not isinstance(parent, ast.If) or child is not parent.test:
+        return False
+    first, last = parent.body[0], parent.body[-1]
+    body = index.data[index.start(first) : index.end(last)].decode("utf-8")
+    return bool(_CUDA_BUILD.search(body))
+
+
+def _in_chain(holder: ast.If, child: Any) -> bool:
+    """Whether ``child`` is in one branch of an if-chain and a test of another branch speaks of NPUs."""
+    if child in holder.orelse:
+        if len(holder.orelse) == 1 and isinstance(holder.orelse[0], ast.If):
+            return False  # an elif: the chain is looked at from there
+        return _speaks_of_npus(holder.test) or any(_speaks_of_npus(test) for test in _tests_above(holder))
+    others = _tests_above(holder)
+    following = holder.orelse
+    while len(following) == 1 and isinstance(following[0], ast.If):
+        others.append(following[0].test)
+        following = following[0].orelse
+    return any(_speaks_of_npus(test) for test in others)
+
+
+def _tests_above(holder: ast.If) -> list[Any]:
+    tests = []
+    parent: Any = getattr(holder, "parent", None)
+    while isinstance(parent, ast.If) and parent.orelse == [holder]:
+        tests.append(parent.test)
+        holder, parent = parent, getattr(parent, "parent", None)
+    return tests
+
+
+def _after_npu_return(parent: Any, child: Any) -> bool:
+    for field in ("body", "orelse", "finalbody"):
+        statements = getattr(parent, field, None)
+        if isinstance(statements, list) and child in statements:
+            for earlier in statements[: statements.index(child)]:
+                if isinstance(earlier, ast.If) and _speaks_of_npus(earlier.test) and not earlier.orelse:
+                    if isinstance(earlier.body[-1], (ast.Return, ast.Raise, ast.Continue)):
+                        return not isinstance(earlier.body[-1], ast.Raise)
+    return False
+
+
+def _speaks_of_npus(test: Any) -> bool:
+    for node in ast.walk(test):
+        if isinstance(node, ast.Attribute) and _NPU_WORD.search(node.attr):
+            return True
+        if isinstance(node, ast.Name) and _NPU_WORD.search(node.id):
+            return True
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and _NPU_WORD.search(node.value):
+            return True
+    return False

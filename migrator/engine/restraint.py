@@ -1,0 +1,87 @@
+"""Fixes that are not made although a rule matched, and why."""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import replace
+from typing import Any
+
+from migrator.analysis.index import ModuleIndex
+from migrator.analysis.own_cases import guards_cuda_build, has_own_npu_case
+from migrator.engine.context import Found
+from migrator.engine.finding import Edit, Finding
+
+_QUOTE = re.compile(r"[fFrRuUbB]*(\"\"\"|'''|\"|')")
+
+
+def restrained(index: ModuleIndex, matches: list[Found], knows_npus: bool) -> list[Found]:
+    """The matches, with the fixes taken away where they would do harm.
+
+    ``knows_npus``: the input speaks of NPUs, so it may have cases of its own.
+    """
+    result = []
+    for item in matches:
+        if item.finding.edits:
+            reason = _reason(index, item, knows_npus)
+            if reason:
+                item = without_fix(item, reason)
+            else:
+                item = _with_fitting_quotes(index, item)
+        result.append(item)
+    return result
+
+
+def without_fix(item: Found, reason: str, severity: str = "info") -> Found:
+    """The match as a report only."""
+    finding = replace(
+        item.finding,
+        edits=(),
+        operation="",
+        safety="",
+        before="",
+        after="",
+        severity=severity,
+        message=f"{item.finding.message}; left as it is: {reason}",
+    )
+    return replace(item, finding=finding)
+
+
+def unfixed(finding: Finding) -> Finding:
+    """A finding whose fix was not made."""
+    return replace(finding, operation="", after="", edits=())
+
+
+def _reason(index: ModuleIndex, item: Found, knows_npus: bool) -> str:
+    if knows_npus and has_own_npu_case(item.node):
+        return "the code has a case of its own for NPUs"
+    if guards_cuda_build(index, item.node):
+        return "it decides whether CUDA sources are compiled"
+    return ""
+
+
+def _with_fitting_quotes(index: ModuleIndex, item: Found) -> Found:
+    """The fix with quotes that may stand inside the f-string that holds it.
+
+    Before Python 3.12 a field cannot use the quotes of its f-string.
+    """
+    if not any('"' in edit.text for edit in item.finding.edits):
+        return item
+    outer = _enclosing_fstring(item.node)
+    if outer is None:
+        return item
+    quote = _QUOTE.match(index.segment(outer))
+    if quote is None or not quote.group(1).startswith('"'):
+        return item
+    edits = tuple(Edit(edit.start, edit.end, edit.text.replace('"', "'")) for edit in item.finding.edits)
+    return replace(item, finding=replace(item.finding, edits=edits))
+
+
+def _enclosing_fstring(node: Any) -> Any:
+    outer = None
+    parent = getattr(node, "parent", None)
+    while parent is not None and not isinstance(parent, ast.stmt):
+        if isinstance(parent, ast.JoinedStr):
+            outer = parent
+        parent = getattr(parent, "parent", None)
+    return outer
