@@ -128,6 +128,8 @@ def _climb(index: ModuleIndex, data: PlaceData, node: Any, depth: int) -> Place:
                         return _target(index, data, element, [], depth)
             if isinstance(parent, ast.AnnAssign) and child is parent.annotation:
                 return _hinted(data, _last_name(parent.target), siblings, "an annotation")
+            if isinstance(parent, ast.AnnAssign):
+                siblings += [item for item in ast.walk(parent.annotation) if isinstance(item, ast.Constant)]
             return _target(index, data, targets[0], siblings, depth)
         elif isinstance(parent, ast.Return):
             function = index.function_of(parent)
@@ -448,6 +450,9 @@ def _dictionary(index: ModuleIndex, data: PlaceData, node: ast.Dict, child: Any,
         return Place(UNCLEAR, "a dictionary's value")
     if outside.api in ("map_location", "load") or _is_map_location(node):
         return Place(CERTAIN, "map_location", "map_location")
+    value = node.values[node.keys.index(child)]
+    if index.qualified_name(value).startswith("torch.cuda."):
+        return Place(LIKELY, "the key of a function of the device")
     if _looked_up_by_device(index, data, node):
         return Place(LIKELY, "a key that is looked up by a device")
     if _beside_a_device([key for key in node.keys if key is not None]):

@@ -219,6 +219,47 @@ CASES = [
         "import torch\nimport torch_npu\nm = torch.nn.DataParallel(1, list(list(range(4)) or [0])[:1])\n",
     ),
     ("environment in a text", 'import os\nos.system("CUDA_VISIBLE_DEVICES=0 python train.py")\n', None),
+    (
+        "patched through a module",
+        "from unittest import mock\nmock.patch('pkg.mod.torch.cuda.is_available')\nmock.patch(target='torch.cuda.is_available')\n",
+        "from unittest import mock\nmock.patch('pkg.mod.torch.npu.is_available')\nmock.patch(target='torch_npu.npu.is_available')\n",
+    ),
+    (
+        "one method or the other",
+        "import torch\n\ndef f(model, gpu):\n    return (model.cuda if gpu else model.cpu)()\n",
+        "import torch\nimport torch_npu\n\ndef f(model, gpu):\n    return (model.npu if gpu else model.cpu)()\n",
+    ),
+    (
+        "dispatch by device",
+        "import torch\nSYNC = {'cuda': torch.cuda.synchronize, 'cpu': None}\n",
+        "import torch\nimport torch_npu\nSYNC = {'npu': torch.npu.synchronize, 'cpu': None}\n",
+    ),
+    (
+        "literal with default",
+        "from typing import Literal\n\nclass C:\n    kind: Literal['cuda', 'cpu'] = 'cuda'\n",
+        "from typing import Literal\n\nclass C:\n    kind: Literal['npu', 'cpu'] = 'npu'\n",
+    ),
+    (
+        "condition kept",
+        "import torch\n\ndef f(gpu):\n    return torch.autograd.profiler.profile(use_cuda=gpu)\n",
+        'import torch\nimport torch_npu\n\ndef f(gpu):\n    return torch.autograd.profiler.profile(use_device="npu" if gpu else None)\n',
+    ),
+    ("device slices", "def f(device):\n    return device[:4] == 'cuda'\n", None),
+    (
+        "map_location by a variable",
+        "import torch\n\ndef f(p, r):\n    where = {'cuda:%d' % 0: 'cuda:%d' % r}\n    return torch.load(p, map_location=where)\n",
+        "import torch\nimport torch_npu\n\ndef f(p, r):\n    where = {'npu:%d' % 0: 'npu:%d' % r}\n    return torch.load(p, map_location=where)\n",
+    ),
+    (
+        "device ids that may be None",
+        "import torch\n\ndef f(m, ids):\n    return torch.nn.DataParallel(m, device_ids=None if m else ids)\n",
+        "import torch\nimport torch_npu\n\ndef f(m, ids):\n    return torch.nn.DataParallel(m, device_ids=list((None if m else ids) or [0])[:1])\n",
+    ),
+    (
+        "properties in an f-string",
+        'import torch\np = torch.cuda.get_device_properties(0)\nprint(f"{p.major}.{p.minor}")\n',
+        "import torch\nimport torch_npu\np = torch.npu.get_device_properties(0)\nprint(f\"{(getattr(p, 'major', None) or 8)}.{(getattr(p, 'minor', None) or 0)}\")\n",
+    ),
     ("assertion messages", 'import torch\nassert True, "cuda"\nraise ValueError("cuda")\n', None),
 ]
 

@@ -54,7 +54,10 @@ def _checked(context: FileContext, rule: Rule, call: ast.Call, name: str) -> Fou
         if value_off:
             return None
         start, end = context.index.start(keyword), context.index.end(keyword)
-        edits = [Edit(start, end, str(options["rename"]))]
+        text = str(options["rename"])
+        if not (isinstance(keyword.value, ast.Constant) and keyword.value.value is True):
+            text += f" if {context.index.segment(keyword.value)} else None"
+        edits = [Edit(start, end, text)]
     elif keyword is not None and _is_false(keyword.value):
         return None
     return found(context, rule, call, api=name, edits=edits)

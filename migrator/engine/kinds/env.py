@@ -193,6 +193,15 @@ def _text(node: Any) -> str:
     return "".join(part.raw for part in getattr(node, "parts", None) or [] if part.expression is None)
 
 
+def _is_message(holder: Any) -> bool:
+    """Whether a text is an argument of a call that only shows it."""
+    if not isinstance(holder, ast.Call):
+        return False
+    called = getattr(holder.func, "attr", getattr(holder.func, "id", ""))
+    return called in _MESSAGES or called.endswith(("Error", "Warning", "Exception"))
+
+
+_MESSAGES = frozenset("print info debug warning warn error critical exception log write skip fail".split())
 _SETTING = re.compile(r"\b([A-Z][A-Z0-9_]+)=")
 
 
@@ -206,19 +215,20 @@ def _inside(context: FileContext, by_verdict: dict[str, Rule], node: Any, text: 
         or isinstance(getattr(node, "parent", None), ast.Expr)
     ):
         return
-    if isinstance(getattr(node, "parent", None), ast.JoinedStr):
+    holder = getattr(node, "parent", None)
+    if isinstance(holder, (ast.JoinedStr, ast.Raise, ast.Assert)) or _is_message(holder):
         return
     for name in _SETTING.findall(text):
         variable = env_vars.look_up(name)
         if variable is not None and variable.npu != name:
-            other = f"write {variable.npu}" if variable.npu else variable.advice
+            other = f"write {variable.npu}." if variable.npu else variable.advice
             yield found(
                 context,
                 rule,
                 node,
                 api=name,
                 message=f"{name} is set inside a text, which is left as it is",
-                advice=f"Where this is a command that runs, {other}.",
+                advice=f"Where this is a command that runs: {other}",
                 needs_npu=False,
             )
             return

@@ -55,6 +55,11 @@ def _method_as_value(context: FileContext, node: ast.Attribute) -> bool:
     name = context.index.qualified_name(node.value)
     if name.startswith("torch.") and name.rpartition(".")[2][:1].isupper():
         return True
+    around = getattr(node, "parent", None)
+    if isinstance(around, ast.IfExp):
+        branches = (around.body, around.orelse)
+        if any(isinstance(other, ast.Attribute) and other.attr == "cpu" for other in branches):
+            return True
     kind, owner = receiver(context.index, node.value)
     if kind == CLASS:
         facts = context.project.named(owner)

@@ -23,7 +23,7 @@ _DEVICE_START = re.compile(r"cuda(?::|\Z)")
 _BACKEND = re.compile(r"nccl\Z", re.IGNORECASE)
 _COMPOUND = re.compile(r"\w+:\w+(?:,\w+:\w+)*\Z")
 _TENSOR_TYPE = re.compile(r"torch\.cuda(?:\.\w*Tensor|\.\w*Storage)\Z")
-_API_NAME = re.compile(r"torch\.cuda(?:\.\w+)*\Z")
+_API_NAME = re.compile(r"((?:\w+\.)*)(torch\.cuda(?:\.\w+)*)\Z")
 _IMPORTERS = frozenset({"import_module", "importorskip", "__import__", "find_spec", "resolve_name"})
 _PATCHERS = frozenset({"patch", "object", "dict", "setattr", "delattr", "mock_patch", "resolve_name"})
 _ATTRIBUTE_CALLS = frozenset({"getattr", "hasattr", "setattr", "delattr", "rgetattr", "attrgetter"})
@@ -229,16 +229,20 @@ def _called(call: ast.Call) -> str:
 def _api_name(context: FileContext, rules: list[Rule], data: PlaceData, node: Any) -> Found | bool | None:
     """``"torch.cuda.is_available"`` where a name is patched or a module is imported."""
     value = _value(node)
-    if not isinstance(node, ast.Constant) or not _API_NAME.match(value):
+    match = _API_NAME.match(value)
+    if not isinstance(node, ast.Constant) or match is None:
         return None
-    call = getattr(node, "parent", None)
-    if not isinstance(call, ast.Call) or node not in call.args:
+    call: Any = getattr(node, "parent", None)
+    if isinstance(call, ast.keyword) and call.arg in ("target", "name"):
+        call = call.parent  # type: ignore[attr-defined]
+    elif not isinstance(call, ast.Call) or node not in call.args:
         return None
     called = _called(call)
     if called not in _IMPORTERS and called not in _PATCHERS:
         return None
     rule = rules[0]
-    known = npu_names.look_up(value, context.version)
+    prefix, api = match.groups()
+    known = npu_names.look_up(api, context.version)
     if known is None or not known.npu:
         return found(
             context,
@@ -250,13 +254,15 @@ def _api_name(context: FileContext, rules: list[Rule], data: PlaceData, node: An
             message=f"{value} has no NPU form, and its name stands in a text here",
             advice=known.advice if known else "",
         )
+    # Behind a module's own name the attribute is patched, otherwise the module is imported.
+    new = prefix + known.npu if prefix else import_form(known.npu)
     return found(
         context,
         rule,
         node,
         api=value,
-        edits=replace_text(context.index, node, value, import_form(known.npu)),
-        message=f"the name {value} in a text is {import_form(known.npu)} on an NPU",
+        edits=replace_text(context.index, node, value, new),
+        message=f"the name {value} in a text is {new} on an NPU",
         needs_npu=False,
     )
 

@@ -55,6 +55,8 @@ def _place(context: FileContext, node: Any, rule: Rule) -> str | None:
         return None
     if where == "anywhere":
         return "safe"
+    if where == "calls":
+        return "unsafe" if _called(parent, child) in rule.options.get("calls", ()) else None
     if where == "beside":
         return "unsafe" if _beside(context, node, str(rule.options.get("beside", ""))) else None
     in_container = False
@@ -66,14 +68,20 @@ def _place(context: FileContext, node: Any, rule: Rule) -> str | None:
     if isinstance(parent, ast.keyword) and parent.arg == "match":
         return "safe"
     if isinstance(parent, ast.Call) and child in parent.args:
-        function: Any = parent.func
-        called = getattr(function, "attr", getattr(function, "id", ""))
-        return "safe" if called in _TESTS else None
+        return "safe" if _called(parent, child) in _TESTS else None
     if isinstance(parent, (ast.comprehension, ast.For)):
         return "unsafe"
     if isinstance(parent, (ast.Assign, ast.AnnAssign)):
         return "unsafe" if in_container or _compared_later(context, parent) else None
     return None
+
+
+def _called(call: Any, argument: Any) -> str:
+    """The last name of what is called with an argument; empty where nothing is."""
+    if not isinstance(call, ast.Call) or argument not in call.args:
+        return ""
+    function: Any = call.func
+    return str(getattr(function, "attr", getattr(function, "id", "")))
 
 
 def _beside(context: FileContext, node: Any, word: str) -> bool:
