@@ -173,11 +173,14 @@ def _interrupted(bar: ProgressBar, diff: bool) -> str:
 def _show(outcome: Outcome, plan: Plan) -> None:
     from rich.console import Console
 
+    from migrator.api_support.versions import resolve
     from migrator.reporting.terminal import show_summary
 
     # A diff has the standard output to itself.
     console = Console(stderr=outcome.result is None, highlight=False)
     head = f"{plan.source} for torch {plan.settings.version}"
+    if resolve(plan.settings.version).evidence == "interpolated":
+        head += " (judged by its neighbours: there is no evidence of its own)"
     try:
         show_summary(console, outcome.tally, head, outcome.not_copied, outcome.result, outcome.reports)
     except (BrokenPipeError, SystemExit):  # rich turns the one into the other
