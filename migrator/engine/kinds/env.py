@@ -142,7 +142,7 @@ def _place(context: FileContext, node: Any) -> str | None:
         if called in _CALLS and parent.args.index(node) == 0:
             if called in ("get", "pop", "setdefault"):
                 holder = getattr(parent.func, "value", None)
-                return "certain" if _is_environment(context, holder) else "likely"
+                return "certain" if _is_environment(context, holder) else "report"
             return "certain"
         if called in ("print", "info", "warning", "error", "debug", "add_argument", "compile", "Exception"):
             return None
@@ -151,18 +151,26 @@ def _place(context: FileContext, node: Any) -> str | None:
         others = [parent.left, *parent.comparators]
         return "certain" if any(_is_environment(context, other) for other in others) else "likely"
     if isinstance(parent, ast.Dict):
-        return "certain" if node in parent.keys else "likely"
+        environment = None in parent.keys or _is_environment(context, _given_to(parent))
+        return "certain" if node in parent.keys and environment else "likely"
     return "likely"
+
+
+def _given_to(node: Any) -> Any:
+    """The name that a dictionary is given to, by assignment or as a keyword."""
+    holder = getattr(node, "parent", None)
+    if isinstance(holder, ast.keyword):
+        return ast.Name(id=holder.arg or "", ctx=ast.Load()) if holder.arg == "env" else None
+    return holder.targets[0] if isinstance(holder, ast.Assign) else None
 
 
 def _is_environment(context: FileContext, node: Any) -> bool:
     if node is None:
         return False
-    name = context.index.qualified_name(node)
-    if name in ("os.environ", "os.environb"):
-        return True
     last = node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
-    return bool(_ENV_NAME.search(last))
+    if _ENV_NAME.search(last):
+        return True
+    return hasattr(node, "parent") and context.index.qualified_name(node) in ("os.environ", "os.environb")
 
 
 def _foreign_value(node: Any) -> str:
