@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any, Callable
 
 from migrator import __version__
-from migrator.engine.finding import FileResult
 from migrator.engine.other_files import MAX_BYTES, examine, is_candidate
 from migrator.engine.run import Engine, merge_facts, scan_file
 from migrator.engine.settings import Settings
+from migrator.finding import FileResult
 from migrator.reporting.csv_tables import CsvTables
 from migrator.reporting.log_file import log_to
 from migrator.reporting.summary import summary_text

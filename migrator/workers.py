@@ -14,9 +14,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from migrator.engine.finding import FileResult
 from migrator.engine.run import Engine
 from migrator.engine.settings import Settings
+from migrator.finding import FileResult
 from migrator.reporting.unified_diff import unified_diff
 from migrator.sources.errors import Unreadable, shown
 from migrator.sources.source import LARGEST, encode, read

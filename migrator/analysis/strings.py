@@ -9,7 +9,7 @@ from typing import Any
 
 from migrator.analysis.fstrings import place_fstring
 from migrator.analysis.index import ModuleIndex
-from migrator.engine.finding import Edit
+from migrator.finding import Edit
 
 _PLAIN = re.compile(r"([bBuUrR]{0,2})('''|\"\"\"|'|\")(.*)\2\Z", re.S)
 

@@ -8,9 +8,9 @@ from typing import Any
 
 from migrator.analysis.index import ModuleIndex
 from migrator.api_support.versions import TorchVersion
-from migrator.engine.finding import Edit, Finding
 from migrator.engine.packs import Rule
 from migrator.engine.project import Project
+from migrator.finding import Edit, Finding
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import PurePosixPath
 
-from migrator.engine.finding import FileResult, Finding
+from migrator.finding import FileResult, Finding
 
 CUDA_SOURCES = frozenset({".cu", ".cuh"})
 _NATIVE = frozenset({".cpp", ".cc", ".cxx", ".c", ".h", ".hpp"})

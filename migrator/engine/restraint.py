@@ -10,7 +10,7 @@ from typing import Any
 from migrator.analysis.index import ModuleIndex
 from migrator.analysis.own_cases import guards_cuda_build, has_own_npu_case
 from migrator.engine.context import Found
-from migrator.engine.finding import Edit, Finding
+from migrator.finding import Edit, Finding
 
 _QUOTE = re.compile(r"[fFrRuUbB]*(\"\"\"|'''|\"|')")
 

@@ -15,7 +15,6 @@ from migrator.analysis.own_cases import knows_npus
 from migrator.analysis.places import PlaceData
 from migrator.api_support import env_vars, versions
 from migrator.engine.context import FileContext, Found, insertion, source_lines
-from migrator.engine.finding import Edit, FileResult, Finding
 from migrator.engine.kinds import argument, env, library, method, name, string, text
 from migrator.engine.packs import Rule, applies, choose, load_all
 from migrator.engine.project import Project, merge_facts, scan_file
@@ -24,6 +23,7 @@ from migrator.engine.settings import Settings
 from migrator.engine.structural import documented_support
 from migrator.engine.structural.handlers import HANDLERS
 from migrator.engine.transfer import add_transfer
+from migrator.finding import Edit, FileResult, Finding
 from migrator.rewrite.edits import apply, back_mapping, overlaps
 from migrator.rewrite.imports import names_package, torch_npu_imports
 

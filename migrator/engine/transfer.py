@@ -8,8 +8,8 @@ from dataclasses import replace
 
 from migrator.analysis.index import ModuleIndex
 from migrator.engine.context import FileContext, insertion
-from migrator.engine.finding import FileResult
 from migrator.engine.packs import Rule
+from migrator.finding import FileResult
 from migrator.rewrite.edits import apply
 from migrator.rewrite.imports import insert_import, names_package, torch_npu_imports
 

@@ -11,7 +11,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from migrator.engine.finding import FileResult
+from migrator.finding import FileResult
 from migrator.reporting.columns import load_tables
 from migrator.reporting.rows import SKIPPED, report_of, row_of
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from migrator.engine.finding import Finding
+from migrator.finding import Finding
 
 CHANGES = "change_list.csv"
 UNSUPPORTED = "unsupported_api.csv"

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from migrator.engine.finding import FileResult, Finding
+from migrator.finding import FileResult, Finding
 from migrator.reporting.rows import SKIPPED, report_of
 
 SEVERITIES = ("error", "warning", "info")

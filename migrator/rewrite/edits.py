@@ -6,7 +6,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from typing import Callable
 
-from migrator.engine.finding import Edit
+from migrator.finding import Edit
 
 
 def overlaps(taken: Iterable[Edit], edits: Iterable[Edit]) -> bool:

@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 from migrator.analysis.index import ModuleIndex
-from migrator.engine.finding import Edit
+from migrator.finding import Edit
 
 
 def import_form(name: str) -> str:

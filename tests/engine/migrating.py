@@ -5,9 +5,9 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from migrator.engine.finding import FileResult
 from migrator.engine.run import Engine, merge_facts, scan_file
 from migrator.engine.settings import Settings
+from migrator.finding import FileResult
 
 
 @cache

@@ -8,8 +8,8 @@ import re
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from migrator.engine.finding import FileResult
 from migrator.engine.packs import load_all
+from migrator.finding import FileResult
 from migrator.sources.source import decode, encode
 from tests.engine.migrating import migrate
 

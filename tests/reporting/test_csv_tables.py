@@ -10,7 +10,7 @@ import pandas
 from hypothesis import given
 from hypothesis import strategies as st
 
-from migrator.engine.finding import FileResult, Finding
+from migrator.finding import FileResult, Finding
 from migrator.reporting.columns import load_tables
 from migrator.reporting.csv_tables import CsvTables
 from migrator.reporting.rows import row_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from migrator.engine.finding import Finding
+from migrator.finding import Finding
 from migrator.reporting.rows import report_of, row_of
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from migrator import __version__
-from migrator.engine.finding import FileResult, Finding
+from migrator.finding import FileResult, Finding
 from migrator.reporting.summary import summary_text
 from migrator.reporting.tally import Tally
 

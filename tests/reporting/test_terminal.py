@@ -8,7 +8,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from migrator.engine.finding import FileResult, Finding
+from migrator.finding import FileResult, Finding
 from migrator.reporting.tally import Tally
 from migrator.reporting.terminal import show_summary
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from migrator.engine.context import FileContext, Found, found
-from migrator.engine.finding import Edit
 from migrator.engine.matching import rule_fits
 from migrator.engine.packs import Rule
+from migrator.finding import Edit
 
 
 def find(context: FileContext, rules: list[Rule]) -> Iterator[Found]:

@@ -10,8 +10,8 @@ from typing import Any
 from migrator.analysis.strings import replace_text
 from migrator.api_support import env_vars
 from migrator.engine.context import FileContext, Found, found
-from migrator.engine.finding import Edit
 from migrator.engine.packs import Rule
+from migrator.finding import Edit
 
 _ENV_NAME = re.compile(r"(?:^|_)env(?:iron|ironment|s|_vars?|_dict|_variables)?$|^environ$", re.IGNORECASE)
 _CALLS = frozenset(

@@ -8,8 +8,8 @@ from typing import Any
 
 from migrator.analysis.receivers import CLASS, FOREIGN, MODULE, TENSOR, options_like, receiver
 from migrator.engine.context import FileContext, Found, found
-from migrator.engine.finding import Edit
 from migrator.engine.packs import Rule
+from migrator.finding import Edit
 
 _KEYWORDS = frozenset({"device", "non_blocking", "memory_format"})
 

@@ -8,9 +8,9 @@ from typing import Any
 
 from migrator.api_support import npu_names
 from migrator.engine.context import FileContext, Found, found
-from migrator.engine.finding import Edit
 from migrator.engine.matching import pattern_fits, rule_fits
 from migrator.engine.packs import Rule
+from migrator.finding import Edit
 from migrator.rewrite.imports import import_form, move_names
 
 
@@ -166,13 +166,21 @@ def _is_import_bound(context: FileContext, node: ast.Name) -> bool:
 
 
 def _renaming(
-    context: FileContext, rules: list[Rule], root: Any, base: str, written: list[Any], name: str, target: str
+    context: FileContext,
+    rules: list[Rule],
+    root: Any,
+    base: str,
+    written: list[Any],
+    name: str,
+    target: str,
 ) -> list[Edit]:
     """The smallest edits that turn a written chain into the target's name."""
     index = context.index
     old, new = name.split("."), target.split(".")
     hidden = len(base.split("."))
-    if len(old) == len(new) and old[:hidden] == new[:hidden]:
+    # The hidden part may stay, or an import edit or an alias takes it along.
+    kept = old[:hidden] == new[:hidden] or _moved_by_import(context, rules, base)
+    if len(old) == len(new) and kept:
         edits = []
         for node, before, after in zip(written, old[hidden:], new[hidden:]):
             if before != after:
@@ -182,14 +190,6 @@ def _renaming(
     last = written[-1]
     if hidden == 1 and old[0] == new[0] and isinstance(root, ast.Name):
         return [Edit(index.end(root), index.end(last), "." + ".".join(new[1:]))]
-    if len(old) == len(new) and _moved_by_import(context, rules, base):
-        # The import moves the part that is hidden; only what differs behind it is written here.
-        edits = []
-        for node, before, after in zip(written, old[hidden:], new[hidden:]):
-            if before != after:
-                end = index.end(node)
-                edits.append(Edit(end - len(before.encode()), end, after))
-        return edits
     return [Edit(index.start(root), index.end(last), import_form(target))]
 
 

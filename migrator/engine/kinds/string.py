@@ -14,8 +14,8 @@ from migrator.analysis.places import CERTAIN, LIKELY, NO, UNCLEAR, Place, PlaceD
 from migrator.analysis.strings import pieces, replace_text
 from migrator.api_support import npu_names
 from migrator.engine.context import FileContext, Found, found
-from migrator.engine.finding import Edit
 from migrator.engine.packs import Rule
+from migrator.finding import Edit
 from migrator.rewrite.imports import import_form
 
 _DEVICE = re.compile(r"cuda(?::(?:\d+|%[dsi]|\{[^{}]*\})?)?\Z")

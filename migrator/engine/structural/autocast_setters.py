@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from migrator.engine.context import FileContext, Found, found
-from migrator.engine.finding import Edit
 from migrator.engine.packs import Rule
+from migrator.finding import Edit
 
 _NEW = {"set_autocast_gpu_dtype": "set_autocast_dtype", "set_autocast_enabled": "set_autocast_enabled"}
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from migrator.engine.context import FileContext, Found, found
-from migrator.engine.finding import Edit
 from migrator.engine.kinds.argument import added_argument
 from migrator.engine.packs import Rule
+from migrator.finding import Edit
 
 _NAMES = frozenset(
     {

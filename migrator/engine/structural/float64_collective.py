@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from migrator.engine.context import FileContext, Found, found
-from migrator.engine.finding import Edit
 from migrator.engine.packs import Rule
+from migrator.finding import Edit
 
 # Seen with torch_npu 2.13: "HCCL allreduce: Unsupported data type at::kDouble"; broadcast and
 # all_gather take it.

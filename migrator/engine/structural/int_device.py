@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from migrator.engine.context import FileContext, Found, found
-from migrator.engine.finding import Edit
 from migrator.engine.packs import Rule
+from migrator.finding import Edit
 
 _INT_CALLS = frozenset(
     {"torch.distributed.get_rank", "torch.cuda.current_device", "torch.npu.current_device"}

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from migrator.engine.context import FileContext, Found, found
-from migrator.engine.finding import Edit
 from migrator.engine.packs import Rule
+from migrator.finding import Edit
 from migrator.rewrite.imports import ends_in_semicolon, indentation, newline
 
 _DTYPES = {
