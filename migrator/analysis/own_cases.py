@@ -97,3 +97,28 @@ def _speaks_of_npus(test: Any) -> bool:
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and _NPU_WORD.search(node.value):
             return True
     return False
+
+
+def beside_npu(node: Any) -> bool:
+    """Whether a list, a dictionary, an enumeration or a chain of conditions also has a case for NPUs."""
+    child, parent = node, getattr(node, "parent", None)
+    around: list[Any] = []
+    if isinstance(parent, (ast.List, ast.Tuple, ast.Set)):
+        around = list(parent.elts)
+    elif isinstance(parent, ast.Dict) and (child in parent.keys or _under_cuda_key(parent, child)):
+        around = [key for key in parent.keys if key is not None]
+    elif isinstance(parent, ast.Assign) and isinstance(getattr(parent, "parent", None), ast.ClassDef):
+        around = [item.value for item in parent.parent.body if isinstance(item, ast.Assign)]  # type: ignore[attr-defined]
+    return any(
+        isinstance(item, ast.Constant)
+        and isinstance(item.value, str)
+        and item.value.partition(":")[0].lower() in ("npu", "hccl")
+        for item in around
+    )
+
+
+def _under_cuda_key(node: ast.Dict, value: Any) -> bool:
+    if value not in node.values:
+        return False
+    key = node.keys[node.values.index(value)]
+    return isinstance(key, ast.Constant) and key.value == "cuda"

@@ -7,12 +7,20 @@ lists of APIs and names that it goes by are data (``rules/device_strings.yaml``)
 from __future__ import annotations
 
 import ast
-import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
+from migrator.analysis.hints import (
+    PlaceData,
+    asks_for_cuda,
+    beside_a_device,
+    called_name,
+    has_cpu,
+    last_name,
+    says_device,
+)
 from migrator.analysis.index import ModuleIndex
+from migrator.analysis.own_cases import beside_npu
 
 _TEXT_METHODS = frozenset(
     "startswith endswith removeprefix removesuffix replace split rsplit partition find index lstrip"
@@ -33,25 +41,6 @@ class Place:
     api: str = ""
 
 
-@dataclass(frozen=True)
-class PlaceData:
-    """What the data says about places.
-
-    ``apis`` maps a qualified API, or ``.method`` for a method of any receiver,
-    to the positions and keywords that take a device. ``keywords`` are device
-    keywords of any call. ``never`` are calls whose strings are something else.
-    ``hint`` fits a name that says device, backend or accelerator. ``foreign``
-    are packages whose devices are not torch's.
-    """
-
-    apis: Mapping[str, tuple[Any, ...]]
-    keywords: frozenset[str]
-    never: frozenset[str]
-    option_calls: frozenset[str]
-    hint: re.Pattern[str]
-    foreign: frozenset[str] = field(default_factory=frozenset)
-
-
 def judge(index: ModuleIndex, data: PlaceData, node: Any, depth: int = 0) -> Place:
     """Where the value of ``node`` goes.
 
@@ -59,7 +48,7 @@ def judge(index: ModuleIndex, data: PlaceData, node: Any, depth: int = 0) -> Pla
     NPUs before, and knows its CUDA branch from its NPU branch.
     """
     place = _climb(index, data, node, depth)
-    if place.verdict in (CERTAIN, LIKELY) and depth == 0 and _beside_npu(node):
+    if place.verdict in (CERTAIN, LIKELY) and depth == 0 and beside_npu(node):
         return Place(NO, "beside a case of its own for NPUs")
     return place
 
@@ -75,7 +64,7 @@ def _climb(index: ModuleIndex, data: PlaceData, node: Any, depth: int) -> Place:
             if child is parent.test:
                 return Place(NO, "a condition")
             siblings += [parent.body, parent.orelse]
-            if _asks_for_cuda(parent.test):
+            if asks_for_cuda(parent.test):
                 siblings.append(parent.test)
         elif isinstance(parent, (ast.List, ast.Tuple, ast.Set)):
             siblings += parent.elts
@@ -127,7 +116,7 @@ def _climb(index: ModuleIndex, data: PlaceData, node: Any, depth: int) -> Place:
                     if value is came_from:
                         return _target(index, data, element, [], depth)
             if isinstance(parent, ast.AnnAssign) and child is parent.annotation:
-                return _hinted(data, _last_name(parent.target), siblings, "an annotation")
+                return _hinted(data, last_name(parent.target), siblings, "an annotation")
             if isinstance(parent, ast.AnnAssign):
                 siblings += [item for item in ast.walk(parent.annotation) if isinstance(item, ast.Constant)]
             return _target(index, data, targets[0], siblings, depth)
@@ -143,7 +132,7 @@ def _climb(index: ModuleIndex, data: PlaceData, node: Any, depth: int) -> Place:
                 return _target(index, data, parent.target, siblings, depth)
             return Place(UNCLEAR, "a loop")
         elif isinstance(parent, ast.comprehension):
-            return _hinted(data, _last_name(parent.target), siblings, "the values of a loop")
+            return _hinted(data, last_name(parent.target), siblings, "the values of a loop")
         elif isinstance(parent, ast.arguments):
             return _default(index, data, parent, child, siblings, depth)
         elif isinstance(parent, ast.arg):
@@ -158,66 +147,6 @@ def _climb(index: ModuleIndex, data: PlaceData, node: Any, depth: int) -> Place:
         came_from, child = child, parent
 
 
-def _beside_npu(node: Any) -> bool:
-    """Whether a list, a dictionary, an enumeration or a chain of conditions also has a case for NPUs."""
-    child, parent = node, getattr(node, "parent", None)
-    around: list[Any] = []
-    if isinstance(parent, (ast.List, ast.Tuple, ast.Set)):
-        around = list(parent.elts)
-    elif isinstance(parent, ast.Dict) and (child in parent.keys or _under_cuda_key(parent, child)):
-        around = [key for key in parent.keys if key is not None]
-    elif isinstance(parent, ast.Assign) and isinstance(getattr(parent, "parent", None), ast.ClassDef):
-        around = [item.value for item in parent.parent.body if isinstance(item, ast.Assign)]  # type: ignore[attr-defined]
-    return any(
-        isinstance(item, ast.Constant)
-        and isinstance(item.value, str)
-        and item.value.partition(":")[0].lower() in ("npu", "hccl")
-        for item in around
-    )
-
-
-def _under_cuda_key(node: ast.Dict, value: Any) -> bool:
-    if value not in node.values:
-        return False
-    key = node.keys[node.values.index(value)]
-    return isinstance(key, ast.Constant) and key.value == "cuda"
-
-
-def says_device(data: PlaceData, node: Any) -> bool:
-    """Whether an expression's name says that its value is a device, a device type or a backend."""
-    if isinstance(node, ast.Call):
-        if isinstance(node.func, ast.Attribute):
-            if data.hint.search(node.func.attr) or (node.func.attr == "type" and not node.args):
-                return True
-            if node.func.attr in ("get", "getenv", "pop") and node.args:
-                return says_device(data, node.args[0])
-            return says_device(data, node.func.value)
-        if isinstance(node.func, ast.Name) and node.func.id == "getattr" and len(node.args) > 1:
-            return says_device(data, node.args[1]) or says_device(data, node.args[0])
-        if isinstance(node.func, ast.Name) and node.func.id in ("str", "repr", "type") and node.args:
-            return says_device(data, node.args[0])
-        return isinstance(node.func, ast.Name) and bool(data.hint.search(node.func.id))
-    if isinstance(node, ast.Subscript):
-        key = node.slice
-        if isinstance(key, ast.Constant) and isinstance(key.value, str):
-            return bool(data.hint.search(key.value))
-        # A slice of a device's text is no device: "npu:0"[:4] is "npu:".
-        return not isinstance(key, ast.Slice) and says_device(data, node.value)
-    if isinstance(node, ast.Attribute):
-        if node.attr in ("type", "name", "value"):
-            return says_device(data, node.value)
-        return bool(data.hint.search(node.attr))
-    if isinstance(node, ast.Name):
-        return bool(data.hint.search(node.id))
-    if isinstance(node, ast.Constant) and isinstance(node.value, str):
-        return bool(data.hint.search(node.value.strip("-")))
-    if isinstance(node, (ast.BoolOp,)):
-        return any(says_device(data, value) for value in node.values)
-    if isinstance(node, ast.NamedExpr):
-        return says_device(data, node.target)
-    return False
-
-
 def _begins_text(text: Any, field: Any) -> bool:
     """Whether a field begins an f-string, and ends it or is followed by a colon."""
     parts = getattr(text, "parts", None) or []
@@ -226,47 +155,12 @@ def _begins_text(text: Any, field: Any) -> bool:
     return len(parts) == 1 or parts[1].expression is not None or parts[1].raw.startswith(":")
 
 
-def _last_name(node: Any) -> str:
-    if isinstance(node, ast.Attribute):
-        return node.attr
-    if isinstance(node, ast.Subscript):
-        key = node.slice
-        if isinstance(key, ast.Constant) and isinstance(key.value, str):
-            return key.value
-        return _last_name(node.value)
-    if isinstance(node, (ast.Tuple, ast.List)):
-        return " ".join(_last_name(element) for element in node.elts)
-    return getattr(node, "id", "")
-
-
-def _asks_for_cuda(test: Any) -> bool:
-    return any(
-        isinstance(node, ast.Attribute) and node.attr in ("is_available", "device_count")
-        for node in ast.walk(test)
-    )
-
-
-def _beside_a_device(siblings: list[Any]) -> bool:
-    """Whether a value stands beside one that is surely a device, or beside the question for one."""
-    for node in siblings:
-        if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            if re.match(r"(cpu|mps|xpu|npu|gloo|hccl|meta)(:\d+)?$", node.value):
-                return True
-        elif _asks_for_cuda(node):
-            return True
-    return False
-
-
-def _has_cpu(nodes: list[Any]) -> bool:
-    return any(isinstance(node, ast.Constant) and node.value == "cpu" for node in nodes)
-
-
 def _hinted(data: PlaceData, name: str, siblings: list[Any], where: str, more: tuple[Any, ...] = ()) -> Place:
-    if any(_asks_for_cuda(node) for node in siblings) and _has_cpu([*siblings, *more]):
+    if any(asks_for_cuda(node) for node in siblings) and has_cpu([*siblings, *more]):
         return Place(CERTAIN, f"{where}: the choice between a card and the CPU")
     if name and data.hint.search(name):
         return Place(LIKELY, f"{where}, whose name says device")
-    if _beside_a_device([*siblings, *more]):
+    if beside_a_device([*siblings, *more]):
         return Place(LIKELY, f"{where}, beside another device")
     return Place(UNCLEAR, where)
 
@@ -284,14 +178,14 @@ def _target(index: ModuleIndex, data: PlaceData, target: Any, siblings: list[Any
                 return Place(LIKELY, f"{target.id} is used as a device")
             if LIKELY in verdicts and UNCLEAR not in verdicts:
                 return Place(LIKELY, f"{target.id} seems to be used as a device")
-    return _hinted(data, _last_name(target), siblings, f"the value of {_last_name(target) or 'a variable'}")
+    return _hinted(data, last_name(target), siblings, f"the value of {last_name(target) or 'a variable'}")
 
 
 def _keyword(
     index: ModuleIndex, data: PlaceData, keyword: Any, siblings: list[Any], depth: int
 ) -> Place | None:
     call, name = keyword.parent, keyword.arg or ""
-    called = _called(call)
+    called = called_name(call)
     if not isinstance(call, ast.Call):
         return Place(UNCLEAR, "a class's keyword")
     if called in data.option_calls and name in (
@@ -317,11 +211,6 @@ def _keyword(
     return _hinted(data, name, siblings, f"the argument {name} of {called or 'a call'}()")
 
 
-def _called(call: Any) -> str:
-    function = getattr(call, "func", None)
-    return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
-
-
 def _argument(
     index: ModuleIndex, data: PlaceData, call: ast.Call, child: Any, siblings: list[Any], depth: int
 ) -> Place | None:
@@ -329,7 +218,7 @@ def _argument(
     if child not in call.args:
         return None  # the value of the call that was climbed through
     position = call.args.index(child)
-    called = _called(call)
+    called = called_name(call)
     qualified = index.qualified_name(call.func)
     if qualified.partition(".")[0] in data.foreign:
         return Place(UNCLEAR, f"an argument of {qualified}(), which is not torch's")
@@ -348,7 +237,7 @@ def _argument(
         call.func, ast.Attribute
     ):
         return _hinted(
-            data, _last_name(call.func.value), siblings, f"an element of {_last_name(call.func.value)}"
+            data, last_name(call.func.value), siblings, f"an element of {last_name(call.func.value)}"
         )
     if called in ("get", "getenv", "setdefault", "pop", "getattr", "get_attr") and position:
         key = call.args[position - 1]
@@ -400,7 +289,7 @@ def _option(index: ModuleIndex, data: PlaceData, call: ast.Call, siblings: list[
     for keyword in call.keywords:
         if keyword.arg in ("default", "choices"):
             beside += getattr(keyword.value, "elts", [keyword.value])
-    if _beside_a_device(beside):
+    if beside_a_device(beside):
         return Place(LIKELY, "an option that also offers other devices")
     if names:
         return Place(UNCLEAR, f"the option {names[0]}")
@@ -420,7 +309,7 @@ def _compare(data: PlaceData, node: ast.Compare, child: Any) -> Place:
         return Place(CERTAIN, "compared with a device or a backend")
     if any(isinstance(other, ast.Attribute) and other.attr in ("type", "param") for other in others):
         return Place(LIKELY, "compared with a type")
-    if _beside_a_device(elements):
+    if beside_a_device(elements):
         return Place(LIKELY, "compared together with other devices")
     return Place(UNCLEAR, "a comparison")
 
@@ -434,7 +323,7 @@ def _match_case(data: PlaceData, statement: Any, node: Any) -> Place:
     if says_device(data, match.subject):
         return Place(CERTAIN, "a case of a device or a backend")
     cases = [case.pattern.value for case in match.cases if case.pattern.__class__.__name__ == "MatchValue"]
-    if _beside_a_device(cases):
+    if beside_a_device(cases):
         return Place(LIKELY, "a case beside other devices")
     return Place(UNCLEAR, "a match case")
 
@@ -455,7 +344,7 @@ def _dictionary(index: ModuleIndex, data: PlaceData, node: ast.Dict, child: Any,
         return Place(LIKELY, "the key of a function of the device")
     if _looked_up_by_device(index, data, node):
         return Place(LIKELY, "a key that is looked up by a device")
-    if _beside_a_device([key for key in node.keys if key is not None]):
+    if beside_a_device([key for key in node.keys if key is not None]):
         return Place(UNCLEAR, "a dictionary's key, beside other devices")
     return Place(NO, "a dictionary's key")
 
@@ -473,7 +362,7 @@ def _looked_up_by_device(index: ModuleIndex, data: PlaceData, node: ast.Dict) ->
         owner = index.scope_of(target).owner(target.id)
         if owner is not None:
             places += index.uses(target.id, owner)
-    name = _last_name(parent.targets[0]) if isinstance(parent, ast.Assign) else ""
+    name = last_name(parent.targets[0]) if isinstance(parent, ast.Assign) else ""
     places += [ref for ref in index.refs if isinstance(ref, ast.Attribute) and ref.attr == name]
     for place in places:
         around = getattr(place, "parent", None)
@@ -493,10 +382,10 @@ def _looked_up_by_device(index: ModuleIndex, data: PlaceData, node: ast.Dict) ->
 
 
 def _subscript(data: PlaceData, node: ast.Subscript, siblings: list[Any]) -> Place:
-    name = _last_name(node.value)
+    name = last_name(node.value)
     if name == "Literal":
         around = getattr(node, "parent", None)
-        holder = getattr(around, "arg", "") or _last_name(getattr(around, "target", None))
+        holder = getattr(around, "arg", "") or last_name(getattr(around, "target", None))
         return _hinted(data, holder, siblings, "a Literal")
     return Place(NO, "a key")
 

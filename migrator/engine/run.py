@@ -10,9 +10,9 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, Callable
 
+from migrator.analysis.hints import PlaceData
 from migrator.analysis.index import ModuleIndex, identifiers, parse
 from migrator.analysis.own_cases import knows_npus
-from migrator.analysis.places import PlaceData
 from migrator.api_support import env_vars, versions
 from migrator.engine.context import FileContext, Found, insertion, source_lines
 from migrator.engine.kinds import argument, env, library, method, name, string, text

@@ -10,7 +10,8 @@ import ast
 import re
 from typing import Any, Callable
 
-from migrator.analysis.places import CERTAIN, LIKELY, NO, UNCLEAR, Place, PlaceData, judge
+from migrator.analysis.hints import PlaceData
+from migrator.analysis.places import CERTAIN, LIKELY, NO, UNCLEAR, Place, judge
 from migrator.analysis.strings import pieces, replace_text
 from migrator.api_support import npu_names
 from migrator.engine.context import FileContext, Found, found
