@@ -2,6 +2,7 @@
 #include "device.h"
 
 #include <acl/acl.h>
+#include <acl/acl_op_compiler.h>
 #include <unistd.h>
 
 #include <cstdarg>
@@ -19,6 +20,9 @@ char contexts[emulator::kMaxDevices];
 // What a 910B2 has.
 constexpr int64_t kCubeCores = 24;
 constexpr int64_t kVectorCores = 48;
+constexpr int64_t kL2Cache = 192L << 20;
+// The release whose behaviour torch_npu is to expect: the oldest that has all of what it looks for by version.
+constexpr const char* kCannVersion = "9.1.0";
 
 }  // namespace
 
@@ -97,12 +101,33 @@ aclError aclrtDeviceGetBareTgid(int32_t* pid) {
 }
 
 aclError aclGetDeviceCapability(uint32_t, aclDeviceInfo info, int64_t* value) {
-  *value = info == ACL_DEVICE_INFO_AI_CORE_NUM ? kCubeCores : kVectorCores;
-  return ACL_SUCCESS;
+  switch (info) {
+    case ACL_DEVICE_INFO_AI_CORE_NUM:
+      *value = kCubeCores;
+      return ACL_SUCCESS;
+    case ACL_DEVICE_INFO_VECTOR_CORE_NUM:
+      *value = kVectorCores;
+      return ACL_SUCCESS;
+    case ACL_DEVICE_INFO_L2_SIZE:
+      *value = kL2Cache;
+      return ACL_SUCCESS;
+    default:
+      return ACL_ERROR_INVALID_PARAM;
+  }
 }
 
 aclError aclrtGetDeviceUtilizationRate(int32_t, aclrtUtilizationInfo* info) {
   std::memset(info, 0, sizeof *info);
+  return ACL_SUCCESS;
+}
+
+aclError aclsysGetVersionStr(char*, char* version) {
+  std::strcpy(version, kCannVersion);
+  return ACL_SUCCESS;
+}
+aclError aclsysGetCANNVersion(aclCANNPackageName, aclCANNPackageVersion* version) {
+  std::memset(version, 0, sizeof *version);
+  std::strcpy(version->version, kCannVersion);
   return ACL_SUCCESS;
 }
 
@@ -120,5 +145,15 @@ aclError aclrtGetSysParamOpt(aclSysParamOpt, int64_t* value) {
 aclError aclrtSetOpExecuteTimeOut(uint32_t) { return ACL_SUCCESS; }
 aclError aclrtSetOpWaitTimeout(uint32_t) { return ACL_SUCCESS; }
 aclError aclrtSetDeviceSatMode(aclrtFloatOverflowMode) { return ACL_SUCCESS; }
+
+// The driver's own interface, which the profiler asks for its version: 0 says that there is none.
+int halGetAPIVersion(int* version) {
+  *version = 0;
+  return 0;
+}
+int halGetDeviceInfo(uint32_t, int32_t, int32_t, int64_t* value) {
+  *value = 0;
+  return 0;
+}
 
 }  // extern "C"

@@ -1,0 +1,133 @@
+"""``npumigrate emulate``: a program on emulated NPUs."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn, Optional
+
+import typer
+
+if TYPE_CHECKING:
+    from migrator.emulator.build import Built
+    from migrator.emulator.installed import Installed
+
+_WRONG_USE = 2
+_CANNOT_RUN = 126
+_NOT_FOUND = 127
+_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+# typer reads annotations at run time: Optional[...] instead of "... | None", for Python 3.9.
+Words = Optional[list[str]]
+
+
+def emulate(
+    command: Words = typer.Argument(None, metavar="-- CMD…", help="The program, with its arguments."),
+    devices: int = typer.Option(8, "--devices", metavar="N", min=1, max=64, help="Emulated NPUs."),
+    soc: str = typer.Option("Ascend910B2", "--soc", metavar="NAME", help="What the NPUs say that they are."),
+    memory: str = typer.Option(
+        "64GiB", "--memory", metavar="SIZE", help="Memory of each NPU: 512MiB, 64GiB, …"
+    ),
+    report: Optional[Path] = typer.Option(
+        None, "--report", metavar="DIR", help="Write what each process ran on the NPUs, as JSON."
+    ),
+    cpu_random: bool = typer.Option(
+        False, "--cpu-random", help="Draw random numbers as a run on the CPU does, to compare with one."
+    ),
+) -> None:
+    """Run a program, and all that it starts, on emulated Ascend NPUs.
+
+    The installed torch_npu works as on an NPU, over an emulated CANN; numbers and speed
+    are the CPU's. Without a program: show what is installed and what to install.
+
+    Exit status: that of the program; 2 wrong use; 126 the emulator cannot run here;
+    127 no such program.
+    """
+    if not command:
+        _show_installed()
+        return
+    size = _size(memory)
+    if not re.fullmatch(r"Ascend\w[\w-]*", soc):
+        _stop(f"--soc: {soc!r} is not the name of an Ascend chip, such as Ascend910B2", _WRONG_USE)
+    from migrator.emulator.launch import Machine, environment, find, run
+
+    installed, built = _prepare()
+    folder = None if report is None else report.absolute()
+    env = environment(Machine(devices, soc, size, folder, cpu_random), built, installed, os.environ)
+    program = find(command[0], env)
+    if program is None:
+        _stop(f"command not found: {command[0]}", _NOT_FOUND)
+    try:
+        code = run([program, *command[1:]], env)
+    except OSError as error:
+        _stop(f"cannot start {command[0]}: {error.strerror}", _CANNOT_RUN)
+    raise typer.Exit(code)
+
+
+def _prepare() -> tuple[Installed, Built]:
+    from migrator.emulator.build import build
+    from migrator.emulator.installed import EmulatorError, look
+
+    try:
+        installed = look()
+        return installed, build(installed, _say)
+    except EmulatorError as error:
+        _stop(str(error), _CANNOT_RUN)
+
+
+def _show_installed() -> None:
+    from migrator.emulator.build import built, cache_folder
+    from migrator.emulator.installed import (
+        EmulatorError,
+        compiler_trouble,
+        find_compiler,
+        look,
+        pair_trouble,
+        platform_trouble,
+        version_of,
+    )
+
+    compiler = find_compiler()
+    found = {name: version_of(name) for name in ("torch", "torch_npu", "torchvision")}
+    for name, version in found.items():
+        typer.echo(f"{name:<12} {version or 'not installed'}")
+    typer.echo(f"{'compiler':<12} {' '.join(compiler) if compiler else 'not installed'}")
+    troubles = [
+        trouble
+        for trouble in (
+            platform_trouble(),
+            pair_trouble(found["torch"], found["torch_npu"]),
+            compiler_trouble(compiler),
+        )
+        if trouble
+    ]
+    if troubles:
+        for trouble in troubles:
+            typer.echo(f"missing: {trouble}")
+        return
+    try:
+        ready = built(look())
+    except EmulatorError as error:
+        typer.echo(f"missing: {error}")
+        return
+    typer.echo(
+        f"{'libraries':<12} {ready.folder if ready else f'built at the first run, in {cache_folder()}'}"
+    )
+    typer.echo("ready: npumigrate emulate -- python train.py")
+
+
+def _size(text: str) -> int:
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?", text.strip(), re.IGNORECASE)
+    size = int(float(match[1]) * _UNITS[match[2].upper()]) if match else 0
+    if size < 1 << 20:
+        _stop(f"--memory: {text!r} is not a size of at least 1MiB, such as 64GiB", _WRONG_USE)
+    return size
+
+
+def _say(line: str) -> None:
+    typer.echo(f"npumigrate: {line}", err=True)
+
+
+def _stop(line: str, code: int) -> NoReturn:
+    _say(line)
+    raise typer.Exit(code)

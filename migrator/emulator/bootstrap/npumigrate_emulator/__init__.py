@@ -1,0 +1,1 @@
+"""The Python side of the emulated NPU: lives in the processes of the program that runs on it."""

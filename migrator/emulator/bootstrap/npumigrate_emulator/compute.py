@@ -1,0 +1,54 @@
+"""The library that computes: registers its kernels in the place of torch_npu's."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+from collections.abc import Iterable
+from functools import cache
+from typing import Any
+
+
+@cache
+def library() -> ctypes.CDLL:
+    """Load the library (torch must be imported)."""
+    loaded = ctypes.CDLL(os.environ["NPUMIGRATE_EMULATOR_COMPUTE"])
+    loaded.emulator_operators.restype = ctypes.c_size_t
+    loaded.emulator_operators.argtypes = (ctypes.c_char_p, ctypes.c_size_t)
+    return loaded
+
+
+@cache
+def cann() -> ctypes.CDLL:
+    """Return the emulated CANN, which torch_npu has loaded."""
+    return ctypes.CDLL("libnpumigrate_cann.so")
+
+
+def register(kind: str, namespace: str, names: Iterable[str]) -> int:
+    """Register kernels of one kind for operators, and return how many."""
+    lines = "\n".join(names)
+    if not lines:
+        return 0
+    register_kind = getattr(library(), f"emulator_register_{kind}")
+    return int(register_kind(namespace.encode(), lines.encode()))
+
+
+def operators() -> dict[str, dict[str, int]]:
+    """Return how often each operator ran, by device."""
+    room = 1 << 20
+    while True:
+        text = ctypes.create_string_buffer(room)
+        needed = library().emulator_operators(text, room)
+        if needed <= room:
+            result: dict[str, dict[str, int]] = json.loads(text.value)
+            return result
+        room = needed + (1 << 16)
+
+
+def collectives() -> dict[str, Any]:
+    """Return the calls and bytes of each collective."""
+    text = ctypes.create_string_buffer(1 << 16)
+    cann().emulator_collectives(text, ctypes.c_size_t(1 << 16))
+    result: dict[str, Any] = json.loads(text.value)
+    return result

@@ -1,0 +1,79 @@
+"""Takes torch_npu over once it is imported: its operators are computed by the CPU, on the NPU's memory."""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import dataclass
+
+import torch
+
+from npumigrate_emulator import compute, fused, normalization, patches, report, rnn
+
+# Kernels of torch_npu that only look after memory: they work as they are.
+_KEPT = frozenset(
+    """
+    _copy_from_and_resize _has_compatible_shallow_copy_type _lazy_clone _local_scalar_dense _pin_memory
+    _reshape_alias as_strided as_strided_ copy_memory_ empty.memory_format empty_like empty_strided
+    empty_with_format empty_with_swapped_memory flatten_dense_tensors get_storage_size is_pinned is_set_to
+    new_empty_strided record_stream resize_ set_ set_.source_Storage set_.source_Storage_storage_offset
+    set_.source_Tensor squeeze squeeze.dim storage_resize_ unfold unsafe_empty_with_format unsqueeze view
+    view_as_complex view_as_real
+    """.split()
+)
+# Made of other operators by torch itself; torch_npu has its own form of them for its memory formats.
+_MADE_OF_OTHERS = frozenset(("_to_copy", "clone", "contiguous", "resize_as_"))
+
+
+@dataclass(frozen=True)
+class Places:
+    """Operators of aten, by what is to be done with them."""
+
+    on_cpu: tuple[str, ...]
+    composite: tuple[str, ...]
+    autograd: tuple[str, ...]
+    lacking: tuple[str, ...]  # made for the NPU alone
+    native: frozenset[str]  # those that torch_npu itself has a kernel for
+
+
+def take_over() -> None:
+    """Register the kernels, and cure what cannot work on a CPU."""
+    found = _places()
+    compute.register("cpu", "aten", found.on_cpu)
+    compute.register("composite", "aten", found.composite)
+    compute.register("autograd", "aten", found.autograd)
+    fused.register()
+    own = (*normalization.register(), *rnn.register())
+    compute.register("lacking", "aten", (name for name in found.lacking if name not in own))
+    patches.apply()
+    report.begin(found.native)
+    observer = ctypes.cast(compute.library().emulator_share_cores, ctypes.c_void_p)
+    compute.cann().emulator_on_group(observer)
+
+
+def _places() -> Places:
+    has = torch._C._dispatch_has_kernel_for_dispatch_key
+    on_cpu, composite, autograd, lacking, native = [], [], [], [], []
+    for full in torch._C._dispatch_get_all_op_names():
+        if not full.startswith("aten::"):
+            continue
+        name = full[len("aten::") :]
+        npu, cpu = has(full, "PrivateUse1"), has(full, "CPU")
+        implicit = has(full, "CompositeImplicitAutograd")
+        made = (
+            implicit
+            or has(full, "CompositeExplicitAutograd")
+            or has(full, "CompositeExplicitAutogradNonFunctional")
+        )
+        if npu:
+            native.append(full)
+        if (has(full, "AutogradPrivateUse1") or (npu and implicit)) and (cpu or made):
+            autograd.append(name)
+        if name in _KEPT or name in fused.KEPT:
+            continue
+        if name in _MADE_OF_OTHERS:
+            composite.append(name)
+        elif (npu and (cpu or made)) or (not npu and cpu and not made):
+            on_cpu.append(name)
+        elif npu:
+            lacking.append(name)
+    return Places(tuple(on_cpu), tuple(composite), tuple(autograd), tuple(lacking), frozenset(native))

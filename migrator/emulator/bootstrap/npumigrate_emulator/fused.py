@@ -1,0 +1,248 @@
+"""Operators of torch_npu's own (``npu::``): plain torch for the common ones, an error for the others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Optional
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from npumigrate_emulator import attention, compute
+
+_registered: list[torch.library.Library] = []
+# These look after memory: torch_npu's own kernels work.
+KEPT = frozenset(
+    """
+    copy_memory_ empty_with_swapped_memory get_npu_format get_storage_size npu_change_data_ptr
+    """.split()
+)
+
+
+def register() -> None:
+    """Register the references, and an error for each operator without one."""
+    has = torch._C._dispatch_has_kernel_for_dispatch_key
+    names = [name[5:] for name in torch._C._dispatch_get_all_op_names() if name.startswith("npu::")]
+    library = torch.library.Library("npu", "IMPL")
+    done = set()
+    for name in names:
+        reference = REFERENCES.get(name.split(".")[0])
+        if reference is None or name.endswith(".out"):
+            continue
+        # A reference is made of operators that have derivatives, so it replaces the derivative as well.
+        library.impl(name, reference, "PrivateUse1", allow_override=True)
+        if has(f"npu::{name}", "AutogradPrivateUse1"):
+            library.impl(name, reference, "AutogradPrivateUse1", allow_override=True)
+        done.add(name)
+    _registered.append(library)
+    lacking = [
+        name for name in names if name not in done and name not in KEPT and has(f"npu::{name}", "PrivateUse1")
+    ]
+    compute.register("lacking", "npu", lacking)
+
+
+def _as_it_is(data: Tensor, *_: Any, **__: Any) -> Tensor:
+    """Return the tensor: a memory format of the NPU changes no value."""
+    return data
+
+
+_TYPES = (
+    *(
+        torch.uint8,
+        torch.int8,
+        torch.int16,
+        torch.int32,
+        torch.int64,
+        torch.float16,
+        torch.float32,
+        torch.float64,
+    ),
+    *(torch.complex32, torch.complex64, torch.complex128, torch.bool),
+)
+
+
+def _cast(data: Tensor, dtype: Any, input_dtype: Optional[int] = None) -> Tensor:
+    if isinstance(dtype, int):  # torch's number of the type
+        dtype = torch.bfloat16 if dtype == 15 else _TYPES[dtype]
+    return data.to(dtype)
+
+
+def _cast_in_place(data: Tensor, like: Tensor) -> Tensor:
+    data.data = data.to(like.dtype)
+    return data
+
+
+def _rms_norm(data: Tensor, gamma: Tensor, epsilon: float = 1e-6) -> tuple[Tensor, Tensor]:
+    dims = tuple(range(data.dim() - gamma.dim(), data.dim()))
+    whole = data.float()
+    scale = torch.rsqrt(whole.pow(2).mean(dims, keepdim=True) + epsilon)
+    return (whole * scale * gamma.float()).to(data.dtype), scale
+
+
+def _add_rms_norm(
+    one: Tensor, other: Tensor, gamma: Tensor, epsilon: float = 1e-6
+) -> tuple[Tensor, Tensor, Tensor]:
+    added = one + other
+    normed, scale = _rms_norm(added, gamma, epsilon)
+    return normed, scale, added
+
+
+def _gemma_rms_norm(data: Tensor, gamma: Tensor, epsilon: float = 1e-6) -> tuple[Tensor, Tensor]:
+    return _rms_norm(data, 1 + gamma.float(), epsilon)
+
+
+def _swiglu(data: Tensor, dim: int = -1) -> Tensor:
+    gate, up = data.chunk(2, dim)
+    return functional.silu(gate) * up
+
+
+def _geglu(
+    data: Tensor, dim: int = -1, approximate: int = 1, activate_left: bool = False
+) -> tuple[Tensor, Tensor]:
+    left, right = data.chunk(2, dim)
+    gate, up = (left, right) if activate_left else (right, left)
+    activated = functional.gelu(gate, approximate="tanh" if approximate == 1 else "none")
+    return activated * up, activated
+
+
+def _gelu(data: Tensor, *, approximate: str = "none") -> Tensor:
+    return functional.gelu(data, approximate=approximate)
+
+
+def _fast_gelu(data: Tensor) -> Tensor:
+    return data * torch.sigmoid(1.702 * data)
+
+
+def _silu_in_place(data: Tensor) -> Tensor:
+    return functional.silu(data, inplace=True)
+
+
+def _rotary_mul(
+    data: Tensor, cosine: Tensor, sine: Tensor, rotary_mode: str = "half", rotate: Optional[Tensor] = None
+) -> Tensor:
+    if rotary_mode == "interleave":
+        turned = torch.stack((-data[..., 1::2], data[..., ::2]), -1).flatten(-2)
+    else:
+        first, second = data.chunk(2, -1)
+        turned = torch.cat((-second, first), -1)
+    return data * cosine + turned * sine
+
+
+def _apply_rotary(
+    query: Tensor, key: Tensor, cosine: Tensor, sine: Tensor, layout: str = "BSND", rotary_mode: str = "half"
+) -> tuple[Tensor, Tensor]:
+    return _rotary_mul(query, cosine, sine, rotary_mode), _rotary_mul(key, cosine, sine, rotary_mode)
+
+
+def _scaled_masked_softmax(
+    data: Tensor, mask: Tensor, scale: float = 1, fixed_triu_mask: bool = False
+) -> Tensor:
+    if fixed_triu_mask:
+        mask = torch.ones(data.shape[-2:], dtype=torch.bool, device=data.device).triu(1)
+    return (data.float() * scale).masked_fill(mask.bool(), -10000.0).softmax(-1).to(data.dtype)
+
+
+def _confusion_transpose(data: Tensor, perm: list[int], shape: list[int], transpose_first: bool) -> Tensor:
+    return (
+        data.permute(perm).contiguous().view(shape)
+        if transpose_first
+        else data.contiguous().view(shape).permute(perm)
+    )
+
+
+def _transpose(data: Tensor, perm: list[int], require_contiguous: bool = True) -> Tensor:
+    return data.permute(perm).contiguous()
+
+
+def _reshape(data: Tensor, shape: list[int], can_refresh: bool = False) -> Tensor:
+    return data.reshape(shape)
+
+
+def _slice(data: Tensor, offsets: list[int], size: list[int]) -> Tensor:
+    for dim, (offset, length) in enumerate(zip(offsets, size)):
+        data = data.narrow(dim, offset, length if length >= 0 else data.shape[dim] - offset)
+    return data.contiguous()
+
+
+def _convolution(
+    data: Tensor,
+    weight: Tensor,
+    bias: Optional[Tensor],
+    stride: list[int],
+    padding: list[int],
+    dilation: list[int],
+    groups: int,
+) -> Tensor:
+    return torch.convolution(data, weight, bias, stride, padding, dilation, False, [0] * len(stride), groups)
+
+
+def _layer_norm(
+    data: Tensor,
+    shape: list[int],
+    weight: Optional[Tensor] = None,
+    bias: Optional[Tensor] = None,
+    eps: float = 1e-5,
+) -> Tensor:
+    return functional.layer_norm(data, shape, weight, bias, eps)
+
+
+def _dropout(data: Tensor, p: float) -> tuple[Tensor, Tensor]:
+    mask = torch.rand_like(data, dtype=torch.float32) >= p
+    return data * mask / (1 - p) if p < 1 else data * 0, mask.to(torch.uint8)
+
+
+def _cross_entropy(data: Tensor, labels: Tensor) -> Tensor:
+    return -(labels * data.log_softmax(-1)).sum(-1)
+
+
+def _not_finite(gradients: list[Tensor]) -> bool:
+    return any(not bool(torch.isfinite(gradient).all()) for gradient in gradients)
+
+
+def _float_status(data: Tensor, mode: int = 0) -> Tensor:
+    """No overflow was noticed: the flag of the NPU is not emulated."""
+    return torch.zeros(8, dtype=torch.float32, device=data.device)
+
+
+REFERENCES: dict[str, Callable[..., Any]] = {
+    "_amp_foreach_non_finite_check": _not_finite,
+    "_npu_dropout": _dropout,
+    "_npu_dtype_cast": _cast,
+    "_npu_format_cast": _as_it_is,
+    "fast_gelu": _fast_gelu,
+    "npu_add_rms_norm": _add_rms_norm,
+    "npu_alloc_float_status": _float_status,
+    "npu_apply_rotary_pos_emb": _apply_rotary,
+    "npu_bmmV2": lambda data, other, sizes: torch.matmul(data, other),
+    "npu_broadcast": lambda data, size: data.broadcast_to(size).contiguous(),
+    "npu_clear_float_status": _float_status,
+    "npu_confusion_transpose": _confusion_transpose,
+    "npu_conv2d": _convolution,
+    "npu_convolution": _convolution,
+    "npu_dtype_cast": _cast,
+    "npu_dtype_cast_": _cast_in_place,
+    "npu_fast_gelu": _fast_gelu,
+    "npu_format_cast": _as_it_is,
+    "npu_format_cast_": _as_it_is,
+    "npu_fusion_attention": attention.fusion_attention,
+    "npu_fusion_attention_v2": attention.fusion_attention_v2,
+    "npu_geglu": _geglu,
+    "npu_gelu": _gelu,
+    "npu_gemma_rms_norm": _gemma_rms_norm,
+    "npu_get_float_status": _float_status,
+    "npu_layer_norm_eval": _layer_norm,
+    "npu_linear": functional.linear,
+    "npu_mish": functional.mish,
+    "npu_reshape": _reshape,
+    "npu_rms_norm": _rms_norm,
+    "npu_rotary_mul": _rotary_mul,
+    "npu_scaled_masked_softmax": _scaled_masked_softmax,
+    "npu_silu": functional.silu,
+    "npu_silu_": _silu_in_place,
+    "npu_slice": _slice,
+    "npu_softmax_cross_entropy_with_logits": _cross_entropy,
+    "npu_swiglu": _swiglu,
+    "npu_transpose": _transpose,
+    "one_": lambda data: data.fill_(1),
+}

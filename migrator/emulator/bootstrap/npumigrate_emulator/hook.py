@@ -1,0 +1,87 @@
+"""Acts when the program imports torch_npu or torchvision; costs nothing where it does not."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from importlib.machinery import ModuleSpec, PathFinder
+from types import ModuleType
+from typing import Optional
+
+
+class Hook:
+    """A finder that finds what Python's own finds, and adds a step before and after the import."""
+
+    def find_spec(
+        self, name: str, path: Optional[Sequence[str]] = None, target: Optional[ModuleType] = None
+    ) -> Optional[ModuleSpec]:
+        """Find the module; None for all but three names."""
+        if name not in _STEPS:
+            return None
+        spec = PathFinder.find_spec(name, path, target)
+        if spec is None or spec.loader is None:
+            return spec
+        before, after = _STEPS[name]
+        execute = spec.loader.exec_module
+
+        def with_steps(module: ModuleType) -> None:
+            before(spec)
+            execute(module)
+            after()
+
+        setattr(spec.loader, "exec_module", with_steps)  # noqa: B010 (a method of one object)
+        return spec
+
+
+def install() -> None:
+    """Put the hook before Python's finders."""
+    sys.meta_path.insert(0, Hook())
+
+
+def _check_torch(spec: ModuleSpec) -> None:
+    expected = os.environ.get("NPUMIGRATE_EMULATOR_TORCH", "")
+    found = os.path.dirname(spec.origin or "")
+    if expected and found and not os.path.samefile(expected, found):
+        raise ImportError(
+            f"npumigrate emulate: this program imports torch from {found}, but the emulated NPU was built "
+            f"for {expected}; run npumigrate from the program's own environment"
+        )
+
+
+def _before_torch_npu(spec: ModuleSpec) -> None:
+    # A launcher script may have set these for a real NPU.
+    os.environ["TASK_QUEUE_ENABLE"] = "0"
+    folder = os.environ.get("NPUMIGRATE_EMULATOR", "")
+    if folder:
+        os.environ["ASCEND_HOME_PATH"] = os.path.join(folder, "cann")
+        os.environ["ASCEND_OPP_PATH"] = os.path.join(folder, "cann", "opp")
+
+
+def _after_torch_npu() -> None:
+    from npumigrate_emulator import device
+
+    device.take_over()
+
+
+def _before_torchvision(spec: ModuleSpec) -> None:
+    from npumigrate_emulator import vision
+
+    vision.define_operators(spec)
+
+
+def _after_torchvision() -> None:
+    from npumigrate_emulator import vision
+
+    vision.run_on_npu()
+
+
+def _nothing() -> None:
+    pass
+
+
+_STEPS: dict[str, tuple[Callable[[ModuleSpec], None], Callable[[], None]]] = {
+    "torch": (_check_torch, _nothing),
+    "torch_npu": (_before_torch_npu, _after_torch_npu),
+    "torchvision": (_before_torchvision, _after_torchvision),
+}

@@ -1,0 +1,22 @@
+"""Python imports this at its start, in each process below ``npumigrate emulate``."""
+
+import sys
+from importlib.machinery import PathFinder
+from importlib.util import module_from_spec
+from os.path import dirname
+
+
+def _chain() -> None:
+    """Run the sitecustomize that this one stands before."""
+    here = dirname(__file__)
+    spec = PathFinder.find_spec(__name__, [entry for entry in sys.path if entry != here])
+    if spec is not None and spec.loader is not None:
+        spec.loader.exec_module(module_from_spec(spec))
+
+
+try:
+    from npumigrate_emulator import hook
+
+    hook.install()
+finally:
+    _chain()

@@ -1,0 +1,204 @@
+"""Builds the emulated CANN for the installed torch and torch_npu, once, into the user's cache folder."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import platform
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from migrator.emulator.elf import Wanted, defined_functions, wanted_from_cann
+from migrator.emulator.installed import EmulatorError, Installed
+
+SOURCES = Path(__file__).parent
+CORE = "libnpumigrate_cann.so"
+COMPUTE = "libnpumigrate_compute.so"
+# torch_npu wants them in ASCEND_HOME_PATH, and looks for nothing in them.
+_CANN_FOLDERS = ("compiler", "opp", "runtime")
+_FLAGS = ("-std=c++20", "-O1", "-fPIC")
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Built:
+    """A finished build: a folder that nobody writes to any more."""
+
+    folder: Path
+
+    @property
+    def libraries(self) -> Path:
+        """The folder to find shared libraries in."""
+        return self.folder / "lib"
+
+    @property
+    def cann(self) -> Path:
+        """What ASCEND_HOME_PATH is to be."""
+        return self.folder / "cann"
+
+
+def cache_folder() -> Path:
+    """Return the folder that holds the builds of this user (XDG base directory specification)."""
+    base = os.environ.get("XDG_CACHE_HOME", "")
+    return (Path(base) if os.path.isabs(base) else Path.home() / ".cache") / "npumigrate" / "emulator"
+
+
+def build(installed: Installed, say: Say) -> Built:
+    """Return the build for what is installed; make it if there is none yet.
+
+    Several processes may call this at once: one builds, the others wait. A build appears by one rename.
+
+    Raises EmulatorError.
+    """
+    folder = cache_folder() / _name(installed)
+    if folder.is_dir():
+        return Built(folder)
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with _lock(folder.parent / "lock", say):
+            if not folder.is_dir():
+                _build_into(folder, installed, say)
+    except OSError as error:
+        raise EmulatorError(
+            f"cannot build in {folder.parent}: {error.strerror}; XDG_CACHE_HOME names another"
+        ) from None
+    return Built(folder)
+
+
+def built(installed: Installed) -> Built | None:
+    """Return the build for what is installed, if there is one."""
+    folder = cache_folder() / _name(installed)
+    return Built(folder) if folder.is_dir() else None
+
+
+def _name(installed: Installed) -> str:
+    key = hashlib.sha256()
+    for part in (
+        installed.torch,
+        installed.torch_npu,
+        str(installed.torch_folder),
+        str(installed.torch_npu_folder),
+        installed.compiler_version,
+        platform.machine(),
+    ):
+        key.update(part.encode() + b"\0")
+    for path in [*_sources("cann"), *_sources("compute"), Path(__file__)]:
+        key.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
+    return f"torch_npu-{installed.torch_npu}-{key.hexdigest()[:16]}"
+
+
+def _sources(part: str) -> list[Path]:
+    return sorted(path for path in (SOURCES / part).iterdir() if path.suffix in (".cpp", ".h"))
+
+
+@contextmanager
+def _lock(path: Path, say: Say) -> Iterator[None]:
+    """Hold the lock of the cache folder; the system frees it however the process ends."""
+    with open(path, "w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            say("waiting for another process that builds the emulated NPU")
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def _build_into(folder: Path, installed: Installed, say: Say) -> None:
+    say(f"building the emulated NPU for torch_npu {installed.torch_npu} (once, half a minute)")
+    start = time.monotonic()
+    work = Path(tempfile.mkdtemp(prefix="building-", dir=folder.parent))
+    try:
+        os.chmod(work, 0o755)
+        _compile(work, installed)
+        for name in _CANN_FOLDERS:
+            (work / "cann" / name).mkdir(parents=True)
+        shutil.rmtree(work / "objects")
+        os.rename(work, folder)
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+    say(f"built in {time.monotonic() - start:.0f} s: {folder}")
+
+
+def _compile(work: Path, installed: Installed) -> None:
+    objects, libraries = work / "objects", work / "lib"
+    objects.mkdir()
+    libraries.mkdir()
+    torch = installed.torch_folder / "include"
+    npu = installed.torch_npu_folder / "include"
+    for_cann = [
+        *(
+            "-isystem",
+            str(npu / "third_party" / "acl" / "inc"),
+            "-isystem",
+            str(npu / "third_party" / "hccl" / "inc"),
+        ),
+        *("-isystem", str(npu), "-isystem", str(torch)),
+    ]
+    for_compute = [
+        *("-isystem", str(torch), "-isystem", str(torch / "torch" / "csrc" / "api" / "include")),
+        *("-I", str(SOURCES / "compute"), "-fvisibility=hidden"),
+    ]
+    # torch's headers take most of the time, so the compute part is compiled as one.
+    whole = objects / "compute.cpp"
+    whole.write_text(
+        "".join(f'#include "{path.name}"\n' for path in _sources("compute") if path.suffix == ".cpp")
+    )
+    jobs = [(whole, for_compute), *((path, for_cann) for path in _sources("cann") if path.suffix == ".cpp")]
+
+    def compile_one(job: tuple[Path, list[str]]) -> Path:
+        source, flags = job
+        target = objects / f"{source.stem}.o"
+        _run(installed, [*_FLAGS, *flags, "-c", str(source), "-o", str(target)], source.name)
+        return target
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        wanted = pool.submit(wanted_from_cann, installed.torch_npu_folder, installed.torch_folder)
+        compute, *cann = pool.map(compile_one, jobs)
+    _link_cann(installed, libraries, cann, wanted.result(), objects)
+    torch_libraries = installed.torch_folder / "lib"
+    with_torch = [f"-L{torch_libraries}", "-ltorch_cpu", "-lc10", f"-Wl,-rpath,{torch_libraries}"]
+    _run(installed, ["-shared", "-o", str(libraries / COMPUTE), str(compute), *with_torch], COMPUTE)
+
+
+def _link_cann(
+    installed: Installed, libraries: Path, objects: Sequence[Path], wanted: Wanted, work: Path
+) -> None:
+    """Link one library with all there is, and for each name that torch_npu asks for one that needs it."""
+    ours = defined_functions(objects)
+    stand_ins = work / "stand_ins.cpp"
+    stand_ins.write_text(_stand_ins([name for name in wanted.functions if name not in ours], wanted.data))
+    core = ["-o", str(libraries / CORE), f"-Wl,-soname,{CORE}", str(stand_ins), *map(str, objects)]
+    _run(installed, ["-shared", *_FLAGS, *core, "-lpthread", "-lrt"], CORE)
+    empty = work / "empty.cpp"
+    empty.write_text("")
+    needs_core = ["-Wl,--no-as-needed", str(empty), f"-L{libraries}", f"-l:{CORE}", "-Wl,-rpath,$ORIGIN"]
+    for name in wanted.libraries:
+        named = ["-o", str(libraries / name), f"-Wl,-soname,{name}"]
+        _run(installed, ["-shared", "-fPIC", *named, *needs_core], name)
+
+
+def _stand_ins(functions: Sequence[str], data: Sequence[str]) -> str:
+    """Return the source of functions that say that they are missing, and of room for class descriptions."""
+    lines = ['extern "C" {', "int emulator_missing(const char*);"]
+    lines += [f'int {name}() {{ return emulator_missing("{name}"); }}' for name in functions]
+    lines += [f"extern char {name}[256];\nchar {name}[256];" for name in data]
+    return "\n".join([*lines, "}", ""])
+
+
+def _run(installed: Installed, arguments: Sequence[str], what: str) -> None:
+    done = subprocess.run([*installed.compiler, *arguments], capture_output=True, text=True, check=False)
+    if done.returncode == 0:
+        return
+    errors = [line for line in done.stderr.splitlines() if "error" in line] or done.stderr.splitlines()
+    raise EmulatorError(
+        f"{installed.compiler_version} cannot build {what}: {(errors or ['no message'])[0].strip()}"
+    )

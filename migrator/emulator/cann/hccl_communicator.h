@@ -1,0 +1,32 @@
+// What torch_npu holds as an HcclComm: a rank, in a group of processes or of this process's devices.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "hccl_group.h"
+#include "hccl_local.h"
+
+namespace emulator {
+
+struct Communicator {
+  std::unique_ptr<Group> processes;
+  std::shared_ptr<LocalGroup> devices;
+  uint32_t rank = 0;
+  uint32_t size = 0;
+  std::string name;
+};
+
+inline Communicator* of(HcclComm handle) { return static_cast<Communicator*>(handle); }
+
+// For the report: one more collective of this kind.
+void count_collective(const char* kind, size_t bytes);
+
+}  // namespace emulator
+
+extern "C" {
+// {"HcclAllReduce": {"calls": 3, "bytes": 1024}, …} into `text`, cut at `room`.
+void emulator_collectives(char* text, size_t room);
+// Called with the number of ranks once a group of several processes of this host exists.
+void emulator_on_group(void (*function)(int ranks));
+}

@@ -1,0 +1,107 @@
+#include "aliases.h"
+
+#include <cstring>
+
+namespace emulator {
+namespace {
+
+void take_flags(const at::Tensor& from, const at::Tensor& to) {
+  if (from.is_conj()) to._set_conj(true);
+  if (from.is_neg()) to._set_neg(true);
+  if (from.unsafeGetTensorImpl()->is_wrapped_number()) to.unsafeGetTensorImpl()->set_wrapped_number(true);
+}
+
+void take_shape(const at::Tensor& from, const at::Tensor& to) {
+  to.unsafeGetTensorImpl()->set_sizes_and_strides(from.sizes(), from.strides());
+  to.unsafeGetTensorImpl()->set_storage_offset(from.storage_offset());
+}
+
+}  // namespace
+
+c10::Storage Aliases::share(const c10::Storage& storage) {
+  const auto known = cpu_storage_.find(storage.unsafeGetStorageImpl());
+  if (known != cpu_storage_.end()) return known->second;
+  // The alias may outlive the call (a saved tensor), so it keeps the NPU storage.
+  auto* keep = new c10::Storage(storage);
+  c10::DataPtr data(const_cast<void*>(storage.data()), keep,
+                    [](void* kept) { delete static_cast<c10::Storage*>(kept); }, c10::Device(at::kCPU));
+  c10::Storage alias(c10::make_intrusive<c10::StorageImpl>(c10::StorageImpl::use_byte_size_t(), storage.nbytes(),
+                                                           std::move(data), nullptr, false));
+  cpu_storage_.emplace(storage.unsafeGetStorageImpl(), alias);
+  npu_storage_.emplace(alias.unsafeGetStorageImpl(), storage);
+  return alias;
+}
+
+at::Tensor Aliases::make(const at::Tensor& tensor, bool may_resize) {
+  if (!device_) device_ = tensor.device();
+  const auto known = cpu_tensor_.find(tensor.unsafeGetTensorImpl());
+  if (known != cpu_tensor_.end()) return known->second;
+  TORCH_CHECK_NOT_IMPLEMENTED(tensor.layout() == at::kStrided,
+                              "npumigrate emulate: sparse tensors on an NPU are not emulated");
+  at::Tensor alias;
+  if (may_resize && tensor.numel() == 0) {
+    alias = at::empty_strided(tensor.sizes(), tensor.strides(), tensor.options().device(at::kCPU));
+  } else {
+    alias = at::detail::make_tensor<c10::TensorImpl>(share(tensor.storage()),
+                                                     c10::DispatchKeySet(c10::DispatchKey::CPU), tensor.dtype());
+    take_shape(tensor, alias);
+    take_flags(tensor, alias);
+  }
+  npu_tensor_.emplace(alias.unsafeGetTensorImpl(), tensor);
+  cpu_tensor_.emplace(tensor.unsafeGetTensorImpl(), alias);
+  return alias;
+}
+
+at::Tensor Aliases::to_cpu(const at::Tensor& tensor) { return on_npu(tensor) ? make(tensor, false) : tensor; }
+
+at::Tensor Aliases::to_cpu_for_writing(const at::Tensor& tensor) {
+  if (!on_npu(tensor)) return tensor;
+  const at::Tensor alias = make(tensor, true);
+  written_.push_back({tensor, alias});
+  return alias;
+}
+
+at::Tensor Aliases::to_npu(const at::Tensor& result, c10::Device device) {
+  if (!result.defined() || !result.device().is_cpu()) return result;
+  if (const auto known = npu_tensor_.find(result.unsafeGetTensorImpl()); known != npu_tensor_.end())
+    return known->second;
+  TORCH_CHECK_NOT_IMPLEMENTED(result.layout() == at::kStrided,
+                              "npumigrate emulate: sparse tensors on an NPU are not emulated");
+  if (result._is_zerotensor()) return at::zeros(result.sizes(), result.options().device(device));
+  at::Tensor moved;
+  const auto view = npu_storage_.find(result.storage().unsafeGetStorageImpl());
+  if (view != npu_storage_.end()) {
+    moved = at::empty({0}, result.options().device(device));
+    moved.set_(view->second, result.storage_offset(), result.sizes(), result.strides());
+  } else {
+    const bool dense = result.is_non_overlapping_and_dense();
+    moved = at::empty_strided(result.sizes(), dense ? result.strides() : result.contiguous().strides(),
+                              result.options().device(device).pinned_memory(false));
+    if (result.numel() > 0) {
+      if (dense) {
+        std::memcpy(moved.mutable_data_ptr(), result.const_data_ptr(), result.nbytes());
+      } else {
+        Aliases target;
+        target.to_cpu(moved).copy_(result);
+      }
+    }
+  }
+  take_flags(result, moved);
+  return moved;
+}
+
+void Aliases::write_back() {
+  for (const auto& [npu, cpu] : written_) {
+    const bool own_memory = npu_storage_.count(cpu.storage().unsafeGetStorageImpl()) == 0;
+    if (own_memory && cpu.numel() > 0) {
+      npu.resize_(cpu.sizes());
+      take_shape(cpu, npu);
+      std::memcpy(npu.mutable_data_ptr(), cpu.const_data_ptr(), cpu.nbytes());
+    } else if (npu.sizes() != cpu.sizes() || npu.strides() != cpu.strides() ||
+               npu.storage_offset() != cpu.storage_offset()) {
+      take_shape(cpu, npu);
+    }
+  }
+}
+
+}  // namespace emulator

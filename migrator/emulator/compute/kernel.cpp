@@ -1,0 +1,219 @@
+#include "kernel.h"
+
+#include <c10/core/DeviceGuard.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
+
+#include <string>
+#include <unordered_set>
+
+#include "aliases.h"
+#include "counts.h"
+#include "random.h"
+
+namespace emulator {
+namespace {
+
+using Names = std::unordered_set<std::string>;
+
+// Operators that take tensors of several devices by design.
+const Names kAnyDevice = {
+    "aten::copy_",           "aten::_foreach_copy_",  "aten::_copy_from",         "aten::index",
+    "aten::index_put",       "aten::index_put_",      "aten::_index_put_impl_",   "aten::_unsafe_index",
+    "aten::_unsafe_index_put", "aten::resize_as_",    "aten::_pack_padded_sequence", "aten::_ctc_loss",
+    "aten::_ctc_loss_backward", "aten::ctc_loss",     "aten::is_set_to",
+};
+
+// A matrix unit multiplies halves and adds in float; a CPU is slow at halves. So: compute in float, round once.
+const Names kInFloat = {
+    "aten::convolution", "aten::_convolution", "aten::convolution_backward", "aten::mm",  "aten::addmm",
+    "aten::bmm",         "aten::baddbmm",      "aten::matmul",               "aten::linear",
+};
+
+class Arguments {
+ public:
+  Arguments(const c10::OperatorHandle& op, torch::jit::Stack* stack)
+      : schema_(op.schema()), stack_(*stack), first_(stack->size() - schema_.arguments().size()) {}
+
+  size_t size() const { return schema_.arguments().size(); }
+  c10::IValue& operator[](size_t index) { return stack_[first_ + index]; }
+  bool written(size_t index) const {
+    const auto* alias = schema_.arguments()[index].alias_info();
+    return alias != nullptr && alias->isWrite();
+  }
+
+ private:
+  const c10::FunctionSchema& schema_;
+  torch::jit::Stack& stack_;
+  size_t first_;
+};
+
+// As on the NPU: one device for all tensors; only a number (a CPU tensor without dimensions) may come from the host.
+void check_devices(const std::string& name, Arguments& arguments) {
+  if (kAnyDevice.count(name) > 0) return;
+  std::optional<c10::Device> npu;
+  bool host = false;
+  const auto look = [&](const at::Tensor& tensor) {
+    if (!tensor.defined()) return;
+    if (tensor.device().is_cpu() && tensor.dim() > 0) host = true;
+    if (!on_npu(tensor)) return;
+    TORCH_CHECK(!npu || *npu == tensor.device(),
+                "Expected all tensors to be on the same device, but found at least two devices, ", *npu, " and ",
+                tensor.device(), "!");
+    npu = tensor.device();
+  };
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const c10::IValue& value = arguments[i];
+    if (value.isTensor()) {
+      look(value.toTensor());
+    } else if (value.isTensorList()) {
+      for (const at::Tensor& tensor : value.toTensorVector()) look(tensor);
+    }
+  }
+  TORCH_CHECK(!(host && npu),
+              "Expected all tensors to be on the same device. Expected NPU tensor, please check whether the input "
+              "tensor device is correct.");
+}
+
+struct Request {
+  bool for_cpu = false;                    // a device argument asks for a result on the CPU
+  std::optional<c10::Device> npu;          // or on this NPU
+  std::optional<at::Generator> generator;  // of an NPU
+};
+
+c10::IValue on_cpu(Aliases& aliases, const c10::IValue& value, bool written, Request& request) {
+  const auto alias = [&](const at::Tensor& tensor) {
+    return written ? aliases.to_cpu_for_writing(tensor) : aliases.to_cpu(tensor);
+  };
+  if (value.isTensor()) return alias(value.toTensor());
+  if (value.isTensorList()) {
+    auto tensors = value.toTensorVector();
+    for (at::Tensor& tensor : tensors) tensor = alias(tensor);
+    return tensors;
+  }
+  if (value.isOptionalTensorList()) {
+    c10::List<std::optional<at::Tensor>> tensors;
+    for (auto&& element : value.toOptionalTensorList()) {
+      const std::optional<at::Tensor> tensor = element;
+      tensors.push_back(tensor ? std::optional<at::Tensor>(alias(*tensor)) : std::nullopt);
+    }
+    return tensors;
+  }
+  if (value.isDevice()) {
+    const c10::Device device = value.toDevice();
+    if (device.type() == kNPU) {
+      request.npu = device;
+      return c10::Device(at::kCPU);
+    }
+    request.for_cpu = request.for_cpu || device.is_cpu();
+  }
+  if (value.isGenerator() && value.toGenerator().device().type() == kNPU) {
+    request.generator = value.toGenerator();
+    return {};
+  }
+  return value;
+}
+
+bool halves_to_float(const std::string& name, Arguments& arguments) {
+  if (kInFloat.count(name) == 0) return false;
+  bool changed = false;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    if (arguments.written(i)) return false;
+    c10::IValue& value = arguments[i];
+    if (value.isTensor() && value.toTensor().defined() && value.toTensor().scalar_type() == at::kHalf) {
+      value = value.toTensor().to(at::kFloat);
+      changed = true;
+    }
+  }
+  return changed;
+}
+
+void call(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+  op.redispatchBoxed(c10::DispatchKeySet(c10::DispatchKey::CPU), stack);
+}
+
+// Draws from the generator of the device, and not from the CPU's.
+void call_random(const c10::OperatorHandle& op, torch::jit::Stack* stack, Request& request, c10::Device device) {
+  const at::Generator npu =
+      request.generator ? *request.generator : at::globalContext().defaultGenerator(device);
+  const at::Generator generator = draw(npu);
+  Arguments arguments(op, stack);
+  const auto& expected = op.schema().arguments();
+  for (size_t i = 0; i < expected.size(); ++i) {
+    if (expected[i].name() == "generator") {
+      arguments[i] = generator;
+      return call(op, stack);
+    }
+  }
+  const DefaultGenerator swapped(generator);
+  call(op, stack);
+}
+
+c10::Device chosen(const std::optional<c10::Device>& asked, const std::optional<c10::Device>& seen) {
+  const c10::Device device = asked ? *asked : seen.value_or(c10::Device(kNPU));
+  return device.has_index() ? device : c10::impl::VirtualGuardImpl(kNPU).getDevice();
+}
+
+}  // namespace
+
+void run_on_cpu(const c10::OperatorHandle& op, c10::DispatchKeySet, torch::jit::Stack* stack) {
+  const c10::impl::ExcludeDispatchKeyGuard no_autograd(c10::autograd_dispatch_keyset);
+  const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
+  const c10::impl::ExcludeDispatchKeyGuard no_inplace(c10::DispatchKeySet(c10::DispatchKey::ADInplaceOrView));
+  const std::string& name = op.schema().name();
+  Arguments arguments(op, stack);
+  check_devices(name, arguments);
+
+  Aliases aliases;
+  Request request;
+  for (size_t i = 0; i < arguments.size(); ++i)
+    arguments[i] = on_cpu(aliases, arguments[i], arguments.written(i), request);
+  const c10::Device device = chosen(request.npu, aliases.device());
+  if (counting()) count_operator(op, device);
+
+  const bool narrow = halves_to_float(name, arguments);
+  if (op.hasTag(at::Tag::nondeterministic_seeded) && !random_from_cpu()) {
+    call_random(op, stack, request, device);
+  } else {
+    call(op, stack);
+  }
+
+  const c10::DeviceGuard current(device);
+  aliases.write_back();
+  if (request.for_cpu && !request.npu && !aliases.device()) return;
+  for (size_t i = stack->size() - op.schema().returns().size(); i < stack->size(); ++i) {
+    c10::IValue& value = (*stack)[i];
+    if (value.isTensor()) {
+      at::Tensor result = value.toTensor();
+      if (narrow && result.defined() && result.scalar_type() == at::kFloat) result = result.to(at::kHalf);
+      value = aliases.to_npu(result, device);
+    } else if (value.isTensorList()) {
+      auto results = value.toTensorVector();
+      for (at::Tensor& result : results) result = aliases.to_npu(result, device);
+      value = results;
+    }
+  }
+}
+
+void run_composite(const c10::OperatorHandle& op, c10::DispatchKeySet, torch::jit::Stack* stack) {
+  op.callBoxedForDispatchKey(op.hasKernelForDispatchKey(c10::DispatchKey::CompositeExplicitAutograd)
+                                 ? c10::DispatchKey::CompositeExplicitAutograd
+                                 : c10::DispatchKey::CompositeImplicitAutograd,
+                             *stack);
+}
+
+void run_autograd(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit::Stack* stack) {
+  if (op.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd)) {
+    op.callBoxedForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd, *stack);
+  } else if (op.hasKernelForDispatchKey(c10::DispatchKey::Autograd)) {
+    op.callBoxedForDispatchKey(c10::DispatchKey::Autograd, *stack);
+  } else {
+    op.redispatchBoxed(keys & c10::after_autograd_keyset, stack);
+  }
+}
+
+void raise_lacking(const c10::OperatorHandle& op, c10::DispatchKeySet, torch::jit::Stack*) {
+  TORCH_CHECK_NOT_IMPLEMENTED(false, "npumigrate emulate: the emulator lacks ", op.schema().name(),
+                              ", an operator of torch_npu's own; an NPU may have it");
+}
+
+}  // namespace emulator

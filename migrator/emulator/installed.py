@@ -1,0 +1,110 @@
+"""What the emulator needs, and what of it this Python environment has."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+
+# torch and torch_npu in the versions that the emulator was run with, by their first two numbers.
+SUPPORTED = {"2.13": "2.13"}
+INSTALL = 'pip install "npumigrate[emulator]"'
+COMPILER_PACKAGES = "g++ (Debian, Ubuntu), gcc-c++ (Fedora, openEuler), gcc (Arch), base-devel (others)"
+_COMPILERS = ("g++", "c++", "clang++")
+_MACHINES = ("x86_64", "aarch64")
+
+
+class EmulatorError(Exception):
+    """The emulator cannot run here; the message is one line that says what to do."""
+
+
+@dataclass(frozen=True)
+class Installed:
+    """The parts that a build of the emulator depends on."""
+
+    torch: str
+    torch_npu: str
+    torch_folder: Path
+    torch_npu_folder: Path
+    compiler: tuple[str, ...]
+    compiler_version: str
+
+
+def version_of(distribution: str) -> str | None:
+    """Return the version of an installed distribution, without importing it."""
+    try:
+        return metadata.version(distribution)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def platform_trouble() -> str | None:
+    """Say why the emulator cannot run on this system, or None."""
+    if not sys.platform.startswith("linux"):
+        return f"the emulator runs on Linux, not on {platform.system()}: torch_npu has no package for it"
+    if platform.machine() not in _MACHINES:
+        return f"torch_npu has no package for {platform.machine()}, only for {' and '.join(_MACHINES)}"
+    return None
+
+
+def pair_trouble(torch: str | None, torch_npu: str | None) -> str | None:
+    """Say what is missing or does not fit together, or None."""
+    missing = [name for name, version in (("torch", torch), ("torch_npu", torch_npu)) if version is None]
+    if torch is None or torch_npu is None:
+        return f"{' and '.join(missing)} not installed beside {sys.executable}: {INSTALL}"
+    if SUPPORTED.get(_release(torch)) != _release(torch_npu):
+        known = ", ".join(f"torch {one}.* with torch_npu {other}.*" for one, other in SUPPORTED.items())
+        return f"torch {torch} with torch_npu {torch_npu} is not supported; supported: {known} ({INSTALL})"
+    return None
+
+
+def find_compiler() -> tuple[str, ...] | None:
+    """Return the C++ compiler's command: $CXX, or the first of the usual names."""
+    named = os.environ.get("CXX", "").split()
+    if named and shutil.which(named[0]):
+        return tuple(named)
+    return next(((name,) for name in _COMPILERS if shutil.which(name)), None)
+
+
+def compiler_trouble(compiler: tuple[str, ...] | None) -> str | None:
+    """Say which package is missing, or None."""
+    if compiler is not None:
+        return None
+    return f"no C++ compiler: install the package {COMPILER_PACKAGES}, or name one in CXX"
+
+
+def look() -> Installed:
+    """Return what is installed.
+
+    Raises EmulatorError with the first thing that is missing.
+    """
+    torch, torch_npu, compiler = version_of("torch"), version_of("torch_npu"), find_compiler()
+    trouble = platform_trouble() or pair_trouble(torch, torch_npu) or compiler_trouble(compiler)
+    if trouble or torch is None or torch_npu is None or compiler is None:
+        raise EmulatorError(trouble or "not installed")
+    said = subprocess.run([*compiler, "--version"], capture_output=True, text=True, check=False)
+    return Installed(
+        torch,
+        torch_npu,
+        _folder("torch"),
+        _folder("torch_npu"),
+        compiler,
+        said.stdout.partition("\n")[0] or " ".join(compiler),
+    )
+
+
+def _release(version: str) -> str:
+    return ".".join(version.split("+")[0].split(".")[:2])
+
+
+def _folder(distribution: str) -> Path:
+    """Find the folder of a package without importing it: that takes a second, and loads torch_npu."""
+    place = Path(str(metadata.distribution(distribution).locate_file(distribution)))
+    if not place.is_dir():
+        raise EmulatorError(f"{distribution} is installed, but {place} is not there")
+    return place

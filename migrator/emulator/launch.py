@@ -1,0 +1,93 @@
+"""Starts a command so that it, and every process that it starts, finds emulated NPUs."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from migrator.emulator.build import COMPUTE, SOURCES, Built
+from migrator.emulator.installed import Installed
+
+BOOTSTRAP = SOURCES / "bootstrap"
+
+
+@dataclass(frozen=True)
+class Machine:
+    """The emulated machine."""
+
+    devices: int = 8
+    soc: str = "Ascend910B2"
+    memory: int = 64 << 30
+    report: Path | None = None
+    random_from_cpu: bool = False
+
+
+def environment(
+    machine: Machine, built: Built, installed: Installed, base: Mapping[str, str]
+) -> dict[str, str]:
+    """Return the environment of a program on the emulated machine."""
+    changed = dict(base)
+    changed.update(
+        {
+            "NPUMIGRATE_EMULATOR": str(built.folder),
+            "NPUMIGRATE_EMULATOR_COMPUTE": str(built.libraries / COMPUTE),
+            "NPUMIGRATE_EMULATOR_TORCH": str(installed.torch_folder),
+            "NPUMIGRATE_EMULATOR_DEVICES": str(machine.devices),
+            "NPUMIGRATE_EMULATOR_SOC": machine.soc,
+            "NPUMIGRATE_EMULATOR_MEMORY": str(machine.memory),
+            "NPUMIGRATE_EMULATOR_RANDOM": "cpu" if machine.random_from_cpu else "device",
+            "ASCEND_HOME_PATH": str(built.cann),
+            "ASCEND_OPP_PATH": str(built.cann / "opp"),
+            # Copies would be made by another thread, behind the back of the kernels.
+            "TASK_QUEUE_ENABLE": "0",
+            # torch_npu refuses to run beside a GPU.
+            "CUDA_VISIBLE_DEVICES": "",
+        }
+    )
+    changed.pop("NPUMIGRATE_EMULATOR_REPORT", None)
+    if machine.report is not None:
+        changed["NPUMIGRATE_EMULATOR_REPORT"] = str(machine.report)
+    for variable, folder in (
+        ("LD_LIBRARY_PATH", built.libraries),
+        ("PYTHONPATH", BOOTSTRAP),
+        # `python` and `torchrun` are those beside npumigrate, which the libraries were built for.
+        ("PATH", Path(sys.executable).parent),
+    ):
+        before = base.get(variable)
+        changed[variable] = f"{folder}{os.pathsep}{before}" if before else str(folder)
+    return changed
+
+
+def find(command: str, env: Mapping[str, str]) -> str | None:
+    """Return the path of a command as the program's environment has it, or None."""
+    return shutil.which(command, path=env.get("PATH"))
+
+
+def run(command: Sequence[str], env: Mapping[str, str]) -> int:
+    """Run a command to its end and return its exit code, as a shell gives it.
+
+    What asks this process to end is passed on to the command.
+
+    Raises OSError if it cannot be started.
+    """
+    process = subprocess.Popen(command, env=dict(env))
+
+    def pass_on(number: int, _: object) -> None:
+        if number != signal.SIGINT:  # a terminal sends that to the command as well
+            process.send_signal(number)
+
+    before = {
+        number: signal.signal(number, pass_on) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    }
+    try:
+        code = process.wait()
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    return 128 - code if code < 0 else code

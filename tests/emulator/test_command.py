@@ -1,0 +1,176 @@
+"""`npumigrate emulate`: the command itself."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from migrator.cli import main
+from migrator.emulator import installed
+from tests.emulator.conftest import HERE
+
+
+def run(capsys, *arguments: str) -> tuple[int, str, str]:
+    code = main.run(["emulate", *arguments])
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--memory", "lots"), "--memory: 'lots' is not a size of at least 1MiB, such as 64GiB"),
+        (("--memory", "12KiB"), "--memory: '12KiB' is not a size of at least 1MiB, such as 64GiB"),
+        (("--soc", "H100"), "--soc: 'H100' is not the name of an Ascend chip, such as Ascend910B2"),
+    ],
+)
+def test_wrong_use(capsys, options, message):
+    assert run(capsys, *options, "--", "true") == (2, "", f"npumigrate: {message}\n")
+
+
+def test_not_linux(capsys, monkeypatch):
+    monkeypatch.setattr(sys, "platform", "darwin")
+    monkeypatch.setattr("platform.system", lambda: "Darwin")
+    code, out, err = run(capsys, "--", "true")
+    assert (code, out) == (126, "")
+    assert err == ("npumigrate: the emulator runs on Linux, not on Darwin: torch_npu has no package for it\n")
+
+
+@pytest.mark.parametrize(
+    ("torch", "torch_npu", "message"),
+    [
+        (None, None, "torch and torch_npu not installed"),
+        ("2.13.0", None, "torch_npu not installed"),
+        ("2.13.0+cpu", "2.7.1", "torch 2.13.0+cpu with torch_npu 2.7.1 is not supported"),
+        ("2.14.0", "2.14.0", "supported: torch 2.13.* with torch_npu 2.13.*"),
+    ],
+)
+def test_packages_missing_or_not_matching(capsys, monkeypatch, torch, torch_npu, message):
+    monkeypatch.setattr(installed, "version_of", {"torch": torch, "torch_npu": torch_npu}.get)
+    code, out, err = run(capsys, "--", "true")
+    assert (code, out) == (126, "")
+    assert message in err
+    assert err.count("\n") == 1
+    assert 'pip install "npumigrate[emulator]"' in err
+    code, out, err = run(capsys)
+    assert (code, err) == (0, "")
+    assert message in out
+
+
+def test_no_compiler(capsys, monkeypatch):
+    monkeypatch.setattr(installed, "version_of", lambda name: "2.13.0")
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.delenv("CXX", raising=False)
+    code, out, err = run(capsys, "--", "true")
+    assert (code, out) == (126, "")
+    assert err.startswith("npumigrate: no C++ compiler: install the package g++ (Debian, Ubuntu)")
+    assert err.count("\n") == 1
+
+
+def test_help():
+    assert (
+        "npumigrate emulate"
+        in CliRunner().invoke(main.app, ["emulate", "--help"], prog_name="npumigrate").output
+    )
+
+
+def test_exit_code_and_output_are_the_programs(emulate):
+    done = emulate("sh", "-c", "echo out; echo err >&2; exit 7")
+    assert (done.returncode, done.stdout, done.stderr) == (7, "out\n", "err\n")
+    assert emulate("sh", "-c", "kill -9 $$").returncode == 128 + 9
+
+
+def test_no_such_command(emulate):
+    done = emulate("no-such-program")
+    assert (done.returncode, done.stdout) == (127, "")
+    assert done.stderr == "npumigrate: command not found: no-such-program\n"
+
+
+def test_a_program_below_a_shell_below_python(emulate):
+    program = "import torch; print(torch.npu.device_count(), torch.ones(2, device='npu').sum().item())"
+    shell = f'python -c "import subprocess; subprocess.run([\\"python\\", \\"-c\\", \\"{program}\\"])"'
+    done = emulate("sh", "-c", shell, options=("--devices", "3"))
+    assert (done.returncode, done.stdout) == (0, "3 2.0\n"), done.stderr
+
+
+def test_the_program_need_not_end_in_order(emulate):
+    program = (
+        "import torch, threading\n"
+        "def work():\n"
+        "    x = torch.ones(3, 3, device='npu', requires_grad=True); (x @ x).sum().backward()\n"
+        "work()\n"
+        "t = threading.Thread(target=work); t.start(); t.join()\n"
+    )
+    done = emulate("sh", "-c", 'for i in 1 2 3 4 5 6; do python -c "$0" || exit 1; done', program)
+    assert (done.returncode, done.stdout) == (0, ""), done.stderr
+
+
+def test_other_python_programs_notice_nothing(emulate, tmp_path):
+    (tmp_path / "sitecustomize.py").write_text("import builtins; builtins.customized = True\n")
+    program = "import sys; print(customized, any('torch' in name for name in sys.modules))"
+    done = emulate("python", "-c", program, env={"PYTHONPATH": str(tmp_path)})
+    assert (done.returncode, done.stdout, done.stderr) == (0, "True False\n", "")
+
+
+def test_a_report_says_what_ran_where(emulate, tmp_path):
+    program = "import torch; (torch.ones(2, 2, device='npu:1') @ torch.ones(2, 2, device='npu:1')).sum()"
+    done = emulate("python", "-c", program, options=("--report", str(tmp_path)))
+    assert done.returncode == 0, done.stderr
+    (file,) = tmp_path.glob("process-*.json")
+    report = json.loads(file.read_text())
+    assert report["operators"]["1"]["aten::mm"] == 1
+    assert report["without_npu_kernel"] == []
+    assert report["collectives"] == {}
+
+
+def test_numbers_drawn_as_on_the_cpu(emulate):
+    program = (
+        "import torch; d = torch.nn.functional.dropout;"
+        "torch.manual_seed(1); a = d(torch.ones(99, device='npu'));"
+        "torch.manual_seed(1); print(torch.equal(a.cpu(), d(torch.ones(99))))"
+    )
+    assert emulate("python", "-c", program).stdout == "False\n"
+    assert emulate("python", "-c", program, options=("--cpu-random",)).stdout == "True\n"
+
+
+def test_interrupted_nothing_is_left(emulate, cache, tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import os, time, torch, torch.distributed as dist\n"
+        "rank = int(os.environ['RANK']); torch.npu.set_device(rank)\n"
+        "dist.init_process_group('hccl'); dist.barrier()\n"
+        f"open(r'{tmp_path}/pid' + str(rank), 'w').write(str(os.getpid()))\n"
+        "time.sleep(600)\n"
+    )
+    command = ["torchrun", "--standalone", "--nproc_per_node=2", str(program)]
+    before = set(os.listdir("/dev/shm"))
+    process = subprocess.Popen(
+        [sys.executable, "-m", "migrator", "emulate", "--", *command],
+        env={**os.environ, "XDG_CACHE_HOME": str(cache)},
+        cwd=HERE,
+        start_new_session=True,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    files = [tmp_path / f"pid{rank}" for rank in range(2)]
+    wait_until(lambda: all(file.exists() and file.read_text() for file in files), 60)
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does
+    process.wait(timeout=60)
+    wait_until(lambda: not any(Path("/proc", file.read_text()).exists() for file in files), 10)
+    assert process.returncode != 0
+    assert set(os.listdir("/dev/shm")) <= before
+
+
+def wait_until(done, seconds):
+    end = time.monotonic() + seconds
+    while not done():
+        assert time.monotonic() < end
+        time.sleep(0.1)
