@@ -72,6 +72,8 @@ class ModuleIndex:
         self.classes: list[ast.ClassDef] = []
         self.functions: list[ast.FunctionDef | ast.AsyncFunctionDef] = []
         self.refs: list[ast.expr] = []
+        self._named: dict[str, dict[Scope, list[ast.Name]]] = {}
+        self._inside: dict[Scope, list[Any]] = {}
         self.calls: list[ast.Call] = []
         self.strings: list[ast.expr] = []
         self.compares: list[ast.expr] = []
@@ -123,6 +125,7 @@ class ModuleIndex:
             inner = scope
             cls = node.__class__
             self.statements.append(node)  # except handlers and match cases too
+            self._inside.setdefault(scope, []).append(node)
             if cls is ast.Import or cls is ast.ImportFrom:
                 self.imports.append(node)
                 bind_import(scope, node)
@@ -180,14 +183,15 @@ class ModuleIndex:
             for statement in self.statements:
                 self._expand_statement(statement, lines)
 
-    def _lines_with(self, words: Iterable[str]) -> list[int]:
-        """The lines that hold one of the words as a whole word, in order."""
+    def _lines_with(self, words: Iterable[str], first: int = 1, last: int | None = None) -> list[int]:
+        """The lines from ``first`` to ``last`` that hold one of the words as a whole word, in order."""
         # One plain search a word: much faster than a pattern of alternatives.
         lines: set[int] = set()
         data = self.data
+        begin, stop = self.line_span(first, last or len(self._starts))
         for word in words:
             wanted = word.encode("utf-8")
-            position = data.find(wanted)
+            position = data.find(wanted, begin, stop)
             while position >= 0:
                 end = position + len(wanted)
                 if (
@@ -195,7 +199,7 @@ class ModuleIndex:
                     and data[end : end + 1] not in _WORD_BYTES
                 ):
                     lines.add(self.line_of(position))
-                position = data.find(wanted, end)
+                position = data.find(wanted, end, stop)
         return sorted(lines)
 
     def _expand_statement(self, statement: Any, lines: list[int]) -> None:
@@ -233,6 +237,9 @@ class ModuleIndex:
             if cls is ast.Attribute or cls is ast.Name:
                 if node.parent.__class__ is not ast.Attribute:
                     self.refs.append(node)
+                if cls is ast.Name:
+                    here = self._named.setdefault(node.id, {})
+                    here.setdefault(self.scope_of(node), []).append(node)
             elif cls is ast.Constant:
                 if node.value.__class__ is str:
                     self.strings.append(node)
@@ -364,24 +371,19 @@ class ModuleIndex:
 
     def uses(self, name: str, scope: Scope) -> list[ast.Name]:
         """Every read of a name that a scope binds, there and in the scopes inside it."""
-        lines = self._lines_with([name])
-        for statement in self.statements:
-            if statement.scope.inside(scope):
+        first = getattr(scope.node, "lineno", 1)
+        lines = self._lines_with([name], first, getattr(scope.node, "end_lineno", len(self._starts)))
+        inside = list(scope.and_inner())
+        for inner in inside:
+            for statement in self._inside.get(inner, ()):
                 self._expand_statement(statement, lines)
+        named = self._named.get(name, {})
         return [
-            ref
-            for ref in map(_root, self.refs)
-            if isinstance(ref, ast.Name)
-            and ref.id == name
-            and isinstance(ref.ctx, ast.Load)
-            and self.scope_of(ref).owner(name) is scope
+            use
+            for inner in inside
+            for use in named.get(inner, ())
+            if isinstance(use.ctx, ast.Load) and inner.owner(name) is scope
         ]
-
-
-def _root(node: Any) -> Any:
-    while isinstance(node, ast.Attribute):
-        node = node.value
-    return node
 
 
 def _is_import_call(node: Any) -> bool:

@@ -400,7 +400,7 @@ def _default(
     for argument, default in pairs:
         if default is child:
             if depth < 2:
-                scope = _function_scope(index, arguments)
+                scope = _function_scope(arguments)
                 uses = index.uses(argument.arg, scope) if scope is not None else []
                 verdicts = [judge(index, data, use, depth + 1).verdict for use in uses]
                 if CERTAIN in verdicts:
@@ -409,12 +409,9 @@ def _default(
     return Place(UNCLEAR, "a default")
 
 
-def _function_scope(index: ModuleIndex, arguments: ast.arguments) -> Any:
-    for function in index.functions:
-        if function.args is arguments:
-            for statement in function.body:
-                return statement.scope  # type: ignore[attr-defined]
-    return None
+def _function_scope(arguments: ast.arguments) -> Any:
+    body = getattr(getattr(arguments, "parent", None), "body", None)
+    return body[0].scope if isinstance(body, list) else None
 
 
 def _returns(function: Any) -> tuple[Any, ...]:

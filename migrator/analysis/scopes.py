@@ -27,12 +27,15 @@ class Binding:
 class Scope:
     """A module, class or function, with the names that it binds."""
 
-    __slots__ = ("bindings", "node", "outer", "parent")
+    __slots__ = ("bindings", "inner", "node", "outer", "parent")
 
     def __init__(self, node: Any, parent: Scope | None) -> None:
         self.node = node
         self.parent = parent
         self.bindings: dict[str, list[Binding]] = {}
+        self.inner: list[Scope] = []
+        if parent is not None:
+            parent.inner.append(self)
         self.outer: set[str] = set()  # declared global or nonlocal
 
     def bind(self, name: str, binding: Binding) -> None:
@@ -72,6 +75,14 @@ class Scope:
         """What binds a name that is read in this scope; empty for built-in names."""
         scope = self.owner(name)
         return scope.bindings[name] if scope else []
+
+    def and_inner(self) -> Iterator[Scope]:
+        """This scope and all scopes inside it."""
+        stack = [self]
+        while stack:
+            scope = stack.pop()
+            yield scope
+            stack.extend(reversed(scope.inner))
 
     def inside(self, other: Scope) -> bool:
         """Whether this is ``other`` or a scope within it."""

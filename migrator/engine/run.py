@@ -24,7 +24,7 @@ from migrator.engine.structural import documented_support
 from migrator.engine.structural.handlers import HANDLERS
 from migrator.engine.transfer import add_transfer
 from migrator.finding import Edit, FileResult, Finding
-from migrator.rewrite.edits import apply, back_mapping, overlaps
+from migrator.rewrite.edits import Taken, apply, back_mapping
 from migrator.rewrite.imports import names_package, torch_npu_imports
 
 __all__ = ["Engine", "merge_facts", "scan_file"]
@@ -134,7 +134,8 @@ class Engine:
                 break
             made = [*accepted, *self._imports(context, accepted)]
             edits = [edit for item in made for edit in item.finding.edits]
-            findings += [_described(item, index, edits, original, back) for item in made]
+            by_line = _by_line(index, edits)
+            findings += [_described(item, index, by_line, original, back) for item in made]
             new_text = apply(index.data, edits).decode("utf-8")
             back = _chain(back, back_mapping(edits))
             index = ModuleIndex(new_text, self._triggers(rules))
@@ -194,16 +195,15 @@ class Engine:
         """
         accepted: list[Found] = []
         rest: list[Found] = []
-        taken: list[Edit] = []
+        taken = Taken()
         claimed: list[tuple[int, int]] = []
         for item in matches:
             edits = item.finding.edits
             if edits and any(start <= edits[0].start and edits[-1].end <= end for start, end in claimed):
                 continue
             if edits and not (self.settings.safe_only and item.finding.safety == "unsafe"):
-                if not overlaps(taken, edits):
+                if taken.add(edits):
                     accepted.append(item)
-                    taken += edits
                 continue
             rest.append(item)
             if item.claims is not None:
@@ -238,7 +238,11 @@ _FINDERS: tuple[tuple[str, Callable[[FileContext, list[Rule]], Iterable[Found]]]
 
 
 def _described(
-    item: Found, index: ModuleIndex, edits: list[Edit], original: ModuleIndex, back: Callable[[int], int]
+    item: Found,
+    index: ModuleIndex,
+    by_line: dict[int, list[Edit]],
+    original: ModuleIndex,
+    back: Callable[[int], int],
 ) -> Finding:
     """A fix with the lines of the input, and with the whole lines before and after all fixes in them."""
     finding = item.finding
@@ -247,7 +251,8 @@ def _described(
     last = max(first, original.line_of(max(back(end) - 1, back(start))))
     if finding.operation == "INSERT":
         return replace(finding, line=first, end_line=first)
-    touched = [edit for edit in edits if start <= edit.start and edit.end <= end]
+    lines = range(finding.line, finding.end_line + 1)
+    touched = [edit for line in lines for edit in by_line.get(line, ()) if edit.end <= end]
     before_start, before_end = original.line_span(first, last)
     return replace(
         finding,
@@ -256,6 +261,13 @@ def _described(
         before=original.data[before_start:before_end].decode("utf-8").strip(),
         after=source_lines(index, touched, applied=True),
     )
+
+
+def _by_line(index: ModuleIndex, edits: list[Edit]) -> dict[int, list[Edit]]:
+    lines: dict[int, list[Edit]] = {}
+    for edit in edits:
+        lines.setdefault(index.line_of(edit.start), []).append(edit)
+    return lines
 
 
 def _in_order(findings: list[Finding]) -> tuple[Finding, ...]:

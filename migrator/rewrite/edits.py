@@ -2,26 +2,38 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable, Sequence
 from typing import Callable
 
 from migrator.finding import Edit
 
 
-def overlaps(taken: Iterable[Edit], edits: Iterable[Edit]) -> bool:
-    """Whether edits touch the bytes of edits that are already taken.
+class Taken:
+    """The places of the edits that were accepted so far."""
 
-    Two insertions at one place count as touching: their order would matter.
-    """
-    taken = list(taken)
-    for edit in edits:
-        for other in taken:
-            if edit.start == edit.end == other.start == other.end:
+    def __init__(self) -> None:
+        self._places: list[tuple[int, int]] = []
+
+    def add(self, edits: Iterable[Edit]) -> bool:
+        """Take the places of all edits, or none where one of them is taken; says which.
+
+        Two insertions at one place count as touching: their order would matter.
+        """
+        edits = list(edits)
+        if any(self._touches(edit) for edit in edits):
+            return False
+        for edit in edits:
+            insort(self._places, (edit.start, edit.end))
+        return True
+
+    def _touches(self, edit: Edit) -> bool:
+        place = bisect_left(self._places, (edit.start, edit.end))
+        # Taken places do not overlap, so only the neighbours can be in the way.
+        for start, end in self._places[max(0, place - 2) : place + 2]:
+            if start == end == edit.start == edit.end or (edit.start < end and start < edit.end):
                 return True
-            if edit.start < other.end and other.start < edit.end:
-                return True
-    return False
+        return False
 
 
 def apply(data: bytes, edits: Sequence[Edit]) -> bytes:
