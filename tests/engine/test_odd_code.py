@@ -452,3 +452,10 @@ def test_guarded_import_of_torch_npu_is_enough() -> None:
 def test_use_that_no_import_of_torch_serves_gets_one_at_the_top() -> None:
     before = "import os\n\ndef f():\n    import torch\n    return torch.cuda.device_count()\n\ndef g(x):\n    return x.cuda()\n"
     assert migrated(before).startswith("import os\nimport torch_npu\n")
+
+
+def test_module_in_an_attribute_is_reported() -> None:
+    text = "class T:\n    def f(self):\n        self.torch.cuda.synchronize()\n"
+    [finding] = migrate(text).findings
+    assert (finding.code, finding.line, finding.fixed) == ("NPU101", 3, False)
+    assert "torch.npu.synchronize" in finding.advice

@@ -51,9 +51,12 @@ def _in_reference(context: FileContext, rules: list[Rule], ref: Any) -> Iterator
         chain.append(root)
         root = root.value
     base = index.qualified_name(root)
-    if not base or (isinstance(root, ast.Name) and not isinstance(root.ctx, ast.Load)):
-        return
     written = [*reversed(chain)]
+    if not base:
+        yield from _kept_module(context, rules, written)
+        return
+    if isinstance(root, ast.Name) and not isinstance(root.ctx, ast.Load):
+        return
     parts = base.split(".") + [node.attr for node in written]
     name, rule = _longest(context, rules, parts, len(base.split(".")))
     if rule is None:
@@ -95,6 +98,26 @@ def _in_reference(context: FileContext, rules: list[Rule], ref: Any) -> Iterator
             advice=advice,
             message=rule.message.replace("{npu}", target) or f"{name} is {target} on an NPU",
         )
+
+
+def _kept_module(context: FileContext, rules: list[Rule], written: list[Any]) -> Iterator[Found]:
+    """``self.torch.cuda.synchronize()``: a module that is kept in an attribute is reported, not followed."""
+    names = [node.attr for node in written]
+    for place in range(len(names) - 2):
+        if names[place : place + 2] == ["torch", "cuda"]:
+            name = ".".join(names[place:])
+            rule = next((rule for rule in rules if rule_fits(rule, name)), None)
+            known = npu_names.look_up(name, context.version)
+            if rule is not None and known is not None and known.npu:
+                yield found(
+                    context,
+                    rule,
+                    written[-1],
+                    api=name,
+                    message=f"{name} through an attribute named torch is left as it is",
+                    advice=f"Where that is the module torch, write {known.npu}.",
+                )
+            return
 
 
 def _called_with_arguments(ref: Any) -> bool:
