@@ -67,7 +67,7 @@ def _with_fitting_quotes(index: ModuleIndex, item: Found) -> Found:
     """
     if not any('"' in edit.text for edit in item.finding.edits):
         return item
-    outer = _enclosing_fstring(item.node)
+    outer = enclosing_fstring(item.node)
     if outer is None:
         return item
     quote = _QUOTE.match(index.segment(outer))
@@ -77,7 +77,8 @@ def _with_fitting_quotes(index: ModuleIndex, item: Found) -> Found:
     return replace(item, finding=replace(item.finding, edits=edits))
 
 
-def _enclosing_fstring(node: Any) -> Any:
+def enclosing_fstring(node: Any) -> Any:
+    """The outermost f-string around a node, None where there is none."""
     outer = None
     parent = getattr(node, "parent", None)
     while parent is not None and not isinstance(parent, ast.stmt):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import gc
 import re
 import sys
@@ -18,7 +17,7 @@ from migrator.engine.context import FileContext, Found, insertion, source_lines
 from migrator.engine.kinds import argument, env, library, method, name, string, text
 from migrator.engine.packs import Rule, applies, choose, load_all
 from migrator.engine.project import Project, merge_facts, scan_file
-from migrator.engine.restraint import restrained, unfixed, without_fix
+from migrator.engine.restraint import enclosing_fstring, restrained, unfixed, without_fix
 from migrator.engine.settings import Settings
 from migrator.engine.structural import documented_support
 from migrator.engine.structural.handlers import HANDLERS
@@ -155,7 +154,7 @@ class Engine:
                 return False
             return True
 
-        if not accepted or not any(_in_fstring(item.node) for item in accepted):
+        if not accepted or not any(enclosing_fstring(item.node) for item in accepted):
             return accepted, []  # only inside f-strings does the syntax depend on what stands around
         if parses(accepted):
             return accepted, []
@@ -274,15 +273,6 @@ def _in_order(findings: list[Finding]) -> tuple[Finding, ...]:
     """Each finding once, by its place."""
     unique = dict.fromkeys(findings)
     return tuple(sorted(unique, key=lambda finding: (finding.line, finding.column, finding.code)))
-
-
-def _in_fstring(node: Any) -> bool:
-    parent = getattr(node, "parent", None)
-    while parent is not None and not isinstance(parent, ast.stmt):
-        if isinstance(parent, ast.JoinedStr):
-            return True
-        parent = getattr(parent, "parent", None)
-    return False
 
 
 def _same(offset: int) -> int:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from migrator.analysis.hints import called_name
 from migrator.analysis.strings import replace_text
 from migrator.api_support import env_vars
 from migrator.engine.context import FileContext, Found, found
@@ -136,9 +137,7 @@ def _place(context: FileContext, node: Any) -> str | None:
     if isinstance(parent, ast.Subscript):
         return "certain" if _is_environment(context, parent.value) else "report"
     if isinstance(parent, ast.Call) and node in parent.args:
-        called = (
-            parent.func.attr if isinstance(parent.func, ast.Attribute) else getattr(parent.func, "id", "")
-        )
+        called = called_name(parent)
         if called in _CALLS and parent.args.index(node) == 0:
             if called in ("get", "pop", "setdefault"):
                 holder = getattr(parent.func, "value", None)
@@ -205,7 +204,7 @@ def _is_message(holder: Any) -> bool:
     """Whether a text is an argument of a call that only shows it."""
     if not isinstance(holder, ast.Call):
         return False
-    called = getattr(holder.func, "attr", getattr(holder.func, "id", ""))
+    called = called_name(holder)
     return called in _MESSAGES or called.endswith(("Error", "Warning", "Exception"))
 
 

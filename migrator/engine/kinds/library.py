@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 from typing import Any
 
+from migrator.analysis.hints import called_name
 from migrator.engine.context import FileContext, Found, found
 from migrator.engine.matching import rule_fits
 from migrator.engine.packs import Rule
@@ -21,9 +22,7 @@ def find(context: FileContext, rules: list[Rule]) -> Iterator[Found]:
     for call in context.index.calls:
         if not (call.args and isinstance(call.args[0], ast.Constant) and isinstance(call.args[0].value, str)):
             continue
-        function: Any = call.func
-        called = getattr(function, "attr", getattr(function, "id", ""))
-        if called in ("import_module", "__import__", "find_spec", "importorskip"):
+        if called_name(call) in ("import_module", "__import__", "find_spec", "importorskip"):
             for rule in rules:
                 if rule_fits(rule, call.args[0].value):
                     yield found(context, rule, call, api=call.args[0].value)

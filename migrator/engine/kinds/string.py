@@ -10,7 +10,7 @@ import ast
 import re
 from typing import Any, Callable
 
-from migrator.analysis.hints import PlaceData
+from migrator.analysis.hints import PlaceData, called_name
 from migrator.analysis.places import CERTAIN, LIKELY, NO, UNCLEAR, Place, judge
 from migrator.analysis.strings import pieces, replace_text
 from migrator.api_support import npu_names
@@ -209,7 +209,7 @@ def _is_call_argument(node: Any, names: set[str]) -> bool:
     call = getattr(node, "parent", None)
     if not isinstance(call, ast.Call) or node not in call.args:
         return False
-    return _called(call) in names
+    return called_name(call) in names
 
 
 def _compared_with_type(node: Any) -> bool:
@@ -220,11 +220,7 @@ def _compared_with_type(node: Any) -> bool:
     if not isinstance(parent, ast.Compare):
         return False
     operands = [parent.left, *parent.comparators]
-    return any(isinstance(operand, ast.Call) and _called(operand) == "type" for operand in operands)
-
-
-def _called(call: ast.Call) -> str:
-    return call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+    return any(isinstance(operand, ast.Call) and called_name(operand) == "type" for operand in operands)
 
 
 def _api_name(context: FileContext, rules: list[Rule], data: PlaceData, node: Any) -> Found | bool | None:
@@ -238,7 +234,7 @@ def _api_name(context: FileContext, rules: list[Rule], data: PlaceData, node: An
         call = call.parent  # type: ignore[attr-defined]
     elif not isinstance(call, ast.Call) or node not in call.args:
         return None
-    called = _called(call)
+    called = called_name(call)
     if called not in _IMPORTERS and called not in _PATCHERS:
         return None
     rule = rules[0]

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 from typing import Any
 
+from migrator.analysis.hints import called_name
 from migrator.analysis.strings import replace_text
 from migrator.engine.context import FileContext, Found, found
 from migrator.engine.packs import Rule
@@ -80,8 +81,7 @@ def _called(call: Any, argument: Any) -> str:
     """The last name of what is called with an argument; empty where nothing is."""
     if not isinstance(call, ast.Call) or argument not in call.args:
         return ""
-    function: Any = call.func
-    return str(getattr(function, "attr", getattr(function, "id", "")))
+    return called_name(call)
 
 
 def _beside(context: FileContext, node: Any, word: str) -> bool:
