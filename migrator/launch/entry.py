@@ -16,8 +16,8 @@ _TRAINS = (
     (re.compile(r"\binit_process_group\(|\bDistributedDataParallel\b|\binit_distributed"), 6),
     (re.compile(r"\bdef (?:train|main_worker|train_one_epoch|train_epoch)\b|\bTrainer\("), 4),
     (re.compile(r"\bDataLoader\("), 2),
-    (re.compile(r"\bArgumentParser\(|\bargparse\b|@click\.|@hydra\.|\bTyper\(|\babsl\b|\bfire\.Fire\("), 3),
 )
+_OPTIONS = re.compile(r"\bArgumentParser\(|\bargparse\b|@click\.|@hydra\.|\bTyper\(|\babsl\b|\bfire\.Fire\(")
 _DISTRIBUTED = re.compile(
     r"\binit_process_group\b|\bDistributedDataParallel\b|\btorch\.distributed\b|\bdeepspeed\b|\baccelerate\b"
     r"|\blightning\b|\bpytorch_lightning\b|\bhorovod\b|\bmmengine\b|\bmegatron\b|\bcolossalai\b|\bfairscale\b"
@@ -62,10 +62,18 @@ def candidate(name: str, text: str) -> Candidate | None:
         return None
     by_name = sum(weight for pattern, weight in _NAMES if pattern.search(path.stem))
     by_text = sum(weight for pattern, weight in _TRAINS if pattern.search(text))
-    score = by_name + by_text + (5 if guarded else 0) - _PER_FOLDER * (len(path.parts) - 1)
+    options = bool(_OPTIONS.search(text))
+    score = (
+        by_name
+        + by_text
+        + (5 if guarded else 0)
+        + (3 if options else 0)
+        - _PER_FOLDER * (len(path.parts) - 1)
+    )
     if _ASIDE & set(path.parts[:-1]):
         score -= 12
-    if by_text < 6 and by_name < 5:
+    # A library's module may try itself out in a main block: only a name or options make a program of it.
+    if by_name < 5 and (by_text < 6 or (guarded and not options)):
         return None
     return Candidate(name, score, has_relative_imports(text)) if score > 0 else None
 
