@@ -23,13 +23,13 @@ _DISTRIBUTED = re.compile(
     r"|\blightning\b|\bpytorch_lightning\b|\bhorovod\b|\bmmengine\b|\bmegatron\b|\bcolossalai\b|\bfairscale\b"
 )
 _NAMES = (
-    (re.compile(r"(?:^|_)(?:pre)?train(?:er|ing)?(?:_|$)", re.I), 10),
-    (re.compile(r"^main(?:_|$)", re.I), 8),
-    (re.compile(r"^(?:run|finetune|fine_tune)(?:_|$)", re.I), 5),
+    (re.compile(r"(?:^|[_\W])(?:pre)?train(?:er|ing)?(?:[_\W]|$)", re.I), 10),
+    (re.compile(r"^main(?:[_\W]|$)", re.I), 8),
+    (re.compile(r"^(?:run|finetune|fine_tune)(?:[_\W]|$)", re.I), 5),
     (
         re.compile(
-            r"(?:^|_)(?:eval|evaluate|test|tests|validate|val|infer|inference|predict|demo|export|convert|"
-            r"benchmark|bench|profile|visuali[sz]e|plot|download|prepare|preprocess|setup|conftest)(?:_|$)",
+            r"(?:^|[_\W])(?:eval|evaluate|test|tests|validate|val|infer|inference|predict|demo|export|convert|"
+            r"benchmark|bench|profile|visuali[sz]e|plot|download|prepare|preprocess|setup|conftest)(?:[_\W]|$)",
             re.I,
         ),
         -12,

@@ -25,7 +25,11 @@ try:
         sys.exit(7)
     if what == "killed" and rank == 0:
         os.kill(os.getpid(), signal.SIGKILL)
-    if what in ("fail", "killed", "wait"):
+    if what == "stubborn":
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, signal.SIG_IGN)
+        say("{ignores}")
+    if what in ("fail", "killed", "wait", "stubborn"):
         time.sleep(60)
 except KeyboardInterrupt:
     say(f"rank {rank} interrupted")

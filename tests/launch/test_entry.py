@@ -22,8 +22,9 @@ def test_the_script_that_trains_comes_first() -> None:
         "tools/train.py": TRAINS + GUARD,
         "train.py": TRAINS + OPTIONS + GUARD,
         "model.py": "class Model: ...\n",
+        "train-all.py": GUARD,
     }
-    assert best(files) == ["train.py", "tools/train.py", "main.py"]
+    assert best(files) == ["train.py", "tools/train.py", "main.py", "train-all.py"]
 
 
 def test_a_script_without_a_main_block() -> None:

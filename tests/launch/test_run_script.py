@@ -168,6 +168,19 @@ def test_ranks_end_with_a_killed_launcher(project: Path) -> None:
     assert not running(project)
 
 
+def test_asked_twice_it_does_not_wait(project: Path) -> None:
+    process = start(project, "--nproc", "1", "--", "stubborn")
+    assert [process.stdout.readline()[:2] for _ in range(2)] == ['{"', "{i"]
+    begin = time.monotonic()
+    os.killpg(process.pid, signal.SIGINT)
+    time.sleep(0.5)
+    os.killpg(process.pid, signal.SIGINT)
+    process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert time.monotonic() - begin < 20
+    assert not running(project)
+
+
 def running(project: Path) -> str:
     """The ranks that are still there, after a moment for the last of them to go."""
     for _ in range(30):
