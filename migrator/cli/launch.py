@@ -119,7 +119,7 @@ def _assumptions(hosts: list[Host]) -> list[str]:
     if without and len(hosts) > 1:
         shown = ", ".join(without[:3]) + (f" and {len(without) - 3} more" if len(without) > 3 else "")
         lines.append(
-            f"no addresses of the NPUs of {shown}: HCCL needs them between servers (--hccn HOST=its hccn.conf)"
+            f"no addresses of the NPUs of {shown}: HCCL needs them between servers (--hccn HOST=FILE)"
         )
     elif without:
         lines.append("no addresses of the NPUs: one server needs none")
