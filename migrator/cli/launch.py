@@ -162,6 +162,38 @@ def convert(
     _give(dump(servers, form.value), output)
 
 
+@launch.command(context_settings={"allow_interspersed_args": False, "ignore_unknown_options": True})
+def mpi(
+    line: list[str] = typer.Argument(..., metavar="[--] mpirun …", help="The line, as words or as one text."),
+    table: Optional[Path] = typer.Option(
+        None, "--rank-table", metavar="FILE", help="Also write the rank table of these hosts."
+    ),
+) -> None:
+    """Turn an mpirun, mpiexec or horovodrun line into launcher commands.
+
+    Prints the command for each host; what was assumed and left out is said on
+    the standard error. Exit status: 0 done; 2 the line is not understood.
+    """
+    import shlex
+
+    from migrator.launch.mpi import MpiLineError, plan
+    from migrator.launch.rank_table import Host, RankTableError, build, dump
+
+    try:
+        words = shlex.split(line[0]) if len(line) == 1 else line
+        found = plan(words, lambda file: _text(Path(file)))
+    except (MpiLineError, RankTableError) as error:
+        _stop(str(error))
+    except ValueError as error:  # shlex: a quotation mark without its partner
+        _stop(f"the line cannot be split into words: {error}")
+    for note in found.notes:
+        typer.echo(note, err=True)
+    for (host, _), command in zip(found.hosts, found.commands):
+        typer.echo(f"# on {host}\n{command}" if len(found.hosts) > 1 else command)
+    if table:
+        _give(dump(build([Host(name, tuple(range(count)), {}) for name, count in found.hosts])), table)
+
+
 def _content(file: Path) -> Any:
     from migrator.launch.rank_table import RankTableError, parse
 
