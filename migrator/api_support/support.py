@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple, Optional
@@ -53,11 +52,11 @@ def look_up(api: str, version: TorchVersion) -> Optional[Support]:
     found = _at(api, version)
     if found and not found.neighbour:
         return found
-    alias = _aliases().get(api)
-    if alias is None:
+    alias = _aliased(api)
+    if not alias:
         # torch.nn.modules.module.Module.to: a member of a class that goes by an alias.
         parent, _, member = api.rpartition(".")
-        alias = f"{_aliases()[parent]}.{member}" if parent in _aliases() else None
+        alias = _aliased(parent) and f"{_aliased(parent)}.{member}"
     other = _at(alias, version) if alias else None
     # torch.nn.Parameter is in the old documents, torch.nn.parameter.Parameter in
     # the new: take the spelling that the version's own document uses.
@@ -99,7 +98,7 @@ def _statuses(version: TorchVersion) -> dict[str, str]:
     covering: dict[str, str] = {}
     below: dict[str, str] = {}
     above: dict[str, str] = {}
-    for line in _lines():
+    for line in tables.lines("api_support"):
         api, first, last, status, _ = line.split(",", 4)
         if first not in begun:
             above.setdefault(api, status)
@@ -132,13 +131,15 @@ def _between(api: str, below: _Row, above: _Row, version: TorchVersion) -> Suppo
     """What the documented versions on both sides say of one between them."""
     before = [other for other in known() if "docs" in other.evidence and other.tuple < version.tuple]
     after = [other for other in known() if "docs" in other.evidence and other.tuple > version.tuple]
-    low = below.last if below is not above else before[-1].text
-    high = above.first if below is not above else after[0].text
-    both = f"{low} and {high}"
+    if below is above:
+        # One row around it; newer than every document, there is one side only.
+        sides = [other.text for other in (*before[-1:], *after[:1])]
+    else:
+        sides = [below.last, above.first]
     status = _agreed(below.status, above.status)
     # The newer document is the more exact one, unless only the older has the limits.
     row = below if status == below.status != above.status else above
-    return _support(api, row, status, version, both)
+    return _support(api, row, status, version, " and ".join(sides))
 
 
 def _agreed(below: str, above: str) -> str:
@@ -166,7 +167,7 @@ def _support(api: str, row: _Row, status: str, version: TorchVersion, neighbour:
 def kernel(aten: str, version: TorchVersion) -> str:
     """What torch_npu registers for an aten operator's base name: kernel | composite | none, or ''."""
     otherwise = ""
-    for overload, first, last, kind in _kernels().get(aten, ()):
+    for overload, first, last, kind in _kernels(aten):
         if overload == "*":
             otherwise = kind
         elif tables.covers(first, last, version.tuple):
@@ -185,37 +186,19 @@ def _last(row: _Row) -> tuple[int, ...]:
 
 
 def _rows(api: str) -> list[_Row]:
-    # Lines are sorted, and a comma sorts before everything that names hold: a
-    # search by halves finds an API without splitting the 16,000 others.
-    lines = _lines()
-    start = f"{api},"
-    position = bisect_left(lines, start)
-    rows = []
-    while position < len(lines) and lines[position].startswith(start):
-        rows.append(_Row(*lines[position].split(",")[1:]))
-        position += 1
-    return rows
+    return [_Row(*line.split(",")[1:]) for line in tables.starting("api_support", f"{api},")]
 
 
 @cache
-def _lines() -> list[str]:
-    return tables.lines("api_support")
-
-
-@cache
-def _kernels() -> dict[str, list[tuple[str, str, str, str]]]:
-    table: dict[str, list[tuple[str, str, str, str]]] = {}
-    for line in tables.lines("kernels"):
+def _kernels(base: str) -> list[tuple[str, str, str, str]]:
+    """The rows on an operator and its overloads: overload, from, to, kind."""
+    found = []
+    for line in tables.starting("kernels", f"{base},") + tables.starting("kernels", f"{base}."):
         op, first, last, kind, _ = line.split(",")
-        base, _, overload = op.partition(".")
-        table.setdefault(base, []).append((overload, first, last, kind))
-    return table
+        found.append((op.partition(".")[2], first, last, kind))
+    return found
 
 
-@cache
-def _aliases() -> dict[str, str]:
-    table = {}
-    for line in tables.lines("aliases"):
-        alias, _, api = line.partition(",")
-        table[alias] = api
-    return table
+def _aliased(name: str) -> str:
+    """The API that a name is another spelling of, or ''."""
+    return next((line.partition(",")[2] for line in tables.starting("aliases", f"{name},")), "")

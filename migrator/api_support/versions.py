@@ -56,12 +56,15 @@ def resolve(text: str) -> TorchVersion:
     UnknownVersion for anything else.
     """
     found = re.fullmatch(
-        r"v?(\d+)\.(\d+)(\.\d+)?(\.?(post|dev|rc|a|b)\d*)*(\+[\w.]+)?", text.strip(), re.IGNORECASE
+        r"v?(\d{1,4})\.(\d{1,4})(?:\.(\d{1,4}))?(\.?(post|dev|rc|a|b)\d*)*(\+[\w.]+)?", text.strip(), re.IGNORECASE
     )
     if found:
-        minor = (int(found.group(1)), int(found.group(2)))
+        given = tuple(int(part) for part in found.group(1, 2, 3) if part)
         for version in known():
-            if version.tuple[:2] == minor:
+            if version.tuple == given:
+                return version
+        for version in known():
+            if version.tuple[:2] == given[:2]:
                 return version
     names = ", ".join(version.text for version in known())
     raise UnknownVersion(f"torch {text!r} is not known: choose one of {names}")
