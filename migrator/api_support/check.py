@@ -37,7 +37,7 @@ _WORDS = {
     ("by_hand/npu_names", "unchanged"): {"", "works", "no_effect", "raises"},
     ("custom_ops", "replaces_source"): {"", "docs", "docs-affinity", "name"},
     ("env_vars", "same_values"): {"", *_YES_NO},
-    ("kernels", "kind"): {"kernel", "composite", "none"},
+    ("kernels", "kind"): {"kernel", "composite", "fallback", "none"},
     ("npu_names", "kind"): _KINDS,
     ("npu_names", "unchanged"): {"", "works", "no_effect", "raises"},
     ("source_names", "kind"): {"", *_KINDS},

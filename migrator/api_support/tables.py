@@ -39,7 +39,9 @@ def in_force() -> Path:
     chosen = os.environ.get(VARIABLE)
     if chosen:
         if not (Path(chosen) / "versions.csv").is_file():
-            raise FileNotFoundError(f"{VARIABLE}={chosen}: that is no folder with tables (npumigrate db build)")
+            raise FileNotFoundError(
+                f"{VARIABLE}={chosen}: that is no folder with tables (npumigrate db build)"
+            )
         return Path(chosen)
     packaged = data_folder("api_db")
     own = users_folder()

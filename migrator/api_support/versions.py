@@ -56,7 +56,9 @@ def resolve(text: str) -> TorchVersion:
     UnknownVersion for anything else.
     """
     found = re.fullmatch(
-        r"v?(\d{1,4})\.(\d{1,4})(?:\.(\d{1,4}))?(\.?(post|dev|rc|a|b)\d*)*(\+[\w.]+)?", text.strip(), re.IGNORECASE
+        r"v?(\d{1,4})\.(\d{1,4})(?:\.(\d{1,4}))?(\.?(post|dev|rc|a|b)\d*)*(\+[\w.]+)?",
+        text.strip(),
+        re.IGNORECASE,
     )
     if found:
         given = tuple(int(part) for part in found.group(1, 2, 3) if part)

@@ -1,4 +1,4 @@
-"""Derive the tables of api_db from a folder of facts: ``python -m migrator.api_support.derive --facts DIR``."""
+"""Derive the tables of api_db: ``python -m migrator.api_support.derive --facts DIR``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from migrator.data_folders import data_folder
 
 
 def main() -> None:
-    """Write every table that comes from the facts; releases are added by ``npumigrate db build`` afterwards."""
+    """Write what comes from the facts; ``npumigrate db build`` adds the releases afterwards."""
     parser = argparse.ArgumentParser(prog="python -m migrator.api_support.derive", description=__doc__)
     parser.add_argument("--facts", type=Path, required=True, help="folder with the tables of facts")
     parser.add_argument("--api-db", type=Path, default=data_folder("api_db"), help="folder to write into")

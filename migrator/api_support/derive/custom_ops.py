@@ -43,9 +43,7 @@ def derive(facts: Path, api_db: Path) -> None:
     _write(api_db, held, rest)
 
 
-def set_release(
-    api_db: Path, version: str, operators: Operators, own_names: frozenset[str]
-) -> None:
+def set_release(api_db: Path, version: str, operators: Operators, own_names: frozenset[str]) -> None:
     """Make custom_ops.csv say what the torch_npu for a version has, and nothing else of it.
 
     versions.csv knows the version already. Operators that no release had come new into
@@ -62,8 +60,7 @@ def set_release(
         held[api], rest[api] = set(), ("op", "", "", "", "yaml")
     for api in held:
         held[api].discard(version)
-        # torch_npu.npu.aclnn.allow_hf32: a member of a class follows its class.
-        if api in own_names or (api in ops and rest[api][0] == "op") or api.rpartition(".")[0] in own_names:
+        if api in own_names or (api in ops and rest[api][0] == "op"):
             held[api].add(version)
     _write(api_db, held, rest)
 

@@ -18,6 +18,10 @@ COLUMNS = ("cuda_name", "from", "to", "kind", "npu_name", "unchanged", "advice",
 _PRIVATE_MODULES = ("torch.cuda._memory_viz", "torch.cuda._sanitizer", "torch.cuda._utils")
 _PARENTS = ("torch.cuda", "torch.profiler", "torch.backends.cuda", "torch.backends.cudnn")
 
+# Modules whose names torch.cuda offers as its own. torch.cuda.gds.is_available is another
+# function than torch.cuda.is_available.
+_SPREAD = ("torch.cuda.graphs", "torch.cuda.memory", "torch.cuda.random", "torch.cuda.streams")
+
 _NO_EVIDENCE = "no evidence"
 
 _Held = dict[str, dict[tuple[str, str], str]]
@@ -96,9 +100,12 @@ def _candidates(name: str, hand: Optional[_ByHand]) -> list[tuple[str, str]]:
         return [(name, hand.npu_name)]
     if not name.startswith("torch.cuda."):
         return []
-    # torch.cuda.memory.mem_get_info: torch_npu has the name one level up only.
-    last = name.rpartition(".")[2]
-    return [(name, "torch.npu" + name[len("torch.cuda") :]), (f"torch.cuda.{last}", f"torch.npu.{last}")]
+    module, _, last = name.rpartition(".")
+    found = [(name, "torch.npu" + name[len("torch.cuda") :])]
+    if module in _SPREAD:
+        # torch.cuda.memory.mem_get_info: torch_npu has the name one level up only.
+        found.append((f"torch.cuda.{last}", f"torch.npu.{last}"))
+    return found
 
 
 def _exists(name: str, npu_name: str, version: str, evidence: _Evidence) -> bool:

@@ -61,7 +61,10 @@ def _set_version(wheel: Wheel, api_db: Path) -> None:
     row.update(wheel.switches)
     sources = [source for source in row["source"].split("; ") if source]
     if wheel.package == "torch":
-        sources = ["torch wheel", *(s for s in sources if s != "torch wheel" and not s.startswith("as torch"))]
+        sources = [
+            "torch wheel",
+            *(s for s in sources if s != "torch wheel" and not s.startswith("as torch")),
+        ]
     else:
         row["torch_npu"] = wheel.release
         row["evidence"] = " ".join(sorted({*row["evidence"].split(), "wheel"} - {"interpolated"}))

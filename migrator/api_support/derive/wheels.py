@@ -26,6 +26,8 @@ WANTED_BELOW = ("torch.cuda", "torch_npu.npu")
 # Where torch_npu keeps what only it has.
 OWN = ("torch_npu.contrib", "torch_npu.jit", "torch_npu.optim", "torch_npu.utils")
 
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+
 Sources = dict[str, tuple[bool, str]]  # module name -> is it a package, its text
 Names = dict[str, str]  # name -> class | function | module | value | import
 
@@ -71,14 +73,15 @@ def _npu_names(archive: Archive) -> tuple[dict[str, Names], frozenset[str]]:
         raise WheelError(f"{archive.path.name} has no torch_npu/npu/__init__.py: it is no complete wheel")
     modules = _Modules(sources)
     wanted = {name: modules.names(name) for name in sorted(sources) if _wanted(name)}
-    own_names = {
-        f"{module}.{name}"
-        for module in sources
-        for name, kind in modules.names(module).items()
-        if kind != "module"
-    }
-    # What torch_npu offers at its top is put there when it is imported; __all__ lists it.
-    own_names |= {f"torch_npu.{name}" for name in modules.exported("torch_npu")}
+    own_names = set()
+    for module in sources:
+        for name, kind in modules.names(module).items():
+            if kind != "module":
+                own_names.add(f"{module}.{name}")
+            if kind == "class":
+                own_names |= {f"{module}.{name}.{member}" for member in modules.members.get(name, ())}
+    # What torch_npu puts into its modules when it is imported is in their __all__ only.
+    own_names |= {f"{module}.{name}" for module in sources for name in modules.exported(module)}
     return {**wanted, **_compiled_names(archive)}, frozenset(own_names)
 
 
@@ -153,6 +156,13 @@ class _Modules:
         self._packages = {name for name, (package, _) in sources.items() if package}
         self._trees = {name: ast.parse(text) for name, (_, text) in sources.items()}
         self._known: dict[str, Names] = {}
+        # By the class's name alone: it is bound elsewhere under the same one.
+        self.members: dict[str, set[str]] = {}
+        for tree in self._trees.values():
+            for node in tree.body:
+                if isinstance(node, ast.ClassDef):
+                    members = {leaf.name for leaf in node.body if isinstance(leaf, _FUNCTIONS)}
+                    self.members.setdefault(node.name, set()).update(members)
 
     def names(self, module: str) -> Names:
         """What a module binds, or {} where its source was not read."""
@@ -185,7 +195,7 @@ class _Modules:
     def _bound(self, node: ast.stmt, module: str) -> Iterator[tuple[str, str]]:
         if isinstance(node, ast.ClassDef):
             yield node.name, "class"
-        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        elif isinstance(node, _FUNCTIONS):
             yield node.name, "function"
         elif isinstance(node, ast.Import):
             for alias in node.names:
