@@ -180,7 +180,7 @@ def registered(aten: str, version: TorchVersion) -> str:
     '' where that is not known.
     """
     otherwise = ""
-    for overload, first, last, kind in kernel_rows(aten):
+    for overload, first, last, kind in _kernels(aten):
         if overload == "*":
             otherwise = kind
         elif tables.covers(first, last, version.tuple):
@@ -198,11 +198,16 @@ def _last(row: Row) -> tuple[int, ...]:
     return tables.as_tuple(row.last)
 
 
+def kernel_lines(base: str) -> list[str]:
+    """The lines of kernels.csv on an operator and its overloads."""
+    return tables.starting("kernels", f"{base},") + tables.starting("kernels", f"{base}.")
+
+
 @cache
-def kernel_rows(base: str) -> list[tuple[str, str, str, str]]:
-    """The table's rows on an operator and its overloads: overload, from, to, kind."""
+def _kernels(base: str) -> list[tuple[str, str, str, str]]:
+    """Overload, from, to and kind of each of them."""
     found = []
-    for line in tables.starting("kernels", f"{base},") + tables.starting("kernels", f"{base}."):
+    for line in kernel_lines(base):
         op, first, last, kind, _ = line.split(",")
         found.append((op.partition(".")[2], first, last, kind))
     return found

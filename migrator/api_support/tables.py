@@ -58,6 +58,14 @@ def users_folder() -> Path:
     return share / "npumigrate" / __version__ / "api_db"
 
 
+def writable() -> Path:
+    """Where ``db build`` adds releases: the chosen folder, a checkout's, or the user's own."""
+    packaged = data_folder("api_db")
+    if os.environ.get(VARIABLE):
+        return in_force()
+    return users_folder() if is_installed(packaged) else packaged
+
+
 def is_installed(packaged: Path) -> bool:
     """Whether the folder of tables that came with npumigrate lies in a package, not in a checkout."""
     return packaged.parent.name == "data"

@@ -18,7 +18,8 @@ class TorchVersion:
     """A torch version, and what torch and torch_npu do at it.
 
     ``evidence`` has the words docs (the documents list its APIs) and wheel
-    (the torch_npu wheel was read), or is interpolated.
+    (the torch_npu wheel was read), or is interpolated. ``documents`` is the
+    edition of the documents, empty where there are none.
     """
 
     text: str
@@ -30,6 +31,7 @@ class TorchVersion:
     has_oom_error: bool
     has_amp_grad_scaler: bool
     autoloads_backends: bool
+    documents: str
 
     def __str__(self) -> str:
         return self.text
@@ -85,4 +87,5 @@ def _version(row: list[str]) -> TorchVersion:
         has_oom_error=oom_error,
         has_amp_grad_scaler=grad_scaler,
         autoloads_backends=autoload,
+        documents=row[-1].partition("documents ")[2],
     )

@@ -15,6 +15,8 @@ from typing import Optional
 import typer
 
 from migrator import __version__
+from migrator.cli import db
+from migrator.cli.api import api
 from migrator.cli.emulate import emulate
 from migrator.cli.launch import launch
 from migrator.cli.migrate import migrate
@@ -32,6 +34,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command()(migrate)
+app.command()(api)
+app.add_typer(db.app)
 app.command(context_settings={"allow_interspersed_args": False})(emulate)  # what follows is the program's
 app.add_typer(launch, name="launch")
 

@@ -15,20 +15,22 @@ from migrator.api_support.derive.archive import WheelError
 from migrator.api_support.derive.wheel_names import Row, read_versions, set_names, wheel_column
 from migrator.api_support.derive.wheels import Wheel
 
+_PREFIX = ".building-"
+
 
 def add(wheels: Sequence[Wheel], start: Path, target: Path) -> list[Path]:
     """Add wheels to the tables in ``start`` and put the result into ``target``, which may be the same folder.
 
     A wheel takes the place of what the tables hold of another one for the same
-    torch version. All is worked out and checked beside ``target`` first; then
+    torch version. All is worked out and checked in a folder of its own first; then
     each changed table is replaced as a whole, versions.csv last. Returns the
     tables that changed. Raises WheelError where a torch wheel has no torch_npu
     of its version beside it, and OSError where ``target`` cannot be written.
     """
     target.mkdir(parents=True, exist_ok=True)
-    with _locked(target), tempfile.TemporaryDirectory(prefix=".building-", dir=target.parent) as folder:
+    with _locked(target), tempfile.TemporaryDirectory(prefix=_PREFIX, dir=target) as folder:
         work = Path(folder) / "api_db"
-        shutil.copytree(start, work)
+        shutil.copytree(start, work, ignore=shutil.ignore_patterns(f"{_PREFIX}*"))
         _add_all(wheels, work)
         problems = check.problems(work)
         if problems:

@@ -26,6 +26,9 @@ WANTED_BELOW = ("torch.cuda", "torch_npu.npu")
 # Where torch_npu keeps what only it has.
 OWN = ("torch_npu.contrib", "torch_npu.jit", "torch_npu.optim", "torch_npu.utils")
 
+# Modules into which names are put when they are imported: their __all__ shows which. Elsewhere
+# __all__ is no proof: torch_npu.contrib lists a name that it has not.
+_FILLED = ("torch_npu", "torch_npu.npu.aclnn")
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 Sources = dict[str, tuple[bool, str]]  # module name -> is it a package, its text
@@ -80,8 +83,8 @@ def _npu_names(archive: Archive) -> tuple[dict[str, Names], frozenset[str]]:
                 own_names.add(f"{module}.{name}")
             if kind == "class":
                 own_names |= {f"{module}.{name}.{member}" for member in modules.members.get(name, ())}
-    # What torch_npu puts into its modules when it is imported is in their __all__ only.
-    own_names |= {f"{module}.{name}" for module in sources for name in modules.exported(module)}
+    for module in _FILLED:
+        own_names |= {f"{module}.{name}" for name in modules.exported(module)}
     return {**wanted, **_compiled_names(archive)}, frozenset(own_names)
 
 
