@@ -93,6 +93,8 @@ def look_up(asked: str) -> Optional[Answer]:
     ``torch.ops.aten.add.Tensor``) and environment variables.
     """
     asked = asked.strip().removesuffix("()")
+    if not asked:
+        return None
     for operator in _OPERATORS:
         if asked.startswith(operator):
             return _operator(asked, asked[len(operator) :].partition(".")[0])

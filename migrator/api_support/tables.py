@@ -108,7 +108,7 @@ def starting(table: str, prefix: str) -> list[str]:
         else:
             high = start
     found = []
-    while content.startswith(wanted, low):
+    while low < len(content) and content.startswith(wanted, low):
         end = content.index(b"\n", low)
         found.append(content[low:end].decode("utf-8"))
         low = end + 1

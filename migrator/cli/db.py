@@ -129,6 +129,8 @@ def diff(
         gained = sum(not change.before for change in here)
         lost = sum(not change.after for change in here)
         counts = f"{gained} new, {lost} gone, {len(here) - gained - lost} changed" if here else "no change"
+        if about == "document" and not (first.documents and second.documents):
+            counts = "not compared"
         lines += ["", typer.style(f"{heading}: {counts}", bold=True)]
         for change in here:
             sign, color = ("+", "green") if not change.before else ("-", "red")

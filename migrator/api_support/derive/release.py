@@ -78,9 +78,10 @@ def _set_version(wheel: Wheel, api_db: Path) -> None:
 
 
 def _new_row(version: str, versions: Sequence[Row]) -> Row:
-    """A row that behaves as the nearest older torch does, until its own torch wheel is read."""
-    older = [row for row in versions if tables.as_tuple(row["torch"]) < tables.as_tuple(version)]
-    like = older[-1] if older else versions[0]
+    """A row that behaves as the nearest older torch of which the wheel was read, until its own is."""
+    read = [row for row in versions if row["torch_wheel"]]
+    older = [row for row in read if tables.as_tuple(row["torch"]) < tables.as_tuple(version)]
+    like = older[-1] if older else read[0]
     as_it = f"as torch {like['torch']}"
     return {
         **like,
