@@ -81,6 +81,7 @@ class Answer:
     registered: tuple[Registered, ...] = ()
     own: tuple[Own, ...] = ()
     affine: tuple[str, ...] = ()  # torch_npu's own APIs that documents name as its replacement
+    perhaps: tuple[str, ...] = ()  # those of which only the names suggest it
     stands_for: tuple[str, ...] = ()  # CUDA names, or variables, of which this is the NPU form
     environment: Optional[EnvVar] = None
 
@@ -152,19 +153,21 @@ def _torch(name: str) -> Optional[Answer]:
     forms, own = _forms(name), _own(name)
     alias = support.spelled(name)
     rows = _rows(name, alias)
-    if not forms and not rows and not own:
+    affine, perhaps = _affine(name, ("docs", "docs-affinity")), _affine(name, ("name",))
+    if not (forms or rows or own or affine or perhaps):
         return None
     operator = next((row.aten for row in rows if row.aten), "")
     return Answer(
         name=name,
-        kind="cuda" if forms else "api" if rows else "own",
+        kind="cuda" if forms else "own" if own and not rows else "api",
         alias_of=alias,
         forms=forms,
         documents=tuple(_documented(row) for row in rows),
         operator=operator,
         registered=_registered(operator),
         own=own,
-        affine=_affine(name),
+        affine=affine,
+        perhaps=perhaps,
         stands_for=_cuda_names(name),
     )
 
@@ -187,8 +190,10 @@ def _npu(name: str) -> Optional[Answer]:
     """A name of torch.npu that the tables know as the NPU form of CUDA names, or from wheels, only."""
     cuda_names = _cuda_names(name)
     module, _, last = re.sub(r"^torch\.npu\b", "torch_npu.npu", name).rpartition(".")
+    # An open beginning means the oldest wheel.
+    oldest = next(version.text for version in known() if "wheel" in version.evidence)
     own = tuple(
-        Own(row[3], row[4], "", "", "", "torch_npu wheels")
+        Own(row[3] or oldest, row[4], "", "", "", "torch_npu wheels")
         for row in tables.rows("wheel_names")
         if row[0] == module and row[1] == last
     )
@@ -270,12 +275,9 @@ def _own(name: str) -> tuple[Own, ...]:
     )
 
 
-@cache
-def _affine(name: str) -> tuple[str, ...]:
-    # Only where a document says so: that two names look alike is no advice.
-    found = (
-        row[0] for row in _custom() if name in row[4].split() and row[5].startswith("docs") and not row[6]
-    )
+def _affine(name: str, sources: tuple[str, ...]) -> tuple[str, ...]:
+    """torch_npu's own APIs, the deprecated left out, that stand for a name as such sources say."""
+    found = (row[0] for row in _custom() if name in row[4].split() and row[5] in sources and not row[6])
     return tuple(dict.fromkeys(found))
 
 

@@ -10,6 +10,7 @@ from typing import Optional
 import typer
 
 from migrator.api_support.answer import Answer, AtVersion, Own, at_version, limit_words
+from migrator.api_support.tables import as_tuple
 from migrator.api_support.versions import TorchVersion, newest
 
 _COLORS = {
@@ -34,6 +35,7 @@ _UNCHANGED = {
     "no_effect": "the CUDA name does nothing, and no harm",
     "raises": "the CUDA name raises",
 }
+_KERNELS_ONLY = (2, 1)  # from here on the operator lists hold no composites
 _LABEL = 13
 _SPAN = 17
 _WORD = 13
@@ -48,7 +50,8 @@ def page(answer: Answer, version: Optional[TorchVersion]) -> list[str]:
         lines.append(f"another spelling of {answer.alias_of}")
     lines.append("")
     lines += _at(at_version(answer, version)) if version else _history(answer)
-    for label, names in (("Stands for", answer.stands_for), ("Suits NPUs", answer.affine)):
+    perhaps = [f"{name} (its name suggests it)" for name in answer.perhaps]
+    for label, names in (("Stands for", answer.stands_for), ("Suits NPUs", [*answer.affine, *perhaps])):
         lines += _entry(label, ", ".join(names)) if names else []
     if answer.environment:
         lines += _environment(answer)
@@ -93,7 +96,10 @@ def _history(answer: Answer) -> Iterator[str]:
         label = "Registered" if not number else ""
         yield from _row(label, span(registered.first, registered.last), registered.kind)
         overloads = ", ".join(registered.overloads) or answer.operator
-        yield from _notes([f"{_REGISTERED[registered.kind]} ({overloads})"])
+        meaning = _REGISTERED[registered.kind]
+        if registered.last and as_tuple(registered.last) < _KERNELS_ONLY:
+            meaning = "torch_npu lists it, as a kernel or a composite"
+        yield from _notes([f"{meaning} ({overloads})"])
 
 
 def _at(found: AtVersion) -> Iterator[str]:
@@ -143,7 +149,7 @@ def _dtype_words(group: str) -> str:
 def _about(own: Own) -> list[str]:
     named = "the names suggest" if own.replaces_source == "name" else "the documents say"
     return [
-        f"it does the work of {own.replaces} ({named})" if own.replaces else "",
+        f"it does the work of {' or '.join(own.replaces.split())} ({named})" if own.replaces else "",
         "deprecated, without a successor" if own.use_instead == "none" else "",
         f"deprecated: use {own.use_instead}" if own.use_instead not in ("", "none") else "",
     ]
