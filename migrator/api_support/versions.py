@@ -62,6 +62,10 @@ def resolve(text: str) -> TorchVersion:
         text.strip(),
         re.IGNORECASE,
     )
+    try:
+        known()
+    except FileNotFoundError as error:  # the folder that NPUMIGRATE_API_DB names
+        raise UnknownVersion(str(error)) from None
     if found:
         given = tuple(int(part) for part in found.group(1, 2, 3) if part)
         for version in known():
@@ -71,7 +75,9 @@ def resolve(text: str) -> TorchVersion:
             if version.tuple[:2] == given[:2]:
                 return version
     names = ", ".join(version.text for version in known())
-    raise UnknownVersion(f"torch {text!r} is not known: choose one of {names}")
+    raise UnknownVersion(
+        f"torch {text!r} is not known: choose one of {names}, or add it (npumigrate db build)"
+    )
 
 
 def _version(row: list[str]) -> TorchVersion:

@@ -27,13 +27,14 @@ def api(
     Exit status: 0 something is known; 1 nothing is; 2 wrong use.
     """
     from migrator.api_support import answer
-    from migrator.api_support.versions import UnknownVersion, resolve
+    from migrator.api_support.versions import UnknownVersion, newest, resolve
 
     try:
-        at = resolve(version) if version is not None else None
+        chosen = newest() if version is None else resolve(version)
     except (UnknownVersion, FileNotFoundError) as error:
         typer.echo(f"npumigrate: {error}", err=True)
         raise typer.Exit(_WRONG_USE) from None
+    at = None if version is None else chosen
     pattern = any(sign in name for sign in "*?[")
     names = answer.matching(name) if pattern else [name]
     answers = [found for found in map(answer.look_up, names) if found]
