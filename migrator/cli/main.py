@@ -17,6 +17,7 @@ import typer
 from migrator import __version__
 from migrator.cli.emulate import emulate
 from migrator.cli.launch import launch
+from migrator.cli.lint import lint
 from migrator.cli.migrate import migrate
 
 DONE = 0
@@ -32,6 +33,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command()(migrate)
+app.command()(lint)
 app.command(context_settings={"allow_interspersed_args": False})(emulate)  # what follows is the program's
 app.add_typer(launch, name="launch")
 

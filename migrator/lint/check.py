@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Collection
-from dataclasses import dataclass
 from typing import Optional, cast
 
 from migrator.engine.project import Project
 from migrator.engine.run import Engine
 from migrator.finding import Edit, Finding
 from migrator.lint import suppressions
-from migrator.lint.diagnostic import Applicability, Diagnostic, Fix, Position, Severity, TextEdit
+from migrator.lint.diagnostic import Applicability, Checked, Diagnostic, Fix, Position, Severity, TextEdit
 from migrator.sources.source import line_starts
 
 SYNTAX = "NPU999"
@@ -20,18 +19,6 @@ _SYNTAX_PLACE = re.compile(
     r"(?:line (\d+): )?(not valid Python.*|an expression is nested too deeply.*)", re.S
 )
 _LONGEST = 80  # characters of code in a fix's message
-
-
-@dataclass(frozen=True)
-class Checked:
-    """The findings that remain in a text, and how many its comments suppress.
-
-    ``trouble`` is the reason for which the file could not be looked at.
-    """
-
-    found: tuple[Diagnostic, ...] = ()
-    suppressed: int = 0
-    trouble: str = ""
 
 
 class Lines:
@@ -56,14 +43,21 @@ class Lines:
 
 
 def check(
-    engine: Engine, path: str, name: str, text: str, project: Project, ignored: Collection[str] = ()
+    engine: Engine,
+    path: str,
+    name: str,
+    text: str,
+    project: Project,
+    ignored: Collection[str] = (),
+    noqa: bool = True,
 ) -> Checked:
     """The findings of a text, those that its own comments suppress left out.
 
     ``path`` is the file's spelling in the findings, ``name`` its name inside the
-    project. ``ignored`` holds codes, or beginnings of codes, that do not count here.
+    project. ``ignored`` holds codes, or beginnings of codes, that do not count here;
+    with ``noqa`` off, comments suppress nothing.
     """
-    comments = suppressions.read(text)
+    comments = suppressions.read(text) if noqa else suppressions.Suppressions()
     if comments.skip_file:
         return Checked()
     result = engine.check_text(name, text, project)
@@ -71,7 +65,7 @@ def check(
     if result.skipped:
         return _unparsed(engine, path, text, result.skipped, SYNTAX in enabled)
     findings = [item for item in result.findings if item.code in enabled]
-    if findings and not comments.lines:
+    if findings and noqa and not comments.lines:
         comments = suppressions.line_ends(text)
     lines = Lines(text)
     found, suppressed = comments.apply(_diagnostic(engine, path, item, lines) for item in findings)

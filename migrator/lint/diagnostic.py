@@ -73,6 +73,18 @@ class Diagnostic:
 
 
 @dataclass(frozen=True)
+class Checked:
+    """The findings that remain in a text, and how many its comments suppress.
+
+    ``trouble`` is the reason for which the file could not be looked at.
+    """
+
+    found: tuple[Diagnostic, ...] = ()
+    suppressed: int = 0
+    trouble: str = ""
+
+
+@dataclass(frozen=True)
 class RuleText:
     """What the formats may tell of a rule."""
 
@@ -105,4 +117,5 @@ class LintReport:
     unsafe_fixes: bool = False  # the user asked for unsafe fixes: they count as fixable
     show_fixes: bool = False
     notes: Sequence[str] = ()
+    summary: bool = True  # whether lines for people follow the findings
     files: int = 0  # how many files were looked at

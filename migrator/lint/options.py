@@ -19,7 +19,7 @@ from migrator.sources.patterns import Matcher, matcher
 # Folders that hold nothing a person of the project wrote.
 EXCLUDED = tuple(
     ".bzr .direnv .eggs .git .hg .ipynb_checkpoints .mypy_cache .nox .npumigrate_cache .pytest_cache"
-    " .ruff_cache .svn .tox .venv __pycache__ __pypackages__ build dist node_modules site-packages venv".split()
+    " .ruff_cache .svn .tox .venv __pycache__ build dist node_modules site-packages venv".split()
 )
 
 
@@ -90,7 +90,7 @@ class Options:
 class Key:
     """One key of the configuration: what it takes, and what it is for."""
 
-    kind: str  # text | texts | switch | codes | choice | ignores | overrides
+    kind: str  # text | path | texts | switch | codes | choice | ignores | overrides
     help: str
     choices: tuple[str, ...] = ()
     override: bool = False  # may be set for some paths only
@@ -119,8 +119,8 @@ KEYS: dict[str, Key] = {
     "unsafe-fixes": Key("switch", "Whether unsafe fixes count as fixes, too."),
     "fix-only": Key("switch", "Make fixes, and do not report what remains."),
     "show-fixes": Key("switch", "List the fixes that were made."),
-    "baseline": Key("text", "File with the findings that are known and do not count."),
-    "cache-dir": Key("text", "Folder of the cache; .npumigrate_cache beside the configuration without it."),
+    "baseline": Key("path", "File with the findings that are known and do not count."),
+    "cache-dir": Key("path", "Folder of the cache; .npumigrate_cache beside the configuration without it."),
     "overrides": Key("overrides", "Options for some paths only."),
 }
 
@@ -137,6 +137,8 @@ def checked(key: str, value: Any, where: str, root: Path) -> Any:
     kind = KEYS[key].kind
     if kind == "switch":
         return _expect(isinstance(value, bool), value, key, "true or false", where)
+    if kind == "path":
+        return str(root / _expect(isinstance(value, str), value, key, "a path", where))
     if kind == "text":
         # A version that was written as a number: 2.6; but 2.10 would be 2.1, so it is refused.
         return _expect(isinstance(value, str), value, key, f'a text in quotes, as in {key} = "…"', where)

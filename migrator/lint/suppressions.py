@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Optional
 
 from migrator.lint.diagnostic import Diagnostic, Fix, Position, TextEdit
+from migrator.sources.source import LINE_END
 
 UNUSED = "NPU990"
 
@@ -17,7 +18,6 @@ _SKIP_FILE = re.compile(r"#\s*npumigrate\s*:\s*skip-file\b")
 _CODES = r"[A-Za-z]+[0-9]+(?:[,\s]+[A-Za-z]+[0-9]+)*"
 _NOQA = re.compile(rf"#\s*noqa(?![\w-])(?P<colon>\s*:)?(?:(?<=:)\s*(?P<codes>{_CODES}))?", re.IGNORECASE)
 _IGNORE = re.compile(r"#\s*npumigrate\s*:\s*ignore(?![\w-])(?P<bracket>\s*\[(?P<codes>[^\]]*)\])?")
-_LINE_END = re.compile(r"\r\n|\r|\n")
 # What can hold a "#" or a line end that is none: comments, texts, and joined lines. The tokenize module
 # would take longer than all the rest.
 _TOKEN = re.compile(
@@ -154,7 +154,7 @@ def _read(text: str) -> Suppressions:
     comments: list[_Comment] = []
     ends: dict[int, int] = {}
     skip = False
-    breaks = [match.end() for match in _LINE_END.finditer(text)]
+    breaks = [match.end() for match in LINE_END.finditer(text)]
     for match in _TOKEN.finditer(text):
         token = match.group()
         row = bisect_right(breaks, match.start()) + 1
@@ -166,7 +166,7 @@ def _read(text: str) -> Suppressions:
         elif "\n" in token or "\r" in token:
             last = bisect_right(breaks, match.end()) + 1
             ends.update((inner, last) for inner in range(row, last))
-    return Suppressions(tuple(comments), _closed(ends), skip, tuple(_LINE_END.split(text)))
+    return Suppressions(tuple(comments), _closed(ends), skip, tuple(LINE_END.split(text)))
 
 
 def _closed(ends: dict[int, int]) -> dict[int, int]:

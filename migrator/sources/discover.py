@@ -72,7 +72,7 @@ def _only(root: Path, mode: int, excluded: Matcher) -> Entry:
     name = os.path.basename(os.path.abspath(root))
     if not stat.S_ISREG(mode):
         return Entry("special", name, root, reason=_special(mode))
-    kind: Kind = "python" if _is_python(name, os.fspath(root)) else "file"
+    kind: Kind = "python" if is_python(name, os.fspath(root)) else "file"
     return Entry(kind, name, root, excluded(name, False))
 
 
@@ -99,7 +99,7 @@ def _walk(top: list[os.DirEntry[str]], excluded: Matcher, avoided: str) -> Itera
                 folder = (name + "/", out, versions or item.name in _VERSION_CONTROL)
                 waiting.extend((child, folder) for child in reversed(found))
             elif item.is_file(follow_symlinks=False):
-                kind: Kind = "python" if not versions and _is_python(item.name, item.path) else "file"
+                kind: Kind = "python" if not versions and is_python(item.name, item.path) else "file"
                 yield Entry(kind, name, path, inherited or excluded(name, False))
             else:
                 yield Entry("special", name, path, reason=_special(item.stat(follow_symlinks=False).st_mode))
@@ -131,7 +131,8 @@ def _why_skipped(base: str, name: str, avoided: str) -> str:
     return ""
 
 
-def _is_python(base: str, path: str) -> bool:
+def is_python(base: str, path: str) -> bool:
+    """Whether the file ``path``, called ``base``, is Python by its ending or its ``#!`` line."""
     if base.lower().endswith(_PYTHON):
         return True
     if "." in base:

@@ -39,6 +39,8 @@ def words_of(item: Diagnostic) -> str:
 
 def summary(report: LintReport) -> list[str]:
     """The lines at the end: how many findings, how many of them can be fixed, and the notes."""
+    if not report.summary:
+        return []
     found = len(report.diagnostics)
     lines = []
     fixed = sum(count for codes in report.fixed.values() for count in codes.values())
