@@ -146,14 +146,18 @@ class Engine:
         accepted, refused = self._parsing(context, accepted)
         imports = self._imports(context, accepted)
         more = tuple(edit for item in imports for edit in item.finding.edits)
-        with_import = {id(item) for item in self._needing(context, accepted)} if more else set()
+        needing = self._needing(context, accepted) if more else []
+        with_import = {id(item) for item in needing}
+        # The import alone is of no use: it goes with the fixes that need it.
+        safety = "safe" if any(item.finding.safety == "safe" for item in needing) else "unsafe"
 
         def fixable(item: Found) -> Finding:
             edits = item.finding.edits + (more if id(item) in with_import else ())
             return replace(item.finding, edits=edits)
 
         if len(accepted) + len(rest) + len(refused) == len(matches) and not self._may_go_on(accepted):
-            findings = [fixable(item) for item in (*accepted, *imports)]
+            findings = [fixable(item) for item in accepted]
+            findings += [replace(item.finding, safety=safety) for item in imports]
             findings += [item.finding for item in (*rest, *refused)]
             return FileResult(file, findings=_in_order(findings), left_alone=left_alone)
         # What is found in the end, with the fix that the first pass has for it.
@@ -161,8 +165,10 @@ class Engine:
         settled = self._migrate(file, text, rules, project)
         findings = []
         for finding in settled.findings:
-            now = first.get((finding.code, finding.span[0])) if finding.operation != "INSERT" else None
-            findings.append(now or replace(finding, edits=more if finding.operation == "INSERT" else ()))
+            if finding.operation == "INSERT":
+                findings.append(replace(finding, edits=more, safety=safety))
+            else:
+                findings.append(first.get((finding.code, finding.span[0])) or replace(finding, edits=()))
         return replace(settled, text=None, findings=_in_order(findings))
 
     def _may_go_on(self, accepted: list[Found]) -> bool:

@@ -12,6 +12,7 @@ from migrator.engine.run import Engine
 from migrator.finding import Edit, Finding
 from migrator.lint import suppressions
 from migrator.lint.diagnostic import Applicability, Checked, Diagnostic, Fix, Position, Severity, TextEdit
+from migrator.rewrite.edits import apply
 from migrator.sources.source import line_starts
 
 SYNTAX = "NPU999"
@@ -118,6 +119,13 @@ def _fix(item: Finding, lines: Lines) -> Optional[Fix]:
 
 def _what_it_does(item: Finding, lines: Lines) -> str:
     own = [edit for edit in item.edits if "import torch_npu" not in edit.text] or list(item.edits)
+    start, end = item.span
+    if item.operation != "INSERT" and all(start <= edit.start and edit.end <= end for edit in own):
+        old = lines.data[start:end]
+        shifted = [Edit(edit.start - start, edit.end - start, edit.text) for edit in own]
+        new = apply(old, shifted).decode("utf-8")
+        if len(new) <= _LONGEST and new.strip():
+            return f"Replace {_code(old.decode('utf-8'))} by {_code(new)}"
     if len(own) > 1:
         return f"Rewrite as {_code(item.after)}"
     return _one_edit(own[0], lines)

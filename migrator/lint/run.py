@@ -268,10 +268,12 @@ class Run:
         new, matched, gone = baseline.split(self.outcome.found, baseline.read(file), self.lines, root, paths)
         self.outcome.found = new
         if matched:
-            self.outcome.notes.append(f"{matched} {_findings(matched)} known from {shown(file)} left out.")
+            self.outcome.notes.append(
+                f"{matched} {_findings(matched)} known from {shown(os.path.relpath(file))} left out."
+            )
         if gone and not self._request.diff_base:
             self.outcome.notes.append(
-                f"{gone} {_findings(gone)} of {shown(file)} {'is' if gone == 1 else 'are'} gone: "
+                f"{gone} {_findings(gone)} of {shown(os.path.relpath(file))} {'is' if gone == 1 else 'are'} gone: "
                 "write it again with --write-baseline."
             )
 

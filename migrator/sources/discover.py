@@ -20,7 +20,7 @@ _PYTHON = (".py", ".pyi", ".pyw")
 _INTERPRETER = re.compile(rb"pythonw?[0-9.]*")
 
 # What tools make again when they next run. Everything else is the user's, .git included.
-_CACHES = frozenset({"__pycache__", ".mypy_cache", ".pytest_cache", ".ruff_cache"})
+_CACHES = frozenset({"__pycache__", ".mypy_cache", ".npumigrate_cache", ".pytest_cache", ".ruff_cache"})
 # A folder that holds one of these is a virtual or a conda environment, whatever its name.
 _ENVIRONMENT = ("pyvenv.cfg", "conda-meta")
 # Version control keeps scripts (hooks) and files without extension by the thousand: none is the project's.
