@@ -161,14 +161,14 @@ class Engine:
             findings += [item.finding for item in (*rest, *refused)]
             return FileResult(file, findings=_in_order(findings), left_alone=left_alone)
         # What is found in the end, with the fix that the first pass has for it.
-        first = {(item.finding.code, item.finding.span[0]): fixable(item) for item in matches}
+        first = {_key(item.finding): fixable(item) for item in matches}
         settled = self._migrate(file, text, rules, project)
         findings = []
         for finding in settled.findings:
             if finding.operation == "INSERT":
                 findings.append(replace(finding, edits=more, safety=safety))
             else:
-                findings.append(first.get((finding.code, finding.span[0])) or replace(finding, edits=()))
+                findings.append(first.get(_key(finding)) or replace(finding, edits=()))
         return replace(settled, text=None, findings=_in_order(findings))
 
     def _may_go_on(self, accepted: list[Found]) -> bool:
@@ -357,6 +357,10 @@ def _in_order(findings: list[Finding]) -> tuple[Finding, ...]:
     """Each finding once, by its place."""
     unique = dict.fromkeys(findings)
     return tuple(sorted(unique, key=lambda finding: (finding.line, finding.column, finding.code)))
+
+
+def _key(finding: Finding) -> tuple[str, int, str]:
+    return finding.code, finding.span[0], finding.message
 
 
 def _same(offset: int) -> int:

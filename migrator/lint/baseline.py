@@ -56,7 +56,7 @@ def read(file: Path) -> Known:
         content = json.loads(file.read_text(encoding="utf-8"))
         if content["format"] != _FORMAT:
             raise ConfigError(
-                f"{shown(file)}: a baseline of format {content['format']}, which this npumigrate cannot read: "
+                f"{shown(file)}: a baseline of format {content['format']}, which cannot be read here: "
                 "write it again with --write-baseline"
             )
         return Counter(

@@ -45,11 +45,8 @@ def targets(
                 found = _below(path, place, configuration, trouble)
             else:
                 options = configuration.options_for(place.parent)
-                found = (
-                    iter(())
-                    if _named_but_excluded(place, options)
-                    else iter([_target(path, place, configuration, options)])
-                )
+                named = not _named_but_excluded(place, options)
+                found = iter([_target(path, place, configuration, options)] if named else [])
             for target in found:
                 if target.place not in seen:
                     seen.add(target.place)
@@ -63,11 +60,10 @@ def _target(path: str, place: Path, configuration: Configuration, options: Optio
 
 
 def _named_but_excluded(place: Path, options: Options) -> bool:
-    return options.force_exclude and any(
-        _excluded(options, part, part is not place)
-        for part in (place, *place.parents)
-        if part != options.root
-    )
+    if not options.force_exclude:
+        return False
+    folders = [folder for folder in place.parents if options.root in folder.parents]
+    return _excluded(options, place, False) or any(_excluded(options, folder, True) for folder in folders)
 
 
 def _below(

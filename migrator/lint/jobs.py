@@ -11,6 +11,7 @@ from typing import Optional
 class RuleSet:
     """What decides which findings there are, beside the files themselves.
 
+    ``content`` is a digest of the rule packs ``rules``.
     ``mentioned`` are the codes of per-file-ignores: they are checked with the rest.
     With ``noqa`` off, comments suppress nothing.
     """
@@ -19,6 +20,7 @@ class RuleSet:
     select: tuple[str, ...]
     ignore: tuple[str, ...]
     rules: tuple[str, ...]
+    content: str = ""
     mentioned: tuple[str, ...] = ()
     noqa: bool = True
 

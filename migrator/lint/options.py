@@ -6,6 +6,7 @@ schema for editors and ``--show-settings``.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
@@ -70,7 +71,7 @@ class Options:
     extend_select: tuple[str, ...] = ()
     per_file_ignores: tuple[FileIgnores, ...] = ()
     rules: tuple[str, ...] = ()
-    exclude: Excluded = Excluded(EXCLUDED, Path())
+    exclude: Excluded = Excluded(EXCLUDED, Path(os.sep))
     extend_exclude: tuple[Excluded, ...] = ()
     respect_gitignore: bool = True
     force_exclude: bool = False

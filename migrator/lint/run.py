@@ -154,7 +154,7 @@ class Run:
         """Whether the rules for a file can be used; if not, that is told once."""
         try:
             self._rules(target)
-        except ValueError as error:  # UnknownVersion
+        except ValueError as error:  # UnknownVersion, ConfigError
             self.outcome.troubles.append(_of_origin(target, error))
             return False
         return True
@@ -195,8 +195,7 @@ class Run:
     def _key(self, target: Target, content: bytes, ignored: tuple[str, ...]) -> bytes:
         rules = self._rules(target)
         if rules not in self._rule_keys:
-            packs = [_pack_bytes(file) for file in rules.rules]
-            self._rule_keys[rules] = digest(repr(astuple(rules)).encode(), *packs)
+            self._rule_keys[rules] = digest(repr(astuple(rules)).encode("utf-8", "surrogatepass"))
         name = _name(target).encode("utf-8", "surrogatepass")
         return digest(content, self._rule_keys[rules], self._project_key, name, repr(ignored).encode())
 
@@ -366,10 +365,16 @@ class Run:
 
 
 def rule_set(options: Options, noqa: bool = True) -> RuleSet:
-    """What of the options decides which findings there are. Raises UnknownVersion."""
-    mentioned = sorted({code for item in options.per_file_ignores for code in item.codes})
+    """What of the options decides which findings there are. Raises UnknownVersion and ConfigError."""
+    mentioned = {code for item in options.per_file_ignores for code in item.codes}
     return RuleSet(
-        torch_version(options), rule_choice(options), options.ignore, options.rules, tuple(mentioned), noqa
+        version=torch_version(options),
+        select=rule_choice(options),
+        ignore=options.ignore,
+        rules=options.rules,
+        content=digest(*map(_pack_bytes, options.rules)).hex() if options.rules else "",
+        mentioned=tuple(sorted(mentioned)),
+        noqa=noqa,
     )
 
 

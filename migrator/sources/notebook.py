@@ -34,7 +34,9 @@ class Cell:
     """A code cell: its 1-based number among all cells, and where its source is in the JSON text.
 
     ``first`` is the row of its first line in the notebook's text, ``rows`` how many it has.
-    ``error`` is the row inside the cell and the message where it is no Python.
+    ``error`` is the row inside the cell and the message where it is no Python. A cell
+    that is not ``checked``, for that or because it is of another language, stands
+    for empty lines, and is never written.
     """
 
     number: int
@@ -42,6 +44,7 @@ class Cell:
     source: str
     first: int
     rows: int
+    checked: bool = True
     error: Optional[tuple[int, str]] = None
 
 
@@ -80,8 +83,8 @@ def read_notebook(data: bytes, name: str) -> Notebook:
     for number, span, source in _sources(raw) if _is_python(content) else ():
         lines = source.split("\n")
         python, wrong = _python(lines, mark, hidden)
-        cells.append(Cell(number, span, source, row, len(lines), wrong))
-        pieces += [*python, f"{mark} {number}"]
+        cells.append(Cell(number, span, source, row, len(lines), python is not None, wrong))
+        pieces += [*(python or [""] * len(lines)), f"{mark} {number}"]
         row += len(lines) + 1
     text = "\n".join(pieces) + "\n" if pieces else ""
     return Notebook(name, text, raw, tuple(cells), mark, tuple(hidden))
@@ -105,7 +108,7 @@ def encode_notebook(notebook: Notebook, text: str) -> bytes:
     raw = notebook.raw
     for cell in reversed(notebook.cells):
         source = new[cell.number]
-        if cell.error is None and source != cell.source:
+        if cell.checked and source != cell.source:
             start, end = cell.span
             raw = raw[:start] + _as_json(source, raw[start:end], notebook.raw) + raw[end:]
     return raw.encode("utf-8")
@@ -180,11 +183,13 @@ def _items(raw: str, position: int) -> Iterator[int]:
             position = _skip(raw, position + 1)
 
 
-def _python(lines: list[str], mark: str, hidden: list[str]) -> tuple[list[str], Optional[tuple[int, str]]]:
-    """The lines as Python of the same number of lines, and what is wrong with them."""
+def _python(
+    lines: list[str], mark: str, hidden: list[str]
+) -> tuple[Optional[list[str]], Optional[tuple[int, str]]]:
+    """As many lines of Python, None where they are something else; and what is wrong with them."""
     magic = next((_CELL_MAGIC.match(line) for line in lines if line.strip()), None)
     if magic and magic.group(1) not in _PYTHON_MAGICS:
-        return [""] * len(lines), None
+        return None, None
     if not magic and _error(lines) is None:  # a line may begin with % and be Python
         return lines, None
     known = len(hidden)
@@ -204,7 +209,7 @@ def _python(lines: list[str], mark: str, hidden: list[str]) -> tuple[list[str], 
     error = _error(python)
     if error is not None:
         del hidden[known:]
-        return [""] * len(lines), error
+        return None, error
     return python, None
 
 

@@ -93,7 +93,7 @@ def test_diff_base_knows_renamed_files_and_odd_lines(lint, repository) -> None:
     renamed = repository / "träin.py"
     renamed.write_text(TRAIN + "x = '''\n++ b/train.py\n@@ -1 +1 @@\n'''\ntorch.cuda.init()\n")
     found = lint("--diff-base=HEAD", "--output-format=json")
-    assert found.places() == [("NPU101", 8, 1)]
+    assert found.places() == [("NPU101", 9, 1)]
 
 
 def test_only_changed_lines_are_fixed(lint, repository) -> None:

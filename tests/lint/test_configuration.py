@@ -25,7 +25,10 @@ def test_the_nearest_file_wins_and_the_command_line_beats_it(lint, tmp_path) -> 
     (tmp_path / "b" / "npumigrate.toml").write_text('select = ["NPU111"]\n')
     (tmp_path / "b" / "c" / "pyproject.toml").write_text("[tool.other]\n")
     assert found(lint("--output-format=json")) == [("a.py", "NPU101"), ("b.py", "NPU111"), ("c.py", "NPU111")]
-    assert {code for _, code in found(lint("--output-format=json", "--select=NPU9"))} == {"NPU901"}
+    assert {code for _, code in found(lint("--output-format=json", "--select=NPU101,NPU9"))} == {
+        "NPU101",
+        "NPU901",
+    }
     assert len(found(lint("--output-format=json", "--isolated"))) == 9
     assert len(found(lint("--output-format=json", "--config=select=['NPU1']"))) == 6
     assert len(found(lint("--output-format=json", "--config", "b/npumigrate.toml"))) == 3
@@ -37,9 +40,9 @@ def test_overrides_and_per_file_ignores(lint, tmp_path) -> None:
     (tmp_path / "b.py").write_text(USE)
     (tmp_path / "npumigrate.toml").write_text(
         'select = ["NPU1"]\n[per-file-ignores]\n"b.py" = ["NPU101"]\n'
-        '[[overrides]]\npaths = ["old/**"]\nselect = ["NPU9"]\n'
+        '[[overrides]]\npaths = ["old/**"]\nselect = ["NPU101"]\n'
     )
-    assert found(lint("--output-format=json", version="")) == [("b.py", "NPU111"), ("a.py", "NPU901")]
+    assert found(lint("--output-format=json", version="")) == [("b.py", "NPU111"), ("a.py", "NPU101")]
 
 
 @pytest.mark.parametrize(

@@ -137,7 +137,7 @@ def test_selection(lint, train) -> None:
     answer = lint("--select", "NPU1O1")
     assert (answer.code, answer.err) == (
         2,
-        "npumigrate: unknown rule 'NPU1O1'; did you mean NPU161, NPU151, NPU141?\n",
+        "npumigrate: unknown rule 'NPU1O1'; did you mean NPU611, NPU511, NPU311?\n",
     )
 
 
