@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Optional
+from typing import TYPE_CHECKING, Optional
 
 from migrator.lint.diagnostic import Diagnostic, Position, TextEdit
-from migrator.sources.notebook import Notebook, cell_place, encode_notebook, read_notebook
 from migrator.sources.source import Source, decode, encode
+
+if TYPE_CHECKING:
+    from migrator.sources.notebook import Notebook
 
 NOTEBOOK = ".ipynb"
 
@@ -29,21 +31,25 @@ class Document:
     @property
     def notebook(self) -> Optional[Notebook]:
         """The notebook, None for a Python file."""
-        return self.content if isinstance(self.content, Notebook) else None
+        return None if isinstance(self.content, Source) else self.content
 
 
 def document(data: bytes, name: str) -> Document:
     """The document of a file's bytes. Raises Unreadable."""
     if os.path.splitext(name)[1].lower() == NOTEBOOK:
+        from migrator.sources.notebook import read_notebook
+
         return Document(data, read_notebook(data, name))
     return Document(data, decode(data, name))
 
 
 def encoded(item: Document, text: str) -> bytes:
     """The bytes of the file with a new version of its text. Raises Unreadable where there are none."""
-    if isinstance(item.content, Notebook):
-        return encode_notebook(item.content, text)
-    return encode(item.content, text)
+    if isinstance(item.content, Source):
+        return encode(item.content, text)
+    from migrator.sources.notebook import encode_notebook
+
+    return encode_notebook(item.content, text)
 
 
 def in_cells(notebook: Notebook, found: Iterable[Diagnostic]) -> list[Diagnostic]:
@@ -52,6 +58,8 @@ def in_cells(notebook: Notebook, found: Iterable[Diagnostic]) -> list[Diagnostic
 
 
 def _in_cell(notebook: Notebook, found: Diagnostic) -> Diagnostic:
+    from migrator.sources.notebook import cell_place
+
     cell, row = cell_place(notebook, found.row)
     _, end_row = cell_place(notebook, found.end_row)
     noqa = cell_place(notebook, found.noqa_row)[1] if found.noqa_row is not None else None
@@ -60,6 +68,8 @@ def _in_cell(notebook: Notebook, found: Diagnostic) -> Diagnostic:
 
 
 def _edit(notebook: Notebook, edit: TextEdit) -> TextEdit:
+    from migrator.sources.notebook import cell_place
+
     cell, row = cell_place(notebook, edit.start.row)
     if row > cell.rows:  # below the last line, which has no line end of its own in a notebook
         last = Position(cell.rows, len(cell.source.rpartition("\n")[2]) + 1)

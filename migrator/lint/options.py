@@ -65,7 +65,6 @@ class Options:
     root: Path
     origin: str = ""
     version: str = ""  # empty: the newest one that is known
-    hw: str = ""
     select: tuple[str, ...] = ("ALL",)
     ignore: tuple[str, ...] = ()
     extend_select: tuple[str, ...] = ()
@@ -99,7 +98,6 @@ class Key:
 
 KEYS: dict[str, Key] = {
     "version": Key("text", "The torch version that the project will run on, such as '2.6'.", override=True),
-    "hw": Key("text", "The NPU that the project will run on, such as 'A2'.", override=True),
     "select": Key("codes", "The rules to use: codes, their beginnings, or ALL.", override=True),
     "ignore": Key("codes", "The rules not to use. It wins over select.", override=True),
     "extend-select": Key("codes", "More rules to use, beside those of select.", override=True),
