@@ -29,13 +29,13 @@ looked at; 130 interrupted.
 """
 
 
-class _WrongUse(ValueError):
+class _UsageError(ValueError):
     """A command line that cannot be understood; its text is the user's line."""
 
 
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
-        raise _WrongUse(f"{message} (npumigrate lint --help shows all options)")
+        raise _UsageError(f"{message} (npumigrate lint --help shows all options)")
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -117,7 +117,7 @@ def lint(arguments: Sequence[str]) -> int:
     """Run ``npumigrate lint`` with its arguments and give its exit code."""
     try:
         given = _parser().parse_args(list(arguments))
-    except _WrongUse as error:
+    except _UsageError as error:
         return _fail(str(error))
     except SystemExit:  # --help
         return 0
@@ -127,7 +127,7 @@ def lint(arguments: Sequence[str]) -> int:
     try:
         wishes = _wishes(given)
         return _watched(wishes) if given.watch else _once(wishes)
-    except (ConfigError, SourceError, _WrongUse) as error:
+    except (ConfigError, SourceError, _UsageError) as error:
         return _fail(str(error))
     except KeyboardInterrupt:
         print("npumigrate: interrupted", file=sys.stderr)
@@ -216,7 +216,7 @@ def _by_glob(values: Optional[list[str]]) -> Optional[dict[str, Any]]:
         if colon:
             glob = before
         if not glob or not code:
-            raise _WrongUse(f"--per-file-ignores {part}: should be GLOB:RULES, as in tests/*:NPU101")
+            raise _UsageError(f"--per-file-ignores {part}: should be GLOB:RULES, as in tests/*:NPU101")
         globs.setdefault(glob, []).append(code)
     return globs
 

@@ -271,10 +271,9 @@ class Run:
                 f"{matched} {_findings(matched)} known from {shown(os.path.relpath(file))} left out."
             )
         if gone and not self._request.diff_base:
-            self.outcome.notes.append(
-                f"{gone} {_findings(gone)} of {shown(os.path.relpath(file))} {'is' if gone == 1 else 'are'} gone: "
-                "write it again with --write-baseline."
-            )
+            what = f"{gone} {_findings(gone)} of {shown(os.path.relpath(file))}"
+            verb = "is" if gone == 1 else "are"
+            self.outcome.notes.append(f"{what} {verb} gone: write it again with --write-baseline.")
 
     # -- changes ---------------------------------------------------------------
 
