@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -67,6 +66,8 @@ def on_changed_line(item: Diagnostic, ranges: Ranges) -> bool:
 
 
 def _git(arguments: list[str], folder: Path, revision: str = "") -> bytes:
+    import subprocess
+
     # The user's own settings must not change the form of the output.
     environment = {**os.environ, "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
     command = ["git", "-c", "core.quotePath=true", "-c", "diff.noprefix=false", *arguments]

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Callable, Optional
 
@@ -126,6 +125,8 @@ KEYS: dict[str, Key] = {
 
 def unknown_key(key: str, known: Mapping[str, Key], where: str) -> ConfigError:
     """The error for a key that does not exist, with the one that may be meant."""
+    from difflib import get_close_matches
+
     near = get_close_matches(key, known, n=1)
     hint = f"; did you mean {near[0]!r}?" if near else f"; known are {', '.join(known)}"
     return ConfigError(f"{where}: unknown key {key!r}{hint}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from contextlib import suppress
 from pathlib import Path
 
@@ -15,6 +14,8 @@ def replace_file(file: Path, data: bytes) -> None:
 
     A symbolic link stays, and the file that it leads to is replaced.
     """
+    import tempfile  # it imports much, and few runs write
+
     place = Path(os.path.realpath(file))
     temporary = ""
     try:
