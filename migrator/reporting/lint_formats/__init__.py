@@ -13,7 +13,10 @@ from migrator.lint.diagnostic import LintReport
 
 Write = Callable[[LintReport, TextIO], None]
 
-FORMATS = ("full", "concise", "grouped", "json", "json-lines")
+FORMATS = (
+    *("full", "concise", "grouped", "json", "json-lines"),
+    *("sarif", "github", "gitlab", "junit", "azure", "pylint", "rdjson"),
+)
 
 
 def writer(name: str) -> Write:
