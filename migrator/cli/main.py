@@ -19,6 +19,7 @@ from migrator.cli.emulate import emulate
 from migrator.cli.launch import launch
 from migrator.cli.lint import lint
 from migrator.cli.migrate import migrate
+from migrator.cli.rule import rule
 
 DONE = 0
 WRONG_USE = 2
@@ -37,6 +38,7 @@ app = typer.Typer(
 app.command()(migrate)
 app.command(context_settings={"allow_interspersed_args": False})(emulate)  # what follows is the program's
 app.add_typer(launch, name="launch")
+app.command()(rule)
 
 
 @app.callback(invoke_without_command=True)

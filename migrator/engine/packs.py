@@ -49,6 +49,7 @@ class Rule:
     words: tuple[str, ...] = ()
     options: Mapping[str, Any] = field(default_factory=dict)
     examples: tuple[Mapping[str, Any], ...] = ()
+    references: tuple[str, ...] = ()
     origin: str = ""
 
     def trigger_words(self) -> frozenset[str]:
@@ -142,6 +143,7 @@ def _rule(entry: Any, place: str) -> Rule:
         words=words,
         options=options,
         examples=tuple(examples),
+        references=_texts(entry.get("references", ()), "references", place),
         origin=place,
     )
 

@@ -96,7 +96,7 @@ def test_sarif_is_what_the_standard_describes(lint, source, notebook):
 
 
 def unknown_properties(model: Any, path: str = "") -> list[str]:
-    """Properties that the standard does not know, anywhere below ``model``; the models lack two that it does."""
+    """Properties that the standard does not know, below ``model``; the models lack two that it does."""
     if isinstance(model, (list, tuple)):
         return [name for i, part in enumerate(model) for name in unknown_properties(part, f"{path}[{i}]")]
     if not hasattr(model, "model_extra"):

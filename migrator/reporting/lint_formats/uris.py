@@ -11,7 +11,7 @@ from migrator.lint.diagnostic import Diagnostic, LintReport
 
 
 def relative(path: str, root: str | None = None) -> str:
-    """The path from ``root``, or from the current folder; the whole path of a file outside of it; ``-`` stays."""
+    """The path from ``root`` or the current folder; the whole path of a file outside of it; ``-`` stays."""
     if path == "-":
         return path
     whole = os.path.abspath(path)
