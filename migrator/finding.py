@@ -19,7 +19,8 @@ class Finding:
     """One place that a rule matched.
 
     ``line``, ``end_line`` and ``column`` are 1-based, and belong to the input
-    file. ``edits`` make up one fix: all of them are applied or none is.
+    file. ``span`` holds the bytes of the input's UTF-8 text that it is about.
+    ``edits`` make up one fix: all of them are applied or none is.
     """
 
     code: str
@@ -36,6 +37,7 @@ class Finding:
     after: str = ""
     advice: str = ""  # what a person does about it
     edits: tuple[Edit, ...] = ()
+    span: tuple[int, int] = (0, 0)
 
     @property
     def fixed(self) -> bool:

@@ -75,6 +75,7 @@ def found(
         after=source_lines(index, edits, applied=True),
         advice=(advice or rule.advice).replace("{api}", api),
         edits=tuple(edits),
+        span=(start, end),
     )
     return Found(finding, node, needs_npu, (start, end) if claims else None)
 

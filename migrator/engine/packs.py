@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +49,7 @@ class Rule:
     words: tuple[str, ...] = ()
     options: Mapping[str, Any] = field(default_factory=dict)
     examples: tuple[Mapping[str, Any], ...] = ()
+    references: tuple[str, ...] = ()
     origin: str = ""
 
     def trigger_words(self) -> frozenset[str]:
@@ -69,14 +69,12 @@ def load(path: Path) -> list[Rule]:
     Raises RuleError, with file, line and what to do, for anything that is not
     a rule pack.
     """
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise RuleError(f"{path}: cannot be read: {error}") from None
     try:
-        node = yaml.compose(text, Loader=loader)
-        entries = yaml.load(text, Loader=loader)
+        node, entries = _composed(text)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         place = f":{mark.line + 1}" if mark else ""
@@ -87,11 +85,23 @@ def load(path: Path) -> list[Rule]:
     return [_rule(entry, f"{path}:{line}") for entry, line in zip(entries, lines)]
 
 
+def _composed(text: str) -> tuple[Any, Any]:
+    """The document of a YAML text as nodes, which know their lines, and as values; read only once."""
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)(text)
+    try:
+        node = loader.get_single_node()
+        return node, None if node is None else loader.construct_document(node)
+    finally:
+        loader.dispose()
+
+
 def _rule(entry: Any, place: str) -> Rule:
     if not isinstance(entry, dict):
         raise RuleError(f"{place}: a rule is a mapping with code, name, summary, kind, …")
     for key in entry:
         if key not in _FIELDS:
+            from difflib import get_close_matches
+
             near = get_close_matches(str(key), _FIELDS, n=1)
             hint = f"; did you mean {near[0]!r}?" if near else ""
             raise RuleError(f"{place}: unknown field {key!r}{hint}")
@@ -133,6 +143,7 @@ def _rule(entry: Any, place: str) -> Rule:
         words=words,
         options=options,
         examples=tuple(examples),
+        references=_texts(entry.get("references", ()), "references", place),
         origin=place,
     )
 
@@ -207,6 +218,8 @@ def choose(rules: list[Rule], select: Iterable[str], ignore: Iterable[str]) -> l
     select, ignore = tuple(select), tuple(ignore)
     for wanted in (*select, *ignore):
         if wanted != "ALL" and not any(rule.code.startswith(wanted) for rule in rules):
+            from difflib import get_close_matches
+
             near = get_close_matches(wanted, [rule.code for rule in rules], n=3, cutoff=0.5)
             hint = f"; did you mean {', '.join(near)}?" if near else ""
             raise RuleError(f"unknown rule {wanted!r}{hint}")
