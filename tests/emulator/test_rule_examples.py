@@ -1,0 +1,95 @@
+"""The examples of the rules: each `after` on emulated NPUs, with the values of its `before` on the CPU."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from migrator.engine.packs import load_all
+from tests.emulator.conftest import HERE
+
+PROGRAM = str(HERE / "programs" / "run_examples.py")
+MODULES = ("torch", "torch.distributed")
+EXAMPLES = {
+    f"{rule.code}-{number}": (rule, number, example)
+    for rule in load_all()
+    for number, example in enumerate(rule.examples)
+    if "after" in example
+}
+HELP = """
+An example has to run by itself: what it lacks goes into its `setup:` or `use:`. One that cannot run says why
+in `not_run:`. See "Examples" in docs/rule_format.md."""
+# What a migration changes in names, in values too.
+NAMES = (("ascend_rt_", "cuda_"), ("ascend_", "cuda_"), ("npu", "cuda"), ("cann", "cuda"), ("hccl", "nccl"))
+
+
+def write(side: str, folder: Path) -> tuple[str, str]:
+    examples = {
+        name: {"setup": example.get("setup", ""), "text": example[side], "use": example.get("use", "")}
+        for name, (_, _, example) in EXAMPLES.items()
+    }
+    (folder / "examples.json").write_text(json.dumps(examples))
+    return str(folder / "examples.json"), str(folder / "results.json")
+
+
+@pytest.fixture(scope="module")
+def on_npu(emulate, tmp_path_factory) -> dict[str, Any]:
+    files = write("after", tmp_path_factory.mktemp("after"))
+    done = emulate("python", PROGRAM, *files, *MODULES, "torch_npu")
+    assert done.returncode == 0, done.stderr[-3000:]
+    return json.loads(Path(files[1]).read_text())
+
+
+@pytest.fixture(scope="module")
+def on_cpu(emulate, tmp_path_factory) -> dict[str, Any]:
+    files = write("before", tmp_path_factory.mktemp("before"))
+    env = {**os.environ, "TORCH_DEVICE_BACKEND_AUTOLOAD": "0", "CUDA_VISIBLE_DEVICES": ""}
+    command = [sys.executable, PROGRAM, *files, *MODULES]
+    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=240)
+    assert done.returncode == 0, done.stderr[-3000:]
+    return json.loads(Path(files[1]).read_text())
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_example(name: str, on_npu: dict[str, Any], on_cpu: dict[str, Any]) -> None:
+    rule, number, example = EXAMPLES[name]
+    place = f"{rule.origin}: example {number} of {rule.code}"
+    after, before = on_npu[name], on_cpu[name]
+    if "not_run" in example:
+        assert "error" in after, f"{place} runs: take its `not_run:` away"
+        pytest.skip(f"{rule.code}-{number}: {example['not_run']}")
+    assert "error" not in after, f"{place}: `after` fails on the NPU\n{after['error']}{HELP}"
+    assert not after["idle"], f"{place}: nothing calls {', '.join(after['idle'])}; call it in `use:`{HELP}"
+    if "error" in before:
+        assert "differs" not in example, f"{place}: `before` does not run on a CPU; take its `differs:` away"
+        return
+    found = differences(before, after)
+    if "differs" in example:
+        assert found, f"{place}: it gives the same on CPU and NPU; take its `differs:` away"
+        return
+    lines = "\n".join(found)
+    assert not found, (
+        f"{place}: `before` on a CPU and `after` on an NPU differ in\n{lines}\n"
+        "Where that is what the change is for, say so in `differs:`"
+    )
+
+
+def differences(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
+    """Return what differs, of the variables that both have and the printed text, but for names of devices."""
+    both = [name for name in before["values"] if name in after["values"]]
+    pairs = [(name, before["values"][name], after["values"][name]) for name in both]
+    pairs.append(("printed", before["printed"], after["printed"]))
+    return [f"{name}: {one!r}, {other!r}" for name, one, other in pairs if as_cuda(one) != as_cuda(other)]
+
+
+def as_cuda(value: Any) -> str:
+    text = json.dumps(value, sort_keys=True).lower()
+    for npu, cuda in NAMES:
+        text = text.replace(npu, cuda)
+    return text
