@@ -4,8 +4,8 @@ python run_examples.py EXAMPLES RESULTS [MODULE…]
 
 EXAMPLES is a JSON object: under each name the texts "setup", "text" and "use", which run one after the other
 in one namespace. RESULTS gets a JSON object with, under the same names, either "error" (a traceback) or all
-of "values" (of the variables that text and use have set), "printed" (by the text) and "idle" (functions of the
-text that were never called). The modules are imported once, before the first one runs.
+of "values" (of the variables that text and use have set), "printed" (by the text) and "idle" (functions of
+the text that were never called). The modules are imported once, before the first one runs.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import contextlib
 import importlib
 import io
 import json
+import linecache
 import os
 import random
 import signal
@@ -63,6 +64,7 @@ def run(example: dict[str, str]) -> dict[str, Any]:
     torch.manual_seed(0)
     random.seed(0)
     code = compile(example["text"], TEXT, "exec", dont_inherit=True)
+    linecache.cache[TEXT] = (1, None, example["text"].splitlines(keepends=True), TEXT)  # for tracebacks
     called: set[CodeType] = set()
 
     def note(frame: FrameType, event: str, _: Any) -> None:
