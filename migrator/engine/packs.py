@@ -21,7 +21,18 @@ _FIELDS = frozenset(
     "code name summary kind match except replace versions fix severity status why message advice words"
     " options examples references".split()
 )
-_EXAMPLE_FIELDS = ("before", "after", "unchanged", "version", "setup", "use", "differs", "not_run")
+_EXAMPLE_FIELDS = (
+    "before",
+    "after",
+    "unchanged",
+    "reported",
+    "version",
+    "setup",
+    "use",
+    "differs",
+    "not_run",
+)
+_EXAMPLE_KINDS = ({"before", "after"}, {"unchanged"}, {"reported"})
 _CODE = re.compile(r"[A-Z]{2,8}\d{3,4}\Z")
 _CONDITION = re.compile(r"(>=|<=|==|>|<)\s*(\d+(?:\.\d+)*)\Z")
 
@@ -154,8 +165,8 @@ def _check_example(example: dict[Any, Any], place: str) -> None:
             raise RuleError(f"{place}: unknown field {key!r}; the fields are {', '.join(_EXAMPLE_FIELDS)}")
         if not isinstance(value, str):
             raise RuleError(f"{place}: {key!r} is a text; write a number in quotes")
-    if sorted({"before", "after", "unchanged"} & set(example)) not in (["after", "before"], ["unchanged"]):
-        raise RuleError(f"{place}: it has both before and after, or only unchanged")
+    if {"before", "after", "unchanged", "reported"} & set(example) not in _EXAMPLE_KINDS:
+        raise RuleError(f"{place}: it has both before and after, or only unchanged, or only reported")
 
 
 def _check_choice(entry: dict[str, Any], key: str, allowed: tuple[str, ...], place: str) -> None:

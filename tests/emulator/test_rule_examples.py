@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import subprocess
 import sys
@@ -91,11 +92,23 @@ def differences(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
     both = [name for name in before["values"] if name in after["values"]]
     pairs = [(name, before["values"][name], after["values"][name]) for name in both]
     pairs.append(("printed", before["printed"], after["printed"]))
-    return [f"{name}: {one!r}, {other!r}" for name, one, other in pairs if as_cuda(one) != as_cuda(other)]
+    return [f"{name}: {one!r}, {other!r}" for name, one, other in pairs if not same(one, other)]
 
 
-def as_cuda(value: Any) -> str:
-    text = json.dumps(value, sort_keys=True).lower()
+def same(cpu: Any, npu: Any) -> bool:
+    if isinstance(cpu, (list, tuple)) and isinstance(npu, (list, tuple)):
+        return len(cpu) == len(npu) and all(map(same, cpu, npu))
+    if isinstance(cpu, dict) and isinstance(npu, dict):
+        return same(list(cpu.items()), list(npu.items()))
+    if isinstance(cpu, float) and isinstance(npu, float):
+        return math.isclose(cpu, npu, rel_tol=1e-5, abs_tol=1e-6) or (math.isnan(cpu) and math.isnan(npu))
+    if isinstance(cpu, str) and isinstance(npu, str):
+        return as_cuda(cpu) == as_cuda(npu)
+    return bool(cpu == npu)
+
+
+def as_cuda(text: str) -> str:
+    text = text.lower()
     for npu, cuda in NAMES:
         text = text.replace(npu, cuda)
     return text

@@ -22,8 +22,11 @@ RULE = """\
     [
         ("{before: x, afterwards: y}", "unknown field 'afterwards'; the fields are before, after,"),
         ("{before: x, after: y, version: 2.6}", "'version' is a text; write a number in quotes"),
-        ("{before: x}", "it has both before and after, or only unchanged"),
-        ("{before: x, after: y, unchanged: z}", "it has both before and after, or only unchanged"),
+        ("{before: x}", "it has both before and after, or only unchanged, or only reported"),
+        (
+            "{before: x, after: y, unchanged: z}",
+            "it has both before and after, or only unchanged, or only reported",
+        ),
     ],
 )
 def test_examples(tmp_path, example, message):
