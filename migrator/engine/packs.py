@@ -20,6 +20,18 @@ _FIELDS = frozenset(
     "code name summary kind match except replace versions fix severity status why message advice words"
     " options examples references".split()
 )
+_EXAMPLE_FIELDS = (
+    "before",
+    "after",
+    "unchanged",
+    "reported",
+    "version",
+    "setup",
+    "use",
+    "differs",
+    "not_run",
+)
+_EXAMPLE_KINDS = ({"before", "after"}, {"unchanged"}, {"reported"})
 _CODE = re.compile(r"[A-Z]{2,8}\d{3,4}\Z")
 _CONDITION = re.compile(r"(>=|<=|==|>|<)\s*(\d+(?:\.\d+)*)\Z")
 
@@ -122,6 +134,8 @@ def _rule(entry: Any, place: str) -> Rule:
     examples = entry.get("examples", ())
     if not isinstance(examples, (list, tuple)) or not all(isinstance(item, dict) for item in examples):
         raise RuleError(f"{place}: 'examples' is a list of mappings with before/after or unchanged")
+    for number, example in enumerate(examples):
+        _check_example(example, f"{place}: example {number} of {entry['code']}")
     options = entry.get("options", {})
     if not isinstance(options, dict):
         raise RuleError(f"{place}: 'options' is a mapping")
@@ -154,6 +168,16 @@ def _texts(value: Any, key: str, place: str) -> tuple[str, ...]:
     if isinstance(value, (list, tuple)) and all(isinstance(item, str) for item in value):
         return tuple(value)
     raise RuleError(f"{place}: {key!r} is a text or a list of texts")
+
+
+def _check_example(example: dict[Any, Any], place: str) -> None:
+    for key, value in example.items():
+        if key not in _EXAMPLE_FIELDS:
+            raise RuleError(f"{place}: unknown field {key!r}; the fields are {', '.join(_EXAMPLE_FIELDS)}")
+        if not isinstance(value, str):
+            raise RuleError(f"{place}: {key!r} is a text; write a number in quotes")
+    if {"before", "after", "unchanged", "reported"} & set(example) not in _EXAMPLE_KINDS:
+        raise RuleError(f"{place}: it has both before and after, or only unchanged, or only reported")
 
 
 def _check_choice(entry: dict[str, Any], key: str, allowed: tuple[str, ...], place: str) -> None:
