@@ -18,6 +18,7 @@ from migrator import __version__
 from migrator.cli.emulate import emulate
 from migrator.cli.launch import launch
 from migrator.cli.migrate import migrate
+from migrator.cli.verify import verify
 
 DONE = 0
 WRONG_USE = 2
@@ -33,6 +34,7 @@ app = typer.Typer(
 )
 app.command()(migrate)
 app.command(context_settings={"allow_interspersed_args": False})(emulate)  # what follows is the program's
+app.command()(verify)
 app.add_typer(launch, name="launch")
 
 
