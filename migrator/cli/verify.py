@@ -10,7 +10,17 @@ from typing import TYPE_CHECKING, Any, Optional
 
 import typer
 
-from migrator.cli.emulate import CANNOT_RUN, NOT_FOUND, WRONG_USE, Words, checked_soc, prepare, say, size, stop
+from migrator.cli.emulate import (
+    CANNOT_RUN,
+    NOT_FOUND,
+    WRONG_USE,
+    Words,
+    checked_soc,
+    prepare,
+    say,
+    size,
+    stop,
+)
 
 if TYPE_CHECKING:
     from migrator.verify.verdict import Original, Verdict
@@ -121,7 +131,6 @@ def _verify(
             stop(f"command not found: {command[0]}", NOT_FOUND)
         try:
             if source is not None:
-                env["PYTHONUNBUFFERED"] = "1"
                 say("running the migrated project on emulated NPUs")
             ended = run([program, *command[1:]], env, migrated, timeout, keep=source is not None)
             processes = read_processes(notes)
@@ -156,9 +165,11 @@ def _run_original(
 
     timeout, _, tolerance = limits
     folder = source if source.is_dir() else source.parent
-    env = {**with_cuda_on_cpu(env), "PYTHONUNBUFFERED": "1"}
+    env = with_cuda_on_cpu(env)
     words = command_for(command, migrated, folder)
-    ended = run([find(words[0], env, folder) or words[0], *words[1:]], env, folder, timeout, keep=True, shown=False)
+    ended = run(
+        [find(words[0], env, folder) or words[0], *words[1:]], env, folder, timeout, keep=True, shown=False
+    )
     ok = ended.code == 0 and not ended.timed_out and not ended.interrupted
     if not ok:
         for line in ended.output.rstrip().splitlines()[-15:]:

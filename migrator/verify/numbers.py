@@ -9,9 +9,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 _PER = r"(?:s|sec|secs|second|ms|it|iter|step|batch|img|sample|token|min|hour)\b"
-# Not results: escape codes, addresses, paths, versions, dates, times of day and durations as 01:02.
+# Not results: escape codes, a tensor's device, addresses, paths, versions, dates, times of day and durations as 01:02.
 _NOISE = re.compile(
     rf"""\x1b\[[0-9;?]*[A-Za-z]
+      | ,[ ]device='\w+(?::\d+)?'
       | 0x[0-9a-fA-F]+
       | (?<!\w)(?:~|\.\.?)?/(?!{_PER})[A-Za-z_.~][\w./~-]*
       | [\w.~-]+(?:/[\w.~-]+)+\.[A-Za-z]\w*
@@ -40,6 +41,8 @@ _LABEL = re.compile(
     r"(?:_\w*)?s?[\"']?\s*(?:[:=(]|is|was)*\s*$",
     re.IGNORECASE,
 )
+# Lines of warnings, of Python and of torch's C++ code.
+_WARNING = re.compile(r"(?:\[rank\d+\]:\s*)?\[[WEI]\d{4} |\S+:\d+: \w*Warning: |npumigrate emulate: ")
 _SAME_WORDS = (("cuda", "npu"), ("nccl", "hccl"), ("gpu", "npu"))
 
 
@@ -116,6 +119,8 @@ def lines(output: str) -> list[Line]:
     """Return the lines that hold numbers which could be results: no times, speeds, sizes, dates, paths."""
     found = []
     for text in re.split(r"[\r\n]+", output):
+        if _WARNING.match(text):
+            continue
         clean = _NOISE.sub(" ", text)
         numbers: list[str] = []
         key: list[str] = []
@@ -125,7 +130,9 @@ def lines(output: str) -> list[Line]:
             key.append(before)
             position = match.end()
             average = dropped and before.strip() == "("  # "time 0.12 (0.15)"
-            dropped = bool(average or _UNIT.match(clean, match.end()) or _LABEL.search(clean, 0, match.start()))
+            dropped = bool(
+                average or _UNIT.match(clean, match.end()) or _LABEL.search(clean, 0, match.start())
+            )
             if not dropped:
                 numbers.append(match[0])
         key.append(clean[position:])
@@ -149,9 +156,7 @@ def _by_key(found: Iterable[Line]) -> dict[str, list[Line]]:
     return groups
 
 
-def _together(
-    ours: list[Line], theirs: list[Line]
-) -> tuple[list[tuple[Line, Line]], list[Line], list[Line]]:
+def _together(ours: list[Line], theirs: list[Line]) -> tuple[list[tuple[Line, Line]], list[Line], list[Line]]:
     """Pair lines with one text; return the pairs, and what is left of each."""
     waiting: dict[tuple[str, ...], list[Line]] = defaultdict(list)
     for line in theirs:

@@ -28,7 +28,9 @@ def find_original(migrated: Path) -> Path:
         summary = json.loads((reports / "summary.json").read_text(encoding="utf-8"))
         name = str(summary["options"]["input"])
     except (OSError, ValueError, KeyError, TypeError):
-        raise NotFound(f"{migrated} has no {_REPORTS}/summary.json: --original DIR names the original") from None
+        raise NotFound(
+            f"{migrated} has no {_REPORTS}/summary.json: --original DIR names the original"
+        ) from None
     candidates = [migrated.parent / name, migrated.parent.parent / name]
     try:
         paths = _INPUT.findall((reports / "npumigrate.log").read_text(encoding="utf-8"))
@@ -45,6 +47,8 @@ def command_for(command: Sequence[str], migrated: Path, original: Path) -> list[
     """Return a command with the paths into the result changed to those into the original."""
     found = str(migrated.resolve())
     return [
-        part.replace(found, str(original.resolve())) if re.search(re.escape(found) + r"(?=$|/)", part) else part
+        part.replace(found, str(original.resolve()))
+        if re.search(re.escape(found) + r"(?=$|/)", part)
+        else part
         for part in command
     ]

@@ -27,7 +27,7 @@ class Place:
 
     ``span`` is line, column, last line, column behind the last byte, in bytes of the UTF-8 text as in
     ``ast`` and in the compiler's positions. ``kind`` is the API's full name, ``.cuda``, ``.is_cuda``,
-    ``'cuda'`` or ``'nccl'``. ``source`` is the expression's first line.
+    ``'cuda'`` or ``'nccl'``. ``source`` is the text of its first line.
     """
 
     file: str
@@ -59,9 +59,9 @@ def find_places(root: Path) -> list[Place]:
         except (Unreadable, SyntaxError, ValueError, RecursionError, MemoryError):
             continue
         path = os.path.realpath(entry.path)
-        nodes = {(_span(index, node), kind): node for node, kind in _nodes(index)}
-        for (span, kind), node in sorted(nodes.items(), key=lambda item: item[0]):
-            source = index.segment(node).splitlines()[0].strip()
+        for span, kind in sorted({(_span(index, node), kind) for node, kind in _nodes(index)}):
+            first, last = index.line_span(span[0], span[0])
+            source = index.data[first:last].decode("utf-8").strip()
             found.append(Place(entry.name, path, span, kind, source))
     return found
 

@@ -69,13 +69,14 @@ def run(
         reader.start()
     with _passing_on(process) as asked:
         timed_out = _wait(process, asked, timeout)
-    left = _end_rest(before, _GRACE if asked or timed_out else _REST)
+        seconds = time.monotonic() - start
+        left = _end_rest(before)
     for reader in readers:
         reader.join()
     code = process.returncode
     return Ended(
         128 - code if code < 0 else code,
-        time.monotonic() - start,
+        seconds,
         timed_out,
         bool(asked),
         left,
@@ -134,9 +135,9 @@ def _adopt_orphans() -> None:
         ctypes.CDLL(None).prctl(_SUBREAPER, 1, 0, 0, 0)
 
 
-def _end_rest(before: set[int], patience: float) -> int:
+def _end_rest(before: set[int]) -> int:
     """End what is still there of the program's processes; return how many there were."""
-    end = time.monotonic() + patience
+    end = time.monotonic() + _REST
     while rest := _rest(before):
         if time.monotonic() >= end:
             break

@@ -52,11 +52,20 @@ def _facts(verdict: Verdict) -> Iterator[Text]:
     ended = verdict.ended
     yield Text(f"Program  ended with {ended.code} after {ended.seconds:.1f} s")
     if ended.left:
-        yield Text(f"         {_number(ended.left, 'process', 'processes')} outlived it and had to be ended", "yellow")
+        yield Text(
+            f"         {_number(ended.left, 'process', 'processes')} outlived it and had to be ended",
+            "yellow",
+        )
     shares = verdict.shares
-    places = {"npu": "on NPUs", "cpu": "on the CPU", "mixed": "on NPUs and on the CPU", "nowhere": "nothing ran"}
+    places = {
+        "npu": "on NPUs",
+        "cpu": "on the CPU",
+        "mixed": "on NPUs and on the CPU",
+        "nowhere": "nothing ran",
+    }
     parts = [
-        f"{what} {share:.1%}" for what, share in (("forward", shares.forward), ("backward", shares.backward))
+        f"{what} {share:.1%}"
+        for what, share in (("forward", shares.forward), ("backward", shares.backward))
         if share is not None
     ]
     measure = f": NPUs did {', '.join(parts)} of the {shares.measure}" if parts else ""
@@ -64,29 +73,27 @@ def _facts(verdict: Verdict) -> Iterator[Text]:
 
 
 def _process_lines(verdict: Verdict, width: int) -> Iterator[Text]:
-    shown = verdict.processes[:_PROCESSES_SHOWN]
-    if not shown:
+    working = [process for process in verdict.processes if process.operators or _cpu_products(process)]
+    if not working:
         return
-    program = max(12, width - 53)
-    yield Text(f"{'rank':>4} {'process':>8}  {'program':<{program}} {'NPU':>4} {'operators':>10} {'CPU products':>13}")
-    for process in shown:
-        devices = list(process.operators) or ["-"]
-        for number, device in enumerate(devices):
-            first = number == 0
-            name = Text(_program(process) if first else "")
-            name.truncate(program, overflow="ellipsis", pad=True)
+    program = max(12, width - 44)
+    yield Text(
+        f"{'rank':>4} {'process':>8}  {'program':<{program}} {'NPU':>4} {'operators':>10} {'CPU products':>13}"
+    )
+    for process in working[:_PROCESSES_SHOWN]:
+        name = Text(" ".join(process.command) or "python")
+        name.truncate(program, overflow="ellipsis", pad=True)
+        head = f"{process.rank or '-':>4} {process.pid:>8}  {name.plain}"
+        for device in process.operators or ("-",):
             count = sum(process.operators.get(device, {}).values())
-            cpu = sum(process.work[CPU][way].products for way in process.work[CPU]) if CPU in process.work else 0
-            yield Text(
-                f"{(process.rank or '-') if first else '':>4} {process.pid if first else '':>8}  {name.plain}"
-                f" {device:>4} {count:>10,} {f'{cpu:,}' if first else '':>13}"
-            )
-    if len(verdict.processes) > len(shown):
-        yield Text(f"and {len(verdict.processes) - len(shown)} more (--json has all)")
+            yield Text(f"{head} {device:>4} {count:>10,} {_cpu_products(process):>13,}")
+            head = " " * len(head)
+    if len(working) > _PROCESSES_SHOWN:
+        yield Text(f"and {len(working) - _PROCESSES_SHOWN} more (--json has all)")
 
 
-def _program(process: Process) -> str:
-    return " ".join(process.command) or "python"
+def _cpu_products(process: Process) -> int:
+    return sum(work.products for work in process.work.get(CPU, {}).values())
 
 
 def _collective_lines(verdict: Verdict) -> Iterator[Text]:
@@ -111,7 +118,7 @@ def _reached_lines(verdict: Verdict, width: int) -> Iterator[Text]:
     for reached in shown:
         place = reached.place
         line = Text(f"{place.file}:{place.line}  ", style="yellow")
-        line.append(f"{reached.count}× ", style="default").append(place.source, style="default")
+        line.append(f"{reached.count}× {place.kind}  ", style="default").append(place.source, style="dim")
         line.truncate(width, overflow="ellipsis")
         yield line
     if len(verdict.reached) > len(shown):
@@ -127,7 +134,7 @@ def _original_lines(original: Original, width: int) -> Iterator[Text]:
     yield Text(f"Original {original.folder}")
     times = sum(process.cuda_on_cpu for process in original.processes)
     if times:
-        yield Text(f"         the CPU stood in for CUDA {times:,} times, Gloo for NCCL")
+        yield Text(f"         the CPU stood in for CUDA, and Gloo for NCCL: {_number(times, 'time')}")
     comparison = original.comparison
     if comparison is None:
         return

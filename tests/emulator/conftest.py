@@ -26,18 +26,22 @@ def cache(request: pytest.FixtureRequest) -> Path:
 
 @pytest.fixture(scope="session")
 def emulate(cache: Path) -> Emulate:
-    """Runs a command on emulated NPUs: its arguments, and options of `npumigrate emulate` before them."""
+    """Runs a command on emulated NPUs: its arguments, and options of `npumigrate emulate` before them.
+
+    ``how`` names another command, `verify`.
+    """
     if find_spec("torch") is None or find_spec("torch_npu") is None:
         pytest.skip("torch and torch_npu are not installed: pip install -e '.[emulator]'")
 
     def run(
         *command: str,
         options: tuple[str, ...] = (),
+        how: str = "emulate",
         env: Optional[Mapping[str, str]] = None,
         cwd: Path = HERE,
         timeout: float = 240,
     ) -> subprocess.CompletedProcess[str]:
-        whole = [sys.executable, "-m", "migrator", "emulate", *options, "--", *command]
+        whole = [sys.executable, "-m", "migrator", how, *options, "--", *command]
         environment = {**os.environ, "XDG_CACHE_HOME": str(cache), "OMP_NUM_THREADS": "1", **(env or {})}
         process = subprocess.Popen(
             whole,

@@ -68,3 +68,9 @@ def collectives() -> dict[str, Any]:
     cann().emulator_collectives(text, ctypes.c_size_t(1 << 16))
     result: dict[str, Any] = json.loads(text.value)
     return result
+
+
+def rank() -> int | None:
+    """Return the rank of this process in the largest HCCL group that it was in."""
+    found = int(cann().emulator_rank())
+    return None if found < 0 else found

@@ -6,6 +6,7 @@ at once and uses no memory. It is for the original of a migrated project, in a p
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Callable
@@ -39,7 +40,11 @@ class _OnCpu(TorchFunctionMode):
     """Sees each call of torch's functions and of tensors' methods in its thread."""
 
     def __torch_function__(
-        self, function: Any, types: Any, arguments: tuple[Any, ...] = (), options: Optional[dict[str, Any]] = None
+        self,
+        function: Any,
+        types: Any,
+        arguments: tuple[Any, ...] = (),
+        options: Optional[dict[str, Any]] = None,
     ) -> Any:
         global calls
         if function in _AS_THEY_ARE:
@@ -49,8 +54,10 @@ class _OnCpu(TorchFunctionMode):
             calls += 1
             return True
         options = options or {}
-        if any(isinstance(value, torch.device) for value in arguments) or function in _BY_NAME:
-            arguments = tuple(map(_renamed, arguments))
+        if function in _BY_NAME:
+            arguments = (*arguments[: _BY_NAME[function]], *map(_renamed, arguments[_BY_NAME[function] :]))
+        elif any(isinstance(value, torch.device) for value in arguments):
+            arguments = tuple(map(on_cpu, arguments))
         if "device" in options:
             options = {**options, "device": _numbered(options["device"])}
         return function(*arguments, **options)
@@ -58,16 +65,19 @@ class _OnCpu(TorchFunctionMode):
 
 _AS_THEY_ARE = (torch.Tensor.cuda, torch.Tensor.pin_memory)
 _IS_CUDA = torch.Tensor.is_cuda.__get__  # type: ignore[attr-defined,unused-ignore]
-_BY_NAME = (torch.Tensor.to, torch.Tensor.type)
+# What takes a device, or a type by its name, from this argument on.
+_BY_NAME = {torch.Tensor.to: 1, torch.Tensor.type: 1, torch._C._nn._parse_to: 0}
 
 
 def _renamed(value: Any) -> Any:
-    return value.replace("torch.cuda.", "torch.") if isinstance(value, str) and "." in value else on_cpu(value)
+    if isinstance(value, str):
+        value = value.replace("torch.cuda.", "torch.")
+    return _numbered(value)
 
 
 def _numbered(device: Any) -> Any:
     """A number alone means a CUDA device."""
-    return "cpu" if isinstance(device, int) else on_cpu(device)
+    return "cpu" if isinstance(device, int) and not isinstance(device, bool) else on_cpu(device)
 
 
 class Stream:
@@ -153,7 +163,12 @@ def apply(devices: int) -> None:
 def _answer_for_cuda(devices: int) -> None:
     cuda: Any = torch.cuda
     properties = SimpleNamespace(
-        name="CUDA on the CPU", total_memory=_MEMORY, major=8, minor=0, multi_processor_count=1, warp_size=32
+        name=os.environ["NPUMIGRATE_EMULATOR_SOC"],  # as the migrated run prints it
+        total_memory=_MEMORY,
+        major=8,
+        minor=0,
+        multi_processor_count=1,
+        warp_size=32,
     )
     answers: dict[str, Any] = {
         "is_available": True,
@@ -171,7 +186,13 @@ def _answer_for_cuda(devices: int) -> None:
         "get_rng_state_all": [],
         "ipc_collect": None,
     }
-    zero = ("memory_allocated", "max_memory_allocated", "memory_reserved", "max_memory_reserved", "utilization")
+    zero = (
+        "memory_allocated",
+        "max_memory_allocated",
+        "memory_reserved",
+        "max_memory_reserved",
+        "utilization",
+    )
     nothing = (
         "init synchronize empty_cache set_device reset_peak_memory_stats reset_max_memory_allocated"
         " reset_max_memory_cached set_per_process_memory_fraction set_rng_state_all set_stream"
@@ -218,11 +239,13 @@ def _map_arguments() -> None:
     def load_on_cpu(file: Any, map_location: Any = None, *args: Any, **options: Any) -> Any:
         if isinstance(map_location, dict):
             map_location = {on_cpu(key): on_cpu(value) for key, value in map_location.items()}
-        return load(file, "cpu" if map_location is None else on_cpu(map_location), *args, **options)
+        return load(file, "cpu" if map_location is None else _numbered(map_location), *args, **options)
 
     changed.load = load_on_cpu
     changed.set_default_device = lambda device: default_device(on_cpu(device))
-    changed.set_default_tensor_type = lambda kind: default_type(_renamed(kind))
+    changed.set_default_tensor_type = lambda kind: default_type(
+        kind.replace(".cuda.", ".") if isinstance(kind, str) else kind
+    )
 
     class Generator(torch._C.Generator):
         def __new__(cls, device: Any = "cpu") -> Generator:

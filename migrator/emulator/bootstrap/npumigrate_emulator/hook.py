@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from importlib.machinery import ModuleSpec, PathFinder
+from io import TextIOWrapper
 from types import ModuleType
 from typing import Optional
 
@@ -50,6 +51,9 @@ def install() -> None:
         import random
 
         random.seed(int(seed))
+        # Lines are compared with those of another run: those of two ranks must not be mixed.
+        if isinstance(sys.stdout, TextIOWrapper):
+            sys.stdout.reconfigure(line_buffering=True)
 
 
 def _check_torch(spec: ModuleSpec) -> None:

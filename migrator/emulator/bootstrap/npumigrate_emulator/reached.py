@@ -38,6 +38,7 @@ class Marked:
 _folder = ""
 _files: dict[str, list[tuple[int, Span]]] = {}
 _names: dict[str, str] = {}  # as code objects have it, to that of _files; empty: none of the project's
+_foreign: set[str] = set()
 _marked: dict[int, Marked] = {}
 _counts: memoryview | None = None
 _places = 0
@@ -89,7 +90,7 @@ def _monitor() -> None:
 
 def _at_call(frame: FrameType, event: str, argument: Any) -> Any:
     code = frame.f_code
-    if not _file_of(code):
+    if code.co_filename in _foreign or not _file_of(code):  # short, as it is called so often
         return None
     if id(code) not in _marked:
         _mark(code)
@@ -111,6 +112,8 @@ def _file_of(code: CodeType) -> str:
     if known is None:
         real = os.path.realpath(name)
         known = _names[name] = real if real in _files else ""
+        if not known:
+            _foreign.add(name)
     return known
 
 

@@ -64,11 +64,11 @@ def _write(process: int) -> None:
 
 
 def _rank() -> str | None:
-    """The rank, as a launcher gives it, or as this process gave it to torch.distributed."""
+    """The rank, as a launcher gives it, or as this process gave it to HCCL."""
     rank = os.environ.get("RANK")
-    distributed = sys.modules.get("torch.distributed")
-    if rank is None and distributed is not None and distributed.is_available() and distributed.is_initialized():
-        return str(distributed.get_rank())
+    if rank is None and _native is not None:
+        found = compute.rank()
+        return None if found is None else str(found)
     return rank
 
 
