@@ -91,7 +91,7 @@ def verify(
 
 
 def _original(migrated: Path, given: Path | None) -> Path:
-    from migrator.verify.original import NotFound, find_original
+    from migrator.verify.original import OriginalError, find_original
 
     if given is not None:
         if not given.exists():
@@ -99,7 +99,7 @@ def _original(migrated: Path, given: Path | None) -> Path:
         return given
     try:
         return find_original(migrated)
-    except NotFound as error:
+    except OriginalError as error:
         stop(str(error), WRONG_USE)
 
 

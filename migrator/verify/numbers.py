@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 _PER = r"(?:s|sec|secs|second|ms|it|iter|step|batch|img|sample|token|min|hour)\b"
-# Not results: escape codes, a tensor's device, addresses, paths, versions, dates, times of day and durations as 01:02.
+# Not results: escape codes, a tensor's device, addresses, paths, versions, dates, times such as 01:02.
 _NOISE = re.compile(
     rf"""\x1b\[[0-9;?]*[A-Za-z]
       | ,[ ]device='\w+(?::\d+)?'

@@ -11,7 +11,7 @@ _REPORTS = "migration_report"
 _INPUT = re.compile(r" INFO input (.+); Settings\(")
 
 
-class NotFound(Exception):
+class OriginalError(Exception):
     """The original cannot be found; the text says what to do."""
 
 
@@ -21,14 +21,14 @@ def find_original(migrated: Path) -> Path:
     The log of the migration knows its path; ``summary.json`` its name, which is then looked for beside
     the result and beside the folder that the result is in.
 
-    Raises NotFound.
+    Raises OriginalError.
     """
     reports = migrated / _REPORTS
     try:
         summary = json.loads((reports / "summary.json").read_text(encoding="utf-8"))
         name = str(summary["options"]["input"])
     except (OSError, ValueError, KeyError, TypeError):
-        raise NotFound(
+        raise OriginalError(
             f"{migrated} has no {_REPORTS}/summary.json: --original DIR names the original"
         ) from None
     candidates = [migrated.parent / name, migrated.parent.parent / name]
@@ -40,7 +40,7 @@ def find_original(migrated: Path) -> Path:
     for path in candidates:
         if path.exists() and path.resolve() != migrated.resolve():
             return path
-    raise NotFound(f"the original {name!r} of {migrated} is not to be found: --original DIR names it")
+    raise OriginalError(f"the original {name!r} of {migrated} is not to be found: --original DIR names it")
 
 
 def command_for(command: Sequence[str], migrated: Path, original: Path) -> list[str]:

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.text import Text
 
 from migrator.verify.numbers import Pair
-from migrator.verify.observed import CPU, Process, sum_work
+from migrator.verify.observed import CPU, Process
 from migrator.verify.verdict import PASSED, Original, Verdict
 
 _WIDEST = 110
@@ -63,13 +63,14 @@ def _facts(verdict: Verdict) -> Iterator[Text]:
         "mixed": "on NPUs and on the CPU",
         "nowhere": "nothing ran",
     }
+    yield Text(f"Work     {places[shares.place]}")
     parts = [
-        f"{what} {share:.1%}"
+        f"{share:.1%} {what}"
         for what, share in (("forward", shares.forward), ("backward", shares.backward))
         if share is not None
     ]
-    measure = f": NPUs did {', '.join(parts)} of the {shares.measure}" if parts else ""
-    yield Text(f"Work     {places[shares.place]}{measure}")
+    if parts:
+        yield Text(f"         the NPUs' part of the {shares.measure}: {', '.join(parts)}")
 
 
 def _process_lines(verdict: Verdict, width: int) -> Iterator[Text]:
@@ -77,9 +78,8 @@ def _process_lines(verdict: Verdict, width: int) -> Iterator[Text]:
     if not working:
         return
     program = max(12, width - 44)
-    yield Text(
-        f"{'rank':>4} {'process':>8}  {'program':<{program}} {'NPU':>4} {'operators':>10} {'CPU products':>13}"
-    )
+    head = f"{'rank':>4} {'process':>8}  {'program':<{program}}"
+    yield Text(f"{head} {'NPU':>4} {'operators':>10} {'CPU products':>13}")
     for process in working[:_PROCESSES_SHOWN]:
         name = Text(" ".join(process.command) or "python")
         name.truncate(program, overflow="ellipsis", pad=True)

@@ -32,7 +32,7 @@ _CPU_SHARE = 0.1
 
 @dataclass(frozen=True)
 class Shares:
-    """What part of the work the NPUs did, 0 to 1, and by what it was measured; None where there was no work."""
+    """What part of the work the NPUs did, 0 to 1, and by what it was measured; None without any work."""
 
     forward: float | None
     backward: float | None

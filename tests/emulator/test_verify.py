@@ -107,7 +107,12 @@ def test_a_part_on_the_cpu_is_told(verify):
 
 
 def test_no_torch_npu(verify):
-    program = "import os\nos.environ['TORCH_DEVICE_BACKEND_AUTOLOAD'] = '0'\nfrom model import train\ntrain('cpu')\n"
+    program = """
+import os
+os.environ["TORCH_DEVICE_BACKEND_AUTOLOAD"] = "0"
+from model import train
+train("cpu")
+"""
     code, verdict, _ = verify({"train": program})
     assert (code, verdict["reasons"]) == (3, ["torch_npu was never imported: everything ran on the CPU"])
 
@@ -190,12 +195,15 @@ def test_numbers_that_are_not_those_of_the_original(verify, tmp_path):
 
 
 def test_nothing_to_compare(verify, tmp_path):
-    quiet = (
-        "import contextlib, io\nfrom model import train\nwith contextlib.redirect_stdout(io.StringIO()):\n"
-    )
-    code, verdict, _ = verify(
-        migrated(tmp_path, train=f"{quiet}    train('cuda')\nprint('done 1')\n"), "--compare-cpu"
-    )
+    program = """
+import contextlib, io
+import torch
+from model import train
+with contextlib.redirect_stdout(io.StringIO()):
+    train(torch.device("cuda"))
+print("done 1")
+"""
+    code, verdict, _ = verify(migrated(tmp_path, train=program), "--compare-cpu")
     assert (code, verdict["verdict"], verdict["ran_on"]) == (5, "not compared", "npu")
     assert verdict["reasons"] == ["the two runs printed no line with a number that could be compared"]
 

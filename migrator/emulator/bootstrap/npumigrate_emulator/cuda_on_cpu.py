@@ -36,7 +36,7 @@ def on_cpu(device: Any) -> Any:
     return device
 
 
-class _OnCpu(TorchFunctionMode):
+class _OnCpu(TorchFunctionMode):  # type: ignore[misc]  # torch has no types here
     """Sees each call of torch's functions and of tensors' methods in its thread."""
 
     def __torch_function__(
@@ -64,7 +64,7 @@ class _OnCpu(TorchFunctionMode):
 
 
 _AS_THEY_ARE = (torch.Tensor.cuda, torch.Tensor.pin_memory)
-_IS_CUDA = torch.Tensor.is_cuda.__get__  # type: ignore[attr-defined,unused-ignore]
+_IS_CUDA = torch.Tensor.is_cuda.__get__
 # What takes a device, or a type by its name, from this argument on.
 _BY_NAME = {torch.Tensor.to: 1, torch.Tensor.type: 1, torch._C._nn._parse_to: 0}
 
@@ -138,7 +138,7 @@ class Event:
         return (end._time - self._time) * 1000
 
 
-class DataParallel(torch.nn.Module):
+class DataParallel(torch.nn.Module):  # type: ignore[misc]
     """Runs the module on the one CPU."""
 
     def __init__(self, module: torch.nn.Module, *args: Any, **options: Any) -> None:
@@ -247,8 +247,8 @@ def _map_arguments() -> None:
         kind.replace(".cuda.", ".") if isinstance(kind, str) else kind
     )
 
-    class Generator(torch._C.Generator):
-        def __new__(cls, device: Any = "cpu") -> Generator:
+    class Generator(torch._C.Generator):  # type: ignore[misc]
+        def __new__(cls, device: Any = "cpu") -> Any:
             return super().__new__(cls, on_cpu(device))
 
     changed.Generator = Generator
@@ -286,7 +286,7 @@ def _use_gloo() -> None:
         place.new_group = group_with_gloo
         place.barrier = barrier_of_gloo
         place.is_nccl_available = _answering(True)
-    wrapper.__init__ = begin_on_cpu  # type: ignore[method-assign,unused-ignore]
+    wrapper.__init__ = begin_on_cpu
 
 
 def _gloo(backend: Optional[str]) -> str:

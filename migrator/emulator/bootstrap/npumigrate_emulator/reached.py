@@ -1,10 +1,10 @@
 """Counts how often this process evaluates certain places of the project, such as a ``torch.cuda`` left over.
 
-Nothing of torch is replaced: CPython itself says which instruction runs, and the compiler's own positions say
-which expression an instruction belongs to. From Python 3.12 on ``sys.monitoring`` asks only about the functions
-that hold such a place, and each instruction that belongs to none is asked about once. Before, ``sys.settrace``
-is called at each call of a Python function, and goes on only in those functions; Python 3.10 has no
-positions, and counts lines.
+Nothing of torch is replaced: CPython itself says which instruction runs, and the compiler's own positions
+say which expression an instruction belongs to. From Python 3.12 on ``sys.monitoring`` asks only about the
+functions that hold such a place, and about an instruction that belongs to none only once. Before,
+``sys.settrace`` is called at each call of a Python function, and goes on only in those functions; Python
+3.10 has no positions, and counts lines.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def install() -> None:
 
 
 def _monitor() -> None:
-    monitoring: Any = sys.monitoring  # type: ignore[attr-defined,unused-ignore]  # from Python 3.12 on
+    monitoring: Any = getattr(sys, "monitoring")  # noqa: B009 (not in Python 3.11)
 
     def at_start(code: CodeType, offset: int) -> Any:
         if id(code) not in _marked and _file_of(code):
@@ -145,7 +145,7 @@ def _instructions(code: CodeType) -> Iterator[tuple[int, str, Span]]:
             yield offset, "", (line, 0, line, 1 << 30)
         return
     for instruction in dis.get_instructions(code):
-        positions: Any = instruction.positions  # type: ignore[attr-defined,unused-ignore]  # from Python 3.11 on
+        positions: Any = getattr(instruction, "positions")  # noqa: B009 (not in Python 3.10)
         if positions is None or None in positions:
             continue
         line, end_line, column, end_column = positions
