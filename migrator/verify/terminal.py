@@ -77,7 +77,7 @@ def _process_lines(verdict: Verdict, width: int) -> Iterator[Text]:
     working = [process for process in verdict.processes if process.operators or _cpu_products(process)]
     if not working:
         return
-    program = max(12, width - 44)
+    program = max(12, width - 45)
     head = f"{'rank':>4} {'process':>8}  {'program':<{program}}"
     yield Text(f"{head} {'NPU':>4} {'operators':>10} {'CPU products':>13}")
     for process in working[:_PROCESSES_SHOWN]:

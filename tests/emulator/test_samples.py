@@ -39,35 +39,21 @@ TWO = ("torchrun", "--standalone", "--nproc_per_node=2")
 )
 def test_sample(emulate, tmp_path, name, launcher, arguments, npus):
     assert main.run(["migrate", "-q", "-i", str(SAMPLES / name), "-o", str(tmp_path), "-v", "2.13"]) == 0
-    results = []
-    for folder, report in ((SAMPLES / name, tmp_path / "cpu"), (tmp_path / f"{name}_msft", tmp_path / "npu")):
-        done = emulate(
-            *launcher,
-            *arguments,
-            str(report / "out"),
-            options=("--cpu-random", "--report", str(report)),
-            cwd=folder,
-            env={"PYTHONDONTWRITEBYTECODE": "1"},
-            timeout=90,
-        )
-        # The original may hang after its last line: a destructor of torch 2.13's gloo holds
-        # Python's lock and waits for a thread that wants it. Only its numbers are of interest.
-        if folder != SAMPLES / name:
-            assert done.returncode == 0, done.stderr[-3000:]
-        assert "FINAL" in done.stdout, done.stderr[-3000:]
-        results.append(next(line for line in done.stdout.splitlines() if line.startswith("FINAL")))
-    cpu, npu = results
-    assert npu == cpu
-    assert ran_on(tmp_path / "cpu") == {}
-    work = ran_on(tmp_path / "npu")
-    assert sorted(work) == npus
-    assert all(count > 50 for count in work.values()), work
-
-
-def ran_on(report: Path) -> dict[str, int]:
-    """How many derivatives of convolutions ran on each NPU."""
-    counts: dict[str, int] = {}
-    for file in report.glob("process-*.json"):
-        for device, operators in json.loads(file.read_text())["operators"].items():
-            counts[device] = operators["aten::convolution_backward"]
-    return counts
+    file = tmp_path / "verdict.json"
+    options = (str(tmp_path / f"{name}_msft"), "--compare-cpu", "--tolerance", "1e-6", "--timeout", "100")
+    done = emulate(
+        *launcher,
+        *arguments,
+        str(tmp_path / "out"),
+        options=(*options, "--json", str(file)),
+        how="verify",
+        env={"PYTHONDONTWRITEBYTECODE": "1"},
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    verdict = json.loads(file.read_text())
+    assert list(verdict["operators"]) == npus
+    assert all(work["aten::convolution_backward"] > 50 for work in verdict["operators"].values())
+    assert verdict["npu_share"]["backward"] == verdict["npu_share"]["forward"] == 1
+    assert verdict["cuda_reached"] == []
+    compared = verdict["original"]["comparison"]["compared"]
+    assert any(line["original"].startswith("FINAL") for line in compared)
