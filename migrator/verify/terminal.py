@@ -31,7 +31,7 @@ def show_verdict(console: Console, verdict: Verdict) -> None:
     _block(console, "Processes", _process_lines(verdict, width))
     _block(console, "Collectives", _collective_lines(verdict))
     _block(console, "Without a kernel in torch_npu (an NPU leaves them to the CPU)", _lacking_lines(verdict))
-    _block(console, _reached_head(verdict), _reached_lines(verdict, width))
+    _block(console, "CUDA and NCCL in the project that this run reached", _reached_lines(verdict, width))
     if verdict.original:
         _block(console, "Compared with the original on the CPU", _original_lines(verdict.original, width))
     console.print()
@@ -108,13 +108,10 @@ def _lacking_lines(verdict: Verdict) -> Iterator[Text]:
         yield Text(f"and {len(names) - _OPERATORS_SHOWN} more (--json has all)")
 
 
-def _reached_head(verdict: Verdict) -> str:
-    note = " (transfer_to_npu makes them mean the NPU)" if verdict.transfer else ""
-    return f"CUDA and NCCL in the project that this run reached{note}"
-
-
 def _reached_lines(verdict: Verdict, width: int) -> Iterator[Text]:
     shown = verdict.reached[:_PLACES_SHOWN]
+    if shown and verdict.transfer:
+        yield Text("transfer_to_npu makes them mean the NPU.")
     for reached in shown:
         place = reached.place
         line = Text(f"{place.file}:{place.line}  ", style="yellow")
