@@ -6,7 +6,7 @@ import os
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Optional
+from typing import TYPE_CHECKING, Optional
 
 import typer
 
@@ -23,6 +23,7 @@ from migrator.cli.emulate import (
 )
 
 if TYPE_CHECKING:
+    from migrator.emulator.launch import Machine
     from migrator.verify.verdict import Original, Verdict
 
 
@@ -106,7 +107,7 @@ def _original(migrated: Path, given: Path | None) -> Path:
 def _verify(
     migrated: Path,
     command: list[str],
-    machine: Any,
+    machine: Machine,
     source: Path | None,
     limits: tuple[float | None, int | None, float],
 ) -> Verdict:
