@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from migrator.emulator.build import Built
     from migrator.emulator.installed import Installed
 
-_WRONG_USE = 2
-_CANNOT_RUN = 126
-_NOT_FOUND = 127
+WRONG_USE = 2
+CANNOT_RUN = 126
+NOT_FOUND = 127
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 # typer reads annotations at run time: Optional[...] instead of "... | None", for Python 3.9.
 Words = Optional[list[str]]
@@ -46,33 +46,32 @@ def emulate(
     if not command:
         _show_installed()
         return
-    size = _size(memory)
-    if not re.fullmatch(r"Ascend\w[\w-]*", soc):
-        _stop(f"--soc: {soc!r} is not the name of an Ascend chip, such as Ascend910B2", _WRONG_USE)
     from migrator.emulator.launch import Machine, environment, find, run
 
-    installed, built = _prepare()
     folder = None if report is None else report.absolute()
-    env = environment(Machine(devices, soc, size, folder, cpu_random), built, installed, os.environ)
+    machine = Machine(devices, checked_soc(soc), size(memory), folder, cpu_random)
+    installed, built = prepare()
+    env = environment(machine, built, installed, os.environ)
     program = find(command[0], env)
     if program is None:
-        _stop(f"command not found: {command[0]}", _NOT_FOUND)
+        stop(f"command not found: {command[0]}", NOT_FOUND)
     try:
         code = run([program, *command[1:]], env)
     except OSError as error:
-        _stop(f"cannot start {command[0]}: {error.strerror}", _CANNOT_RUN)
+        stop(f"cannot start {command[0]}: {error.strerror}", CANNOT_RUN)
     raise typer.Exit(code)
 
 
-def _prepare() -> tuple[Installed, Built]:
+def prepare() -> tuple[Installed, Built]:
+    """Return what is installed and the libraries, built if need be; stop where the emulator cannot run."""
     from migrator.emulator.build import build
     from migrator.emulator.installed import EmulatorError, look
 
     try:
         installed = look()
-        return installed, build(installed, _say)
+        return installed, build(installed, say)
     except EmulatorError as error:
-        _stop(str(error), _CANNOT_RUN)
+        stop(str(error), CANNOT_RUN)
 
 
 def _show_installed() -> None:
@@ -116,18 +115,28 @@ def _show_installed() -> None:
     typer.echo("ready: npumigrate emulate -- python train.py")
 
 
-def _size(text: str) -> int:
+def checked_soc(name: str) -> str:
+    """Return the name of a chip; stop where it is none."""
+    if not re.fullmatch(r"Ascend\w[\w-]*", name):
+        stop(f"--soc: {name!r} is not the name of an Ascend chip, such as Ascend910B2", WRONG_USE)
+    return name
+
+
+def size(text: str) -> int:
+    """Return the bytes of a text such as 64GiB; stop where it is no size."""
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?", text.strip(), re.IGNORECASE)
-    size = int(float(match[1]) * _UNITS[match[2].upper()]) if match else 0
-    if size < 1 << 20:
-        _stop(f"--memory: {text!r} is not a size of at least 1MiB, such as 64GiB", _WRONG_USE)
-    return size
+    count = int(float(match[1]) * _UNITS[match[2].upper()]) if match else 0
+    if count < 1 << 20:
+        stop(f"--memory: {text!r} is not a size of at least 1MiB, such as 64GiB", WRONG_USE)
+    return count
 
 
-def _say(line: str) -> None:
+def say(line: str) -> None:
+    """Print a line of npumigrate's own."""
     typer.echo(f"npumigrate: {line}", err=True)
 
 
-def _stop(line: str, code: int) -> NoReturn:
-    _say(line)
+def stop(line: str, code: int) -> NoReturn:
+    """End the command with one line and an exit code."""
+    say(line)
     raise typer.Exit(code)

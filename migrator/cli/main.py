@@ -22,6 +22,7 @@ from migrator.cli.launch import launch
 from migrator.cli.lint import lint
 from migrator.cli.migrate import migrate
 from migrator.cli.rule import rule
+from migrator.cli.verify import verify
 
 DONE = 0
 WRONG_USE = 2
@@ -41,6 +42,7 @@ app.command()(migrate)
 app.command()(api)
 app.add_typer(db.app)
 app.command(context_settings={"allow_interspersed_args": False})(emulate)  # what follows is the program's
+app.command()(verify)
 app.add_typer(launch, name="launch")
 app.command()(rule)
 

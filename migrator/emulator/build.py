@@ -144,6 +144,7 @@ def _compile(work: Path, installed: Installed) -> None:
         *("-isystem", str(npu), "-isystem", str(torch)),
     ]
     for_compute = [
+        "-DNDEBUG",  # as torch itself is built: it decides the layout of at::RecordFunction
         *("-isystem", str(torch), "-isystem", str(torch / "torch" / "csrc" / "api" / "include")),
         *("-I", str(SOURCES / "compute"), "-fvisibility=hidden"),
     ]

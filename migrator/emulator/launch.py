@@ -26,6 +26,8 @@ class Machine:
     memory: int = 64 << 30
     report: Path | None = None
     random_from_cpu: bool = False
+    places: Path | None = None  # what to watch the project for: see bootstrap/npumigrate_emulator/reached.py
+    seed: int | None = None  # for programs that set none
 
 
 def environment(
@@ -50,9 +52,10 @@ def environment(
             "CUDA_VISIBLE_DEVICES": "",
         }
     )
-    changed.pop("NPUMIGRATE_EMULATOR_REPORT", None)
-    if machine.report is not None:
-        changed["NPUMIGRATE_EMULATOR_REPORT"] = str(machine.report)
+    for name, value in (("REPORT", machine.report), ("PLACES", machine.places), ("SEED", machine.seed)):
+        changed.pop(f"NPUMIGRATE_EMULATOR_{name}", None)
+        if value is not None:
+            changed[f"NPUMIGRATE_EMULATOR_{name}"] = str(value)
     for variable, folder in (
         ("LD_LIBRARY_PATH", built.libraries),
         ("PYTHONPATH", BOOTSTRAP),
@@ -64,8 +67,18 @@ def environment(
     return changed
 
 
-def find(command: str, env: Mapping[str, str]) -> str | None:
-    """Return the path of a command as the program's environment has it, or None."""
+def with_cuda_on_cpu(env: Mapping[str, str]) -> dict[str, str]:
+    """Return an environment in which CUDA programs run on the CPU, without torch_npu."""
+    return {**env, "NPUMIGRATE_EMULATOR_STAND_IN": "cuda", "TORCH_DEVICE_BACKEND_AUTOLOAD": "0"}
+
+
+def find(command: str, env: Mapping[str, str], folder: Path | None = None) -> str | None:
+    """Return the path of a command as the program's environment has it, or None.
+
+    ``folder`` is where the program runs, if not here: a path such as ``./run.sh`` begins there.
+    """
+    if folder is not None and os.path.dirname(command):
+        command = os.path.join(folder, command)
     return shutil.which(command, path=env.get("PATH"))
 
 

@@ -27,7 +27,10 @@ def cache(request: pytest.FixtureRequest) -> Path:
 
 @pytest.fixture(scope="session")
 def emulate(cache: Path) -> Emulate:
-    """Runs a command on emulated NPUs: its arguments, and options of `npumigrate emulate` before them."""
+    """Runs a command on emulated NPUs: its arguments, and options of `npumigrate emulate` before them.
+
+    ``how`` names another command, `verify`.
+    """
     try:
         look()
     except EmulatorError as error:
@@ -36,11 +39,12 @@ def emulate(cache: Path) -> Emulate:
     def run(
         *command: str,
         options: tuple[str, ...] = (),
+        how: str = "emulate",
         env: Optional[Mapping[str, str]] = None,
         cwd: Path = HERE,
         timeout: float = 240,
     ) -> subprocess.CompletedProcess[str]:
-        whole = [sys.executable, "-m", "migrator", "emulate", *options, "--", *command]
+        whole = [sys.executable, "-m", "migrator", how, *options, "--", *command]
         environment = {**os.environ, "XDG_CACHE_HOME": str(cache), "OMP_NUM_THREADS": "1", **(env or {})}
         process = subprocess.Popen(
             whole,

@@ -25,6 +25,9 @@ struct Count {
 std::mutex guard;
 std::map<std::string, Count> counts;
 void (*group_observer)(int) = nullptr;
+// Of the largest group of processes that this one was in.
+std::atomic<uint32_t> largest_group{0};
+std::atomic<int> rank_in_largest{-1};
 
 struct Root {
   int pid;
@@ -70,6 +73,8 @@ void emulator_collectives(char* text, size_t room) {
   std::snprintf(text, room, "%s", json.c_str());
 }
 
+int emulator_rank() { return rank_in_largest; }
+
 void emulator_on_group(void (*function)(int)) { group_observer = function; }
 
 HcclResult HcclGetRootInfo(HcclRootInfo* info) {
@@ -98,6 +103,10 @@ HcclResult HcclCommInitRootInfo(uint32_t ranks, const HcclRootInfo* info, uint32
   made->size = ranks;
   made->name = name;
   *handle = made;
+  if (ranks > largest_group) {
+    largest_group = ranks;
+    rank_in_largest = static_cast<int>(rank);
+  }
   if (group_observer != nullptr && ranks > 1) group_observer(static_cast<int>(ranks));
   return HCCL_SUCCESS;
 }

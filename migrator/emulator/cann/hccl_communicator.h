@@ -27,6 +27,7 @@ void count_collective(const char* kind, size_t bytes);
 extern "C" {
 // {"HcclAllReduce": {"calls": 3, "bytes": 1024}, …} into `text`, cut at `room`.
 void emulator_collectives(char* text, size_t room);
+int emulator_rank();  // -1 before a group of processes
 // Called with the number of ranks once a group of several processes of this host exists.
 void emulator_on_group(void (*function)(int ranks));
 }

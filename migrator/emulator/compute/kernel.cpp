@@ -9,6 +9,7 @@
 #include "aliases.h"
 #include "counts.h"
 #include "random.h"
+#include "work.h"
 
 namespace emulator {
 namespace {
@@ -168,7 +169,11 @@ void run_on_cpu(const c10::OperatorHandle& op, c10::DispatchKeySet, torch::jit::
   for (size_t i = 0; i < arguments.size(); ++i)
     arguments[i] = on_cpu(aliases, arguments[i], arguments.written(i), request);
   const c10::Device device = chosen(request.npu, aliases.device());
-  if (counting()) count_operator(op, device);
+  if (counting()) {
+    count_operator(op, device);
+    note_work(op, device, *stack);
+  }
+  const ForNpu for_npu;
 
   const bool narrow = halves_to_float(name, arguments);
   if (op.hasTag(at::Tag::nondeterministic_seeded) && !random_from_cpu()) {

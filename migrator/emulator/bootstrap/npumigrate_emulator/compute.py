@@ -14,8 +14,9 @@ from typing import Any
 def library() -> ctypes.CDLL:
     """Load the library (torch must be imported)."""
     loaded = ctypes.CDLL(os.environ["NPUMIGRATE_EMULATOR_COMPUTE"])
-    loaded.emulator_operators.restype = ctypes.c_size_t
-    loaded.emulator_operators.argtypes = (ctypes.c_char_p, ctypes.c_size_t)
+    for give in (loaded.emulator_operators, loaded.emulator_work):
+        give.restype = ctypes.c_size_t
+        give.argtypes = (ctypes.c_char_p, ctypes.c_size_t)
     return loaded
 
 
@@ -36,13 +37,28 @@ def register(kind: str, namespace: str, names: Iterable[str]) -> int:
 
 def operators() -> dict[str, dict[str, int]]:
     """Return how often each operator ran, by device."""
+    result: dict[str, dict[str, int]] = _read(library().emulator_operators)
+    return result
+
+
+def note_cpu() -> None:
+    """Note from now on what runs on the CPU as well."""
+    library().emulator_note_cpu()
+
+
+def work() -> dict[str, dict[str, dict[str, int]]]:
+    """Return how much was computed on each NPU and on the CPU, forward and backward."""
+    result: dict[str, dict[str, dict[str, int]]] = _read(library().emulator_work)
+    return result
+
+
+def _read(give: Any) -> Any:
     room = 1 << 20
     while True:
         text = ctypes.create_string_buffer(room)
-        needed = library().emulator_operators(text, room)
+        needed = give(text, room)
         if needed <= room:
-            result: dict[str, dict[str, int]] = json.loads(text.value)
-            return result
+            return json.loads(text.value)
         room = needed + (1 << 16)
 
 
@@ -52,3 +68,9 @@ def collectives() -> dict[str, Any]:
     cann().emulator_collectives(text, ctypes.c_size_t(1 << 16))
     result: dict[str, Any] = json.loads(text.value)
     return result
+
+
+def rank() -> int | None:
+    """Return the rank of this process in the largest HCCL group that it was in."""
+    found = int(cann().emulator_rank())
+    return None if found < 0 else found

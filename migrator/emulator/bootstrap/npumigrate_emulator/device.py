@@ -45,7 +45,7 @@ def take_over() -> None:
     own = (*normalization.register(), *rnn.register())
     compute.register("lacking", "aten", (name for name in found.lacking if name not in own))
     patches.apply()
-    report.begin(found.native)
+    report.torch_npu_is_here(found.native)
     observer = ctypes.cast(compute.library().emulator_share_cores, ctypes.c_void_p)
     compute.cann().emulator_on_group(observer)
 

@@ -1,4 +1,4 @@
-"""Acts when the program imports torch_npu or torchvision; costs nothing where it does not."""
+"""Acts when the program imports torch and its kin; costs nothing where it does not."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from importlib.machinery import ModuleSpec, PathFinder
+from io import TextIOWrapper
 from types import ModuleType
 from typing import Optional
 
@@ -16,7 +17,7 @@ class Hook:
     def find_spec(
         self, name: str, path: Optional[Sequence[str]] = None, target: Optional[ModuleType] = None
     ) -> Optional[ModuleSpec]:
-        """Find the module; None for all but three names."""
+        """Find the module; None for all but a few names."""
         if name not in _STEPS:
             return None
         spec = PathFinder.find_spec(name, path, target)
@@ -35,8 +36,24 @@ class Hook:
 
 
 def install() -> None:
-    """Put the hook before Python's finders."""
+    """Put the hook before Python's finders, and watch the project where that is asked for."""
     sys.meta_path.insert(0, Hook())
+    if "NPUMIGRATE_EMULATOR_PLACES" in os.environ:
+        from npumigrate_emulator import reached
+
+        reached.install()
+    if "NPUMIGRATE_EMULATOR_STAND_IN" in os.environ:
+        from npumigrate_emulator import leaving
+
+        leaving.install()
+    seed = os.environ.get("NPUMIGRATE_EMULATOR_SEED")
+    if seed is not None:
+        import random
+
+        random.seed(int(seed))
+        # Lines are compared with those of another run: those of two ranks must not be mixed.
+        if isinstance(sys.stdout, TextIOWrapper):
+            sys.stdout.reconfigure(line_buffering=True)
 
 
 def _check_torch(spec: ModuleSpec) -> None:
@@ -47,6 +64,31 @@ def _check_torch(spec: ModuleSpec) -> None:
             f"npumigrate emulate: this program imports torch from {found}, but the emulated NPU was built "
             f"for {expected}; run npumigrate from the program's own environment"
         )
+
+
+def _after_torch() -> None:
+    from npumigrate_emulator import report
+
+    report.begin()
+    if "NPUMIGRATE_EMULATOR_STAND_IN" in os.environ:
+        from npumigrate_emulator import cuda_on_cpu
+
+        cuda_on_cpu.apply(int(os.environ["NPUMIGRATE_EMULATOR_DEVICES"]))
+    seed = os.environ.get("NPUMIGRATE_EMULATOR_SEED")
+    if seed is not None:
+        import torch
+
+        torch.manual_seed(int(seed))
+
+
+def _after_numpy() -> None:
+    seed = os.environ.get("NPUMIGRATE_EMULATOR_SEED")
+    if seed is not None:
+        sys.modules["numpy"].random.seed(int(seed))
+
+
+def _nothing(spec: ModuleSpec) -> None:
+    pass
 
 
 def _before_torch_npu(spec: ModuleSpec) -> None:
@@ -76,12 +118,9 @@ def _after_torchvision() -> None:
     vision.run_on_npu()
 
 
-def _nothing() -> None:
-    pass
-
-
 _STEPS: dict[str, tuple[Callable[[ModuleSpec], None], Callable[[], None]]] = {
-    "torch": (_check_torch, _nothing),
+    "numpy": (_nothing, _after_numpy),
+    "torch": (_check_torch, _after_torch),
     "torch_npu": (_before_torch_npu, _after_torch_npu),
     "torchvision": (_before_torchvision, _after_torchvision),
 }

@@ -12,10 +12,10 @@ def apply() -> None:
     """Apply all of it."""
     # torch_npu's threads of the backward pass abort the process if it ends right after one.
     torch.autograd.set_multithreading_enabled(False)
-    _compile_eagerly()
+    compile_eagerly()
 
 
-def _compile_eagerly() -> None:
+def compile_eagerly() -> None:
     """Let torch.compile give back what it was given: there is no compiler for an emulated NPU."""
     said = False
 

@@ -11,20 +11,25 @@ from multiprocessing import util
 
 from npumigrate_emulator import compute
 
-_native: frozenset[str] = frozenset()
+_native: frozenset[str] | None = None
 
 
-def begin(native: frozenset[str]) -> None:
-    """Write at the end, if a report is wanted. ``native``: what torch_npu has a kernel of its own for."""
-    global _native
+def begin() -> None:
+    """Note from now on, and write at the end, if a report is wanted (torch must be imported)."""
     if not os.environ.get("NPUMIGRATE_EMULATOR_REPORT"):
         return
-    _native = native
+    compute.note_cpu()
     process = os.getpid()
     atexit.register(_write, process)
     # multiprocessing's children end without atexit.
     util.Finalize(None, _write, args=(process,), exitpriority=0)
     os.register_at_fork(after_in_child=lambda: atexit.unregister(_write))
+
+
+def torch_npu_is_here(native: frozenset[str]) -> None:
+    """Note that torch_npu was imported. ``native``: what it has a kernel of its own for."""
+    global _native
+    _native = native
 
 
 def _write(process: int) -> None:
@@ -34,12 +39,18 @@ def _write(process: int) -> None:
     names = sorted({name for counts in operators.values() for name in counts})
     result = {
         "process": process,
-        "rank": os.environ.get("RANK"),
+        "rank": _rank(),
         "command": sys.argv,
+        "torch_npu": _native is not None,
         "operators": {device: dict(sorted(counts.items())) for device, counts in sorted(operators.items())},
         # On an NPU, torch_npu computes these on the CPU, and copies to and fro.
-        "without_npu_kernel": [name for name in names if name.startswith("aten::") and name not in _native],
-        "collectives": compute.collectives(),
+        "without_npu_kernel": [
+            name for name in names if name.startswith("aten::") and name not in (_native or ())
+        ],
+        "collectives": {} if _native is None else compute.collectives(),
+        "work": compute.work(),
+        "cuda_on_cpu": getattr(sys.modules.get("npumigrate_emulator.cuda_on_cpu"), "calls", None),
+        "transfer_to_npu": "torch_npu.contrib.transfer_to_npu" in sys.modules,
     }
     folder = os.environ["NPUMIGRATE_EMULATOR_REPORT"]
     try:
@@ -50,6 +61,15 @@ def _write(process: int) -> None:
         os.replace(f"{path}.part", path)
     except OSError as error:
         _complain(f"npumigrate emulate: no report from process {process}: {error}")
+
+
+def _rank() -> str | None:
+    """The rank, as a launcher gives it, or as this process gave it to HCCL."""
+    rank = os.environ.get("RANK")
+    if rank is None and _native is not None:
+        found = compute.rank()
+        return None if found is None else str(found)
+    return rank
 
 
 def _complain(line: str) -> None:

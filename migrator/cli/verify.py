@@ -1,0 +1,180 @@
+"""``npumigrate verify``: does a migrated project run on NPUs, to its end, with the original's numbers?"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Optional
+
+import typer
+
+from migrator.cli.emulate import (
+    CANNOT_RUN,
+    NOT_FOUND,
+    WRONG_USE,
+    Words,
+    checked_soc,
+    prepare,
+    say,
+    size,
+    stop,
+)
+
+if TYPE_CHECKING:
+    from migrator.emulator.launch import Machine
+    from migrator.verify.verdict import Original, Verdict
+
+
+def verify(
+    migrated: Path = typer.Argument(..., metavar="MIGRATED_DIR", help="A result of npumigrate."),
+    command: Words = typer.Argument(None, metavar="-- CMD…", help="The program; it runs in MIGRATED_DIR."),
+    devices: int = typer.Option(8, "--devices", metavar="N", min=1, max=64, help="Emulated NPUs."),
+    soc: str = typer.Option("Ascend910B2", "--soc", metavar="NAME", help="What the NPUs say that they are."),
+    memory: str = typer.Option(
+        "64GiB", "--memory", metavar="SIZE", help="Memory of each NPU: 512MiB, 64GiB, …"
+    ),
+    json_file: Optional[Path] = typer.Option(
+        None, "--json", metavar="FILE", help="Write the verdict, with all details, as JSON."
+    ),
+    timeout: Optional[float] = typer.Option(
+        None, "--timeout", metavar="S", min=0.1, help="End a run after S seconds."
+    ),
+    compare_cpu: bool = typer.Option(
+        False, "--compare-cpu", help="Run the original on the CPU as well, and compare what both print."
+    ),
+    original: Optional[Path] = typer.Option(
+        None, "--original", metavar="DIR", help="The original, where it is no longer at its place."
+    ),
+    tolerance: float = typer.Option(
+        1e-3, "--tolerance", metavar="T", min=0.0, help="Largest relative difference of two numbers."
+    ),
+    seed: int = typer.Option(0, "--seed", metavar="N", help="For programs that set no seed (--compare-cpu)."),
+) -> None:
+    """Run a migrated project on emulated NPUs, and say what that proves.
+
+    The program's own output stays what it is; the verdict follows on the standard error.
+
+    Exit status: 0 it ran on the NPUs to its end (and its numbers are the original's);
+    1 the program failed or ran out of time; 2 wrong use; 3 it ended, but not all of it ran
+    on NPUs; 4 the numbers differ; 5 they could not be compared; 126 the emulator cannot
+    run here; 127 no such program; 130 interrupted.
+    """
+    if not migrated.is_dir():
+        stop(f"no such folder: {migrated}", WRONG_USE)
+    if not command:
+        stop("no program: npumigrate verify MIGRATED_DIR -- python train.py", WRONG_USE)
+    if original is not None and not compare_cpu:
+        stop("--original is for --compare-cpu", WRONG_USE)
+    if json_file is not None and not json_file.absolute().parent.is_dir():
+        stop(f"--json: no such folder: {json_file.absolute().parent}", WRONG_USE)
+    from migrator.emulator.launch import Machine
+
+    machine = Machine(devices, checked_soc(soc), size(memory), random_from_cpu=compare_cpu)
+    source = _original(migrated, original) if compare_cpu else None
+    limits = (timeout, seed if compare_cpu else None, tolerance)
+    verdict = _verify(migrated.resolve(), list(command), machine, source, limits)
+    if json_file is not None:
+        from migrator.verify.as_json import verdict_text
+
+        shown = {"devices": devices, "soc": soc, "memory": machine.memory}
+        try:
+            json_file.write_text(verdict_text(verdict, str(migrated), command, shown), encoding="utf-8")
+        except OSError as error:
+            say(f"--json: cannot write {json_file}: {error.strerror}")
+    from rich.console import Console
+
+    from migrator.verify.terminal import show_verdict
+
+    show_verdict(Console(stderr=True, highlight=False), verdict)
+    raise typer.Exit(verdict.exit_code)
+
+
+def _original(migrated: Path, given: Path | None) -> Path:
+    from migrator.verify.original import OriginalError, find_original
+
+    if given is not None:
+        if not given.exists():
+            stop(f"--original: no such folder: {given}", WRONG_USE)
+        return given
+    try:
+        return find_original(migrated)
+    except OriginalError as error:
+        stop(str(error), WRONG_USE)
+
+
+def _verify(
+    migrated: Path,
+    command: list[str],
+    machine: Machine,
+    source: Path | None,
+    limits: tuple[float | None, int | None, float],
+) -> Verdict:
+    from dataclasses import replace
+
+    from migrator.emulator.launch import environment, find
+    from migrator.verify.observed import read_processes, read_reached, write_places
+    from migrator.verify.places import find_places
+    from migrator.verify.processes import run
+    from migrator.verify.verdict import judge
+
+    timeout, seed, _ = limits
+    installed, built = prepare()
+    with tempfile.TemporaryDirectory(prefix="npumigrate-verify-") as name:
+        notes = Path(name)
+        places = find_places(migrated)
+        write_places(notes / "places.json", places)
+        watched = replace(machine, report=notes, places=notes / "places.json", seed=seed)
+        env = environment(watched, built, installed, os.environ)
+        program = find(command[0], env, migrated)
+        if program is None:
+            stop(f"command not found: {command[0]}", NOT_FOUND)
+        try:
+            if source is not None:
+                say("running the migrated project on emulated NPUs")
+            ended = run([program, *command[1:]], env, migrated, timeout, keep=source is not None)
+            processes = read_processes(notes)
+            reached = read_reached(notes, places, processes)
+            original = None
+            if source is not None and ended.code == 0 and not ended.timed_out and not ended.interrupted:
+                say(f"running the original on the CPU: {source}")
+                env = environment(
+                    replace(machine, report=notes / "original", seed=seed), built, installed, os.environ
+                )
+                original = _run_original(source, migrated, command, ended.output, env, limits)
+        except OSError as error:
+            stop(f"cannot start {command[0]}: {error.strerror}", CANNOT_RUN)
+        return judge(ended, processes, reached, places, original)
+
+
+def _run_original(
+    source: Path,
+    migrated: Path,
+    command: list[str],
+    printed: str,
+    env: Mapping[str, str],
+    limits: tuple[float | None, int | None, float],
+) -> Original:
+    """Run the original where it lies, with the CPU in the place of CUDA devices."""
+    from migrator.emulator.launch import find, with_cuda_on_cpu
+    from migrator.verify.numbers import compare
+    from migrator.verify.observed import read_processes
+    from migrator.verify.original import command_for
+    from migrator.verify.processes import run
+    from migrator.verify.verdict import Original
+
+    timeout, _, tolerance = limits
+    folder = source if source.is_dir() else source.parent
+    env = with_cuda_on_cpu(env)
+    words = command_for(command, migrated, folder)
+    ended = run(
+        [find(words[0], env, folder) or words[0], *words[1:]], env, folder, timeout, keep=True, shown=False
+    )
+    ok = ended.code == 0 and not ended.timed_out and not ended.interrupted
+    if not ok:
+        for line in ended.output.rstrip().splitlines()[-15:]:
+            typer.echo(f"  {line}", err=True)
+    processes = read_processes(Path(env["NPUMIGRATE_EMULATOR_REPORT"]))
+    comparison = compare(ended.output, printed, tolerance) if ok else None
+    return Original(str(source), ended, tuple(processes), comparison)

@@ -1,0 +1,211 @@
+"""Compares the numbers that two runs of a program print, line by line."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+_PER = r"(?:s|sec|secs|second|ms|it|iter|step|batch|img|sample|token|min|hour)\b"
+# Not results: escape codes, a tensor's device, addresses, paths, versions, dates, times such as 01:02.
+_NOISE = re.compile(
+    rf"""\x1b\[[0-9;?]*[A-Za-z]
+      | ,[ ]device='\w+(?::\d+)?'
+      | 0x[0-9a-fA-F]+
+      | (?<!\w)(?:~|\.\.?)?/(?!{_PER})[A-Za-z_.~][\w./~-]*
+      | [\w.~-]+(?:/[\w.~-]+)+\.[A-Za-z]\w*
+      | \b\d+\.\d+\.\d+[\w.+]*
+      | \b\d{{4}}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d)?(?:[.,]\d+)?)?
+      | \b\d+:\d\d(?::\d\d)?(?:[.,]\d+)?(?!\d)
+    """,
+    re.VERBOSE,
+)
+# A point without decimals belongs to a number in a tensor or array, and ends a sentence elsewhere.
+_NUMBER = re.compile(
+    r"(?<![\w.])[-+]?(?:\d+(?:\.\d+|\.(?=[,\])]))?|\.\d+)(?:[eE][-+]?\d+)?|(?<![\w.])[-+]?(?:nan|inf)\b",
+    re.IGNORECASE,
+)
+# What stands behind a number that is a speed, a duration or an amount of memory …
+_UNIT = re.compile(
+    r"\s*(?:(?:s|sec|secs|seconds?|ms|us|µs|min|mins|minutes?|h|hours?|hz|[kmgt]i?b|bytes|[kmgt]?flops|fps)\b"
+    r"(?!\s*[:=]?\s*[-+]?\d)"  # the name of the number that follows
+    rf"|\w*(?:/|\s+per\s+){_PER})",
+    re.IGNORECASE,
+)
+# … and what stands before one.
+_LABEL = re.compile(
+    r"(?:time|elapsed|duration|latency|speed|throughput|memory|_per_(?:second|sec|step|s)|(?<![a-z])"
+    r"(?:took|eta|data|fps|mem|allocated|reserved|cached|used|free|pid|port|secs?|seconds|ms|tflops|date))"
+    r"(?:_\w*)?s?[\"']?\s*(?:[:=(]|is|was)*\s*$",
+    re.IGNORECASE,
+)
+# Lines of warnings, of Python and of torch's C++ code.
+_WARNING = re.compile(r"(?:\[rank\d+\]:\s*)?\[[WEI]\d{4} |\S+:\d+: \w*Warning: |npumigrate emulate: ")
+_SAME_WORDS = (("cuda", "npu"), ("nccl", "hccl"), ("gpu", "npu"))
+
+
+@dataclass(frozen=True)
+class Line:
+    """A printed line that holds numbers which could be results."""
+
+    text: str
+    key: str  # the text without its numbers
+    numbers: tuple[str, ...]
+    whole: tuple[str, ...] = field(default=())  # those of them that are whole numbers
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two lines that say the same of two runs, and the largest difference between their numbers."""
+
+    original: str
+    migrated: str
+    difference: float
+    agrees: bool
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What two runs printed. ``compared`` has every pair with a number that is not whole."""
+
+    tolerance: float
+    compared: tuple[Pair, ...]
+    numbers: int
+    only_original: tuple[str, ...]
+    only_migrated: tuple[str, ...]
+
+    @property
+    def comparable(self) -> bool:
+        """Whether anything could be compared."""
+        return bool(self.compared)
+
+    @property
+    def agrees(self) -> bool:
+        """Whether all that could be compared agrees."""
+        return self.comparable and all(pair.agrees for pair in self.compared)
+
+    @property
+    def largest(self) -> float:
+        """The largest relative difference; infinite where one of the numbers is none."""
+        return max((pair.difference for pair in self.compared), default=0.0)
+
+
+def compare(original: str, migrated: str, tolerance: float) -> Comparison:
+    """Compare what two runs printed.
+
+    Lines belong together whose text without its numbers is equal: of those first the lines with the same
+    whole numbers (an epoch, a rank), then the rest in their order. Two numbers agree if they
+    differ by at most ``tolerance``, relative to the larger one, or by one unit of the last place
+    that was printed (rounding), where at least three digits were.
+    """
+    ours, theirs = _by_key(lines(original)), _by_key(lines(migrated))
+    pairs: list[Pair] = []
+    numbers = 0
+    only: tuple[list[str], list[str]] = ([], [])
+    for key in dict.fromkeys([*ours, *theirs]):
+        together, left, right = _together(ours.get(key, []), theirs.get(key, []))
+        only[0].extend(line.text for line in left)
+        only[1].extend(line.text for line in right)
+        for first, second in together:
+            if len(first.whole) < len(first.numbers) or len(second.whole) < len(second.numbers):
+                pairs.append(_pair(first, second, tolerance))
+                numbers += len(first.numbers)
+    return Comparison(tolerance, tuple(pairs), numbers, tuple(only[0]), tuple(only[1]))
+
+
+def lines(output: str) -> list[Line]:
+    """Return the lines that hold numbers which could be results: no times, speeds, sizes, dates, paths."""
+    found = []
+    for text in re.split(r"[\r\n]+", output):
+        if _WARNING.match(text):
+            continue
+        clean = _NOISE.sub(" ", text)
+        numbers: list[str] = []
+        key: list[str] = []
+        position, dropped = 0, False
+        for match in _NUMBER.finditer(clean):
+            before = clean[position : match.start()]
+            key.append(before)
+            position = match.end()
+            average = dropped and before.strip() == "("  # "time 0.12 (0.15)"
+            dropped = bool(
+                average or _UNIT.match(clean, match.end()) or _LABEL.search(clean, 0, match.start())
+            )
+            if not dropped:
+                numbers.append(match[0])
+        key.append(clean[position:])
+        if numbers:
+            whole = tuple(number for number in numbers if _is_whole(number))
+            found.append(Line(text.strip(), _key(key), tuple(numbers), whole))
+    return found
+
+
+def _key(parts: Sequence[str]) -> str:
+    text = " ".join("#".join(parts).lower().split())
+    for before, after in _SAME_WORDS:
+        text = text.replace(before, after)
+    return text
+
+
+def _by_key(found: Iterable[Line]) -> dict[str, list[Line]]:
+    groups: dict[str, list[Line]] = defaultdict(list)
+    for line in found:
+        groups[line.key].append(line)
+    return groups
+
+
+def _together(ours: list[Line], theirs: list[Line]) -> tuple[list[tuple[Line, Line]], list[Line], list[Line]]:
+    """Pair lines with one text; return the pairs, and what is left of each."""
+    waiting: dict[tuple[str, ...], list[Line]] = defaultdict(list)
+    for line in theirs:
+        waiting[line.whole].append(line)
+    pairs, left = [], []
+    for line in ours:
+        if waiting[line.whole]:
+            pairs.append((line, waiting[line.whole].pop(0)))
+        else:
+            left.append(line)
+    taken = {id(second) for _, second in pairs}
+    right = [line for line in theirs if id(line) not in taken]
+    both = min(len(left), len(right))
+    pairs += zip(left[:both], right[:both])
+    return pairs, left[both:], right[both:]
+
+
+def _pair(first: Line, second: Line, tolerance: float) -> Pair:
+    if len(first.numbers) != len(second.numbers):
+        return Pair(first.text, second.text, math.inf, False)
+    differences = [_difference(a, b, tolerance) for a, b in zip(first.numbers, second.numbers)]
+    return Pair(
+        first.text,
+        second.text,
+        max(difference for difference, _ in differences),
+        all(agrees for _, agrees in differences),
+    )
+
+
+def _difference(first: str, second: str, tolerance: float) -> tuple[float, bool]:
+    """The relative difference, and whether it is allowed."""
+    a, b = float(first), float(second)
+    if a == b or (math.isnan(a) and math.isnan(b)):
+        return 0.0, True
+    if not (math.isfinite(a) and math.isfinite(b)):
+        return math.inf, False
+    relative = abs(a - b) / max(abs(a), abs(b))
+    place = max(_last_place(first), _last_place(second))
+    return relative, relative <= tolerance or abs(a - b) <= place * (1 + 1e-9)
+
+
+def _last_place(number: str) -> float:
+    """One unit of the last place; 0 where that is more than a hundredth, or nothing was rounded."""
+    mantissa, _, exponent = number.lower().partition("e")
+    before, _, decimals = mantissa.lstrip("+-").partition(".")
+    if not decimals or len((before + decimals).lstrip("0")) < 3:
+        return 0.0
+    return float(10.0 ** (int(exponent or "0") - len(decimals)))
+
+
+def _is_whole(number: str) -> bool:
+    return number.lstrip("+-").isdigit()

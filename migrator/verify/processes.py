@@ -1,0 +1,185 @@
+"""Runs a program to its end, or to a time limit, and leaves none of its processes behind."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, BinaryIO
+
+_SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER, see prctl(2)
+_GRACE = 10.0  # seconds to end in order, once asked to
+_REST = 3.0  # seconds for helpers, such as multiprocessing's resource tracker, to follow the program
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a program ended.
+
+    ``code`` is as a shell has it. ``output`` is what it printed, where that was kept: standard output,
+    then standard error.
+    """
+
+    code: int
+    seconds: float
+    timed_out: bool = False
+    interrupted: bool = False
+    left: int = 0  # processes that outlived it, and were ended
+    output: str = ""
+
+
+def run(
+    command: Sequence[str],
+    env: Mapping[str, str],
+    folder: Path,
+    timeout: float | None = None,
+    keep: bool = False,
+    shown: bool = True,
+) -> Ended:
+    """Run a command in a folder.
+
+    ``keep`` keeps what it prints, ``shown`` also lets it through. What asks this process to end
+    is passed on, and so is the end of the time.
+
+    Raises OSError if it cannot be started.
+    """
+    _adopt_orphans()
+    before = set(_descendants())
+    start = time.monotonic()
+    pipe = subprocess.PIPE if keep else None
+    process = subprocess.Popen(
+        command, env=dict(env), cwd=folder, stdout=pipe, stderr=pipe, start_new_session=True
+    )
+    output: tuple[list[bytes], list[bytes]] = ([], [])
+    streams = ((process.stdout, sys.stdout, output[0]), (process.stderr, sys.stderr, output[1]))
+    readers = [
+        threading.Thread(target=_copy, args=(source, target.buffer if shown else None, kept), daemon=True)
+        for source, target, kept in streams
+        if source is not None
+    ]
+    for reader in readers:
+        reader.start()
+    with _passing_on(process) as asked:
+        timed_out = _wait(process, asked, timeout)
+        seconds = time.monotonic() - start
+        left = _end_rest(before)
+    for reader in readers:
+        reader.join()
+    code = process.returncode
+    return Ended(
+        128 - code if code < 0 else code,
+        seconds,
+        timed_out,
+        bool(asked),
+        left,
+        b"\n".join(b"".join(kept) for kept in output).decode("utf-8", "replace"),
+    )
+
+
+def _wait(process: subprocess.Popen[bytes], asked: list[int], timeout: float | None) -> bool:
+    """Wait for the end; return whether the time was up."""
+    end = float("inf") if timeout is None else time.monotonic() + timeout
+    ending = timed_out = False
+    while True:
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(0.1)
+            return timed_out
+        now = time.monotonic()
+        if asked and not ending:
+            ending, end = True, now + _GRACE
+        elif now >= end and ending:
+            process.kill()
+        elif now >= end:
+            timed_out = ending = True
+            process.terminate()
+            end = now + _GRACE
+
+
+@contextmanager
+def _passing_on(process: subprocess.Popen[bytes]) -> Iterator[list[int]]:
+    """Pass signals on to the program, which has a session of its own; gives those that came."""
+    asked: list[int] = []
+
+    def pass_on(number: int, _: object) -> None:
+        asked.append(number)
+        process.send_signal(number)
+
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = {number: signal.signal(number, pass_on) for number in numbers}
+    try:
+        yield asked
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _copy(source: IO[bytes], target: BinaryIO | None, kept: list[bytes]) -> None:
+    while data := os.read(source.fileno(), 1 << 16):
+        kept.append(data)
+        if target is not None:
+            target.write(data)
+            target.flush()
+
+
+def _adopt_orphans() -> None:
+    """Become the parent of what the program's processes leave behind, so that it can be found."""
+    with suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(_SUBREAPER, 1, 0, 0, 0)
+
+
+def _end_rest(before: set[int]) -> int:
+    """End what is still there of the program's processes; return how many there were."""
+    end = time.monotonic() + _REST
+    while rest := _rest(before):
+        if time.monotonic() >= end:
+            break
+        time.sleep(0.05)
+    count = len(rest)
+    for number, patience in ((signal.SIGTERM, 2.0), (signal.SIGKILL, 5.0)):
+        end = time.monotonic() + patience
+        for pid in rest:
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, number)
+        while rest and time.monotonic() < end:
+            time.sleep(0.05)
+            rest = _rest(before)
+    return count
+
+
+def _rest(before: set[int]) -> list[int]:
+    rest = [pid for pid in _descendants() if pid not in before]
+    for pid in rest:
+        with suppress(ChildProcessError):  # not adopted yet
+            os.waitpid(pid, os.WNOHANG)
+    return [pid for pid in rest if _status(pid)[0] not in ("Z", "")]
+
+
+def _descendants() -> list[int]:
+    children: dict[int, list[int]] = {}
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            children.setdefault(_status(int(name))[1], []).append(int(name))
+    found: list[int] = []
+    ask = [os.getpid()]
+    while ask:
+        below = children.get(ask.pop(), [])
+        found += below
+        ask += below
+    return found
+
+
+def _status(pid: int) -> tuple[str, int]:
+    """State and parent of a process; ("", 0) where it is gone."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
+        return fields[0], int(fields[1])
+    except (OSError, IndexError, ValueError):
+        return "", 0

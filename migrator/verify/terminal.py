@@ -1,0 +1,177 @@
+"""The verdict on the terminal: a screenful at 80 columns, and plain text in a pipe."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from rich.console import Console
+from rich.text import Text
+
+from migrator.verify.numbers import Pair
+from migrator.verify.observed import CPU, Process
+from migrator.verify.verdict import PASSED, Original, Verdict
+
+_WIDEST = 110
+_PROCESSES_SHOWN = 16
+_OPERATORS_SHOWN = 8
+_PLACES_SHOWN = 20
+_PAIRS_SHOWN = 6
+
+
+def show_verdict(console: Console, verdict: Verdict) -> None:
+    """Print the verdict, and what it rests on."""
+    width = min(console.width, _WIDEST)
+    passed = verdict.outcome == PASSED
+    console.print()
+    console.print(Text(f"Verdict: {verdict.outcome}", style="bold green" if passed else "bold red"))
+    for reason in verdict.reasons:
+        console.print(Text(f"  {reason}"))
+    for line in _facts(verdict):
+        console.print(line, soft_wrap=True)
+    _block(console, "Processes", _process_lines(verdict, width))
+    _block(console, "Collectives", _collective_lines(verdict))
+    _block(console, "Without a kernel in torch_npu (an NPU leaves them to the CPU)", _lacking_lines(verdict))
+    _block(console, "CUDA and NCCL in the project that this run reached", _reached_lines(verdict, width))
+    if verdict.original:
+        _block(console, "Compared with the original on the CPU", _original_lines(verdict.original, width))
+    console.print()
+    console.print(Text("Emulated NPUs: numbers and speed are the CPU's.", style="dim"))
+
+
+def _block(console: Console, head: str, lines: Iterable[Text]) -> None:
+    found = list(lines)
+    if not found:
+        return
+    console.print()
+    console.print(Text(head, style="bold"), soft_wrap=True)
+    for line in found:
+        console.print(line, soft_wrap=True)
+
+
+def _facts(verdict: Verdict) -> Iterator[Text]:
+    ended = verdict.ended
+    yield Text(f"Program  ended with {ended.code} after {ended.seconds:.1f} s")
+    if ended.left:
+        yield Text(
+            f"         {_number(ended.left, 'process', 'processes')} outlived it and had to be ended",
+            "yellow",
+        )
+    shares = verdict.shares
+    places = {
+        "npu": "on NPUs",
+        "cpu": "on the CPU",
+        "mixed": "on NPUs and on the CPU",
+        "nowhere": "nothing ran",
+    }
+    yield Text(f"Work     {places[shares.place]}")
+    parts = [
+        f"{share:.1%} {what}"
+        for what, share in (("forward", shares.forward), ("backward", shares.backward))
+        if share is not None
+    ]
+    if parts:
+        yield Text(f"         the NPUs' part of the {shares.measure}: {', '.join(parts)}")
+
+
+def _process_lines(verdict: Verdict, width: int) -> Iterator[Text]:
+    working = [process for process in verdict.processes if process.operators or _cpu_products(process)]
+    if not working:
+        return
+    program = max(12, width - 45)
+    head = f"{'rank':>4} {'process':>8}  {'program':<{program}}"
+    yield Text(f"{head} {'NPU':>4} {'operators':>10} {'CPU products':>13}")
+    for process in working[:_PROCESSES_SHOWN]:
+        name = Text(" ".join(process.command) or "python")
+        name.truncate(program, overflow="ellipsis", pad=True)
+        head = f"{process.rank or '-':>4} {process.pid:>8}  {name.plain}"
+        for device in process.operators or ("-",):
+            count = sum(process.operators.get(device, {}).values())
+            yield Text(f"{head} {device:>4} {count:>10,} {_cpu_products(process):>13,}")
+            head = " " * len(head)
+    if len(working) > _PROCESSES_SHOWN:
+        yield Text(f"and {len(working) - _PROCESSES_SHOWN} more (--json has all)")
+
+
+def _cpu_products(process: Process) -> int:
+    return sum(work.products for work in process.work.get(CPU, {}).values())
+
+
+def _collective_lines(verdict: Verdict) -> Iterator[Text]:
+    for kind, counts in verdict.collectives.items():
+        yield Text(f"{kind:<24} {_number(counts['calls'], 'call'):>14} {_size(counts['bytes']):>12}")
+
+
+def _lacking_lines(verdict: Verdict) -> Iterator[Text]:
+    names = verdict.without_npu_kernel
+    yield from (Text(name) for name in names[:_OPERATORS_SHOWN])
+    if len(names) > _OPERATORS_SHOWN:
+        yield Text(f"and {len(names) - _OPERATORS_SHOWN} more (--json has all)")
+
+
+def _reached_lines(verdict: Verdict, width: int) -> Iterator[Text]:
+    shown = verdict.reached[:_PLACES_SHOWN]
+    if shown and verdict.transfer:
+        yield Text("transfer_to_npu makes them mean the NPU.")
+    for reached in shown:
+        place = reached.place
+        line = Text(f"{place.file}:{place.line}  ", style="yellow")
+        line.append(f"{reached.count}× {place.kind}  ", style="default").append(place.source, style="dim")
+        line.truncate(width, overflow="ellipsis")
+        yield line
+    if len(verdict.reached) > len(shown):
+        yield Text(f"and {len(verdict.reached) - len(shown)} more (--json has all)")
+    if not shown:
+        rest = f", {verdict.not_reached} not reached" if verdict.not_reached else " (there are none)"
+        yield Text(f"none{rest}")
+    elif verdict.not_reached:
+        yield Text(f"not reached: {verdict.not_reached}")
+
+
+def _original_lines(original: Original, width: int) -> Iterator[Text]:
+    yield Text(f"Original {original.folder}")
+    times = sum(process.cuda_on_cpu for process in original.processes)
+    if times:
+        yield Text(f"         the CPU stood in for CUDA, and Gloo for NCCL: {_number(times, 'time')}")
+    comparison = original.comparison
+    if comparison is None:
+        return
+    wrong = [pair for pair in comparison.compared if not pair.agrees]
+    lines = len(comparison.compared)
+    yield Text(
+        f"Compared {_number(lines, 'line')} with {_number(comparison.numbers, 'number')}, tolerance "
+        f"{comparison.tolerance:g}: {lines - len(wrong)} agree, largest difference {comparison.largest:.2g}"
+    )
+    yield from _pair_lines(wrong or list(comparison.compared), width)
+    for what, only in (("original", comparison.only_original), ("migrated", comparison.only_migrated)):
+        if only:
+            yield Text(f"Only the {what} printed {_number(len(only), 'line')} of numbers, such as")
+            yield _cut(f"    {only[0]}", width)
+
+
+def _pair_lines(pairs: list[Pair], width: int) -> Iterator[Text]:
+    if len(pairs) > _PAIRS_SHOWN:
+        pairs = [*pairs[: _PAIRS_SHOWN - 1], pairs[-1]]
+    for pair in pairs:
+        if pair.agrees:
+            yield _cut(f"  = {pair.migrated}", width)
+        else:
+            yield _cut(f"  original  {pair.original}", width, "red")
+            yield _cut(f"  migrated  {pair.migrated}", width, "red")
+
+
+def _cut(text: str, width: int, style: str = "") -> Text:
+    line = Text(text, style=style)
+    line.truncate(width, overflow="ellipsis")
+    return line
+
+
+def _size(count: float) -> str:
+    for unit in ("B", "KiB", "MiB"):
+        if count < 1024:
+            return f"{count:,.0f} {unit}" if unit == "B" else f"{count:,.1f} {unit}"
+        count /= 1024
+    return f"{count:,.1f} GiB"
+
+
+def _number(count: int, what: str, several: str = "") -> str:
+    return f"{count:,} {what if count == 1 else several or what + 's'}"

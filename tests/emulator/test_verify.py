@@ -1,0 +1,241 @@
+"""`npumigrate verify`: verdicts on programs that pass, fail, or only seem to work."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from migrator.cli import main
+from tests.emulator.test_distributed import torchrun
+
+# What the programs below have in common; with an original it is migrated.
+MODEL = """
+import torch
+
+torch.manual_seed(1)
+net = torch.nn.Sequential(torch.nn.Linear(6, 8), torch.nn.Dropout(0.2), torch.nn.Linear(8, 1))
+data = torch.randn(12, 6)
+
+
+def train(device, steps=3):
+    net.to(device)
+    optimizer = torch.optim.SGD(net.parameters(), 0.1)
+    for step in range(steps):
+        loss = net(data.to(device)).pow(2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        print(f"step {step} loss {loss.item():.6f}")
+"""
+
+
+@pytest.fixture
+def verify(emulate, tmp_path):
+    """Verifies a project of one or several files, started as `python train.py`: exit code, JSON, process."""
+
+    def run(project, *options: str, command=("python", "train.py")):
+        if not isinstance(project, Path):
+            folder = tmp_path / "project"
+            folder.mkdir()
+            for name, text in {"model": MODEL, **project}.items():
+                (folder / f"{name}.py").write_text(text)
+            project = folder
+        done = emulate(
+            *command, options=(str(project), "--json", str(tmp_path / "verdict.json"), *options), how="verify"
+        )
+        return done.returncode, json.loads((tmp_path / "verdict.json").read_text()), done
+
+    return run
+
+
+def migrated(tmp_path: Path, **files: str) -> Path:
+    original = tmp_path / "original"
+    original.mkdir()
+    for name, text in {"model": MODEL, **files}.items():
+        (original / f"{name}.py").write_text(text)
+    assert main.run(["migrate", "-q", "-i", str(original), "-o", str(tmp_path), "-v", "2.13"]) == 0
+    return tmp_path / "original_msft"
+
+
+def test_training_on_an_npu_passes(verify):
+    code, verdict, done = verify({"train": "from model import train\ntrain('npu:1')\n"}, "--devices", "2")
+    assert code == verdict["exit_code"] == 0
+    assert (verdict["verdict"], verdict["ran_on"], verdict["trained"]) == ("passed", "npu", True)
+    assert verdict["npu_share"] == {"forward": 1.0, "backward": 1.0, "measure": "multiply-adds"}
+    assert list(verdict["operators"]) == ["1"]
+    assert verdict["operators"]["1"]["aten::addmm"] == 6
+    (process,) = verdict["processes"]
+    assert process["command"] == ["train.py"]
+    assert process["work"]["1"]["forward"]["multiply_adds"] == 3 * 12 * (6 * 8 + 8)
+    assert verdict["cuda_reached"] == []
+    assert done.stdout.count("\n") == 3
+    assert "Verdict: passed" in done.stderr
+    assert all(len(line) <= 80 for line in done.stderr.partition("Verdict")[2].splitlines())
+
+
+def test_training_that_quietly_stays_on_the_cpu(verify):
+    program = """
+import torch
+from model import train
+device = "cuda" if torch.cuda.is_available() else "cpu"
+train(device)
+"""
+    code, verdict, done = verify({"train": program})
+    assert (code, verdict["verdict"], verdict["ran_on"]) == (3, "not on the NPU", "cpu")
+    assert verdict["reasons"][0] == "the training (its backward pass) ran on the CPU"
+    assert verdict["npu_share"]["backward"] == 0
+    (place,) = verdict["cuda_reached"]
+    assert (place["file"], place["line"], place["kind"], place["count"]) == (
+        "train.py",
+        4,
+        "torch.cuda.is_available",
+        1,
+    )
+    assert verdict["cuda_not_reached"] == 1
+    assert "train.py:4  1× torch.cuda.is_available" in done.stderr
+
+
+def test_a_part_on_the_cpu_is_told(verify):
+    program = (
+        "from copy import deepcopy\nfrom model import data, net, train\ndeepcopy(net)(data)\ntrain('npu')\n"
+    )
+    code, verdict, _ = verify({"train": program})
+    assert (code, verdict["ran_on"]) == (3, "mixed")
+    assert verdict["reasons"] == ["the work ran for 25% of its multiply-adds on the CPU"]
+
+
+def test_no_torch_npu(verify):
+    program = """
+import os
+os.environ["TORCH_DEVICE_BACKEND_AUTOLOAD"] = "0"
+from model import train
+train("cpu")
+"""
+    code, verdict, _ = verify({"train": program})
+    assert (code, verdict["reasons"]) == (3, ["torch_npu was never imported: everything ran on the CPU"])
+
+
+def test_cuda_that_was_reached_is_named(verify):
+    program = """
+import torch
+from model import data, train
+train("npu")
+for _ in range(2):
+    data.is_cuda
+backend = "nccl"
+data.cuda()
+"""
+    code, verdict, done = verify({"train": program})
+    assert (code, verdict["verdict"], verdict["program"]["exit_code"]) == (1, "program failed", 1)
+    assert [(place["line"], place["kind"], place["count"]) for place in verdict["cuda_reached"]] == [
+        (6, ".is_cuda", 2),
+        (7, "'nccl'", 1),
+        (8, ".cuda", 1),
+    ]
+    assert "Torch not compiled with CUDA enabled" in done.stderr
+
+
+def test_the_end_of_the_time(verify):
+    code, verdict, _ = verify({"train": "import time; time.sleep(100)"}, "--timeout", "2")
+    assert (code, verdict["verdict"], verdict["program"]["timed_out"]) == (1, "timed out", True)
+
+
+def test_two_ranks(verify):
+    program = """
+import os, torch, torch.distributed as dist
+from model import train
+rank = int(os.environ["RANK"])
+dist.init_process_group("hccl")
+torch.npu.set_device(rank)
+train(f"npu:{rank}")
+dist.all_reduce(torch.ones(8, device=f"npu:{rank}"))
+dist.destroy_process_group()
+"""
+    code, verdict, _ = verify({"train": program}, command=(*torchrun(2), "train.py"))
+    assert code == 0, verdict
+    ranks = {
+        process["rank"]: list(process["operators"])
+        for process in verdict["processes"]
+        if process["operators"]
+    }
+    assert ranks == {"0": ["0"], "1": ["1"]}
+    assert verdict["collectives"]["HcclAllReduce"] == {"calls": 2, "bytes": 64}
+
+
+CUDA = """
+import torch
+from model import train
+torch.cuda.set_device(0)
+train(torch.device("cuda", 0))
+torch.cuda.synchronize()
+"""
+
+
+def test_the_numbers_of_the_original(verify, tmp_path):
+    code, verdict, done = verify(migrated(tmp_path, train=CUDA), "--compare-cpu", "--tolerance", "1e-6")
+    assert code == 0, done.stderr
+    assert verdict["original"]["folder"] == str(tmp_path / "original")
+    assert verdict["original"]["cuda_on_cpu"] > 0
+    comparison = verdict["original"]["comparison"]
+    assert (comparison["agrees"], comparison["lines"], comparison["numbers"]) == (True, 3, 6)
+    assert done.stdout.count("step 0 loss") == 1
+
+
+def test_numbers_that_are_not_those_of_the_original(verify, tmp_path):
+    result = migrated(tmp_path, train=CUDA)
+    text = (result / "model.py").read_text()
+    (result / "model.py").write_text(text.replace("0.1)", "0.11)"))
+    code, verdict, done = verify(result, "--compare-cpu", "--original", str(tmp_path / "original"))
+    assert (code, verdict["verdict"]) == (4, "numbers differ")
+    lines = verdict["original"]["comparison"]["compared"]
+    assert [line["agrees"] for line in lines] == [True, False, False]
+    assert lines[1]["original"] in done.stderr
+
+
+def test_nothing_to_compare(verify, tmp_path):
+    program = """
+import contextlib, io
+import torch
+from model import train
+with contextlib.redirect_stdout(io.StringIO()):
+    train(torch.device("cuda"))
+print("done 1")
+"""
+    code, verdict, _ = verify(migrated(tmp_path, train=program), "--compare-cpu")
+    assert (code, verdict["verdict"], verdict["ran_on"]) == (5, "not compared", "npu")
+    assert verdict["reasons"] == ["the two runs printed no line with a number that could be compared"]
+
+
+def test_an_original_that_fails(verify, tmp_path):
+    result = migrated(tmp_path, train=CUDA)
+    (tmp_path / "original" / "train.py").write_text("raise SystemExit(7)\n")
+    code, verdict, _ = verify(result, "--compare-cpu")
+    assert (code, verdict["reasons"]) == (5, ["the original on the CPU: the program ended with 7"])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("missing", "--", "true"), "no such folder: missing"),
+        ((".",), "no program: npumigrate verify MIGRATED_DIR -- python train.py"),
+        ((".", "--original", ".", "--", "true"), "--original is for --compare-cpu"),
+        (
+            (".", "--soc", "H100", "--", "true"),
+            "--soc: 'H100' is not the name of an Ascend chip, such as Ascend910B2",
+        ),
+        ((".", "--json", "no/where.json", "--", "true"), "--json: no such folder: "),
+        (
+            (".", "--compare-cpu", "--", "true"),
+            ". has no migration_report/summary.json: --original DIR names the original",
+        ),
+    ],
+)
+def test_wrong_use(capsys, monkeypatch, tmp_path, options, message):
+    monkeypatch.chdir(tmp_path)
+    assert main.run(["verify", *options]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith(f"npumigrate: {message}")
+    assert captured.err.count("\n") == 1

@@ -1,0 +1,75 @@
+"""Running a program to its end, with nothing of it left behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the emulator runs on Linux")
+
+# Starts a process in a session of its own, as torchrun does, and writes its number.
+PROGRAM = """
+import subprocess, sys, time
+child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(300)"], start_new_session=True)
+open("child", "w").write(str(child.pid))
+{then}
+"""
+
+
+def start(tmp_path: Path, then: str, timeout: float | None) -> subprocess.Popen[str]:
+    """`processes.run` in a Python of its own: it adopts processes and takes signals."""
+    (tmp_path / "program.py").write_text(PROGRAM.format(then=then))
+    code = f"""
+        import os, sys
+        from pathlib import Path
+        from migrator.verify.processes import run
+        ended = run([sys.executable, "program.py"], os.environ, Path.cwd(), {timeout}, keep=True)
+        print(ended.code, ended.timed_out, ended.interrupted, ended.left, repr(ended.output))
+    """
+    return subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(code)],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+@pytest.mark.parametrize(
+    ("then", "timeout", "said"),
+    [
+        (
+            "print('out'); print('err', file=sys.stderr); sys.exit(3)",
+            60,
+            "out\n3 False False 1 'out\\n\\nerr\\n'\n",
+        ),
+        ("time.sleep(300)", 1, "143 True False 1 '\\n'\n"),
+        ("import signal; signal.raise_signal(9)", 60, "137 False False 1 '\\n'\n"),
+    ],
+)
+def test_nothing_is_left(tmp_path, then, timeout, said):
+    out, _ = start(tmp_path, then, timeout).communicate(timeout=60)
+    assert out == said
+    assert_gone(tmp_path)
+
+
+def test_interrupted(tmp_path):
+    process = start(tmp_path, "time.sleep(300)", None)
+    end = time.monotonic() + 30
+    while not (tmp_path / "child").exists() and time.monotonic() < end:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    out, _ = process.communicate(timeout=60)
+    assert out.startswith("130 False True 1 ")
+    assert_gone(tmp_path)
+
+
+def assert_gone(tmp_path: Path) -> None:
+    assert not Path("/proc", (tmp_path / "child").read_text()).exists()
