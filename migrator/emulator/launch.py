@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import shutil
 import signal
@@ -15,6 +16,7 @@ from migrator.emulator.build import COMPUTE, SOURCES, Built
 from migrator.emulator.installed import Installed
 
 BOOTSTRAP = SOURCES / "bootstrap"
+_PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
 
 @dataclass(frozen=True)
@@ -72,11 +74,16 @@ def find(command: str, env: Mapping[str, str]) -> str | None:
 def run(command: Sequence[str], env: Mapping[str, str]) -> int:
     """Run a command to its end and return its exit code, as a shell gives it.
 
-    What asks this process to end is passed on to the command.
+    What asks this process to end is passed on to the command, and its own death asks it too.
 
     Raises OSError if it cannot be started.
     """
-    process = subprocess.Popen(command, env=dict(env))
+    libc = ctypes.CDLL(None)
+
+    def end_with_me() -> None:
+        libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+
+    process = subprocess.Popen(command, env=dict(env), preexec_fn=end_with_me)
 
     def pass_on(number: int, _: object) -> None:
         if number != signal.SIGINT:  # a terminal sends that to the command as well

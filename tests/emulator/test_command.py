@@ -141,14 +141,25 @@ def test_numbers_drawn_as_on_the_cpu(emulate):
     assert emulate("python", "-c", program, options=("--cpu-random",)).stdout == "True\n"
 
 
-def test_interrupted_nothing_is_left(emulate, cache, tmp_path):
+# Who is hit, and by what: the process group as by a terminal, npumigrate alone, or one of the ranks.
+@pytest.mark.parametrize(
+    ("target", "number"),
+    [
+        ("group", signal.SIGINT),
+        ("npumigrate", signal.SIGTERM),
+        ("npumigrate", signal.SIGKILL),
+        ("rank", signal.SIGKILL),
+    ],
+)
+def test_ended_from_outside_nothing_is_left(emulate, cache, tmp_path, target, number):
     program = tmp_path / "program.py"
     program.write_text(
         "import os, time, torch, torch.distributed as dist\n"
         "rank = int(os.environ['RANK']); torch.npu.set_device(rank)\n"
         "dist.init_process_group('hccl'); dist.barrier()\n"
         f"open(r'{tmp_path}/pid' + str(rank), 'w').write(str(os.getpid()))\n"
-        "time.sleep(600)\n"
+        "if rank == 0: time.sleep(600)\n"
+        "dist.barrier()\n"
     )
     command = ["torchrun", "--standalone", "--nproc_per_node=2", str(program)]
     before = set(os.listdir("/dev/shm"))
@@ -162,10 +173,15 @@ def test_interrupted_nothing_is_left(emulate, cache, tmp_path):
     )
     files = [tmp_path / f"pid{rank}" for rank in range(2)]
     wait_until(lambda: all(file.exists() and file.read_text() for file in files), 60)
-    os.killpg(process.pid, signal.SIGINT)  # as a terminal does
-    process.wait(timeout=60)
-    wait_until(lambda: not any(Path("/proc", file.read_text()).exists() for file in files), 10)
-    assert process.returncode != 0
+    torchrun = Path("/proc", str(process.pid), "task", str(process.pid), "children").read_text().split()
+    started = [*torchrun, *(file.read_text() for file in files)]
+    assert len(started) == 3
+    if target == "group":
+        os.killpg(process.pid, number)
+    else:
+        os.kill(process.pid if target == "npumigrate" else int(started[1]), number)
+    assert process.wait(timeout=60) != 0
+    wait_until(lambda: not any(Path("/proc", pid).exists() for pid in started), 45)
     assert set(os.listdir("/dev/shm")) <= before
 
 
