@@ -83,7 +83,14 @@ def run(command: Sequence[str], env: Mapping[str, str]) -> int:
     def end_with_me() -> None:
         libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
 
-    process = subprocess.Popen(command, env=dict(env), preexec_fn=end_with_me)
+    # Where the processes of this launch note how much of each device's memory they use.
+    ledger = os.memfd_create("npumigrate-memory")
+    shared = {**env, "NPUMIGRATE_EMULATOR_LEDGER": f"/proc/{os.getpid()}/fd/{ledger}"}
+    try:
+        process = subprocess.Popen(command, env=shared, preexec_fn=end_with_me)
+    except OSError:
+        os.close(ledger)
+        raise
 
     def pass_on(number: int, _: object) -> None:
         if number != signal.SIGINT:  # a terminal sends that to the command as well
@@ -95,6 +102,7 @@ def run(command: Sequence[str], env: Mapping[str, str]) -> int:
     try:
         code = process.wait()
     finally:
+        os.close(ledger)
         for number, handler in before.items():
             signal.signal(number, handler)
     return 128 - code if code < 0 else code

@@ -131,6 +131,24 @@ def test_a_report_says_what_ran_where(emulate, tmp_path):
     assert report["collectives"] == {}
 
 
+def test_processes_share_the_memory_of_an_npu(emulate):
+    half = "torch.empty(1 << 30, dtype=torch.uint8, device='npu:0')"
+    program = (
+        "import os, subprocess, sys, torch\n"
+        f"mine = {half}\n"
+        "def other(code, **env):\n"
+        "    env = {**os.environ, **env}\n"
+        "    return subprocess.run([sys.executable, '-c', code], env=env, capture_output=True).returncode\n"
+        f'print(other("import torch; {half}; {half}"))\n'
+        f"print(other(\"import torch; {half}; {half}\", ASCEND_RT_VISIBLE_DEVICES='1'))\n"
+        "before = torch.npu.mem_get_info(0)[0]\n"
+        "killed = 'import os, torch; x = torch.ones(1 << 26, device=\"npu:0\"); os.kill(os.getpid(), 9)'\n"
+        "print(other(killed), torch.npu.mem_get_info(0)[0] == before)\n"
+    )
+    done = emulate("python", "-c", program, options=("--memory", "2GiB"))
+    assert (done.returncode, done.stdout) == (0, "1\n0\n-9 True\n"), done.stderr
+
+
 def test_numbers_drawn_as_on_the_cpu(emulate):
     program = (
         "import torch; d = torch.nn.functional.dropout;"
