@@ -50,7 +50,8 @@ def test_torch_npu_profiler_says_that_it_measures_nothing(tmp_path, capfd):
     assert "measures nothing" in capfd.readouterr().err
 
 
-def test_torch_npu_profiler_with_all_its_options(tmp_path):
+def test_torch_npu_profiler_with_all_its_options(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # it writes a folder where it runs
     experimental = torch_npu.profiler._ExperimentalConfig(
         export_type=[torch_npu.profiler.ExportType.Text],
         profiler_level=torch_npu.profiler.ProfilerLevel.Level1,
