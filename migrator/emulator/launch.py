@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import shutil
 import signal
@@ -15,6 +16,7 @@ from migrator.emulator.build import COMPUTE, SOURCES, Built
 from migrator.emulator.installed import Installed
 
 BOOTSTRAP = SOURCES / "bootstrap"
+_PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
 
 @dataclass(frozen=True)
@@ -85,11 +87,23 @@ def find(command: str, env: Mapping[str, str], folder: Path | None = None) -> st
 def run(command: Sequence[str], env: Mapping[str, str]) -> int:
     """Run a command to its end and return its exit code, as a shell gives it.
 
-    What asks this process to end is passed on to the command.
+    What asks this process to end is passed on to the command, and its own death asks it too.
 
     Raises OSError if it cannot be started.
     """
-    process = subprocess.Popen(command, env=dict(env))
+    libc = ctypes.CDLL(None)
+
+    def end_with_me() -> None:
+        libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+
+    # Where the processes of this launch note how much of each device's memory they use.
+    ledger = os.memfd_create("npumigrate-memory")
+    shared = {**env, "NPUMIGRATE_EMULATOR_LEDGER": f"/proc/{os.getpid()}/fd/{ledger}"}
+    try:
+        process = subprocess.Popen(command, env=shared, preexec_fn=end_with_me)
+    except OSError:
+        os.close(ledger)
+        raise
 
     def pass_on(number: int, _: object) -> None:
         if number != signal.SIGINT:  # a terminal sends that to the command as well
@@ -101,6 +115,7 @@ def run(command: Sequence[str], env: Mapping[str, str]) -> int:
     try:
         code = process.wait()
     finally:
+        os.close(ledger)
         for number, handler in before.items():
             signal.signal(number, handler)
     return 128 - code if code < 0 else code

@@ -141,6 +141,24 @@ def test_a_report_says_what_ran_where(emulate, tmp_path):
     assert report["collectives"] == {}
 
 
+def test_processes_share_the_memory_of_an_npu(emulate):
+    half = "torch.empty(1 << 30, dtype=torch.uint8, device='npu:0')"
+    program = (
+        "import os, subprocess, sys, torch\n"
+        f"mine = {half}\n"
+        "def other(code, **env):\n"
+        "    env = {**os.environ, **env}\n"
+        "    return subprocess.run([sys.executable, '-c', code], env=env, capture_output=True).returncode\n"
+        f'print(other("import torch; {half}; {half}"))\n'
+        f"print(other(\"import torch; {half}; {half}\", ASCEND_RT_VISIBLE_DEVICES='1'))\n"
+        "before = torch.npu.mem_get_info(0)[0]\n"
+        "killed = 'import os, torch; x = torch.ones(1 << 26, device=\"npu:0\"); os.kill(os.getpid(), 9)'\n"
+        "print(other(killed), torch.npu.mem_get_info(0)[0] == before)\n"
+    )
+    done = emulate("python", "-c", program, options=("--memory", "2GiB"))
+    assert (done.returncode, done.stdout) == (0, "1\n0\n-9 True\n"), done.stderr
+
+
 def test_numbers_drawn_as_on_the_cpu(emulate):
     program = (
         "import torch; d = torch.nn.functional.dropout;"
@@ -151,14 +169,25 @@ def test_numbers_drawn_as_on_the_cpu(emulate):
     assert emulate("python", "-c", program, options=("--cpu-random",)).stdout == "True\n"
 
 
-def test_interrupted_nothing_is_left(emulate, cache, tmp_path):
+# Who is hit, and by what: the process group as by a terminal, npumigrate alone, or one of the ranks.
+@pytest.mark.parametrize(
+    ("target", "number"),
+    [
+        ("group", signal.SIGINT),
+        ("npumigrate", signal.SIGTERM),
+        ("npumigrate", signal.SIGKILL),
+        ("rank", signal.SIGKILL),
+    ],
+)
+def test_ended_from_outside_nothing_is_left(emulate, cache, tmp_path, target, number):
     program = tmp_path / "program.py"
     program.write_text(
         "import os, time, torch, torch.distributed as dist\n"
         "rank = int(os.environ['RANK']); torch.npu.set_device(rank)\n"
         "dist.init_process_group('hccl'); dist.barrier()\n"
         f"open(r'{tmp_path}/pid' + str(rank), 'w').write(str(os.getpid()))\n"
-        "time.sleep(600)\n"
+        "if rank == 0: time.sleep(600)\n"
+        "dist.barrier()\n"
     )
     command = ["torchrun", "--standalone", "--nproc_per_node=2", str(program)]
     before = set(os.listdir("/dev/shm"))
@@ -172,10 +201,15 @@ def test_interrupted_nothing_is_left(emulate, cache, tmp_path):
     )
     files = [tmp_path / f"pid{rank}" for rank in range(2)]
     wait_until(lambda: all(file.exists() and file.read_text() for file in files), 60)
-    os.killpg(process.pid, signal.SIGINT)  # as a terminal does
-    process.wait(timeout=60)
-    wait_until(lambda: not any(Path("/proc", file.read_text()).exists() for file in files), 10)
-    assert process.returncode != 0
+    torchrun = Path("/proc", str(process.pid), "task", str(process.pid), "children").read_text().split()
+    started = [*torchrun, *(file.read_text() for file in files)]
+    assert len(started) == 3
+    if target == "group":
+        os.killpg(process.pid, number)
+    else:
+        os.kill(process.pid if target == "npumigrate" else int(started[1]), number)
+    assert process.wait(timeout=60) != 0
+    wait_until(lambda: not any(Path("/proc", pid).exists() for pid in started), 45)
     assert set(os.listdir("/dev/shm")) <= before
 
 

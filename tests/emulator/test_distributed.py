@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -13,6 +14,26 @@ PROGRAMS = "programs"
 def test_every_collective(emulate, ranks):
     done = emulate(*torchrun(ranks), f"{PROGRAMS}/collectives.py")
     assert (done.returncode, done.stdout) == (0, "all collectives are right\n"), done.stderr[-3000:]
+
+
+def test_sixteen_ranks_in_two_launches(emulate):
+    """As on two hosts: each launch has a node rank of its own."""
+    port = str(free_port())
+
+    def launch(node: int) -> str:
+        where = ("--nnodes=2", f"--node-rank={node}", "--master-addr=127.0.0.1", f"--master-port={port}")
+        done = emulate("torchrun", *where, "--nproc_per_node=8", f"{PROGRAMS}/collectives.py")
+        assert done.returncode == 0, done.stderr[-3000:]
+        return done.stdout
+
+    with ThreadPoolExecutor(2) as pool:
+        assert list(pool.map(launch, range(2))) == ["all collectives are right\n", ""]
+
+
+def test_sharded_models(emulate):
+    done = emulate(*torchrun(2), f"{PROGRAMS}/sharded_models.py")
+    expected = (0, "sharded models train as one CPU does\n")
+    assert (done.returncode, done.stdout) == expected, done.stderr[-3000:]
 
 
 def test_training_is_that_of_one_cpu(emulate):

@@ -10,6 +10,7 @@
 #include <mutex>
 
 #include "device.h"
+#include "ledger.h"
 #include "settings.h"
 
 namespace {
@@ -23,19 +24,12 @@ std::mutex guard;
 std::map<void*, Block> blocks;                // aclrtMalloc
 std::map<void*, size_t> reserved;             // address ranges of expandable segments
 std::map<void*, size_t> mapped;               // what of them has memory
-size_t used[emulator::kMaxDevices];
 
 int this_device() { return emulator::current_device() < 0 ? 0 : emulator::current_device(); }
 
 void* pages(size_t size) {
   void* at = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   return at == MAP_FAILED ? nullptr : at;
-}
-
-bool take(int device, size_t size) {
-  if (size > emulator::device_memory() - used[device]) return false;
-  used[device] += size;
-  return true;
 }
 
 aclError copy(void* to, size_t room, const void* from, size_t count) {
@@ -58,10 +52,10 @@ aclError aclrtMalloc(void** address, size_t size, aclrtMemMallocPolicy) {
   if (size == 0) size = 1;
   const std::lock_guard<std::mutex> lock(guard);
   const int device = this_device();
-  if (!take(device, size)) return ACL_ERROR_RT_MEMORY_ALLOCATION;
+  if (!emulator::take(device, size)) return ACL_ERROR_RT_MEMORY_ALLOCATION;
   *address = pages(size);
   if (*address == nullptr) {
-    used[device] -= size;
+    emulator::give_back(device, size);
     return ACL_ERROR_RT_MEMORY_ALLOCATION;
   }
   blocks[*address] = {device, size};
@@ -78,7 +72,7 @@ aclError aclrtFree(void* address) {
   const auto block = blocks.find(address);
   if (block == blocks.end()) return ACL_ERROR_RT_PARAM_INVALID;
   munmap(address, block->second.size);
-  used[block->second.device] -= block->second.size;
+  emulator::give_back(block->second.device, block->second.size);
   blocks.erase(block);
   return ACL_SUCCESS;
 }
@@ -86,7 +80,7 @@ aclError aclrtFree(void* address) {
 aclError aclrtGetMemInfo(aclrtMemAttr, size_t* free, size_t* total) {
   const std::lock_guard<std::mutex> lock(guard);
   *total = emulator::device_memory();
-  *free = *total - used[this_device()];
+  *free = *total - emulator::memory_in_use(this_device());
   return ACL_SUCCESS;
 }
 
@@ -135,7 +129,7 @@ aclError aclrtReleaseMemAddress(void* address) {
 aclError aclrtMallocPhysical(aclrtDrvMemHandle* handle, size_t size, const aclrtPhysicalMemProp*, uint64_t) {
   const std::lock_guard<std::mutex> lock(guard);
   const int device = this_device();
-  if (!take(device, size)) return ACL_ERROR_RT_MEMORY_ALLOCATION;
+  if (!emulator::take(device, size)) return ACL_ERROR_RT_MEMORY_ALLOCATION;
   *handle = reinterpret_cast<aclrtDrvMemHandle>(new Block{device, size});
   return ACL_SUCCESS;
 }
@@ -143,7 +137,7 @@ aclError aclrtMallocPhysical(aclrtDrvMemHandle* handle, size_t size, const aclrt
 aclError aclrtFreePhysical(aclrtDrvMemHandle handle) {
   const std::lock_guard<std::mutex> lock(guard);
   auto* block = reinterpret_cast<Block*>(handle);
-  used[block->device] -= block->size;
+  emulator::give_back(block->device, block->size);
   delete block;
   return ACL_SUCCESS;
 }

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <vector>
 
 namespace emulator {
 namespace {
@@ -17,30 +18,36 @@ double number(const char* variable, double otherwise) {
   return end == text || value < 0 ? otherwise : value;
 }
 
-// CANN counts the leading valid, distinct entries of the list, as CUDA does.
-int count_devices() {
+// CANN takes the leading valid, distinct entries of the list, as CUDA does.
+std::vector<int> visible_devices() {
   const int installed = std::clamp(static_cast<int>(number("NPUMIGRATE_EMULATOR_DEVICES", 8)), 1, kMaxDevices);
+  std::vector<int> devices;
   const char* visible = std::getenv("ASCEND_RT_VISIBLE_DEVICES");
-  if (visible == nullptr) return installed;
-  bool seen[kMaxDevices] = {};
-  int count = 0;
+  if (visible == nullptr) {
+    for (int device = 0; device < installed; ++device) devices.push_back(device);
+    return devices;
+  }
   for (const char* at = visible; *at != '\0';) {
     char* end = nullptr;
     const long device = std::strtol(at, &end, 10);
-    if (end == at || device < 0 || device >= installed || seen[device]) break;
-    seen[device] = true;
-    ++count;
+    const bool seen = std::find(devices.begin(), devices.end(), device) != devices.end();
+    if (end == at || device < 0 || device >= installed || seen) break;
+    devices.push_back(static_cast<int>(device));
     at = *end == ',' ? end + 1 : end + std::strlen(end);
   }
-  return count;
+  return devices;
+}
+
+const std::vector<int>& devices() {
+  static const auto* found = new std::vector<int>(visible_devices());
+  return *found;
 }
 
 }  // namespace
 
-int device_count() {
-  static const int count = count_devices();
-  return count;
-}
+int device_count() { return static_cast<int>(devices().size()); }
+
+int physical_device(int device) { return devices().at(static_cast<size_t>(device)); }
 
 const char* soc_name() {
   static const char* name = std::getenv("NPUMIGRATE_EMULATOR_SOC");

@@ -8,6 +8,7 @@ namespace emulator {
 constexpr int kMaxDevices = 64;
 
 int device_count();             // NPUMIGRATE_EMULATOR_DEVICES, less what ASCEND_RT_VISIBLE_DEVICES hides
+int physical_device(int device);  // its number without ASCEND_RT_VISIBLE_DEVICES
 const char* soc_name();         // NPUMIGRATE_EMULATOR_SOC
 size_t device_memory();         // NPUMIGRATE_EMULATOR_MEMORY, bytes of each device
 double connect_timeout();       // HCCL_CONNECT_TIMEOUT, seconds, as CANN reads it

@@ -8,6 +8,7 @@
 
 #include "aliases.h"
 #include "counts.h"
+#include "errors.h"
 #include "random.h"
 #include "work.h"
 
@@ -72,7 +73,8 @@ void check_devices(const std::string& name, Arguments& arguments) {
   }
   TORCH_CHECK(!(host && npu),
               "Expected all tensors to be on the same device. Expected NPU tensor, please check whether the input "
-              "tensor device is correct.");
+              "tensor device is correct.",
+              wrong_type());
 }
 
 struct Request {

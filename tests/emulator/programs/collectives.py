@@ -6,8 +6,8 @@ import torch
 import torch.distributed as dist
 
 rank, ranks = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
-torch.npu.set_device(rank)
-npu = torch.device("npu", rank)
+npu = torch.device("npu", int(os.environ["LOCAL_RANK"]))
+torch.npu.set_device(npu)
 dist.init_process_group("hccl")
 total = ranks * (ranks + 1) // 2
 

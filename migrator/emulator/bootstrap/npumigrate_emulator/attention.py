@@ -10,6 +10,8 @@ from torch import Tensor
 _EVERYTHING = 2147483647
 # sparse_mode
 _BAND_OF_TOKENS, _WHOLE_MASK, _CAUSAL_LEFT_TOP, _CAUSAL_RIGHT_BOTTOM, _BAND = range(5)
+# pse_type
+_ADDED_TO_SCALED, _SCALED_WITH_SCORES = range(2)
 
 Result = tuple[Tensor, Tensor, Tensor, Tensor, int, int, int]
 
@@ -29,30 +31,34 @@ def fusion_attention(
     next_tockens: int = _EVERYTHING,
     inner_precise: int = 0,
     prefix: Optional[list[int]] = None,
-    actual_seq_qlen: Optional[list[int]] = None,
-    actual_seq_kvlen: Optional[list[int]] = None,
+    actual_seq_qlen: list[int] | Tensor | None = None,
+    actual_seq_kvlen: list[int] | Tensor | None = None,
     sparse_mode: int = 0,
     *_: Any,
     **others: Any,
 ) -> Result:
     """Return attention, its softmax's maxima and sums, and the numbers that belong to a dropout mask."""
-    if sparse_mode > _BAND or prefix is not None or others.get("sink") is not None:
-        raise NotImplementedError(
-            "npumigrate emulate: the emulator lacks npu_fusion_attention with prefix, sink, this sparse_mode"
-        )
+    pse_type = others.get("pse_type", _SCALED_WITH_SCORES)
+    varlen = input_layout.upper() == "TND"
+    _refuse("prefix", prefix is not None)
+    _refuse("sink", others.get("sink") is not None)
+    _refuse("dropout_mask", others.get("dropout_mask") is not None)
+    _refuse(f"sparse_mode={sparse_mode}", sparse_mode not in range(_BAND + 1))
+    _refuse(f"pse_type={pse_type}", pse_type not in (_ADDED_TO_SCALED, _SCALED_WITH_SCORES))
+    _refuse("pse and TND", varlen and pse is not None)
 
     def attend(queries: Tensor, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         hidden = _hidden(queries, keys, atten_mask, sparse_mode, pre_tockens, next_tockens)
-        return _attend(queries, keys, values, pse, hidden, scale, keep_prob)
+        return _attend(queries, keys, values, pse, pse_type, hidden, scale, keep_prob)
 
-    if input_layout == "TND":  # sequences one after the other; the lists say where each ends
-        ends_q, ends_k = actual_seq_qlen or [query.shape[0]], actual_seq_kvlen or [key.shape[0]]
+    if varlen:  # sequences one after the other; the lists say where each ends
+        ends_q, ends_k = _ends(actual_seq_qlen, query), _ends(actual_seq_kvlen, key)
         parts = []
         for start_q, end_q, start_k, end_k in zip([0, *ends_q], ends_q, [0, *ends_k], ends_k):
             cut = (query[start_q:end_q], key[start_k:end_k], value[start_k:end_k])
             parts.append(attend(*(part.transpose(0, 1).unsqueeze(0) for part in cut)))
         joined = [torch.cat([part[i][0].transpose(0, 1) for part in parts]) for i in range(3)]
-        return (*joined, query.new_empty(0), 0, 0, 0)
+        return (joined[0], joined[1], joined[2], query.new_empty(0), 0, 0, 0)
     heads = {"query": head_num, "key": _key_heads(query, key, head_num, input_layout)}
     out, largest, total = attend(
         _split(query, heads["query"], input_layout),
@@ -60,6 +66,19 @@ def fusion_attention(
         _split(value, heads["key"], input_layout),
     )
     return _join(out, input_layout), largest, total, query.new_empty(0), 0, 0, 0
+
+
+def _ends(lengths: list[int] | Tensor | None, data: Tensor) -> list[int]:
+    if lengths is None:
+        return [data.shape[0]]
+    return [int(end) for end in lengths]
+
+
+def _refuse(what: str, asked: bool) -> None:
+    if asked:
+        raise NotImplementedError(
+            f"npumigrate emulate: the emulator lacks npu_fusion_attention with {what}; an NPU may have it"
+        )
 
 
 def fusion_attention_v2(
@@ -73,17 +92,18 @@ def fusion_attention_v2(
     key_rope: Optional[Tensor] = None,
     pre_tokens: int = _EVERYTHING,
     next_tokens: int = _EVERYTHING,
-    pse_type: int = 1,
     **others: Any,
 ) -> Result:
     """As above, with other names for its arguments."""
-    if query_rope is not None or key_rope is not None or pse_type != 1:
-        raise NotImplementedError(
-            "npumigrate emulate: the emulator lacks npu_fusion_attention_v2 with rope or this pse_type"
-        )
+    _refuse("query_rope or key_rope", query_rope is not None or key_rope is not None)
     return fusion_attention(
         query, key, value, head_num, input_layout, pre_tockens=pre_tokens, next_tockens=next_tokens, **others
     )
+
+
+def fusion_attention_v3(*args: Any, **others: Any) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:
+    """As the first, with tensors of lengths, and of the numbers that belong to a dropout mask."""
+    return *fusion_attention(*args, **others)[:4], *torch.zeros(2, dtype=torch.int64)
 
 
 def _split(data: Tensor, heads: int, layout: str) -> Tensor:
@@ -112,16 +132,21 @@ def _key_heads(query: Tensor, key: Tensor, head_num: int, layout: str) -> int:
 def _hidden(
     query: Tensor, key: Tensor, mask: Optional[Tensor], mode: int, before: int, after: int
 ) -> Optional[Tensor]:
-    """Return which keys a query does not see. A mask is True where it hides; modes 2 to 4 make their own."""
+    """Return which keys a query does not see. A mask is True where it hides; modes 2 to 4 make their own.
+
+    Without a mask nothing is hidden, whatever the mode says.
+    """
+    if mask is None:
+        return None
     rows, columns = query.shape[-2], key.shape[-2]
     if mode in (_BAND_OF_TOKENS, _WHOLE_MASK):
-        hidden = None if mask is None else mask.bool()
-        if mode == _BAND_OF_TOKENS and hidden is not None and (before < columns or after < columns):
+        hidden = mask.bool()[..., :rows, :columns]  # one mask for sequences of several lengths
+        if mode == _BAND_OF_TOKENS and (before < columns or after < columns):
             hidden = hidden | _outside(rows, columns, before, after, 0, query.device)
         return hidden
     shift = 0 if mode == _CAUSAL_LEFT_TOP else columns - rows
     if mode != _BAND:
-        before, after = columns, 0
+        before, after = columns + rows, 0
     return _outside(rows, columns, before, after, shift, query.device)
 
 
@@ -135,6 +160,7 @@ def _attend(
     key: Tensor,
     value: Tensor,
     bias: Optional[Tensor],
+    bias_type: int,
     hidden: Optional[Tensor],
     scale: float,
     keep_prob: float,
@@ -143,15 +169,19 @@ def _attend(
     if groups > 1:
         key, value = key.repeat_interleave(groups, 1), value.repeat_interleave(groups, 1)
     scores = query.float() @ key.float().transpose(-1, -2)
-    if bias is not None:
-        scores = scores + bias.float() / scale if scale else scores
+    if bias is not None and bias_type == _SCALED_WITH_SCORES:
+        scores = scores + bias.float()
     scores = scores * scale
+    if bias is not None and bias_type == _ADDED_TO_SCALED:
+        scores = scores + bias.float()
     if hidden is not None:
         scores = scores.masked_fill(hidden, torch.finfo(torch.float32).min)
     largest = scores.amax(-1, keepdim=True)
     weights = (scores - largest).exp()
     total = weights.sum(-1, keepdim=True)
     weights = weights / total
+    if hidden is not None:  # a query that sees no key gets nothing
+        weights = weights.masked_fill(hidden.all(-1, keepdim=True), 0)
     if keep_prob < 1:
         weights = torch.dropout(weights, 1 - keep_prob, True)
     out = (weights @ value.float()).to(query.dtype)

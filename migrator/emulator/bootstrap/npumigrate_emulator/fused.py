@@ -121,18 +121,27 @@ def _silu_in_place(data: Tensor) -> Tensor:
 def _rotary_mul(
     data: Tensor, cosine: Tensor, sine: Tensor, rotary_mode: str = "half", rotate: Optional[Tensor] = None
 ) -> Tensor:
-    if rotary_mode == "interleave":
+    if rotate is not None:
+        turned = data @ rotate.to(data.dtype)
+    elif rotary_mode == "interleave":
         turned = torch.stack((-data[..., 1::2], data[..., ::2]), -1).flatten(-2)
-    else:
+    elif rotary_mode == "half":
         first, second = data.chunk(2, -1)
         turned = torch.cat((-second, first), -1)
+    else:
+        raise NotImplementedError(
+            f"npumigrate emulate: the emulator lacks rotary_mode={rotary_mode!r}; an NPU may have it"
+        )
     return data * cosine + turned * sine
 
 
 def _apply_rotary(
     query: Tensor, key: Tensor, cosine: Tensor, sine: Tensor, layout: str = "BSND", rotary_mode: str = "half"
 ) -> tuple[Tensor, Tensor]:
-    return _rotary_mul(query, cosine, sine, rotary_mode), _rotary_mul(key, cosine, sine, rotary_mode)
+    """Turn both in place, as on the NPU; there is no derivative."""
+    for data in (query, key):
+        data.detach().copy_(_rotary_mul(data.detach(), cosine, sine, rotary_mode))
+    return query, key
 
 
 def _scaled_masked_softmax(
@@ -227,6 +236,7 @@ REFERENCES: dict[str, Callable[..., Any]] = {
     "npu_format_cast_": _as_it_is,
     "npu_fusion_attention": attention.fusion_attention,
     "npu_fusion_attention_v2": attention.fusion_attention_v2,
+    "npu_fusion_attention_v3": attention.fusion_attention_v3,
     "npu_geglu": _geglu,
     "npu_gelu": _gelu,
     "npu_gemma_rms_norm": _gemma_rms_norm,

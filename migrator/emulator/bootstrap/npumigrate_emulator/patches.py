@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import torch
@@ -13,17 +15,22 @@ def apply() -> None:
     # torch_npu's threads of the backward pass abort the process if it ends right after one.
     torch.autograd.set_multithreading_enabled(False)
     compile_eagerly()
+    _say_what_is_profiled()
+
+
+def _once(line: str) -> Callable[[], None]:
+    """Return a function that says it the first time that it is called."""
+
+    @cache
+    def say() -> None:
+        print(f"npumigrate emulate: {line}", file=sys.stderr)
+
+    return say
 
 
 def compile_eagerly() -> None:
     """Let torch.compile give back what it was given: there is no compiler for an emulated NPU."""
-    said = False
-
-    def notice() -> None:
-        nonlocal said
-        if not said:
-            said = True
-            print("npumigrate emulate: torch.compile runs eagerly here", file=sys.stderr)
+    notice = _once("torch.compile runs eagerly here")
 
     def compile_nothing(model: Any = None, **options: Any) -> Any:
         notice()
@@ -34,3 +41,15 @@ def compile_eagerly() -> None:
 
     torch.compile = compile_nothing
     torch.nn.Module.compile = compile_module
+
+
+def _say_what_is_profiled() -> None:
+    notice = _once("torch.profiler measures the host, and nothing of an NPU")
+    kineto: Any = torch.profiler.profiler._KinetoProfile
+    start_trace = kineto.start_trace
+
+    def start_with_notice(self: Any) -> None:
+        notice()
+        start_trace(self)
+
+    kineto.start_trace = start_with_notice
