@@ -70,7 +70,7 @@ def whole(folders: list[Path], runs: int) -> None:
     one, two = best(runs, lambda: cold(1)), best(runs, lambda: cold(2))
     print(f"{lines} lines in files that mention torch; bare LibCST parse: {bare:.2f} s")
     print(
-        f"cold, one process: {one:.2f} s, ratio {one / bare:.2f}; two: {two:.2f} s, {one / two:.2f} times as fast"
+        f"cold, one process: {one:.2f} s, ratio {one / bare:.2f}; two: {two:.2f} s, {one / two:.2f} x as fast"
     )
     with tempfile.TemporaryDirectory() as scratch:
         lint(*names, "--cache-dir", scratch)
