@@ -35,8 +35,8 @@ def best(runs: int, work: Callable[[], object]) -> float:
 
 
 def lint(*arguments: str) -> None:
-    command = [sys.executable, "-m", "migrator", "lint", "-v2.6", "--isolated", "-o", "/dev/null", *arguments]
-    done = subprocess.run(command, stderr=subprocess.PIPE, check=False)
+    command = [sys.executable, "-m", "migrator", "lint", "-v2.6", "--isolated", *arguments]
+    done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False)
     if done.returncode not in (0, 1, 2):
         raise SystemExit(f"npumigrate ended with status {done.returncode}: {done.stderr.decode()}")
 
