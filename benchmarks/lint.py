@@ -35,8 +35,8 @@ def best(runs: int, work: Callable[[], object]) -> float:
 
 
 def lint(*arguments: str) -> None:
-    command = [sys.executable, "-m", "migrator", "lint", "-v2.6", "--isolated", "-o", "/dev/null", *arguments]
-    done = subprocess.run(command, stderr=subprocess.PIPE, check=False)
+    command = [sys.executable, "-m", "migrator", "lint", "-v2.6", "--isolated", *arguments]
+    done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False)
     if done.returncode not in (0, 1, 2):
         raise SystemExit(f"npumigrate ended with status {done.returncode}: {done.stderr.decode()}")
 
@@ -70,8 +70,7 @@ def whole(folders: list[Path], runs: int) -> None:
     one, two = best(runs, lambda: cold(1)), best(runs, lambda: cold(2))
     print(f"{lines} lines in files that mention torch; bare LibCST parse: {bare:.2f} s")
     print(
-        f"cold, one process: {one:.2f} s, ratio {one / bare:.2f}; "
-        f"two: {two:.2f} s, {one / two:.2f} times as fast"
+        f"cold, one process: {one:.2f} s, ratio {one / bare:.2f}; two: {two:.2f} s, {one / two:.2f} x as fast"
     )
     with tempfile.TemporaryDirectory() as scratch:
         lint(*names, "--cache-dir", scratch)

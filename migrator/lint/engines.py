@@ -8,7 +8,7 @@ from migrator.engine.packs import RuleError, choose
 from migrator.engine.project import Project
 from migrator.engine.run import Engine
 from migrator.engine.settings import Settings
-from migrator.lint.check import check
+from migrator.lint.check import SYNTAX, check
 from migrator.lint.diagnostic import Checked, Diagnostic
 from migrator.lint.document import Document
 from migrator.lint.jobs import RuleSet
@@ -39,14 +39,14 @@ def check_document(
     engine = engine_for(rules)
     checked = check(engine, path, name, document.text, project, ignored, rules.noqa)
     broken = [cell for cell in document.notebook.cells if cell.error] if document.notebook else []
-    code = "NPU999"
-    if not broken or code not in engine.enabled or code.startswith(ignored):
+    if not broken or SYNTAX not in engine.enabled or SYNTAX.startswith(ignored):
         return checked
+    rule = engine.rules[SYNTAX].name
     more = []
     for cell in broken:
         row, message = cell.error or (1, "")
         row += cell.first - 1
         text = f"this cell is not valid Python ({message}): it is not looked at"
-        more.append(Diagnostic(path, row, 1, row, 2, code, engine.rules[code].name, "error", text))
+        more.append(Diagnostic(path, row, 1, row, 2, SYNTAX, rule, "error", text))
     found = sorted((*checked.found, *more), key=lambda item: (item.row, item.column, item.code))
     return Checked(tuple(found), checked.suppressed, checked.trouble)

@@ -23,6 +23,9 @@ EXCLUDED = tuple(
 )
 
 
+_EVERYWHERE = Path(os.sep)
+
+
 class ConfigError(ValueError):
     """A configuration that cannot be used; its text is the user's line."""
 
@@ -69,7 +72,7 @@ class Options:
     extend_select: tuple[str, ...] = ()
     per_file_ignores: tuple[FileIgnores, ...] = ()
     rules: tuple[str, ...] = ()
-    exclude: Excluded = Excluded(EXCLUDED, Path(os.sep))
+    exclude: Excluded = Excluded(EXCLUDED, _EVERYWHERE)
     extend_exclude: tuple[Excluded, ...] = ()
     respect_gitignore: bool = True
     force_exclude: bool = False
@@ -226,10 +229,10 @@ def path_matcher(patterns: tuple[str, ...], root: Path) -> _Fits:
     key = (patterns, root)
     if key not in _matchers:
         fits: Matcher = matcher(patterns)
-        prefix = str(root).rstrip("/") + "/"
+        prefix = "" if root == _EVERYWHERE else root.as_posix().rstrip("/") + "/"
 
         def check(path: Path, folder: bool) -> bool:
-            name = str(path)
+            name = path.as_posix()
             return name.startswith(prefix) and fits(name[len(prefix) :], folder)
 
         _matchers[key] = check

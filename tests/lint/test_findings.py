@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import stat
 from functools import cache
 from pathlib import Path
 
@@ -123,6 +125,20 @@ def test_output_file_and_unknown_format(lint, train, tmp_path) -> None:
     assert answer.code == 2
     assert answer.err.count("\n") == 1
     assert "full | concise | grouped | json" in answer.err
+
+
+def test_an_output_that_is_no_plain_file_is_written_to_and_never_replaced(lint, train, tmp_path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        assert lint("train.py", "--output-format=concise", "-o", "pipe").code == 1
+        assert b"NPU101" in os.read(reader, 65536)
+    finally:
+        os.close(reader)
+    assert stat.S_ISFIFO(os.stat(pipe).st_mode)
+    assert sorted(os.listdir(tmp_path)) == [".npumigrate_cache", "pipe", "train.py"]
+    assert lint("train.py", "-o", tmp_path).code == 2
 
 
 def test_selection(lint, train) -> None:
