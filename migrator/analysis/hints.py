@@ -85,6 +85,38 @@ def asks_for_cuda(test: Any) -> bool:
     )
 
 
+def chosen_beside_cpu(index: ModuleIndex, node: Any) -> bool:
+    """Whether a text is what a program takes where ``torch.cuda`` has a card, and ``"cpu"`` where not.
+
+    So ``"cuda" if torch.cuda.is_available() else "cpu"``, or the same as a
+    statement: once the question is about NPUs, the text has to go with it.
+    """
+    child = node
+    while isinstance(getattr(child, "parent", None), (ast.JoinedStr, ast.BinOp)):
+        child = child.parent
+    parent = getattr(child, "parent", None)
+    if isinstance(parent, ast.IfExp):
+        return child is parent.body and _is_cpu(parent.orelse) and _asks_torch(index, parent.test)
+    if not isinstance(parent, ast.Assign):
+        return False
+    choice = parent.parent  # type: ignore[attr-defined]  # set on every node of an index
+    if not isinstance(choice, ast.If) or parent not in choice.body or not _asks_torch(index, choice.test):
+        return False
+    target = ast.dump(parent.targets[0])
+    return any(
+        isinstance(other, ast.Assign) and ast.dump(other.targets[0]) == target and _is_cpu(other.value)
+        for other in choice.orelse
+    )
+
+
+def _is_cpu(node: Any) -> bool:
+    return isinstance(node, ast.Constant) and node.value == "cpu"
+
+
+def _asks_torch(index: ModuleIndex, test: Any) -> bool:
+    return isinstance(test, ast.Call) and index.qualified_name(test.func) == "torch.cuda.is_available"
+
+
 def beside_a_device(siblings: list[Any]) -> bool:
     """Whether a value stands beside one that is surely a device, or beside the question for one."""
     for node in siblings:

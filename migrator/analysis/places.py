@@ -15,6 +15,7 @@ from migrator.analysis.hints import (
     asks_for_cuda,
     beside_a_device,
     called_name,
+    chosen_beside_cpu,
     has_cpu,
     last_name,
     says_device,
@@ -48,6 +49,9 @@ def judge(index: ModuleIndex, data: PlaceData, node: Any, depth: int = 0) -> Pla
     NPUs before, and knows its CUDA branch from its NPU branch.
     """
     place = _climb(index, data, node, depth)
+    handed_on = place.verdict == NO and place.reason.startswith("an argument of")
+    if (handed_on or place.verdict in (LIKELY, UNCLEAR)) and chosen_beside_cpu(index, node):
+        place = Place(CERTAIN, "chosen where there is a card, and else cpu", place.api)
     if place.verdict in (CERTAIN, LIKELY) and depth == 0 and beside_npu(node):
         return Place(NO, "beside a case of its own for NPUs")
     return place
