@@ -11,13 +11,15 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Callable
+from typing import Callable
 
 from migrator import __version__
 from migrator.engine.other_files import MAX_BYTES, examine, is_candidate
+from migrator.engine.project import Project
 from migrator.engine.run import Engine, merge_facts, scan_file
 from migrator.engine.settings import Settings
 from migrator.finding import FileResult
+from migrator.operators.native import NativeFile, is_native, mentions_cuda, scan_native
 from migrator.reporting.csv_tables import CsvTables
 from migrator.reporting.log_file import log_to
 from migrator.reporting.summary import summary_text
@@ -132,7 +134,7 @@ class _Survey:
     """The Python files to migrate, in order, and between them what could not be read."""
 
     entries: tuple[Entry, ...]
-    project: Any
+    project: Project
     size: int
     not_copied: int
 
@@ -170,7 +172,23 @@ def _look_around(plan: Plan, tree: OutputTree | None, progress: Progress) -> _Su
     if not any(entry.kind == "python" for entry in entries):
         rest = " that is not excluded" if plan.exclude else ""
         raise SourceError(f"{shown(plan.source)} holds no Python file{rest}: there is nothing to migrate")
-    return _Survey(tuple(entries), merge_facts(facts), size, not_copied)
+    project = merge_facts(facts, _native_files(entries))
+    return _Survey(tuple(entries), project, size, not_copied)
+
+
+def _native_files(entries: list[Entry]) -> list[NativeFile]:
+    """What the C++ and CUDA files define, where any of them has to do with CUDA or Python."""
+    texts = {}
+    for entry in entries:
+        if entry.kind == "file" and is_native(entry.name):
+            try:
+                if entry.path.stat().st_size <= MAX_BYTES:
+                    texts[entry.name] = entry.path.read_bytes().decode("latin-1")
+            except OSError:
+                continue  # it is reported where it could not be copied
+    if not any(map(mentions_cuda, texts.values())):
+        return []
+    return [scan_native(name, text) for name, text in texts.items()]
 
 
 def _named(entry: Entry) -> list[Entry]:
@@ -178,12 +196,12 @@ def _named(entry: Entry) -> list[Entry]:
     return [entry] if is_candidate(entry.name) else []
 
 
-def _look_at(entry: Entry) -> FileResult | None:
+def _look_at(entry: Entry, project: Project) -> FileResult | None:
     """What is to say of a file that is not Python, without its name's odd characters."""
     try:
         if entry.path.stat().st_size > MAX_BYTES:
             return None
-        result = examine(entry.name, entry.path.read_bytes())
+        result = examine(entry.name, entry.path.read_bytes(), project.operators)
     except OSError:
         return None  # it was copied, or that it was not is reported already
     return replace(result, name=shown(entry.name)) if result else None
@@ -216,7 +234,7 @@ def _results(
             finished += 1
             progress("migrating", finished, len(work))
         elif entry.kind == "file":
-            other = _look_at(entry)
+            other = _look_at(entry, survey.project)
             if other is not None:
                 yield entry, Done(other)
         else:

@@ -51,11 +51,23 @@ class Engine:
         self._words = {rule.code: self._words_of(rule) for rule in self._rules}
         self._all_words = frozenset().union(*self._words.values()) if self._words else frozenset()
         self._places = _place_data(every)
+        self._project: Project | None = None
+
+    def _learn(self, project: Project) -> None:
+        """Start from the names of the project's operators too."""
+        if project is not self._project:
+            self._project = project
+            own = project.operators.words()
+            for rule in self._rules:
+                if rule.options.get("words_from") == "cuda_operators":
+                    self._words[rule.code] = own
 
     def _words_of(self, rule: Rule) -> frozenset[str]:
         source = rule.options.get("words_from")
         if source == "env_vars":
             return env_vars.names()
+        if source == "cuda_operators":
+            return frozenset()  # known when the project is
         if source == "unsupported_apis":
             return documented_support.trigger_words(self.version)
         return rule.trigger_words()
@@ -75,6 +87,7 @@ class Engine:
         words = identifiers(text)
         if self.settings.transfer:
             return self._guarded(file, text, lambda: self._transfer(file, text, project))
+        self._learn(project)
         rules = [rule for rule in self._rules if not self._words[rule.code].isdisjoint(words)]
         rules = [rule for rule in rules if self._file_fits(rule, words)]
         if not rules:
