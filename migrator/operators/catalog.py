@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatch
 
 from migrator.operators.extensions import Extension
+from migrator.operators.module_names import module_name
 from migrator.operators.native import CUDA_SUFFIXES, Binding, NativeFile, NativeFunction, is_cuda_name
 
 _BUILT_NAME = "TORCH_EXTENSION_NAME"
@@ -169,10 +170,11 @@ def _modules(
         module = Module(extension.name, mine if known else None, extension.file, extension.line)
         if extension.kind == "builder":
             builders[extension.name] = module
-        elif extension.name:
+        elif extension.kind == "setup":
             modules.setdefault(extension.name, module)
-        for variable in extension.variables:
+        for variable in extension.variables if extension.kind in ("load", "inline") else ():
             variables[extension.file, variable] = module
+            modules.setdefault(f"{module_name(extension.file)}.{variable}", module)
     for file, binding, operator in pybind:
         name = binding.module
         if name not in ("", _BUILT_NAME) and not any(known.rpartition(".")[2] == name for known in modules):

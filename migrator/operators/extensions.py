@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from migrator.operators.native import CUDA_SUFFIXES, NativeFile, scan_native
+from migrator.operators.native import CUDA_SUFFIXES, NativeFile, is_native, scan_native
 
 _MAY_BUILD = re.compile(r"cpp_extension|CUDAExtension|OpBuilder\b|cuda_sources|\.cu['\"]")
 _CALLS = {
@@ -130,10 +130,11 @@ def _from_builder(file: str, owner: ast.ClassDef, values: _Values) -> Extension 
     listed = methods.get("sources") or methods.get("sources_files")
     if listed is None:
         return None
-    sources, complete = values.all_texts([listed])
+    texts, _ = values.all_texts([listed])
+    sources = [text for text in texts if is_native(text)]  # and not compiler flags
     if not any(_is_cuda_file(source) for source in sources):
         return None
-    return Extension(owner.name, "builder", file, owner.lineno, tuple(sources), complete, True)
+    return Extension(owner.name, "builder", file, owner.lineno, tuple(sources), cuda=True)
 
 
 def _is_cuda_file(source: str) -> bool:

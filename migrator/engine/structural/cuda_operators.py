@@ -46,6 +46,7 @@ def _has_cuda(operators: Catalog, name: str) -> bool:
 def find_uses(context: FileContext, rule: Rule) -> Iterator[Found]:
     """Imports of extension modules with CUDA operators, and uses of these operators."""
     users = _Users(context)
+    yield from _builders(context, rule)
     for node in context.index.imports:
         for name in users.imported(node):
             module = users.module(name)
@@ -58,6 +59,22 @@ def find_uses(context: FileContext, rule: Rule) -> Iterator[Found]:
             yield _used(context, rule, ref, api, operator, module)
 
 
+def _builders(context: FileContext, rule: Rule) -> Iterator[Found]:
+    """Classes that compile CUDA sources when their ``load()`` is called, and these calls."""
+    builders = context.project.operators.builders
+    for owner in context.index.classes:
+        if owner.name in builders and builders[owner.name].file == context.name:
+            message = f"{owner.name} compiles CUDA sources when it is loaded"
+            start = context.index.start(owner)
+            span = (start, start + len("class ") + len(owner.name))
+            yield found(context, rule, owner, api=owner.name, message=message, span=span)
+    for call in context.index.calls:
+        if isinstance(call.func, ast.Attribute) and call.func.attr == "load":
+            name = called_name(call.func.value) if isinstance(call.func.value, ast.Call) else ""
+            if name in builders:
+                yield found(context, rule, call, api=name, message=f"{name} compiles CUDA sources")
+
+
 def _used(
     context: FileContext, rule: Rule, node: Any, api: str, operator: Operator | None, module: Module | None
 ) -> Found:
@@ -67,8 +84,8 @@ def _used(
     else:
         place = f" ({operator.file}:{operator.line})" if operator else ""
         owner = context.index.class_of(node)
-        inside = f" in {owner.name}" if owner is not None else ""
-        message = f"{api} is a CUDA operator{place}, used{inside}"
+        inside = f", used in {owner.name}" if owner is not None else ""
+        message = f"{api} is a CUDA operator{place}{inside}"
         npu = operator.npu if operator else False
     if npu:
         advice = "An implementation for NPUs is among the sources: build the extension with it."
