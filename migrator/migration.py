@@ -26,7 +26,7 @@ from migrator.sources.discover import Entry, discover
 from migrator.sources.errors import CannotWrite, SourceError, Unreadable, cannot_write, shown, unreadable
 from migrator.sources.output import OutputTree, add, copy, output_tree, write
 from migrator.sources.source import read
-from migrator.workers import Done, Work, migrate_files, processes_for
+from migrator.workers import Done, Task, Work, process_files, processes_for
 
 DONE = 0
 SOME_SKIPPED = 1
@@ -90,7 +90,7 @@ def _fill(
     _log_start(plan)
     survey = _look_around(plan, tree, progress)
     tally = Tally(engine.rules)
-    for entry, done in _results(survey, engine, plan, False, progress):
+    for entry, done in _results(survey, engine, plan, "migrate", progress):
         result = _put(tree, entry, done) if entry.kind == "python" else done.result
         _log_file(result, bool(done.data))
         tables.add(result)
@@ -108,7 +108,7 @@ def preview(plan: Plan, show: Callable[[bytes], None], progress: Progress) -> Ou
     engine = Engine(plan.settings)
     survey = _look_around(plan, None, progress)
     tally = Tally(engine.rules)
-    for _, done in _results(survey, engine, plan, True, progress):
+    for _, done in _results(survey, engine, plan, "diff", progress):
         _log_file(done.result, bool(done.data))
         tally.add(done.result, changed=bool(done.data))
         if done.diff:
@@ -203,13 +203,13 @@ def _take_over(entry: Entry, tree: OutputTree | None) -> list[Entry]:
 
 
 def _results(
-    survey: _Survey, engine: Engine, plan: Plan, diff: bool, progress: Progress
+    survey: _Survey, engine: Engine, plan: Plan, task: Task, progress: Progress
 ) -> Iterator[tuple[Entry, Done]]:
     work = survey.work()
     jobs = processes_for(survey.size, plan.jobs)
     finished = 0
     progress("migrating", 0, len(work))
-    results = migrate_files(work, engine, plan.settings, survey.project, jobs, diff)
+    results = process_files(work, engine, plan.settings, survey.project, jobs, task)
     for entry in survey.entries:
         if entry.kind == "python":
             yield entry, next(results)
