@@ -19,7 +19,7 @@ from migrator.engine.project import Project
 from migrator.engine.run import Engine, merge_facts, scan_file
 from migrator.engine.settings import Settings
 from migrator.finding import FileResult
-from migrator.operators.native import NativeFile, is_native, mentions_cuda, scan_native
+from migrator.operators.native_files import read_native
 from migrator.reporting.csv_tables import CsvTables
 from migrator.reporting.log_file import log_to
 from migrator.reporting.summary import summary_text
@@ -28,7 +28,7 @@ from migrator.sources.discover import Entry, discover
 from migrator.sources.errors import CannotWrite, SourceError, Unreadable, cannot_write, shown, unreadable
 from migrator.sources.output import OutputTree, add, copy, output_tree, write
 from migrator.sources.source import read
-from migrator.workers import Done, Work, migrate_files, processes_for
+from migrator.workers import Done, Task, Work, process_files, processes_for
 
 DONE = 0
 SOME_SKIPPED = 1
@@ -92,7 +92,7 @@ def _fill(
     _log_start(plan)
     survey = _look_around(plan, tree, progress)
     tally = Tally(engine.rules)
-    for entry, done in _results(survey, engine, plan, False, progress):
+    for entry, done in _results(survey, engine, plan, "migrate", progress):
         result = _put(tree, entry, done) if entry.kind == "python" else done.result
         _log_file(result, bool(done.data))
         tables.add(result)
@@ -110,7 +110,7 @@ def preview(plan: Plan, show: Callable[[bytes], None], progress: Progress) -> Ou
     engine = Engine(plan.settings)
     survey = _look_around(plan, None, progress)
     tally = Tally(engine.rules)
-    for _, done in _results(survey, engine, plan, True, progress):
+    for _, done in _results(survey, engine, plan, "diff", progress):
         _log_file(done.result, bool(done.data))
         tally.add(done.result, changed=bool(done.data))
         if done.diff:
@@ -172,23 +172,9 @@ def _look_around(plan: Plan, tree: OutputTree | None, progress: Progress) -> _Su
     if not any(entry.kind == "python" for entry in entries):
         rest = " that is not excluded" if plan.exclude else ""
         raise SourceError(f"{shown(plan.source)} holds no Python file{rest}: there is nothing to migrate")
-    project = merge_facts(facts, _native_files(entries))
+    native = read_native((entry.name, entry.path) for entry in entries if entry.kind == "file")
+    project = merge_facts(facts, native)
     return _Survey(tuple(entries), project, size, not_copied)
-
-
-def _native_files(entries: list[Entry]) -> list[NativeFile]:
-    """What the C++ and CUDA files define, where any of them has to do with CUDA or Python."""
-    texts = {}
-    for entry in entries:
-        if entry.kind == "file" and is_native(entry.name):
-            try:
-                if entry.path.stat().st_size <= MAX_BYTES:
-                    texts[entry.name] = entry.path.read_bytes().decode("latin-1")
-            except OSError:
-                continue  # it is reported where it could not be copied
-    if not any(map(mentions_cuda, texts.values())):
-        return []
-    return [scan_native(name, text) for name, text in texts.items()]
 
 
 def _named(entry: Entry) -> list[Entry]:
@@ -221,13 +207,13 @@ def _take_over(entry: Entry, tree: OutputTree | None) -> list[Entry]:
 
 
 def _results(
-    survey: _Survey, engine: Engine, plan: Plan, diff: bool, progress: Progress
+    survey: _Survey, engine: Engine, plan: Plan, task: Task, progress: Progress
 ) -> Iterator[tuple[Entry, Done]]:
     work = survey.work()
     jobs = processes_for(survey.size, plan.jobs)
     finished = 0
     progress("migrating", 0, len(work))
-    results = migrate_files(work, engine, plan.settings, survey.project, jobs, diff)
+    results = process_files(work, engine, plan.settings, survey.project, jobs, task)
     for entry in survey.entries:
         if entry.kind == "python":
             yield entry, next(results)

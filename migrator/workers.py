@@ -12,7 +12,7 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from migrator.engine.run import Engine
 from migrator.engine.settings import Settings
@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     from migrator.engine.project import Project
 
 _LOG = logging.getLogger("npumigrate")
+
+# The new bytes of each file; these and their diff; only what there is to say of the file as it is.
+Task = Literal["migrate", "diff", "inspect"]
+
 # Enough for a worker to be busy while the last chunk's results are written, few enough to spread well.
 _CHUNK = 8
 _CHUNKS_AHEAD = 4
@@ -34,7 +38,7 @@ _WORTH_PROCESSES = 4_000_000
 
 @dataclass(frozen=True)
 class Work:
-    """One Python file to migrate: its name inside the project, and where it lies."""
+    """One Python file to process: its name inside the project, and where it lies."""
 
     name: str
     path: Path
@@ -65,8 +69,8 @@ def _cpus() -> int:
     return os.cpu_count() or 1
 
 
-def migrate_files(
-    files: Sequence[Work], engine: Engine, settings: Settings, project: Project, jobs: int, diff: bool
+def process_files(
+    files: Sequence[Work], engine: Engine, settings: Settings, project: Project, jobs: int, task: Task
 ) -> Iterator[Done]:
     """The results for ``files``, in their order, whatever the number of processes.
 
@@ -76,24 +80,24 @@ def migrate_files(
     finished = 0
     if jobs > 1 and len(files) > 1:
         try:
-            for done in _in_processes(files, settings, project, min(jobs, len(files)), diff):
+            for done in _in_processes(files, settings, project, min(jobs, len(files)), task):
                 finished += 1
                 yield done
         except BrokenProcessPool:
             _LOG.warning("a worker process ended early: going on with one process")
     for work in files[finished:]:
-        yield _migrate_file(work, engine, project, diff)
+        yield _process(work, engine, project, task)
 
 
 def _in_processes(
-    files: Sequence[Work], settings: Settings, project: Project, jobs: int, diff: bool
+    files: Sequence[Work], settings: Settings, project: Project, jobs: int, task: Task
 ) -> Iterator[Done]:
     chunks = iter([files[start : start + _CHUNK] for start in range(0, len(files), _CHUNK)])
-    pool = ProcessPoolExecutor(jobs, initializer=_start_worker, initargs=(settings, project, diff))
+    pool = ProcessPoolExecutor(jobs, initializer=_start_worker, initargs=(settings, project, task))
     waiting: deque[Future[list[Done]]] = deque()
     try:
         for chunk in chunks:
-            waiting.append(pool.submit(_migrate_chunk, chunk))
+            waiting.append(pool.submit(_process_chunk, chunk))
             if len(waiting) >= jobs * _CHUNKS_AHEAD:
                 yield from waiting.popleft().result()
         while waiting:
@@ -107,28 +111,29 @@ def _in_processes(
         raise
 
 
-_worker: tuple[Engine, Project, bool] | None = None
+_worker: tuple[Engine, Project, Task] | None = None
 
 
-def _start_worker(settings: Settings, project: Project, diff: bool) -> None:
+def _start_worker(settings: Settings, project: Project, task: Task) -> None:
     global _worker
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent hears Ctrl-C, and ends the workers
-    _worker = (Engine(settings), project, diff)
+    _worker = (Engine(settings), project, task)
 
 
-def _migrate_chunk(chunk: Sequence[Work]) -> list[Done]:
+def _process_chunk(chunk: Sequence[Work]) -> list[Done]:
     assert _worker is not None
-    engine, project, diff = _worker
-    return [_migrate_file(work, engine, project, diff) for work in chunk]
+    engine, project, task = _worker
+    return [_process(work, engine, project, task) for work in chunk]
 
 
-def _migrate_file(work: Work, engine: Engine, project: Project, diff: bool) -> Done:
+def _process(work: Work, engine: Engine, project: Project, task: Task) -> Done:
     name = shown(work.name)
     try:
         source = read(work.path, work.name)
     except Unreadable as error:
         return Done(FileResult(name, skipped=str(error) if _looks_relevant(work.path, engine) else ""))
-    migrated = engine.migrate_text(work.name, source.text, project)
+    work_on = engine.inspect_text if task == "inspect" else engine.migrate_text
+    migrated = work_on(work.name, source.text, project)
     # Edits have been applied, and what goes between processes should be small.
     findings = tuple(replace(finding, edits=()) for finding in migrated.findings)
     result = replace(migrated, name=name, text=None, findings=findings)
@@ -138,7 +143,7 @@ def _migrate_file(work: Work, engine: Engine, project: Project, diff: bool) -> D
         data = encode(source, migrated.text)
     except Unreadable as error:
         return Done(FileResult(name, skipped=str(error), left_alone=result.left_alone))
-    if not diff:
+    if task != "diff":
         return Done(result, data)
     return Done(result, data, unified_diff(name, encode(source, source.text), data))
 

@@ -15,6 +15,7 @@ from typing import Optional
 import typer
 
 from migrator import __version__
+from migrator.cli.analyze import analyze
 from migrator.cli.emulate import emulate
 from migrator.cli.migrate import migrate
 
@@ -31,6 +32,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command()(migrate)
+app.command()(analyze)
 app.command(context_settings={"allow_interspersed_args": False})(emulate)  # what follows is the program's
 
 

@@ -87,12 +87,33 @@ class Engine:
         words = identifiers(text)
         if self.settings.transfer:
             return self._guarded(file, text, lambda: self._transfer(file, text, project))
-        self._learn(project)
-        rules = [rule for rule in self._rules if not self._words[rule.code].isdisjoint(words)]
-        rules = [rule for rule in rules if self._file_fits(rule, words)]
+        rules = self._starting(words, project)
         if not rules:
             return FileResult(file)
         return self._guarded(file, text, lambda: self._migrate(file, text, rules, project))
+
+    def inspect_text(self, file: str, text: str, project: Project) -> FileResult:
+        """What the rules find in a text as it is. A finding that has a fix keeps its safety and edits.
+
+        Raises what ``migrate_text`` raises.
+        """
+        rules = self._starting(identifiers(text), project)
+        if not rules:
+            return FileResult(file)
+        return self._guarded(file, text, lambda: self._inspect(file, text, rules, project))
+
+    def _starting(self, words: set[str], project: Project) -> list[Rule]:
+        """The rules that may match in a file with these words."""
+        self._learn(project)
+        rules = [rule for rule in self._rules if not self._words[rule.code].isdisjoint(words)]
+        return [rule for rule in rules if self._file_fits(rule, words)]
+
+    def _inspect(self, file: str, text: str, rules: list[Rule], project: Project) -> FileResult:
+        index = ModuleIndex(text, self._triggers(rules))
+        matches, alone = self._match(FileContext(file, index, self.version, project), rules)
+        accepted, rest = self._accept(restrained(index, matches, knows_npus(text)))
+        findings = [replace(item.finding, operation="") for item in (*accepted, *rest)]
+        return FileResult(file, findings=_in_order(findings), left_alone=alone)
 
     def _transfer(self, file: str, text: str, project: Project) -> FileResult:
         context = FileContext(file, ModuleIndex(text, {"torch"}), self.version, project)
