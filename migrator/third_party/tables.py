@@ -1,0 +1,146 @@
+"""``npumigrate analyze -m third_party``: the rows about a library's public functions."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from migrator.analysis.index import parse
+from migrator.engine.run import Engine, merge_facts, scan_file
+from migrator.engine.settings import Settings
+from migrator.finding import Finding
+from migrator.operators.native_files import read_native
+from migrator.sources.errors import Unreadable, shown
+from migrator.sources.source import read
+from migrator.third_party.library import Key, Library
+from migrator.third_party.public_names import is_public, other_names, package_of
+from migrator.third_party.source_facts import SourceFacts, read_facts
+from migrator.third_party.verdicts import Link, Verdict, judge
+from migrator.workers import Work, process_files, processes_for
+
+if TYPE_CHECKING:
+    from migrator.project_analysis import Progress, Row, Survey
+
+FULL = "full_unsupported_results.csv"
+_TABLES = {
+    ("unsupported", "api"): "framework_unsupported_op.csv",
+    ("unsupported", "cuda"): "cuda_op.csv",
+    ("migration_needed", "api"): "migration_needed_op.csv",
+    ("migration_needed", "cuda"): "migration_needed_op.csv",
+    ("unknown", "api"): "unknown_op.csv",
+    ("unknown", "cuda"): "unknown_op.csv",
+}
+_SHOWN_STEPS = 12
+_LOG = logging.getLogger("npumigrate")
+
+
+def find(survey: Survey, progress: Progress) -> Iterator[Row]:
+    """A row for each public function, class and module of which there is something to say, in two tables each."""
+    package = package_of(survey.root)
+    library, findings = _read(survey, package, progress)
+    verdicts = judge(library, findings)
+    also = other_names(library)
+    for key, name, kind, verdict, line, end in sorted(
+        _public(library, verdicts), key=lambda row: (row[0], row[4])
+    ):
+        row = {
+            "file": shown(library.modules[key[0]].file),
+            "line": str(line),
+            "end_line": str(end),
+            "api": name,
+            "kind": kind,
+            "verdict": verdict.word,
+            "reached": verdict.reason.api,
+            "status": verdict.reason.status,
+            "condition": verdict.condition,
+            "chain": _chain(library, verdict),
+            "tips": verdict.reason.tips,
+            "also": " ".join(sorted(also.get(key, set()) - {name})),
+        }
+        yield FULL, row
+        yield _TABLES[verdict.word, verdict.reason.kind], row
+
+
+def _public(
+    library: Library, verdicts: Mapping[Key, Verdict]
+) -> Iterator[tuple[Key, str, str, Verdict, int, int]]:
+    """What a user of the library can call, with the verdict on it. A class is judged by making and calling it."""
+    for module, facts in library.modules.items():
+        if not is_public(facts.file):
+            continue
+        if (module, "") in verdicts:
+            verdict = verdicts[module, ""]
+            if verdict.word == "unsupported":
+                yield (module, ""), module, "module", verdict, verdict.chain[0].line, verdict.chain[0].line
+        for name, function in facts.functions.items():
+            if (module, name) in verdicts and _is_reachable(facts, name):
+                kind = "method" if "." in name else "function"
+                yield (
+                    (module, name),
+                    f"{module}.{name}",
+                    kind,
+                    verdicts[module, name],
+                    function.line,
+                    function.end,
+                )
+        for name, owner in facts.classes.items():
+            if not _is_reachable(facts, name):
+                continue
+            runs = [*library.construction((module, name)), *library.instance_call((module, name))]
+            known = [verdicts[run] for run in runs if run in verdicts]
+            known.sort(key=lambda verdict: ("unsupported", "unknown", "migration_needed").index(verdict.word))
+            if known and known[0].word != "migration_needed":
+                yield (module, name), f"{module}.{name}", "class", known[0], owner.line, owner.end
+
+
+def _is_reachable(facts: SourceFacts, name: str) -> bool:
+    """Whether a name is not private, and not inside a function."""
+    parts = name.split(".")
+    if any(part.startswith("_") and not (part.startswith("__") and part.endswith("__")) for part in parts):
+        return False
+    return "#" not in name and not any(".".join(parts[:n]) in facts.functions for n in range(1, len(parts)))
+
+
+def _chain(library: Library, verdict: Verdict) -> str:
+    steps = [_step(library, link) for link in verdict.chain]
+    if len(steps) > _SHOWN_STEPS:
+        steps = [*steps[: _SHOWN_STEPS // 2], "…", *steps[-_SHOWN_STEPS // 2 :]]
+    return " -> ".join([*steps, verdict.reason.api])
+
+
+def _step(library: Library, link: Link) -> str:
+    module, name = link.key
+    file = shown(library.modules[module].file)
+    return f"{name or module} ({file}:{link.line})"
+
+
+def _read(survey: Survey, package: str, progress: Progress) -> tuple[Library, dict[str, list[Finding]]]:
+    """Every Python file of the library, with what the rules find in it."""
+    entries = [entry for entry in survey.entries if entry.kind == "python"]
+    texts = {}
+    for entry in entries:
+        try:
+            texts[entry.name] = read(entry.path, entry.name).text
+        except Unreadable as error:
+            _LOG.warning("%s: %s", shown(entry.name), error)
+    native = read_native((entry.name, entry.path) for entry in survey.entries if entry.kind == "file")
+    project = merge_facts([scan_file(name, text) for name, text in texts.items()], native)
+    work = [Work(entry.name, entry.path) for entry in entries if entry.name in texts]
+    settings = Settings(version=survey.version)
+    jobs = processes_for(sum(map(len, texts.values())), None)
+    done = process_files(work, Engine(settings), settings, project, jobs, "inspect")
+    files: list[SourceFacts] = []
+    findings: dict[str, list[Finding]] = {}
+    for number, (item, result) in enumerate(zip(work, done), 1):
+        progress("analysing", number, len(work))
+        try:
+            tree = parse(texts[item.name])
+        except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+            _LOG.warning("%s: cannot be parsed: %s", shown(item.name), error)
+            continue
+        found = list(result.result.findings)
+        facts = read_facts(item.name, tree, found, package)
+        files.append(facts)
+        findings.setdefault(facts.module, found)
+    return Library(files), findings
