@@ -32,17 +32,15 @@ class Operator:
 
 @dataclass(frozen=True)
 class Module:
-    """An extension module with CUDA operators. ``operators`` is None where it is not known what it binds."""
+    """An extension module with CUDA operators, and the file that builds it.
+
+    ``operators`` is None where it is not known what it binds. ``npu`` tells that all of it is there for NPUs too.
+    """
 
     name: str
     operators: Mapping[str, Operator] | None
     file: str = ""
-    line: int = 0
-
-    @property
-    def npu(self) -> bool:
-        """Whether each of its operators has an implementation for NPUs."""
-        return bool(self.operators) and all(operator.npu for operator in (self.operators or {}).values())
+    npu: bool = False
 
 
 @dataclass(frozen=True)
@@ -146,8 +144,11 @@ def _modules(
         for extension in extensions
         if extension.sources and _builds(extension, file.name)
     }
+    npu_builders = {extension.name for extension in extensions if extension.kind == "npu"}
     pybind = [(file, binding, operator) for file, binding, operator in bound if binding.kind == "pybind"]
     for extension in extensions:
+        if extension.kind == "npu":
+            continue
         if extension.sources:
             mine = {b.name: o for file, b, o in pybind if _builds(extension, file.name)}
             known = mine or any(_builds(extension, name) for name in plain_files)
@@ -167,7 +168,8 @@ def _modules(
             known = True
         if not mine and (known or not extension.cuda):
             continue
-        module = Module(extension.name, mine if known else None, extension.file, extension.line)
+        npu = extension.name in npu_builders or bool(mine) and all(operator.npu for operator in mine.values())
+        module = Module(extension.name, mine if known else None, extension.file, npu)
         if extension.kind == "builder":
             builders[extension.name] = module
         elif extension.kind == "setup":
@@ -175,11 +177,11 @@ def _modules(
         for variable in extension.variables if extension.kind in ("load", "inline") else ():
             variables[extension.file, variable] = module
             modules.setdefault(f"{module_name(extension.file)}.{variable}", module)
-    for file, binding, operator in pybind:
+    for file, binding, _ in pybind:
         name = binding.module
         if name not in ("", _BUILT_NAME) and not any(known.rpartition(".")[2] == name for known in modules):
             same = {b.name: o for f, b, o in pybind if b.module == name}
-            modules[name] = Module(name, same, file.name, operator.line)
+            modules[name] = Module(name, same, file.name)
     return modules, builders, variables
 
 

@@ -26,7 +26,8 @@ _SOURCE_KEYWORDS = ("sources", "sources_cuda", "cuda_sources", "cpp_sources")
 class Extension:
     """An extension module: its dotted ``name``, and its sources as far as they can be told (globs among them).
 
-    ``kind`` is setup (built by setup.py), load, inline, or builder: a class that compiles when its ``load()`` is called.
+    ``kind`` is setup (built by setup.py), load, inline, or builder: a class that compiles when its ``load()`` is
+    called; npu is a builder for NPUs.
     ``complete`` is False where a part of the sources could not be told. ``variables`` are the names that hold the
     loaded module in its file. ``functions`` are what load_inline binds.
     """
@@ -124,8 +125,11 @@ def _inline(
 
 def _from_builder(file: str, owner: ast.ClassDef, values: _Values) -> Extension | None:
     """A class with a method ``sources`` that names CUDA files, and a base that builds operators."""
-    if not any(_dotted(base).endswith("Builder") or "Extension" in _dotted(base) for base in owner.bases):
+    bases = [_dotted(base) for base in owner.bases]
+    if not any(base.endswith("Builder") or "Extension" in base for base in bases):
         return None
+    if any(base.rpartition(".")[2].upper().startswith("NPU") for base in bases):
+        return Extension(owner.name, "npu", file, owner.lineno)
     methods = {item.name: item for item in owner.body if isinstance(item, ast.FunctionDef)}
     listed = methods.get("sources") or methods.get("sources_files")
     if listed is None:

@@ -354,7 +354,7 @@ class _Reader:
             for number in self.at_place.get((place, node.col_offset + 1), ()):
                 if number not in self.taken:
                     self.taken.add(number)
-                    yield Use(place, reason=number, called=isinstance(node, ast.Call))
+                    yield Use(place, reason=number, called=_is_called(node, self.findings[number].api))
         if isinstance(node, ast.Call):
             target = _spelled(node.func)
             if target:
@@ -394,6 +394,20 @@ class _Reader:
         if not guard and re.search(r"\bis_\w+_(?:available|installed)\(|find_spec\(|\bhave_\w+\(", text):
             guard = "import"
         return Condition(test.lineno, text, guard)
+
+
+def _is_called(node: Any, api: str) -> bool:
+    """Whether an API with which an expression begins is called there: ``get_device_properties(0).name``."""
+    while not isinstance(node, ast.Name):
+        if isinstance(node, ast.Call):
+            node = node.func
+            if isinstance(node, ast.Name) or getattr(node, "attr", "") == api.rpartition(".")[2]:
+                return True
+        elif isinstance(node, (ast.Attribute, ast.Subscript)):
+            node = node.value
+        else:
+            return False
+    return False
 
 
 def _is_negative(test: ast.expr, found: str) -> bool:

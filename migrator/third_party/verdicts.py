@@ -9,7 +9,9 @@ from migrator.finding import Finding
 from migrator.third_party.flow import GUARDS, Place, Use, can_end_well, ends_well, places
 from migrator.third_party.library import Callees, Key, Library
 
-_MUST, _MAY = "must", "may"
+# It cannot work; it may not, and what calls it may not either; nobody knows, which says nothing of its callers;
+# it works once it is migrated.
+_MUST, _MAY, _DOUBT, _MIGRATE = "must", "may", "doubt", "migrate"
 _LIBRARY_IMPORTS = ("NPU60", "NPU61")
 _OPERATORS = "NPU65"
 
@@ -187,13 +189,14 @@ class _Judge:
         return None
 
     def _migrated(self, key: Key) -> Verdict | None:
-        """What a migration changes in the function itself, or a use that a test of the device or an import guards."""
-        for place in self.places[key]:
-            word, reason = self.reasons.get((key, place.use), ("", None))
-            bad = word == _MUST or self._is_bad(key, place.use)
-            if word == "migrate" and reason is not None:
-                return Verdict("migration_needed", reason, (Link(key, place.use.line, None, reason),))
-            if bad and place.guarded:
+        """What is doubtful or changed by a migration in the function itself, or guarded by a test of device or import."""
+        known = [(place, *self.reasons.get((key, place.use), ("", None))) for place in self.places[key]]
+        for wanted, verdict in ((_DOUBT, "unknown"), (_MIGRATE, "migration_needed")):
+            for place, word, reason in known:
+                if word == wanted and reason is not None:
+                    return Verdict(verdict, reason, (Link(key, place.use.line, None, reason),))
+        for place, _, _ in known:
+            if place.guarded and self._is_bad(key, place.use):
                 file = self.library.modules[key[0]].file
                 condition = next(c for c in place.conditions if c.guard in GUARDS)
                 link = self._linked(key, place, f"{condition.text} ({file}:{condition.line})")
@@ -229,16 +232,16 @@ def _reason(finding: Finding, called: bool) -> tuple[str, Reason] | None:
     kind = "cuda" if finding.code.startswith((_OPERATORS, *_LIBRARY_IMPORTS)) else "api"
     reason = Reason(finding.api, kind, finding.status, _tips(finding))
     if finding.safety:
-        return "migrate", reason
+        return _MIGRATE, reason
     if finding.code.startswith(_LIBRARY_IMPORTS):
         return (_MUST, reason) if finding.severity == "error" else None
     if finding.code.startswith(_OPERATORS):
-        return {"error": _MUST, "warning": _MAY, "info": "migrate"}[finding.severity], reason
-    if finding.severity == "info":
-        return None
+        return {"error": _MUST, "warning": _MAY, "info": _MIGRATE}[finding.severity], reason
+    if finding.severity == "info" or not called:
+        return None  # to import or mention a name does no harm
     if finding.status == "absent" or (finding.status == "unsupported" and finding.severity == "error"):
         return _MUST, reason
-    return (_MAY, reason) if finding.status in ("unsupported", "unknown") and called else None
+    return (_DOUBT, reason) if finding.status in ("unsupported", "unknown") else None
 
 
 def _cuda_libraries(findings: list[Finding]) -> dict[str, Finding]:

@@ -64,15 +64,26 @@ def _builders(context: FileContext, rule: Rule) -> Iterator[Found]:
     builders = context.project.operators.builders
     for owner in context.index.classes:
         if owner.name in builders and builders[owner.name].file == context.name:
-            message = f"{owner.name} compiles CUDA sources when it is loaded"
             start = context.index.start(owner)
             span = (start, start + len("class ") + len(owner.name))
-            yield found(context, rule, owner, api=owner.name, message=message, span=span)
+            yield _building(context, rule, owner, builders[owner.name], span)
     for call in context.index.calls:
         if isinstance(call.func, ast.Attribute) and call.func.attr == "load":
             name = called_name(call.func.value) if isinstance(call.func.value, ast.Call) else ""
             if name in builders:
-                yield found(context, rule, call, api=name, message=f"{name} compiles CUDA sources")
+                yield _building(context, rule, call, builders[name], None)
+
+
+def _building(
+    context: FileContext, rule: Rule, node: Any, module: Module, span: tuple[int, int] | None
+) -> Found:
+    message = f"{module.name} compiles CUDA sources when it is loaded"
+    if module.npu:
+        advice = "A builder for NPUs has the same name: see that it is the one that is loaded."
+        return found(
+            context, rule, node, api=module.name, message=message, advice=advice, severity="info", span=span
+        )
+    return found(context, rule, node, api=module.name, message=message, span=span)
 
 
 def _used(
