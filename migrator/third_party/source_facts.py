@@ -38,6 +38,7 @@ _IMPORT_ERRORS = frozenset(
         "NameError",
     }
 )
+_BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
 _CALLS_ITS_ARGUMENT = frozenset({"checkpoint", "map", "vmap", "apply_along", "run_function"})
 
 
@@ -141,7 +142,7 @@ class _Reader:
 
     def _find_flags(self, tree: ast.Module) -> None:
         """``try: import x; HAS_X = True`` and ``use_cuda = torch.cuda.is_available()``."""
-        for node in ast.walk(tree):
+        for node in _statements(tree.body):
             if isinstance(node, ast.Try) and any(_catches_imports(handler) for handler in node.handlers):
                 if any(isinstance(inner, (ast.Import, ast.ImportFrom)) for inner in _flat(node.body)):
                     for inner in _flat(
@@ -198,7 +199,7 @@ class _Reader:
                 for target in item.targets:
                     if isinstance(target, ast.Name) and _spelled(item.value):
                         attributes.setdefault(target.id, []).append(_spelled(item.value))
-        for inner in ast.walk(node):
+        for inner in _statements(node.body):
             if isinstance(inner, (ast.Assign, ast.AnnAssign)) and inner.value is not None:
                 for target in inner.targets if isinstance(inner, ast.Assign) else [inner.target]:
                     if isinstance(target, ast.Attribute) and _spelled(target.value) == "self":
@@ -327,6 +328,8 @@ class _Reader:
     # -- expressions ----------------------------------------------------------
 
     def _expression(self, node: Any) -> Iterator[Any]:
+        if isinstance(node, ast.Constant) or (isinstance(node, ast.Name) and not self.at_place):
+            return
         if isinstance(node, ast.IfExp):
             yield from self._expression(node.test)
             yield Branch(
@@ -363,9 +366,14 @@ class _Reader:
                 given = _spelled(node.args[0])
                 if given:
                     yield Use(node.lineno, given)
-        for child in ast.iter_child_nodes(node):
-            if not isinstance(child, (ast.expr_context, ast.operator, ast.cmpop, ast.unaryop)):
+        for name in node._fields:
+            child = getattr(node, name, None)
+            if isinstance(child, ast.expr):
                 yield from self._expression(child)
+            elif child.__class__ is list:
+                for item in child:
+                    if isinstance(item, (ast.expr, ast.keyword)):
+                        yield from self._expression(item)
 
     def _comprehension(self, node: Any) -> Iterator[Any]:
         for generator in node.generators:
@@ -425,6 +433,16 @@ def _with_steps(facts: FunctionFacts, steps: Steps) -> FunctionFacts:
         facts.decorators,
         facts.parameters,
     )
+
+
+def _statements(body: list[ast.stmt]) -> Iterator[Any]:
+    """Every statement of a body, those of functions and classes in it too."""
+    stack: list[Any] = list(reversed(body))
+    while stack:
+        node = stack.pop()
+        yield node
+        for part in _BLOCKS:
+            stack.extend(getattr(node, part, ()))
 
 
 def _flat(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:

@@ -97,7 +97,7 @@ def _used(
         owner = context.index.class_of(node)
         inside = f", used in {owner.name}" if owner is not None else ""
         message = f"{api} is a CUDA operator{place}{inside}"
-        npu = operator.npu if operator else False
+        npu = bool(operator and operator.npu) or bool(module and module.npu)
     if npu:
         advice = "An implementation for NPUs is among the sources: build the extension with it."
         return found(context, rule, node, api=api, message=message, advice=advice, severity="info")
