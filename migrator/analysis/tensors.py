@@ -303,6 +303,7 @@ def _annotated(annotation: Any) -> str:
 
 
 def _is_module(index: ModuleIndex, owner: ast.ClassDef) -> bool:
+    index.expand(owner)
     for base in owner.bases:
         name = index.qualified_name(base) or ast.unparse(base)
         last = name.rpartition(".")[2]
@@ -314,4 +315,5 @@ def _is_module(index: ModuleIndex, owner: ast.ClassDef) -> bool:
 
 
 def _tensor_class(index: ModuleIndex, owner: ast.ClassDef) -> bool:
+    index.expand(owner)
     return any(index.qualified_name(base) in ("torch.Tensor", "torch.nn.Parameter") for base in owner.bases)

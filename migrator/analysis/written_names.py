@@ -1,7 +1,7 @@
 """The names of a package that a text may mean, read off the text without parsing it.
 
 A quick look that says which lines are worth a walk through their expressions: it may name too much,
-because it does not know scopes, and what only parsing can see (``getattr(torch, name)``) it misses.
+because it does not know scopes, and names that are made at run time it misses.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ _FROM = re.compile(
     r"(?:^|[;:])[ \t]*from[ \t]+([\w.]+)[ \t]+import[ \t\\\n]*(?:\(([^)]*)\)|((?:[^#;\n\\]|\\\n)+))", re.M
 )
 _ALIAS = re.compile(r"^[ \t]*(\w+)[ \t]*=[ \t]*([^\W\d]\w*(?:\.\w+)*)[ \t]*(?:#.*)?$", re.M)
+_GETATTR = re.compile(r"\bgetattr\(\s*([\w.]+)\s*,\s*[\"'](\w+)[\"']")
 _COMMENT = re.compile(r"#[^\n]*")
 
 
@@ -36,6 +37,8 @@ def qualified(text: str, written: set[str], package: str) -> set[str]:
     if not roots:
         return set()
     names = {name for name in roots.values() if "." in name}
+    if "getattr" in text:
+        written = written.union(".".join(match) for match in _GETATTR.findall(text))
     for chain in written:
         root, dot, rest = chain.partition(".")
         full = roots.get(root)

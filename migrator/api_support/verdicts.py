@@ -22,32 +22,31 @@ _BY_KERNEL = {"kernel": "supported", "composite": "supported", "none": "fallback
 _FIRST_LISTS = (2, 1)  # from here on a wheel lists every kernel that it registers
 # Which aten operator a function stands for, where the tables do not say.
 _FLAT = ("torch.Tensor.", "torch.nn.functional.", "torch.")
-_OPERATORS = {"torch.nn.functional.grid_sample": "grid_sampler_2d"}
+_OPERATORS = {
+    "torch.nn.functional.grid_sample": "grid_sampler_2d",
+    "torch.linalg.svd": "_linalg_svd",
+    "torch.linalg.inv": "inverse",
+    "torch.fft.fft": "_fft_c2c",
+    "torch.fft.ifft": "_fft_c2c",
+    "torch.fft.fft2": "_fft_c2c",
+    "torch.fft.ifft2": "_fft_c2c",
+    "torch.fft.fftn": "_fft_c2c",
+    "torch.fft.ifftn": "_fft_c2c",
+    "torch.fft.rfft": "_fft_r2c",
+    "torch.fft.rfft2": "_fft_r2c",
+    "torch.fft.irfft": "_fft_c2r",
+    "torch.fft.irfft2": "_fft_c2r",
+}
 _HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")  # MaxPool2d is max_pool2d
 _PREFIXED = ("torch.linalg.", "torch.fft.", "torch.special.")
-_BASIC = {
+_WIDE = {
     "float64": "fp64",
     "double": "fp64",
-    "float32": "fp32",
-    "float": "fp32",
-    "float16": "fp16",
-    "half": "fp16",
-    "bfloat16": "bf16",
     "complex64": "complex64",
     "cfloat": "complex64",
     "complex128": "complex128",
     "cdouble": "complex128",
-    "uint8": "uint8",
-    "int8": "int8",
-    "int16": "int16",
-    "short": "int16",
-    "int32": "int32",
-    "int": "int32",
-    "int64": "int64",
-    "long": "int64",
-    "bool": "bool",
 }
-_WIDE = frozenset({"fp64", "complex64", "complex128"})
 
 
 @dataclass(frozen=True)
@@ -77,14 +76,13 @@ class Verdict:
 
     def refuses(self, dtype: str) -> bool:
         """Whether the document leaves out a dtype, spelled as in ``torch.float64``, of the main input."""
-        basic = _BASIC.get(dtype, "")
-        if not basic or not self.dtypes or basic in self.dtypes:
-            return False
-        # A list of float32 alone says what was tried, not what else would fail.
-        return basic in _WIDE or self.dtypes != {"fp32"}
+        # Lists leave out what was not tried. What NPUs lack as a rule are 64 bit floats and complex numbers;
+        # a list without float32 is about something else than the result, such as indices.
+        basic = _WIDE.get(dtype, "")
+        return bool(basic) and "fp32" in self.dtypes and basic not in self.dtypes
 
 
-DTYPE_NAMES = frozenset(_BASIC)
+WIDE_DTYPES = frozenset(_WIDE)
 
 
 @cache

@@ -15,7 +15,7 @@ from typing import Any
 from migrator.analysis.receivers import options_like
 from migrator.analysis.tensors import MAYBE, OTHER, TENSOR, tensor_like
 from migrator.analysis.written_names import qualified
-from migrator.api_support.verdicts import DTYPE_NAMES, Verdict, judge, resolve, tensor_methods
+from migrator.api_support.verdicts import WIDE_DTYPES, Verdict, judge, resolve, tensor_methods
 from migrator.api_support.versions import TorchVersion
 from migrator.engine.context import FileContext, Found, found
 from migrator.engine.matching import pattern_fits
@@ -38,7 +38,7 @@ def starting_words(version: TorchVersion, text: str, written: set[str], words: s
     if "torch" not in words:
         return frozenset()
     found = set(words & _member_words(version))
-    limited = words & _DTYPES
+    limited = words & WIDE_DTYPES
     for name in qualified(text, written, "torch"):
         verdict = _verdict(name, version)
         if verdict is None:
@@ -47,9 +47,6 @@ def starting_words(version: TorchVersion, text: str, written: set[str], words: s
         if verdict.status in _OPEN or shown:
             found.update(_last_parts(name, verdict))
     return frozenset(found)
-
-
-_DTYPES = DTYPE_NAMES - {"float32", "float", "int", "bool", "long", "short"}
 
 
 def _last_parts(name: str, verdict: Verdict) -> tuple[str, str]:
@@ -78,8 +75,9 @@ def _verdict(name: str, version: TorchVersion) -> Verdict | None:
 
 
 # Names of the module torch itself that are no functions.
-_NO_OPERATORS = DTYPE_NAMES | frozenset(
-    "version random serialization hub jit fx autograd multiprocessing utils ops types strided inf nan pi e"
+_NO_OPERATORS = WIDE_DTYPES | frozenset(
+    "float32 float float16 half bfloat16 uint8 int8 int16 short int32 int int64 long bool"
+    " version random serialization hub jit fx autograd multiprocessing utils ops types strided inf nan pi e"
     " newaxis contiguous_format preserve_format channels_last channels_last_3d complex32 chalf quint8 qint8"
     " qint32 float8_e4m3fn float8_e5m2 uint16 uint32 uint64 classes overrides torch_version return_types"
     " __version__ __path__ __file__ group default_generator xpu mps mlu".split()
@@ -154,11 +152,10 @@ def _named(context: FileContext, ref: Any, name: str) -> Iterator[_Use]:
 def _shown_limit(context: FileContext, call: ast.Call, verdict: Verdict) -> str:
     """What the call itself shows of the document's limits; empty where it keeps to them."""
     for keyword in call.keywords:
-        if keyword.arg == "dtype":
-            dtype = _dtype_name(context, keyword.value)
-            if verdict.refuses(dtype):
-                return _dtype_note(verdict, dtype)
-        elif keyword.arg in verdict.parameters and not _is_off(keyword.value):
+        dtype = _dtype_name(context, keyword.value) if keyword.arg == "dtype" else ""
+        if verdict.refuses(dtype):
+            return _dtype_note(verdict, dtype)
+        if keyword.arg in verdict.parameters and not _is_off(keyword.value):
             return f"{_PARAMETER} {keyword.arg}"
     if call.args and verdict.dtypes:
         dtype = _dtype_of(context, call.args[0])
