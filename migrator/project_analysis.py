@@ -29,6 +29,7 @@ from migrator.engine.project import Project
 from migrator.engine.run import Engine, merge_facts, scan_file
 from migrator.engine.settings import Settings
 from migrator.finding import FileResult, Finding
+from migrator.operators.library_functions import read_api_files
 from migrator.operators.native_files import read_native
 from migrator.reporting.csv_tables import CsvTables
 from migrator.reporting.log_file import log_to
@@ -86,7 +87,7 @@ class Mode:
 
 
 MODES: Mapping[str, Mode] = {
-    "torch_apis": Mode(codes=("NPU5", "NPU65"), judged=("NPU1", "NPU2", "NPU3")),
+    "torch_apis": Mode(codes=("NPU5", "NPU64", "NPU65"), judged=("NPU1", "NPU2", "NPU3")),
     "third_party": Mode(whole_tree="migrator.third_party.tables"),
     "affinity_apis": Mode(codes=("NPU8",), with_changes=True),
     "dynamic_shape": Mode(codes=("NPU7",), with_changes=True),
@@ -206,7 +207,7 @@ def _results(
         facts.append(scan_file(entry.name, text))
     jobs = processes_for(size, job.jobs)
     native = read_native((entry.name, entry.path) for entry in entries if entry.kind == "file")
-    project = merge_facts(facts, native)
+    project = replace(merge_facts(facts, native), libraries=read_api_files(job.api_files))
     results: Iterator[Done] = process_files(work, engine, settings, project, jobs, "inspect")
     finished = 0
     progress("analysing", 0, len(work))

@@ -48,6 +48,9 @@ def found(
     status: str | None = None,
     severity: str = "",
     safety: str = "",
+    documents: str = "",
+    kernel: str = "",
+    certainty: str = "",
     needs_npu: bool = True,
     span: tuple[int, int] | None = None,
     claims: bool = False,
@@ -75,6 +78,9 @@ def found(
         after=source_lines(index, edits, applied=True),
         advice=(advice or rule.advice).replace("{api}", api),
         edits=tuple(edits),
+        documents=documents,
+        kernel=kernel,
+        certainty=certainty,
     )
     return Found(finding, node, needs_npu, (start, end) if claims else None)
 

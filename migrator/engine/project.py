@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from migrator.operators.catalog import Catalog, catalog
 from migrator.operators.extensions import Extension, may_build, scan_extensions
+from migrator.operators.library_functions import LibraryFunction
 from migrator.operators.native import NativeFile
 
 _MEMBERS = ("cuda", "is_cuda")
@@ -47,10 +48,17 @@ class FileFacts:
 
 @dataclass(frozen=True)
 class Project:
-    """What matters to more than one file: classes, and operators that are built from CUDA sources."""
+    """What matters to more than one file: classes, operators that are built from CUDA sources, and judged libraries."""
 
     classes: tuple[ClassFacts, ...] = ()
     operators: Catalog = field(default_factory=Catalog)
+    libraries: Mapping[str, LibraryFunction] = field(default_factory=dict)
+
+    def words(self, source: str) -> frozenset[str]:
+        """The words from which the rules start that look for what only this project knows."""
+        if source == "cuda_operators":
+            return self.operators.words()
+        return frozenset(name.rpartition(".")[2] for name in self.libraries)
 
     def related(self, facts: ClassFacts) -> bool:
         """Whether a class's ``cuda`` is about tensors: by its bases, or by what it does."""

@@ -8,18 +8,20 @@ from typing import Callable
 from migrator.engine.context import FileContext, Found
 from migrator.engine.packs import Rule
 from migrator.engine.structural import (
+    api_verdicts,
     autocast_setters,
     capability,
     cuda_definition,
     cuda_operators,
     data_parallel,
-    documented_support,
     float64_collective,
     int_device,
+    library_functions,
     tensor_type_default,
 )
 
 HANDLERS: Mapping[str, Callable[[FileContext, Rule], Iterator[Found]]] = {
+    "api-verdicts": api_verdicts.find,
     "autocast-setters": autocast_setters.find,
     "capability": capability.find_calls,
     "cuda-definition": cuda_definition.find,
@@ -27,9 +29,9 @@ HANDLERS: Mapping[str, Callable[[FileContext, Rule], Iterator[Found]]] = {
     "cuda-operator-use": cuda_operators.find_uses,
     "data-parallel": data_parallel.find,
     "device-properties": capability.find_properties,
-    "documented-support": documented_support.find,
     "float64-collective": float64_collective.find,
     "int-device": int_device.find,
+    "library-function": library_functions.find,
     "python-kernel": cuda_operators.find_kernels,
     "tensor-type-default": tensor_type_default.find,
 }
