@@ -59,16 +59,28 @@ def scan_extensions(file: str, tree: ast.Module) -> tuple[Extension, ...]:
     values = _Values(tree)
     variables = _assigned_calls(tree)
     found: list[Extension] = []
-    for node in ast.walk(tree):
+    for node, parameters in _with_parameters(tree, frozenset()):
+        values.hidden = parameters
         if isinstance(node, ast.Call):
             extension = _from_call(file, node, values, variables.get(node, ()))
-            if extension is not None:
-                found.append(extension)
-        elif isinstance(node, ast.ClassDef):
+        else:
             extension = _from_builder(file, node, values)
-            if extension is not None:
-                found.append(extension)
+        if extension is not None:
+            found.append(extension)
     return tuple(sorted(found, key=lambda extension: extension.line))
+
+
+def _with_parameters(
+    node: ast.AST, parameters: frozenset[str]
+) -> Iterator[tuple[ast.Call | ast.ClassDef, frozenset[str]]]:
+    """Calls and classes, each with the parameters of the functions around it: they hide the module's names."""
+    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        given = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
+        parameters = parameters.union(argument.arg for argument in given)
+    if isinstance(node, (ast.Call, ast.ClassDef)):
+        yield node, parameters
+    for child in ast.iter_child_nodes(node):
+        yield from _with_parameters(child, parameters)
 
 
 def _from_call(file: str, call: ast.Call, values: _Values, variables: tuple[str, ...]) -> Extension | None:
@@ -85,8 +97,8 @@ def _from_call(file: str, call: ast.Call, values: _Values, variables: tuple[str,
     module = values.text(keywords.get("module"))
     if module and called:
         called = f"{module}.{called}"
-    if called is None and kind == "setup":
-        return None
+    if kind == "setup" and (called is None or "*" in called):
+        return None  # in a helper that is told the name
     if kind == "inline":
         return _inline(file, call, called or "", keywords, values, variables)
     given = [keywords[key] for key in _SOURCE_KEYWORDS if key in keywords]
@@ -162,6 +174,7 @@ class _Values:
     def __init__(self, tree: ast.Module) -> None:
         self.assigned: dict[str, list[ast.expr]] = {}
         self.imported: dict[str, str] = {}
+        self.hidden: frozenset[str] = frozenset()
         for node in ast.walk(tree):
             if isinstance(node, ast.Assign):
                 for target in node.targets:
@@ -218,7 +231,7 @@ class _Values:
         elif isinstance(node, (ast.ListComp, ast.GeneratorExp)):
             yield from self._texts(node.generators[0].iter, depth + 1)
         elif isinstance(node, ast.Name):
-            values = self.assigned.get(node.id, [])
+            values = [] if node.id in self.hidden else self.assigned.get(node.id, [])
             if not values:
                 yield None
             for value in values:

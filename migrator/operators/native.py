@@ -190,7 +190,7 @@ class _Scanner:
             owners.append(owners[-1])
             return position + 1, True
         head = self._registrations(_without_template(head), whole=False)
-        words = [token.text for token in head]
+        words = [token.text for token in head] or [""]
         if words[0] in ("class", "struct", "union") and words[-1] != ")":
             until = words.index(":") if ":" in words else len(words)
             names = [word for word in words[1:until] if word[0].isalpha() or word[0] == "_"]
@@ -343,20 +343,21 @@ def _matching(found: Sequence[Token], position: int) -> int:
                 return place
         elif text == "#if":
             saved.append(depth)
-        elif text in ("#el", "#en") and saved:
-            if text == "#en":
-                saved.pop()
-            else:
-                depth = saved[-1]
+        elif text == "#en" and saved:
+            saved.pop()
+        elif text == "#el":
+            depth = saved[-1] if saved else 0  # the bracket itself stands in one of the branches
     return len(found)
 
 
 def _without_template(head: list[Token]) -> list[Token]:
     while len(head) > 1 and head[0].text == "template" and head[1].text == "<":
-        depth = 0
-        for place, token in enumerate(head[1:], 1):
-            depth += {"<": 1, ">": -1, ">>>": -3, "<<<": 3}.get(token.text, 0)
-            if depth <= 0:
+        depth = rounds = place = 0
+        for place, token in enumerate(head):
+            rounds += {"(": 1, ")": -1}.get(token.text, 0)
+            if not rounds:  # (1 < 2) holds no brackets
+                depth += {"<": 1, ">": -1, ">>>": -3}.get(token.text, 0)
+            if place and depth <= 0:
                 break
         head = head[place + 1 :]
     return head
