@@ -101,6 +101,7 @@ def scan_file(name: str, text: str) -> FileFacts | None:
 
     try:
         tree = parse(text)
+        extensions = scan_extensions(name, tree) if builds else ()
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
     classes = tuple(
@@ -110,7 +111,6 @@ def scan_file(name: str, text: str) -> FileFacts | None:
         for facts in [_class_facts(name, text, node)]
         if facts.methods or facts.stored
     )
-    extensions = scan_extensions(name, tree) if builds else ()
     return FileFacts(classes, extensions) if classes or extensions else None
 
 

@@ -168,7 +168,9 @@ def _modules(
             known = True
         if not mine and (known or not extension.cuda):
             continue
-        npu = extension.name in npu_builders or bool(mine) and all(operator.npu for operator in mine.values())
+        npu = extension.name in npu_builders or (
+            bool(mine) and all(operator.npu for operator in mine.values())
+        )
         module = Module(extension.name, mine if known else None, extension.file, npu)
         if extension.kind == "builder":
             builders[extension.name] = module

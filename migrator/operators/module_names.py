@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-_SOURCE_FOLDERS = ("src", "lib", "python")
+SOURCE_FOLDER = "src"
 
 
 def module_name(file: str, package: str = "") -> str:
@@ -10,7 +10,7 @@ def module_name(file: str, package: str = "") -> str:
     parts = file.rpartition(".")[0].split("/")
     if parts[-1] == "__init__":
         parts = parts[:-1]
-    if parts and parts[0] in _SOURCE_FOLDERS and len(parts) > 1:
+    if parts[:1] == [SOURCE_FOLDER] and len(parts) > 1:
         parts = parts[1:]
     return ".".join([package, *parts] if package else parts)
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Optional
 
+from migrator.operators.module_names import SOURCE_FOLDER
 from migrator.third_party.source_facts import ClassFacts, FunctionFacts, SourceFacts
 
 # A definition: the name of its module, and its name inside that (empty: the module itself).
@@ -64,8 +65,19 @@ class Library:
             module = ".".join(parts[:length])
             if module in self.modules:
                 rest = parts[length:]
-                return self._inside(module, rest, depth) if rest else Meaning("module", module)
+                return self._inside(module, rest, depth) if rest else self._module_or(module, depth)
+        if parts[0] == SOURCE_FOLDER:  # where the folder is a package
+            return self.meaning(full[len(SOURCE_FOLDER) + 1 :], depth + 1)
         return Meaning("outside", "", full)
+
+    def _module_or(self, module: str, depth: int) -> Meaning:
+        """A module, or what its package binds to the same name: ``from .nms import nms``."""
+        package, _, name = module.rpartition(".")
+        if package in self.modules and self.modules[package].imports.get(name, module) != module:
+            bound = self.meaning(self.modules[package].imports[name], depth + 1)
+            if bound is not None and bound.kind in ("function", "class"):
+                return bound
+        return Meaning("module", module)
 
     def _inside(self, module: str, rest: list[str], depth: int) -> Meaning | None:
         facts = self.modules[module]
@@ -220,7 +232,7 @@ class _Resolver:
                 return [[found]] if found else []
             types = self.types(head, depth + 1)
             if types:
-                return [self._member(key, last, depth) if key else [] for key in types]
+                return [runs for key in types for runs in (self._member(key, last, depth) if key else [[]])]
         elif self._is_local(target):
             return self._instances(target, depth)
         meant = self.meaning(target) if "(" not in target and "[" not in target else None
@@ -239,22 +251,21 @@ class _Resolver:
         if meant.kind == "member":
             owner, _, last = meant.name.rpartition(".")
             if owner in self.library.modules[meant.module].classes:
-                member = self._member((meant.module, owner), last, 0)
-                return [member] if member else []
+                return [runs for runs in self._member((meant.module, owner), last, 0) if runs]
         return []
 
-    def _member(self, key: Key, name: str, depth: int) -> list[Key]:
+    def _member(self, key: Key, name: str, depth: int) -> Callees:
         """What ``object.name()`` runs for an object of a class, or for the class itself."""
         found = self.library.method(key, name)
+        if not found and name == "apply" and self.library.is_autograd(key):
+            found = self.library.method(key, "forward")
         if found:
-            return [found]
-        if name == "apply" and self.library.is_autograd(key):
-            forward = self.library.method(key, "forward")
-            return [forward] if forward else []
-        values = self._attribute(key, name)
+            return [[found]]
         resolver = _Resolver(self.library, (key[0], f"{key[1]}.{name}"))
-        runs = [resolver.callees(value, depth + 1) for value in values if value != "?"]
-        return runs[0][0] if len(runs) == len(values) == 1 and runs[0] else []
+        runs: Callees = []
+        for value in self._attribute(key, name):
+            runs += resolver.callees(value, depth + 1) or [[]]
+        return runs
 
     def _attribute(self, key: Key, name: str) -> tuple[str, ...]:
         for module, owner in self.library.ancestors(key):

@@ -42,7 +42,7 @@ def find(survey: Survey, progress: Progress) -> Iterator[Row]:
     verdicts = judge(library, findings)
     also = other_names(library)
     for key, name, kind, verdict, line, end in sorted(
-        _public(library, verdicts), key=lambda row: (row[0], row[4])
+        _public(library, verdicts), key=lambda row: (library.modules[row[0][0]].file, row[4], row[1])
     ):
         row = {
             "file": shown(library.modules[key[0]].file),
@@ -134,13 +134,12 @@ def _read(survey: Survey, package: str, progress: Progress) -> tuple[Library, di
     findings: dict[str, list[Finding]] = {}
     for number, (item, result) in enumerate(zip(work, done), 1):
         progress("analysing", number, len(work))
+        found = list(result.result.findings)
         try:
-            tree = parse(texts[item.name])
+            facts = read_facts(item.name, parse(texts[item.name]), found, package)
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
             _LOG.warning("%s: cannot be parsed: %s", shown(item.name), error)
             continue
-        found = list(result.result.findings)
-        facts = read_facts(item.name, tree, found, package)
         files.append(facts)
         findings.setdefault(facts.module, found)
     return Library(files), findings

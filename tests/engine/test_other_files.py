@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from migrator.engine.other_files import is_candidate
 from migrator.engine.other_files import examine as examine_with
+from migrator.engine.other_files import is_candidate
 from migrator.finding import FileResult
 from migrator.operators.catalog import catalog
 from migrator.operators.native import scan_native
