@@ -7,11 +7,15 @@ import re
 import sys
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any, Callable
+from functools import partial
+from pathlib import Path
+from typing import Any, Callable, Optional
 
+from migrator.analysis.elsewhere import Definitions
 from migrator.analysis.hints import PlaceData
 from migrator.analysis.index import ModuleIndex, identifiers, parse
 from migrator.analysis.own_cases import knows_npus
+from migrator.analysis.tensors import Elsewhere
 from migrator.analysis.written_names import chains, words_of
 from migrator.api_support import env_vars, versions
 from migrator.engine.context import FileContext, Found, insertion, source_lines
@@ -52,6 +56,9 @@ class Engine:
         self._words = {rule.code: self._words_of(rule) for rule in self._rules}
         self._all_words = frozenset().union(*self._words.values()) if self._words else frozenset()
         self._places = _place_data(every)
+        self._definitions: Optional[Definitions] = None
+        if settings.deep:
+            self._definitions = Definitions(Path(settings.deep), tuple(map(Path, settings.deep_paths)))
 
     def _words_of(self, rule: Rule) -> frozenset[str]:
         source = rule.options.get("words_from")
@@ -105,7 +112,8 @@ class Engine:
         self, file: str, text: str, rules: list[Rule], words: frozenset[str], project: Project
     ) -> FileResult:
         index = ModuleIndex(text, words)
-        matches, alone = self._match(FileContext(file, index, self.version, project), rules)
+        context = FileContext(file, index, self.version, project, self._elsewhere(file, index))
+        matches, alone = self._match(context, rules)
         accepted, rest = self._accept(restrained(index, matches, knows_npus(text)))
         findings = [replace(item.finding, operation="") for item in (*accepted, *rest)]
         return FileResult(file, findings=_in_order(findings), left_alone=alone)
@@ -113,6 +121,10 @@ class Engine:
     def _transfer(self, file: str, text: str, project: Project) -> FileResult:
         context = FileContext(file, ModuleIndex(text, {"torch"}), self.version, project)
         return add_transfer(context, self.rules[_TRANSFER_RULE])
+
+    def _elsewhere(self, file: str, index: ModuleIndex) -> Optional[Elsewhere]:
+        definitions = self._definitions
+        return partial(definitions.kind_of, file, index) if definitions is not None else None
 
     def _file_fits(self, rule: Rule, words: set[str]) -> bool:
         """Rules may ask for words that a file has, or has not."""

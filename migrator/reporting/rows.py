@@ -58,6 +58,9 @@ def row_of(file: str, finding: Finding) -> dict[str, str]:
         "status": finding.status,
         "severity": finding.severity,
         "advice": finding.advice,
+        "documents": finding.documents,
+        "kernel": finding.kernel,
+        "certainty": finding.certainty,
     }
 
 
