@@ -36,6 +36,9 @@ class Finding:
     after: str = ""
     advice: str = ""  # what a person does about it
     edits: tuple[Edit, ...] = ()
+    form: str = ""  # of an API that has a better counterpart: class | function | torch | special
+    instead: str = ""  # that counterpart
+    likely: bool = False  # only a name says so
 
     @property
     def fixed(self) -> bool:

@@ -51,6 +51,8 @@ def found(
     needs_npu: bool = True,
     span: tuple[int, int] | None = None,
     claims: bool = False,
+    form: str = "",
+    likely: bool = False,
 ) -> Found:
     """A finding of a rule at a node, with the rule's own words where none are given.
 
@@ -75,6 +77,9 @@ def found(
         after=source_lines(index, edits, applied=True),
         advice=(advice or rule.advice).replace("{api}", api),
         edits=tuple(edits),
+        form=form,
+        instead=str(rule.options.get("instead", "")),
+        likely=likely,
     )
     return Found(finding, node, needs_npu, (start, end) if claims else None)
 

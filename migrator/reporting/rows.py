@@ -58,6 +58,9 @@ def row_of(file: str, finding: Finding) -> dict[str, str]:
         "status": finding.status,
         "severity": finding.severity,
         "advice": finding.advice,
+        "form": finding.form,
+        "instead": finding.instead,
+        "certainty": "likely" if finding.likely else "certain",
     }
 
 
