@@ -86,10 +86,10 @@ class Mode:
 
 
 MODES: Mapping[str, Mode] = {
-    "torch_apis": Mode(codes=("NPU5", "NPU65"), judged=("NPU1", "NPU2", "NPU3")),
+    "torch_apis": Mode(codes=("NPU5", "NPU65", "NPU70", "NPU71", "NPU73"), judged=("NPU1", "NPU2", "NPU3")),
     "third_party": Mode(whole_tree="migrator.operators.third_party"),
     "affinity_apis": Mode(codes=("NPU8",), with_changes=True),
-    "dynamic_shape": Mode(codes=("NPU7",), with_changes=True),
+    "dynamic_shape": Mode(codes=("NPU75",)),
 }
 
 

@@ -56,6 +56,8 @@ def found(
     needs_npu: bool = True,
     span: tuple[int, int] | None = None,
     claims: bool = False,
+    form: str = "",
+    likely: bool = False,
 ) -> Found:
     """A finding of a rule at a node, with the rule's own words where none are given.
 
@@ -83,6 +85,9 @@ def found(
         documents=documents,
         kernel=kernel,
         certainty=certainty,
+        form=form,
+        instead=str(rule.options.get("instead", "")),
+        likely=likely,
     )
     return Found(finding, node, needs_npu, (start, end) if claims else None)
 

@@ -19,7 +19,7 @@ from migrator.analysis.tensors import Elsewhere
 from migrator.analysis.written_names import chains, words_of
 from migrator.api_support import env_vars, versions
 from migrator.engine.context import FileContext, Found, insertion, source_lines
-from migrator.engine.kinds import argument, env, library, method, name, string, text
+from migrator.engine.kinds import argument, call, env, library, method, name, pattern, string, text
 from migrator.engine.packs import Rule, applies, choose, load_all
 from migrator.engine.project import Project, merge_facts, scan_file
 from migrator.engine.restraint import enclosing_fstring, restrained, unfixed, without_fix
@@ -279,6 +279,8 @@ _FINDERS: tuple[tuple[str, Callable[[FileContext, list[Rule]], Iterable[Found]]]
     ("import", library.find),
     ("env", env.find),
     ("text", text.find),
+    ("call", call.find),
+    ("pattern", pattern.find),
 )
 
 

@@ -60,7 +60,9 @@ def row_of(file: str, finding: Finding) -> dict[str, str]:
         "advice": finding.advice,
         "documents": finding.documents,
         "kernel": finding.kernel,
-        "certainty": finding.certainty,
+        "form": finding.form,
+        "instead": finding.instead,
+        "certainty": finding.certainty or ("likely" if finding.likely else "certain"),
     }
 
 

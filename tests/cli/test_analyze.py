@@ -37,7 +37,7 @@ class Child(Base):
 """
 
 
-@pytest.fixture()
+@pytest.fixture
 def project(tmp_path: Path) -> Path:
     folder = tmp_path / "project"
     (folder / "pkg").mkdir(parents=True)

@@ -12,10 +12,13 @@ from migrator.engine.structural import (
     autocast_setters,
     capability,
     cuda_definition,
+    data_loader,
     data_parallel,
+    dynamic_shapes,
     float64_collective,
     int_device,
     tensor_type_default,
+    training_step,
 )
 
 HANDLERS: Mapping[str, Callable[[FileContext, Rule], Iterator[Found]]] = {
@@ -23,9 +26,18 @@ HANDLERS: Mapping[str, Callable[[FileContext, Rule], Iterator[Found]]] = {
     "autocast-setters": autocast_setters.find,
     "capability": capability.find_calls,
     "cuda-definition": cuda_definition.find,
+    "data-loader": data_loader.find_slow,
     "data-parallel": data_parallel.find,
     "device-properties": capability.find_properties,
+    "dynamic-batches": dynamic_shapes.find_batches,
+    "dynamic-calls": dynamic_shapes.find_calls,
+    "dynamic-masks": dynamic_shapes.find_masks,
+    "dynamic-sizes": dynamic_shapes.find_sizes,
     "float64-collective": float64_collective.find,
     "int-device": int_device.find,
+    "last-batch": data_loader.find_last_batch,
+    "random-sizes": dynamic_shapes.find_random_sizes,
     "tensor-type-default": tensor_type_default.find,
+    "training-settings": training_step.find_settings,
+    "training-step": training_step.find,
 }
