@@ -65,7 +65,18 @@ def tensor_like(index: ModuleIndex, node: Any, elsewhere: Optional[Elsewhere] = 
     """Whether an expression is a tensor, as far as this file, and ``elsewhere``, tell."""
     if depth > _DEEPEST:
         return UNKNOWN
-    ask = _Question(index, elsewhere, depth + 1)
+    answer = _in_this_file(_Question(index, elsewhere, depth + 1), node)
+    if answer == UNKNOWN and elsewhere is not None and isinstance(node, (ast.Call, ast.Attribute, ast.Name)):
+        return elsewhere(node)
+    return answer
+
+
+def returned(index: ModuleIndex, function: Any) -> str:
+    """Whether what a function of this file returns is a tensor."""
+    return _Question(index, None, 1).returned(function)
+
+
+def _in_this_file(ask: _Question, node: Any) -> str:
     if isinstance(node, ast.Call):
         return ask.call(node)
     if isinstance(node, ast.Name):
@@ -108,7 +119,7 @@ class _Question:
                 return answer
         function = node.func
         if isinstance(function, ast.Name):
-            return self._local_call(function, name)
+            return self._local_call(function)
         if isinstance(function, ast.Attribute) and not name:
             if function.attr in _PLAIN_RESULTS:
                 return OTHER
@@ -116,9 +127,9 @@ class _Question:
             if holder in (TENSOR, MAYBE):
                 return holder
             return self._module_result(function)
-        return self._ask_elsewhere(node) if name.startswith(".") else UNKNOWN
+        return UNKNOWN
 
-    def _local_call(self, function: ast.Name, name: str) -> str:
+    def _local_call(self, function: ast.Name) -> str:
         bindings = self.index.bindings(function)
         if not bindings:
             plain = function.id in _BUILTINS - _UNSURE_BUILTINS
@@ -127,8 +138,8 @@ class _Question:
             if binding.kind == "def" and len(bindings) == 1:
                 return self.returned(binding.node)
             if binding.kind == "class":
-                return OTHER if not _tensor_class(self.index, binding.node) else TENSOR
-        return self._ask_elsewhere(function.parent) if name else UNKNOWN  # type: ignore[attr-defined]
+                return OTHER if not tensor_class(self.index, binding.node) else TENSOR
+        return UNKNOWN
 
     def returned(self, function: Any) -> str:
         """What a function of this file returns: its annotation, or all its return statements."""
@@ -167,7 +178,7 @@ class _Question:
             return OTHER
         name = self.index.qualified_name(node)
         if name:
-            return OTHER if name.startswith("torch.") or not name.startswith(".") else UNKNOWN
+            return OTHER if name.startswith("torch.") or name.split(".")[0] in _FOREIGN else UNKNOWN
         if isinstance(node.value, ast.Name) and node.value.id == "self":
             owner = self.index.class_of(node)
             if owner is not None:
@@ -182,7 +193,7 @@ class _Question:
         if node.id in ("self", "cls"):
             owner = self.index.class_of(node)
             if owner is not None:
-                return TENSOR if _tensor_class(self.index, owner) else OTHER
+                return TENSOR if tensor_class(self.index, owner) else OTHER
         if options_like(node):
             return OTHER
         bindings = self.index.bindings(node)
@@ -193,7 +204,7 @@ class _Question:
         if binding.kind == "import":
             if isinstance(binding.node, ast.Import):
                 return OTHER  # a module
-            return OTHER if binding.name.startswith("torch.") else self._ask_elsewhere(node)
+            return OTHER if binding.name.startswith("torch.") else UNKNOWN
         if binding.kind in ("class", "def"):
             return OTHER
         if binding.kind == "param":
@@ -238,9 +249,6 @@ class _Question:
         if forward and default is None and _is_module(self.index, owner):
             return TENSOR
         return UNKNOWN
-
-    def _ask_elsewhere(self, node: Any) -> str:
-        return self.elsewhere(node) if self.elsewhere is not None else UNKNOWN
 
 
 _SAME = "same"
@@ -314,6 +322,7 @@ def _is_module(index: ModuleIndex, owner: ast.ClassDef) -> bool:
     return False
 
 
-def _tensor_class(index: ModuleIndex, owner: ast.ClassDef) -> bool:
+def tensor_class(index: ModuleIndex, owner: ast.ClassDef) -> bool:
+    """Whether a class is derived from torch's tensors."""
     index.expand(owner)
     return any(index.qualified_name(base) in ("torch.Tensor", "torch.nn.Parameter") for base in owner.bases)

@@ -13,13 +13,25 @@ import yaml
 
 from migrator.data_folders import data_folder
 
-KINDS = ("name", "import", "method", "string", "argument", "attribute", "env", "text", "structural")
+KINDS = (
+    "name",
+    "import",
+    "method",
+    "string",
+    "argument",
+    "attribute",
+    "env",
+    "text",
+    "call",
+    "pattern",
+    "structural",
+)
 FIXES = ("safe", "unsafe", "none")
 SEVERITIES = ("error", "warning", "info")
 STATUSES = ("", "absent", "unsupported", "fallback", "partial", "unknown")
 _FIELDS = frozenset(
     "code name summary kind match except replace versions fix severity status why message advice words"
-    " options examples references".split()
+    " options examples references opt_in".split()
 )
 _CODE = re.compile(r"[A-Z]{2,8}\d{3,4}\Z")
 _CONDITION = re.compile(r"(>=|<=|==|>|<)\s*(\d+(?:\.\d+)*)\Z")
@@ -50,6 +62,7 @@ class Rule:
     words: tuple[str, ...] = ()
     options: Mapping[str, Any] = field(default_factory=dict)
     examples: tuple[Mapping[str, Any], ...] = ()
+    opt_in: bool = False
     origin: str = ""
 
     def trigger_words(self) -> frozenset[str]:
@@ -133,6 +146,7 @@ def _rule(entry: Any, place: str) -> Rule:
         words=words,
         options=options,
         examples=tuple(examples),
+        opt_in=entry.get("opt_in", False) is True,
         origin=place,
     )
 
@@ -197,7 +211,8 @@ def load_all(extra: Iterable[str] = ()) -> list[Rule]:
 def choose(rules: list[Rule], select: Iterable[str], ignore: Iterable[str]) -> list[Rule]:
     """The rules whose codes start with one of ``select`` and with none of ``ignore``.
 
-    ``ALL`` stands for every rule. Raises RuleError for a text that fits no rule.
+    ``ALL`` stands for every rule but those that are ``opt_in``: they are chosen by a beginning
+    of their code. Raises RuleError for a text that fits no rule.
     """
     select, ignore = tuple(select), tuple(ignore)
     for wanted in (*select, *ignore):
@@ -205,7 +220,12 @@ def choose(rules: list[Rule], select: Iterable[str], ignore: Iterable[str]) -> l
             near = get_close_matches(wanted, [rule.code for rule in rules], n=3, cutoff=0.5)
             hint = f"; did you mean {', '.join(near)}?" if near else ""
             raise RuleError(f"unknown rule {wanted!r}{hint}")
-    return [rule for rule in rules if _fits(rule.code, select) and not _fits(rule.code, ignore)]
+    named = tuple(pattern for pattern in select if pattern != "ALL")
+    return [
+        rule
+        for rule in rules
+        if _fits(rule.code, named if rule.opt_in else select) and not _fits(rule.code, ignore)
+    ]
 
 
 def _fits(code: str, patterns: tuple[str, ...]) -> bool:

@@ -7,15 +7,19 @@ import re
 import sys
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any, Callable
+from functools import partial
+from pathlib import Path
+from typing import Any, Callable, Optional
 
+from migrator.analysis.elsewhere import Definitions
 from migrator.analysis.hints import PlaceData
 from migrator.analysis.index import ModuleIndex, identifiers, parse
 from migrator.analysis.own_cases import knows_npus
+from migrator.analysis.tensors import Elsewhere
 from migrator.analysis.written_names import chains, words_of
 from migrator.api_support import env_vars, versions
 from migrator.engine.context import FileContext, Found, insertion, source_lines
-from migrator.engine.kinds import argument, env, library, method, name, string, text
+from migrator.engine.kinds import argument, call, env, library, method, name, pattern, string, text
 from migrator.engine.packs import Rule, applies, choose, load_all
 from migrator.engine.project import Project, merge_facts, scan_file
 from migrator.engine.restraint import enclosing_fstring, restrained, unfixed, without_fix
@@ -54,6 +58,9 @@ class Engine:
         self._all_words = frozenset().union(*self._words.values()) if self._words else frozenset()
         self._places = _place_data(every)
         self._project: Project | None = None
+        self._definitions: Optional[Definitions] = None
+        if settings.deep:
+            self._definitions = Definitions(Path(settings.deep), tuple(map(Path, settings.deep_paths)))
 
     def _learn(self, project: Project) -> None:
         """Start from names that only the project knows too."""
@@ -118,7 +125,8 @@ class Engine:
         self, file: str, text: str, rules: list[Rule], words: frozenset[str], project: Project
     ) -> FileResult:
         index = ModuleIndex(text, words)
-        matches, alone = self._match(FileContext(file, index, self.version, project), rules)
+        context = FileContext(file, index, self.version, project, self._elsewhere(file, index))
+        matches, alone = self._match(context, rules)
         accepted, rest = self._accept(restrained(index, matches, knows_npus(text)))
         findings = [replace(item.finding, operation="") for item in (*accepted, *rest)]
         return FileResult(file, findings=_in_order(findings), left_alone=alone)
@@ -126,6 +134,10 @@ class Engine:
     def _transfer(self, file: str, text: str, project: Project) -> FileResult:
         context = FileContext(file, ModuleIndex(text, {"torch"}), self.version, project)
         return add_transfer(context, self.rules[_TRANSFER_RULE])
+
+    def _elsewhere(self, file: str, index: ModuleIndex) -> Optional[Elsewhere]:
+        definitions = self._definitions
+        return partial(definitions.kind_of, file, index) if definitions is not None else None
 
     def _file_fits(self, rule: Rule, words: set[str]) -> bool:
         """Rules may ask for words that a file has, or has not."""
@@ -280,6 +292,8 @@ _FINDERS: tuple[tuple[str, Callable[[FileContext, list[Rule]], Iterable[Found]]]
     ("import", library.find),
     ("env", env.find),
     ("text", text.find),
+    ("call", call.find),
+    ("pattern", pattern.find),
 )
 
 

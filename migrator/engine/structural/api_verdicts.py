@@ -112,16 +112,21 @@ def _walk(context: FileContext) -> Iterator[_Use]:
     for ref in context.index.refs:
         name = context.index.qualified_name(ref)
         if name:
-            if name.startswith("torch.") and isinstance(_root(ref).ctx, ast.Load):
+            if isinstance(_root(ref).ctx, ast.Load):
                 for use in _named(context, ref, name):
                     named.add(use[1].api)
                     yield use
-            continue
+            # What is imported from another file may be a tensor, if somebody looks there.
+            if name.startswith("torch.") or context.elsewhere is None:
+                continue
         node: Any = ref
         while isinstance(node, ast.Attribute):
             if node.attr in members and isinstance(node.ctx, ast.Load):
                 yield from _member(context, node)
             node = node.value
+    for call in context.index.calls:
+        if isinstance(call.func, ast.Name) and call.func.id == "getattr":
+            yield from _named(context, call, context.index.qualified_name(call))
     yield from _imported(context, named)
 
 
@@ -132,10 +137,8 @@ def _root(node: Any) -> Any:
 
 
 def _named(context: FileContext, ref: Any, name: str) -> Iterator[_Use]:
-    verdict = _verdict(name, context.version)
-    if verdict is None or isinstance(ref.ctx, ast.Del):
-        return
-    if isinstance(ref, ast.Name) and isinstance(ref.ctx, ast.Store):
+    verdict = _verdict(name, context.version) if name.startswith("torch.") else None
+    if verdict is None:
         return
     call = getattr(ref, "parent", None)
     is_called = isinstance(call, ast.Call) and call.func is ref
@@ -210,7 +213,7 @@ def _member(context: FileContext, node: ast.Attribute) -> Iterator[_Use]:
         return
     call = getattr(node, "parent", None)
     called = isinstance(call, ast.Call) and call.func is node
-    kind = tensor_like(context.index, node.value)
+    kind = tensor_like(context.index, node.value, context.elsewhere)
     if kind == OTHER:
         return
     if kind == TENSOR or (called and node.attr in _ONLY_TENSORS):
