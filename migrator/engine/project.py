@@ -1,4 +1,4 @@
-"""What one file has to know of the others: the classes that define CUDA-like members, and the CUDA operators."""
+"""What one file has to know of the others: classes with CUDA-like members, and CUDA operators."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class FileFacts:
 
 @dataclass(frozen=True)
 class Project:
-    """What matters to more than one file: classes, operators that are built from CUDA sources, and judged libraries."""
+    """What matters to more than one file: classes, CUDA operators, and libraries that were judged."""
 
     classes: tuple[ClassFacts, ...] = ()
     operators: Catalog = field(default_factory=Catalog)
@@ -145,7 +145,7 @@ def _dotted(node: ast.expr) -> str:
 
 
 def merge_facts(parts: Iterable[FileFacts | None], native: Iterable[NativeFile] = ()) -> Project:
-    """One Project from what ``scan_file`` found in each Python file, in file order, and from the C++ and CUDA files."""
+    """One Project from what ``scan_file`` found in each Python file, in order, and from the C++ files."""
     known = [part for part in parts if part]
     classes = tuple(facts for part in known for facts in part.classes)
     extensions = [extension for part in known for extension in part.extensions]

@@ -34,7 +34,8 @@ class Operator:
 class Module:
     """An extension module with CUDA operators, and the file that builds it.
 
-    ``operators`` is None where it is not known what it binds. ``npu`` tells that all of it is there for NPUs too.
+    ``operators`` is None where it is not known what it binds. ``npu`` tells that all of it is there for
+    NPUs too.
     """
 
     name: str
@@ -47,9 +48,9 @@ class Module:
 class Catalog:
     """What Python files have to know of a project's CUDA operators.
 
-    ``in_file`` are the operators by the file that defines them, ``modules`` the extension modules by their names,
-    ``torch_ops`` what stands below ``torch.ops`` (``ns.op``), ``builders`` the classes whose ``load()`` gives a
-    module, ``extensions`` what is built where.
+    ``in_file`` are the operators by the file that defines them, ``modules`` the extension modules by their
+    names, ``torch_ops`` what stands below ``torch.ops`` (``ns.op``), ``builders`` the classes whose
+    ``load()`` gives a module, ``extensions`` what is built where.
     """
 
     in_file: Mapping[str, tuple[Operator, ...]] = field(default_factory=dict)

@@ -1,8 +1,8 @@
 """C++ and CUDA text as tokens: enough to see functions and what they mention, and no more.
 
-A regular expression of our own and not tree-sitter: its CUDA grammar is a compiled package of its own for each
-Python version, takes in no unexpanded macros (``AT_DISPATCH_…``, ``REGISTER_…``) around definitions without error
-nodes, and what is asked here needs no syntax tree.
+A regular expression of our own and not tree-sitter: its CUDA grammar is a compiled package of its own for
+each Python version, takes in no unexpanded macros (``AT_DISPATCH_…``, ``REGISTER_…``) around definitions
+without error nodes, and what is asked here needs no syntax tree.
 """
 
 from __future__ import annotations

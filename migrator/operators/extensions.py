@@ -24,12 +24,13 @@ _SOURCE_KEYWORDS = ("sources", "sources_cuda", "cuda_sources", "cpp_sources")
 
 @dataclass(frozen=True)
 class Extension:
-    """An extension module: its dotted ``name``, and its sources as far as they can be told (globs among them).
+    """An extension module: its dotted ``name``, and its sources as far as they can be told (globs among
+    them).
 
-    ``kind`` is setup (built by setup.py), load, inline, or builder: a class that compiles when its ``load()`` is
-    called; npu is a builder for NPUs.
-    ``complete`` is False where a part of the sources could not be told. ``variables`` are the names that hold the
-    loaded module in its file. ``functions`` are what load_inline binds.
+    ``kind`` is setup (built by setup.py), load, inline, or builder: a class that compiles when its
+    ``load()`` is called; npu is a builder for NPUs.
+    ``complete`` is False where a part of the sources could not be told. ``variables`` are the names that
+    hold the loaded module in its file. ``functions`` are what load_inline binds.
     """
 
     name: str
@@ -73,7 +74,7 @@ def scan_extensions(file: str, tree: ast.Module) -> tuple[Extension, ...]:
 def _with_parameters(
     node: ast.AST, parameters: frozenset[str]
 ) -> Iterator[tuple[ast.Call | ast.ClassDef, frozenset[str]]]:
-    """Calls and classes, each with the parameters of the functions around it: they hide the module's names."""
+    """Calls and classes, each with the parameters around it: they hide the module's names."""
     if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
         given = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
         parameters = parameters.union(argument.arg for argument in given)

@@ -6,7 +6,7 @@ SOURCE_FOLDER = "src"
 
 
 def module_name(file: str, package: str = "") -> str:
-    """``src/acme/ops/nms.py`` is ``acme.ops.nms``; ``package`` is put in front where the folder itself is a package."""
+    """``src/acme/ops/nms.py`` is ``acme.ops.nms``; ``package`` stands before it where the folder is one."""
     parts = file.rpartition(".")[0].split("/")
     if parts[-1] == "__init__":
         parts = parts[:-1]

@@ -33,14 +33,15 @@ _MODULES = frozenset(
 )
 _MODULE_TYPES = frozenset({"module", "module_", "Library"})
 _NOT_NAMES = frozenset(
-    "__launch_bounds__ __attribute__ alignas decltype __align__ noexcept if for while switch return sizeof catch"
-    " __declspec throw requires explicit".split()
+    "__launch_bounds__ __attribute__ alignas decltype __align__ noexcept if for while switch return sizeof"
+    " catch __declspec throw requires explicit".split()
 )
 _KEYWORDS = frozenset(
-    "const constexpr static inline void int float double bool auto return if else for while do switch case default"
-    " break continue new delete struct class enum union namespace using typedef template typename public private"
-    " protected virtual override final noexcept unsigned signed long short char sizeof this true false nullptr std"
-    " at torch c10 operator extern volatile mutable friend try catch throw static_cast reinterpret_cast".split()
+    "const constexpr static inline void int float double bool auto return if else for while do switch"
+    " case default break continue new delete struct class enum union namespace using typedef template"
+    " typename public private protected virtual override final noexcept unsigned signed long short char"
+    " sizeof this true false nullptr std at torch c10 operator extern volatile mutable friend try catch"
+    " throw static_cast reinterpret_cast".split()
 )
 _UPPER = re.compile(r"[A-Z][A-Z0-9_]{2,}")
 _DEFINE = re.compile(r"[ \t]*#[ \t]*define[ \t]+(\w+)(?:\([^)]*\))?")
@@ -83,7 +84,7 @@ class Binding:
 
 @dataclass(frozen=True)
 class NativeFile:
-    """One file: ``functions`` in their order, ``registered`` the words that a macro of the file ties to a word."""
+    """One file: ``functions`` in their order, ``registered`` the words that a macro ties to a word."""
 
     name: str
     functions: tuple[NativeFunction, ...] = ()
@@ -184,7 +185,7 @@ class _Scanner:
                 head = position
 
     def _braces(self, head: list[Token], position: int, owners: list[str]) -> tuple[int, bool]:
-        """What begins at a brace outside of functions; gives where to go on, and whether a statement starts there."""
+        """What begins at a brace: gives where to go on, and whether a statement starts there."""
         words = [token.text for token in head]
         if not words or "namespace" in words or (words[0] == "extern" and "(" not in words):
             owners.append(owners[-1])
@@ -226,7 +227,7 @@ class _Scanner:
                 self.declared.add(head[named[0]].text)
 
     def _registrations(self, head: list[Token], whole: bool) -> list[Token]:
-        """Take ``REGISTER_DEVICE_IMPL(key, CUDA, function)`` off the front; with ``whole`` it may be all there is."""
+        """Take ``REGISTER_DEVICE_IMPL(key, CUDA, f)`` off the front; with ``whole`` it may be everything."""
         while len(head) > 3 and _UPPER.fullmatch(head[0].text) and head[1].text == "(":
             end = _matching(head, 1)
             if (end + 1 >= len(head) and not whole) or head[0].text in _MODULES:

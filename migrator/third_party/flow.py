@@ -19,7 +19,8 @@ class Use:
     """A call, or a place that a rule has found (``reason``: its number in the file's findings).
 
     ``target`` is what is called, as it is written: ``self.conv``, ``Conv()`` for a call of what a call gives,
-    ``layers[]`` for one of what an index gives. ``called`` tells of a reason that it is a call and not a mention.
+    ``layers[]`` for one of what an index gives. ``called`` tells of a reason that it is a call and not a
+    mention.
     """
 
     line: int
@@ -32,8 +33,8 @@ class Use:
 class Condition:
     """What a branch depends on: its line, its text, and what it asks.
 
-    ``guard`` is device or import; filled and empty, which ask for the usual case (there is some input, a gradient is
-    wanted) or for its contrary; '' for anything else.
+    ``guard`` is device or import; filled and empty, which ask for the usual case (there is some input, a
+    gradient is wanted) or for its contrary; '' for anything else.
     """
 
     line: int

@@ -292,7 +292,7 @@ class _Resolver:
         head, _, last = dotted.rpartition(".")
         values: tuple[str, ...] = ()
         if not head:
-            for outer, facts in self.around:
+            for _, facts in self.around:
                 if dotted in facts.types:
                     values = facts.types[dotted]
                     break

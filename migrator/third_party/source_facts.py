@@ -15,7 +15,8 @@ from migrator.third_party.flow import Attempt, Branch, Condition, End, Loop, Ste
 # Tests after whose answer a program without CUDA goes another way.
 _DEVICE_TEST = re.compile(
     r"is_available\(|\bis_cuda\b|\.is_npu\b|device(?:_type|\.type)?\s*[!=]=|[!=]=\s*['\"]c(?:uda|pu)|['\"](?:cuda|cpu)['\"]\s*[!=]="
-    r"|in str\(.*device|\.device\.type|device_count\(|(?i:\b\w*(?:use|has|have|with|is)_?(?:cuda|gpu)\b)|get_accelerator|CUDA_HOME"
+    r"|in str\(.*device|\.device\.type|device_count\(|(?i:\b\w*(?:use|has|have|with|is)_?(?:cuda|gpu)\b)"
+    r"|get_accelerator|CUDA_HOME"
     r"|IS_(?:CUDA|NPU|MLU|MPS)\w*|is_npu|platform"
 )
 # Tests for empty input and for wanted gradients: the usual answer is known.
@@ -46,8 +47,8 @@ _CALLS_ITS_ARGUMENT = frozenset({"checkpoint", "map", "vmap", "apply_along", "ru
 class FunctionFacts:
     """A function or method; ``steps`` are the ways through it.
 
-    ``types`` are what local names hold (``conv`` is ``Conv()``), ``imports`` what it imports itself, ``gives`` the
-    nested functions that it returns, ``decorators`` and ``parameters`` as they are written.
+    ``types`` are what local names hold (``conv`` is ``Conv()``), ``imports`` what it imports itself,
+    ``gives`` the nested functions that it returns, ``decorators`` and ``parameters`` as they are written.
     """
 
     line: int
@@ -72,7 +73,7 @@ class ClassFacts:
 
 @dataclass(frozen=True)
 class SourceFacts:
-    """One file. Names of functions and classes are those inside the file: ``Conv.forward``, ``outer.inner``."""
+    """One file. Names of functions and classes are those inside it: ``Conv.forward``, ``outer.inner``."""
 
     file: str
     module: str

@@ -36,7 +36,7 @@ _LOG = logging.getLogger("npumigrate")
 
 
 def find(survey: Survey, progress: Progress) -> Iterator[Row]:
-    """A row for each public function, class and module of which there is something to say, in two tables each."""
+    """A row for each public function, class and module with a verdict, in two tables each."""
     package = package_of(survey.root)
     library, findings = _read(survey, package, progress)
     verdicts = judge(library, findings)
@@ -65,7 +65,7 @@ def find(survey: Survey, progress: Progress) -> Iterator[Row]:
 def _public(
     library: Library, verdicts: Mapping[Key, Verdict]
 ) -> Iterator[tuple[Key, str, str, Verdict, int, int]]:
-    """What a user of the library can call, with the verdict on it. A class is judged by making and calling it."""
+    """What a user of the library can call, with its verdict; a class by making and calling it."""
     for module, facts in library.modules.items():
         if not is_public(facts.file):
             continue

@@ -9,8 +9,8 @@ from migrator.finding import Finding
 from migrator.third_party.flow import GUARDS, Place, Use, can_end_well, ends_well, places
 from migrator.third_party.library import Callees, Key, Library
 
-# It cannot work; it may not, and what calls it may not either; nobody knows, which says nothing of its callers;
-# it works once it is migrated.
+# It cannot work; it may not, and what calls it may not either; nobody knows, which says nothing of its
+# callers; it works once it is migrated.
 _MUST, _MAY, _DOUBT, _MIGRATE = "must", "may", "doubt", "migrate"
 _LIBRARY_IMPORTS = ("NPU60", "NPU61")
 _OPERATORS = "NPU65"
@@ -28,7 +28,7 @@ class Reason:
 
 @dataclass(frozen=True)
 class Link:
-    """One step of the way: in ``key`` at ``line``, to the next function or, where that is None, to the reason."""
+    """One step of the way: in ``key`` at ``line``, to the function ``after`` or else to the reason."""
 
     key: Key
     line: int
@@ -41,9 +41,9 @@ class Link:
 class Verdict:
     """What is known of one function.
 
-    ``word`` is unsupported (every way through it that ends well comes by something that an NPU has not), unknown
-    (some ways do, or it is not known) or migration_needed (it works once it is migrated, or has another way
-    where there is no CUDA). ``chain`` leads from the function to the reason.
+    ``word`` is unsupported (every way through it that ends well comes by something that an NPU has not),
+    unknown (some ways do, or it is not known) or migration_needed (it works once it is migrated, or has
+    another way where there is no CUDA). ``chain`` leads from the function to the reason.
     """
 
     word: str
@@ -189,7 +189,7 @@ class _Judge:
         return None
 
     def _migrated(self, key: Key) -> Verdict | None:
-        """What is doubtful or changed by a migration in the function itself, or guarded by a test of device or import."""
+        """What is doubtful, changed by a migration, or guarded by a test, in the function itself."""
         known = [(place, *self.reasons.get((key, place.use), ("", None))) for place in self.places[key]]
         for wanted, verdict in ((_DOUBT, "unknown"), (_MIGRATE, "migration_needed")):
             for place, word, reason in known:

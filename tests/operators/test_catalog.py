@@ -49,15 +49,18 @@ def test_a_registry_of_implementations_by_device() -> None:
         "pytorch/nms.cpp": "Tensor nms_impl(Tensor x) { return DISPATCH_DEVICE_IMPL(nms_impl, x); }\n"
         "Tensor nms(Tensor x) { return nms_impl(x); }\nTensor count(Tensor x) { return count_impl(x); }\n"
         "Tensor count_impl(Tensor x) { return DISPATCH_DEVICE_IMPL(count_impl, x); }\n",
-        "pytorch/pybind.cpp": 'PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("nms", &nms); m.def("count", &count); }\n',
+        "pytorch/pybind.cpp": "PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {"
+        ' m.def("nms", &nms); m.def("count", &count); }\n',
         "pytorch/cuda/nms.cu": KERNEL + "Tensor nms_cuda(Tensor x) { scale_kernel<<<1, 1>>>(x); return x; }\n"
         "REGISTER_DEVICE_IMPL(nms_impl, CUDA, nms_cuda);\n",
-        "pytorch/cpu/count.cpp": "Tensor count_cpu(Tensor x) { return x; }\nREGISTER_DEVICE_IMPL(count_impl, CPU, count_cpu);\n",
+        "pytorch/cpu/count.cpp": "Tensor count_cpu(Tensor x) { return x; }\n"
+        "REGISTER_DEVICE_IMPL(count_impl, CPU, count_cpu);\n",
     }
     (operator,) = operators(files).in_file["pytorch/pybind.cpp"]
     assert (operator.name, operator.npu) == ("nms", False)
     files["pytorch/npu/nms.cpp"] = (
-        "Tensor nms_npu(Tensor x) { OpCommand cmd; cmd.Run(); return x; }\nREGISTER_NPU_IMPL(nms_impl, nms_npu);\n"
+        "Tensor nms_npu(Tensor x) { OpCommand cmd; cmd.Run(); return x; }\n"
+        "REGISTER_NPU_IMPL(nms_impl, nms_npu);\n"
     )
     (operator,) = operators(files).in_file["pytorch/pybind.cpp"]
     assert (operator.name, operator.npu) == ("nms", True)
@@ -97,7 +100,8 @@ def test_extensions_of_setup() -> None:
         "setup.py": SETUP,
         "acme/csrc/scale.cu": LAUNCHER,
         "acme/csrc/bind.cpp": BINDING,
-        "acme/plain.cpp": 'int f(int x) { return x; }\nPYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("f", &f); }\n',
+        "acme/plain.cpp": "int f(int x) { return x; }\n"
+        'PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("f", &f); }\n',
         "acme/roi/src/roi.cpp": 'PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("roi", &scale_cuda); }\n',
         "acme/roi/src/roi_kernel.cu": LAUNCHER,
     }
@@ -111,7 +115,8 @@ def test_extensions_of_setup() -> None:
 def test_a_builder_class_and_its_counterpart_for_npus() -> None:
     builder = (
         "class AdamBuilder(CUDAOpBuilder):\n    def sources(self):\n"
-        "        return ['csrc/bind.cpp', 'csrc/scale.cu']\n    def nvcc_args(self):\n        return ['-O3']\n"
+        "        return ['csrc/bind.cpp', 'csrc/scale.cu']\n    def nvcc_args(self):\n"
+        "        return ['-O3']\n"
     )
     files = {"op_builder/adam.py": builder, "csrc/bind.cpp": BINDING, "csrc/scale.cu": LAUNCHER}
     module = operators(files).builders["AdamBuilder"]

@@ -57,7 +57,8 @@ def test_a_declared_kernel_is_defined_elsewhere() -> None:
 
 def test_functions_and_what_they_mention() -> None:
     text = (
-        "namespace a { namespace b {\nstruct Op : Base { int n{3}; Op(int x) : n{x}, m_(x) { setup(); } void go() { run(); } };\n"
+        "namespace a { namespace b {\n"
+        "struct Op : Base { int n{3}; Op(int x) : n{x}, m_(x) { setup(); } void go() { run(); } };\n"
         "static const int table[] = {1, 2};\nenum Kind { One };\n"
         "auto later = [](int x) { return inner(x); };\n"
         "Tensor work(const Tensor& x, int n = f(2)) noexcept { return helper(x).data(); }\n}}\n"
@@ -71,7 +72,10 @@ def test_functions_and_what_they_mention() -> None:
 
 
 def test_both_branches_of_a_condition_may_open_a_brace() -> None:
-    text = "#ifdef A\nvoid f(int a) {\n#else\nvoid f(float a) {\n#endif\n  use();\n}\n__global__ void after() {}\n"
+    text = (
+        "#ifdef A\nvoid f(int a) {\n#else\nvoid f(float a) {\n#endif\n  use();\n}\n"
+        "__global__ void after() {}\n"
+    )
     assert kernels(text) == [("after", 8)]
 
 
@@ -102,7 +106,8 @@ def test_bindings() -> None:
         '  m.def("two", [](int x) { return inner(x); }, py::arg("x"));\n  // m.def("three", &three);\n}\n'
         'TORCH_LIBRARY(shop, m) { m.def("four(Tensor x) -> Tensor"); }\n'
         'TORCH_LIBRARY_IMPL(shop, CUDA, m) { m.impl("four", TORCH_FN(four_cuda)); }\n'
-        'static auto r = torch::RegisterOperators().op("old::five(Tensor x) -> Tensor", &five).op("old::six", &six);\n'
+        "static auto r = torch::RegisterOperators()"
+        '.op("old::five(Tensor x) -> Tensor", &five).op("old::six", &six);\n'
         'void init(py::module& m) { m.def("seven", &seven); }\n'
         'void other(Table& m) { m.def("eight", &eight); }\n'
     )

@@ -43,14 +43,18 @@ def test_names_from_the_module() -> None:
 
 
 def test_a_loader_that_takes_the_name() -> None:
-    text = "from .loader import load_ext\next = load_ext('_ext', ['scale'])\n\ndef f(x):\n    return ext.scale(ext.plain(x))\n"
+    text = (
+        "from .loader import load_ext\next = load_ext('_ext', ['scale'])\n\ndef f(x):\n"
+        "    return ext.scale(ext.plain(x))\n"
+    )
     assert used(text) == [("acme._ext.scale", 5)]
 
 
 def test_what_only_looks_like_it() -> None:
     assert (
         used(
-            "from other import _ext\nimport numpy as scale\ny = scale.scale(x) + _ext.scale(x) + self.scale(x)\n"
+            "from other import _ext\nimport numpy as scale\n"
+            "y = scale.scale(x) + _ext.scale(x) + self.scale(x)\n"
         )
         == []
     )
@@ -107,7 +111,8 @@ def test_another_load_is_none() -> None:
 
 def test_kernels_in_python() -> None:
     text = (
-        "import triton\nfrom numba import cuda, jit\n@triton.autotune(configs=[])\n@triton.jit\ndef add(x):\n    pass\n"
+        "import triton\nfrom numba import cuda, jit\n@triton.autotune(configs=[])\n@triton.jit\n"
+        "def add(x):\n    pass\n"
         "@cuda.jit()\ndef mul(x):\n    pass\n@jit\ndef plain(x):\n    pass\n"
     )
     found = findings({"a.py": text}, "a.py")
@@ -116,7 +121,10 @@ def test_kernels_in_python() -> None:
 
 def test_an_implementation_for_npus_makes_it_no_error() -> None:
     both = LAUNCHER + "at::Tensor scale_npu(at::Tensor x) { EXEC_NPU_CMD(aclnnScale, x); return x; }\n"
-    bind = 'PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("scale", [](at::Tensor x) { return x.is_cuda() ? scale_cuda(x) : scale_npu(x); }); }\n'
+    bind = (
+        'PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("scale",'
+        " [](at::Tensor x) { return x.is_cuda() ? scale_cuda(x) : scale_npu(x); }); }\n"
+    )
     files = {
         **PROJECT,
         "csrc/scale.cu": both,
@@ -127,7 +135,10 @@ def test_an_implementation_for_npus_makes_it_no_error() -> None:
 
 
 def test_a_builder() -> None:
-    builder = "class ScaleBuilder(CUDAOpBuilder):\n    def sources(self):\n        return ['csrc/bind.cpp', 'csrc/scale.cu']\n"
+    builder = (
+        "class ScaleBuilder(CUDAOpBuilder):\n    def sources(self):\n"
+        "        return ['csrc/bind.cpp', 'csrc/scale.cu']\n"
+    )
     text = "from builders import ScaleBuilder\nm = ScaleBuilder().load()\ny = m.scale(m.plain(x))\n"
     assert used(text, **{"builders.py": builder}) == [("ScaleBuilder", 2), ("ScaleBuilder.scale", 3)]
     assert used(builder, "builders.py") == [("ScaleBuilder", 1)]

@@ -80,7 +80,8 @@ def test_any_text_comes_back(tmp_path_factory, before, name) -> None:
 def test_columns_name_values_that_exist() -> None:
     known = set(row_of("a.py", change())) | {"reason"}
     for table in load_tables().values():
-        assert {column.value for column in table.columns} <= known
+        if table.runs != ("third_party",):  # its rows are not findings; tests/third_party writes them
+            assert {column.value for column in table.columns} <= known
 
 
 def test_the_documentation_lists_every_column() -> None:

@@ -11,13 +11,15 @@ from migrator.cli.main import run
 from tests.operators.projects import LAUNCHER
 
 LIBRARY = {
-    "setup.py": 'from torch.utils.cpp_extension import CUDAExtension\nx = CUDAExtension("lib._ext", ["bind.cpp", "s.cu"])\n',
+    "setup.py": "from torch.utils.cpp_extension import CUDAExtension\n"
+    'x = CUDAExtension("lib._ext", ["bind.cpp", "s.cu"])\n',
     "bind.cpp": 'PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("scale", &scale_cuda); }\n',
     "s.cu": LAUNCHER,
     "lib/__init__.py": "from .ops import Scale, scale\n",
     "lib/ops.py": (
         "import torch\nfrom torch.autograd import Function\nfrom lib import _ext\n"
-        "class ScaleFunction(Function):\n    @staticmethod\n    def forward(ctx, x):\n        return _ext.scale(x)\n"
+        "class ScaleFunction(Function):\n    @staticmethod\n    def forward(ctx, x):\n"
+        "        return _ext.scale(x)\n"
         "scale = ScaleFunction.apply\n"
         "class Scale(torch.nn.Module):\n    def forward(self, x):\n        return scale(x)\n"
         "def option(x, fast):\n    return scale(x) if fast else x\n"
@@ -138,5 +140,6 @@ def test_other_files_are_refused(
         table.write_text(content, encoding="utf-8")
     assert analyse_user(tmp_path, table) == 2
     line = capsys.readouterr().err.strip()
-    assert line.startswith(f"npumigrate: {table}") and "\n" not in line
+    assert line.startswith(f"npumigrate: {table}")
+    assert "\n" not in line
     assert not (tmp_path / "user_analysis").exists()

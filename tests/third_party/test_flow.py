@@ -12,7 +12,10 @@ from migrator.third_party.source_facts import read_facts
 
 
 def function(body: str) -> tuple[object, ...]:
-    text = "try:\n    import fast\n    HAS_FAST = True\nexcept ImportError:\n    HAS_FAST = False\ndef f(x, device='cuda'):\n"
+    text = (
+        "try:\n    import fast\n    HAS_FAST = True\nexcept ImportError:\n    HAS_FAST = False\n"
+        "def f(x, device='cuda'):\n"
+    )
     facts = read_facts("a.py", ast.parse(text + textwrap.indent(textwrap.dedent(body), "    ")), [], "")
     return facts.functions["f"].steps
 

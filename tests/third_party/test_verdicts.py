@@ -14,7 +14,8 @@ from migrator.third_party.verdicts import Verdict, judge
 from tests.operators.projects import LAUNCHER, project
 
 NATIVE = {
-    "setup.py": 'from torch.utils.cpp_extension import CUDAExtension\nx = CUDAExtension("lib._ext", ["bind.cpp", "s.cu"])\n',
+    "setup.py": "from torch.utils.cpp_extension import CUDAExtension\n"
+    'x = CUDAExtension("lib._ext", ["bind.cpp", "s.cu"])\n',
     "bind.cpp": 'PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("scale", &scale_cuda); }\n',
     "s.cu": LAUNCHER,
 }
@@ -173,7 +174,8 @@ def test_methods_constructors_and_instances() -> None:
         "direct",
     }
     assert found["lib.net.Net.maybe_scaled"] == "unknown"
-    assert "lib.net.build" not in found and "lib.net.Net.unharmed" not in found
+    assert "lib.net.build" not in found
+    assert "lib.net.Net.unharmed" not in found
 
 
 def test_guards_and_conditions() -> None:

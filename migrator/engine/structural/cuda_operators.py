@@ -1,4 +1,4 @@
-"""CUDA operators as Python sees them: where they are built, loaded and called, and kernels written in Python."""
+"""CUDA operators as Python sees them: where they are built, loaded and called; kernels in Python."""
 
 from __future__ import annotations
 
