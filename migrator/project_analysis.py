@@ -33,6 +33,7 @@ from migrator.operators.library_functions import read_api_files
 from migrator.operators.native_files import read_native
 from migrator.reporting.csv_tables import CsvTables
 from migrator.reporting.log_file import log_to
+from migrator.reporting.rows import SKIPPED
 from migrator.reporting.summary import summary_text
 from migrator.reporting.tally import Tally
 from migrator.sources.discover import Entry, discover
@@ -167,11 +168,13 @@ def _fill(
         rest = " that is not excluded" if job.exclude else ""
         raise SourceError(f"{shown(job.source)} holds no Python file{rest}: there is nothing to analyse")
     modes = [MODES[mode] for mode in job.modes]
+    skipped: set[str] = set()
     if any(mode.codes for mode in modes):
         waiting = {shown(entry.name): None for entry in entries if entry.kind == "python"}
         try:
             for result in _results(entries, job, settings, engine, progress):
                 waiting.pop(result.name, None)
+                skipped.update([result.name] if result.skipped else [])
                 _record(result, modes, tables, tally)
         except KeyboardInterrupt:
             for name in waiting:
@@ -182,8 +185,12 @@ def _fill(
         if mode.whole_tree:
             find: Callable[[Survey, Progress], Iterator[Row]] = import_module(mode.whole_tree).find
             for table, row in find(survey, progress):
-                tables.write(table, row)
-                tally.rows[table] += 1
+                if table != SKIPPED:
+                    tables.write(table, row)
+                    tally.rows[table] += 1
+                elif row["file"] not in skipped:  # by another mode
+                    _record(FileResult(row["file"], skipped=row["reason"]), modes, tables, tally)
+    tally.seen = sum(entry.kind != "file" for entry in entries)
     return True
 
 

@@ -131,7 +131,11 @@ def _folder(source: str) -> str:
 def _show(outcome: Outcome, head: str) -> None:
     from rich.console import Console
 
+    from migrator.reporting.columns import load_tables
     from migrator.reporting.terminal import show_summary
 
     console = Console(highlight=False)
     show_summary(console, outcome.tally, head, 0, None, outcome.reports)
+    for name, table in load_tables().items():
+        if table.runs == ("third_party",) and "third_party" in outcome.tally.runs:
+            console.print(f"{outcome.tally.rows[name]:>6}  {name}")

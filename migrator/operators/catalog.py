@@ -172,7 +172,8 @@ def _modules(
         npu = extension.name in npu_builders or (
             bool(mine) and all(operator.npu for operator in mine.values())
         )
-        module = Module(extension.name, mine if known else None, extension.file, npu)
+        name = extension.name if "*" not in extension.name else "".join(extension.variables[:1])
+        module = Module(name, mine if known else None, extension.file, npu)
         if extension.kind == "builder":
             builders[extension.name] = module
         elif extension.kind == "setup":

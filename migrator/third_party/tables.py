@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
@@ -11,6 +10,7 @@ from migrator.engine.run import Engine, merge_facts, scan_file
 from migrator.engine.settings import Settings
 from migrator.finding import Finding
 from migrator.operators.native_files import read_native
+from migrator.reporting.rows import SKIPPED
 from migrator.sources.errors import Unreadable, shown
 from migrator.sources.source import read
 from migrator.third_party.library import Key, Library
@@ -32,13 +32,14 @@ _TABLES = {
     ("unknown", "cuda"): "unknown_op.csv",
 }
 _SHOWN_STEPS = 12
-_LOG = logging.getLogger("npumigrate")
 
 
 def find(survey: Survey, progress: Progress) -> Iterator[Row]:
-    """A row for each public function, class and module with a verdict, in two tables each."""
+    """Two rows for each public function, class and module with a verdict, and one for a skipped file."""
     package = package_of(survey.root)
-    library, findings = _read(survey, package, progress)
+    library, findings, skipped = _read(survey, package, progress)
+    for name, reason in skipped.items():
+        yield SKIPPED, {"file": shown(name), "reason": reason}
     verdicts = judge(library, findings)
     also = other_names(library)
     for key, name, kind, verdict, line, end in sorted(
@@ -115,15 +116,18 @@ def _step(library: Library, link: Link) -> str:
     return f"{name or module} ({file}:{link.line})"
 
 
-def _read(survey: Survey, package: str, progress: Progress) -> tuple[Library, dict[str, list[Finding]]]:
-    """Every Python file of the library, with what the rules find in it."""
+def _read(
+    survey: Survey, package: str, progress: Progress
+) -> tuple[Library, dict[str, list[Finding]], dict[str, str]]:
+    """Every Python file of the library, what the rules find in it, and why a file could not be read."""
     entries = [entry for entry in survey.entries if entry.kind == "python"]
+    skipped = {entry.name: entry.reason for entry in survey.entries if entry.kind == "unreadable"}
     texts = {}
     for entry in entries:
         try:
             texts[entry.name] = read(entry.path, entry.name).text
         except Unreadable as error:
-            _LOG.warning("%s: %s", shown(entry.name), error)
+            skipped[entry.name] = str(error)
     native = read_native((entry.name, entry.path) for entry in survey.entries if entry.kind == "file")
     project = merge_facts([scan_file(name, text) for name, text in texts.items()], native)
     work = [Work(entry.name, entry.path) for entry in entries if entry.name in texts]
@@ -138,8 +142,8 @@ def _read(survey: Survey, package: str, progress: Progress) -> tuple[Library, di
         try:
             facts = read_facts(item.name, parse(texts[item.name]), found, package)
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-            _LOG.warning("%s: cannot be parsed: %s", shown(item.name), error)
+            skipped[item.name] = result.result.skipped or f"cannot be parsed: {error}"
             continue
         files.append(facts)
         findings.setdefault(facts.module, found)
-    return Library(files), findings
+    return Library(files), findings, skipped

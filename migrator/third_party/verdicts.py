@@ -182,11 +182,20 @@ class _Judge:
             use = place.use
             reasoned = self.reasons.get((key, use), ("",))[0]
             callees = [c for alternative in self.callees.get((key, use), ()) for c in alternative]
-            if reasoned in (_MUST, _MAY) or any(self.state.get(callee) for callee in callees):
+            if reasoned in (_MUST, _MAY) or any(self._counts(key, callee) for callee in callees):
                 asked = place.conditions[-1:] if self._is_bad(key, use) or place.conditions else ()
                 file = self.library.modules[key[0]].file
                 return self._linked(key, place, "; ".join(f"{c.text} ({file}:{c.line})" for c in asked))
         return None
+
+    def _counts(self, key: Key, callee: Key) -> bool:
+        """Whether a callee's state says something of its caller.
+
+        What depends on a condition is told of the callers in the same file. Further on it would be
+        told of half a library, because of an option of one layer that nobody sets.
+        """
+        state = self.state.get(callee)
+        return state == _MUST or (state == _MAY and callee[0] == key[0])
 
     def _migrated(self, key: Key) -> Verdict | None:
         """What is doubtful, changed by a migration, or guarded by a test, in the function itself."""
@@ -212,7 +221,7 @@ class _Judge:
             return Link(key, use.line, None, reason[1], condition)
         callees = [c for alternative in self.callees.get((key, use), ()) for c in alternative]
         after = next((c for c in callees if self.state.get(c) == _MUST), None)
-        after = after or next((c for c in callees if c in self.state), None)
+        after = after or next((c for c in callees if self._counts(key, c)), None)
         return Link(key, use.line, after, None, condition)
 
     def _chain(self, key: Key, first: Link | None = None) -> tuple[Link, ...]:

@@ -143,3 +143,18 @@ def test_other_files_are_refused(
     assert line.startswith(f"npumigrate: {table}")
     assert "\n" not in line
     assert not (tmp_path / "user_analysis").exists()
+
+
+def test_a_file_that_cannot_be_parsed_is_named(tmp_path: Path) -> None:
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "lib" / "good.py").write_text("def f(x):\n    return x.cuda()\n", encoding="utf-8")
+    (tmp_path / "lib" / "bad.py").write_text("def f(:\n", encoding="utf-8")
+    (tmp_path / "lib" / "deep.py").write_text("x = " + "(" * 3000 + ")" * 3000, encoding="utf-8")
+    arguments = ["analyze", "-i", str(tmp_path / "lib"), "-o", str(tmp_path), "-v", "2.6", "-q"]
+    assert run([*arguments, "-m", "third_party"]) == 1
+    table = rows(tmp_path / "lib_analysis" / "skipped_files.csv")
+    assert [row["File"] for row in table] == ["bad.py", "deep.py"]
+    assert names(tmp_path / "lib_analysis" / "migration_needed_op.csv") == ["good.f"]
+    assert run([*arguments, "-m", "third_party,torch_apis", "--overwrite"]) == 1
+    both = rows(tmp_path / "lib_analysis" / "skipped_files.csv")
+    assert sorted(row["File"] for row in both) == sorted({row["File"] for row in both}), "each once"

@@ -89,7 +89,7 @@ def _building(
 def _used(
     context: FileContext, rule: Rule, node: Any, api: str, operator: Operator | None, module: Module | None
 ) -> Found:
-    if operator is None and module is not None:
+    if module is not None and api == module.name:
         message = f"{api} is an extension that is built from CUDA sources"
         npu = module.npu
     else:
@@ -149,20 +149,21 @@ class _Users:
             name = self._absolute(name)
             head, _, last = name.rpartition(".")
             module = self.module(head) if head else None
-            return self._in(module, last, name)
+            return self._in(module, last, name, ref)
         if isinstance(ref, ast.Attribute):
             holder = self._held(ref.value)
             if holder is not None:
-                return self._in(holder, ref.attr, f"{holder.name}.{ref.attr}")
+                return self._in(holder, ref.attr, f"{holder.name}.{ref.attr}", ref)
         return None
 
     def _in(
-        self, module: Module | None, last: str, name: str
+        self, module: Module | None, last: str, name: str, ref: Any
     ) -> tuple[str, Operator | None, Module | None] | None:
         if module is None:
             return None
         if module.operators is None:
-            return name, None, None
+            called = isinstance(ref.parent, ast.Call) and ref.parent.func is ref
+            return (name, None, module) if called else None
         operator = module.operators.get(last)
         return (name, operator, module) if operator else None
 
