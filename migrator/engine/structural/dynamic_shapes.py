@@ -17,6 +17,7 @@ from migrator.engine.packs import Rule
 # A condition inside brackets, by its text: the statement is looked at then.
 _CONDITION = re.compile(rb"\[[^\[\]\n]*(?:[<>]|==|!=|~|\bmask|_mask\b)[^\[\]\n]*\]")
 _MASK = re.compile(r"(?:^|_)mask$|^(?:is|has)_[a-z]+$", re.IGNORECASE)
+_COUNTS = re.compile(r"(?:repeats|lengths?|lens|counts|durations?|sizes)$")
 _TENSORS_ONLY = frozenset({"masked_select", "unique_consecutive"})
 _MAKES_MASK = frozenset(
     "isnan isinf isfinite eq ne gt lt ge le logical_and logical_or logical_not logical_xor bool isin".split()
@@ -51,9 +52,8 @@ def _depends(call: ast.Call, name: str, first: int) -> bool:
         repeats = call.args[first] if len(call.args) > first else keywords.get("repeats")
         if "output_size" in keywords or isinstance(repeats, (ast.Constant, ast.BinOp, ast.Attribute)):
             return False
-        return bool(re.search(r"repeat|length|count|num_|size", getattr(repeats, "id", ""))) and not re.match(
-            r"num|n_", getattr(repeats, "id", "")
-        )
+        # A tensor of repeats is called by what it counts, in the plural; a number is not.
+        return bool(_COUNTS.search(getattr(repeats, "id", "")))
     return not (name == "nonzero" and "size" in keywords)
 
 
