@@ -41,6 +41,8 @@ from migrator.workers import Done, Work, process_files, processes_for
 
 DONE = 0
 SOME_SKIPPED = 1
+INTERRUPTED = 130
+_NOT_REACHED = "the analysis was interrupted before it came to this file"
 
 
 _LOG = logging.getLogger("npumigrate")
@@ -128,12 +130,12 @@ def analyze(job: Job, out: Path, overwrite: bool, progress: Progress) -> Outcome
         tally = Tally(engine.rules, job.modes)
         try:
             with log_to(tree.building), CsvTables(tree.building, job.modes) as tables:
-                _fill(tree, tables, tally, job, settings, engine, progress)
+                complete = _fill(tree, tables, tally, job, settings, engine, progress)
         except OSError as error:
             raise cannot_write(error, tree.result) from error
-        code = SOME_SKIPPED if tally.skipped else DONE
+        code = (SOME_SKIPPED if tally.skipped else DONE) if complete else INTERRUPTED
         add(tree, "summary.json", _summary(job, tally, code))
-    return Outcome(tally, code, tree.result)
+    return Outcome(tally, code, tree.result, complete)
 
 
 def _codes(modes: tuple[str, ...]) -> tuple[str, ...]:
@@ -150,7 +152,8 @@ def _fill(
     settings: Settings,
     engine: Engine,
     progress: Progress,
-) -> None:
+) -> bool:
+    """Write the rows; gives False where Ctrl-C ended it early."""
     python = ".".join(map(str, sys.version_info[:3]))
     _LOG.info("npumigrate %s, Python %s, torch %s", __version__, python, settings.version)
     _LOG.info("input %s; modes %s", shown(os.path.abspath(job.source)), ", ".join(job.modes))
@@ -160,13 +163,15 @@ def _fill(
         raise SourceError(f"{shown(job.source)} holds no Python file{rest}: there is nothing to analyse")
     modes = [MODES[mode] for mode in job.modes]
     if any(mode.codes for mode in modes):
-        for result in _results(entries, job, settings, engine, progress):
-            kept = tuple(f for f in result.findings if any(mode.keeps(f) for mode in modes))
-            result = replace(result, findings=kept)
-            tables.add(result)
-            tally.add(result, changed=False)
-            if result.skipped:
-                _LOG.warning("%s: not analysed: %s", result.name, result.skipped)
+        waiting = {shown(entry.name): None for entry in entries if entry.kind == "python"}
+        try:
+            for result in _results(entries, job, settings, engine, progress):
+                waiting.pop(result.name, None)
+                _record(result, modes, tables, tally)
+        except KeyboardInterrupt:
+            for name in waiting:
+                _record(FileResult(name, skipped=_NOT_REACHED), modes, tables, tally)
+            return False
     survey = Survey(job.source, entries, settings.version, job.api_files)
     for mode in modes:
         if mode.whole_tree:
@@ -174,6 +179,16 @@ def _fill(
             for table, row in find(survey, progress):
                 tables.write(table, row)
                 tally.rows[table] += 1
+    return True
+
+
+def _record(result: FileResult, modes: list[Mode], tables: CsvTables, tally: Tally) -> None:
+    """Write what the modes keep of one file's findings, and count it."""
+    result = replace(result, findings=tuple(f for f in result.findings if any(m.keeps(f) for m in modes)))
+    tables.add(result)
+    tally.add(result, changed=False)
+    if result.skipped:
+        _LOG.warning("%s: not analysed: %s", result.name, result.skipped)
 
 
 def _entries(job: Job, tree: OutputTree, progress: Progress) -> Iterator[Entry]:
@@ -229,7 +244,7 @@ def _look_at(entry: Entry) -> FileResult | None:
         result = examine(entry.name, entry.path.read_bytes())
     except OSError:
         return None
-    return FileResult(shown(entry.name), findings=result.findings) if result and result.findings else None
+    return replace(result, name=shown(entry.name)) if result and result.findings else None
 
 
 def _summary(job: Job, tally: Tally, code: int) -> bytes:

@@ -71,6 +71,12 @@ def apis(version: TorchVersion, *statuses: str) -> frozenset[str]:
 
 
 @cache
+def names() -> frozenset[str]:
+    """Every API that the documents list at some version, and every alias of one."""
+    return frozenset(line.partition(",")[0] for line in _lines()) | frozenset(_aliases())
+
+
+@cache
 def words(version: TorchVersion, *statuses: str) -> frozenset[str]:
     """Last name components of the APIs that have one of these statuses at a version."""
     return frozenset(api.rpartition(".")[2] for api in apis(version, *statuses))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Optional
 
@@ -41,6 +42,12 @@ def analyze(
         "-api",
         metavar="CSV",
         help="What third_party found in a library that the project uses; may be repeated.",
+    ),
+    deep: bool = typer.Option(
+        False, "--deep", help="Follow names into the project's other files (jedi): slower, fewer doubts."
+    ),
+    env_path: Several = typer.Option(
+        None, "--env-path", "-env", metavar="DIR", help="With --deep: where else imports are found."
     ),
     ignore: Several = typer.Option(None, "--ignore", metavar="RULES", help="Not these rules."),
     rules: Several = typer.Option(
@@ -85,7 +92,11 @@ def analyze(
     bar = ProgressBar(shown=not quiet and not verbose)
     try:
         settings = Settings(
-            version=resolve(version or "").text, ignore=_split(ignore), rule_files=tuple(rules or ())
+            version=resolve(version or "").text,
+            ignore=_split(ignore),
+            rule_files=tuple(rules or ()),
+            deep=_folder(source or "") if deep else "",
+            deep_paths=tuple(env_path or ()),
         )
         job = Job(
             Path(source or ""),
@@ -101,9 +112,20 @@ def analyze(
         _stop(str(error), _WRONG_USE)
     except KeyboardInterrupt:
         _stop("interrupted: no report was written", _INTERRUPTED)
+    if not outcome.complete:
+        typer.echo(
+            f"npumigrate: interrupted after {bar.done} of {bar.total} Python files: the reports say of which",
+            err=True,
+        )
     if not quiet:
         _show(outcome, f"{source} for torch {settings.version}: {', '.join(modes)}")
     raise typer.Exit(outcome.exit_code)
+
+
+def _folder(source: str) -> str:
+    """The folder of the project; for a file, the one in which it lies."""
+    path = os.path.abspath(source)
+    return path if os.path.isdir(path) else os.path.dirname(path)
 
 
 def _show(outcome: Outcome, head: str) -> None:

@@ -58,9 +58,11 @@ def row_of(file: str, finding: Finding) -> dict[str, str]:
         "status": finding.status,
         "severity": finding.severity,
         "advice": finding.advice,
+        "documents": finding.documents,
+        "kernel": finding.kernel,
         "form": finding.form,
         "instead": finding.instead,
-        "certainty": "likely" if finding.likely else "certain",
+        "certainty": finding.certainty or ("likely" if finding.likely else "certain"),
     }
 
 

@@ -8,12 +8,12 @@ from typing import Callable
 from migrator.engine.context import FileContext, Found
 from migrator.engine.packs import Rule
 from migrator.engine.structural import (
+    api_verdicts,
     autocast_setters,
     capability,
     cuda_definition,
     data_loader,
     data_parallel,
-    documented_support,
     dynamic_shapes,
     float64_collective,
     int_device,
@@ -22,13 +22,13 @@ from migrator.engine.structural import (
 )
 
 HANDLERS: Mapping[str, Callable[[FileContext, Rule], Iterator[Found]]] = {
+    "api-verdicts": api_verdicts.find,
     "autocast-setters": autocast_setters.find,
     "capability": capability.find_calls,
     "cuda-definition": cuda_definition.find,
     "data-loader": data_loader.find_slow,
     "data-parallel": data_parallel.find,
     "device-properties": capability.find_properties,
-    "documented-support": documented_support.find,
     "dynamic-batches": dynamic_shapes.find_batches,
     "dynamic-calls": dynamic_shapes.find_calls,
     "dynamic-masks": dynamic_shapes.find_masks,
