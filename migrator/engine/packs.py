@@ -197,7 +197,9 @@ def load_all(extra: Iterable[str] = (), named: Iterable[str] = ("NPU",)) -> list
     """The project's own rules and those of the user's files, in the order of their codes.
 
     Of the packs in ``rules/opt_in`` only those are read that ``named`` asks for by beginnings of
-    codes: the rules of ``8_….yaml`` begin with NPU8. Raises RuleError for a bad pack or a code that is defined twice.
+    codes: the rules of ``8_….yaml`` begin with NPU8.
+
+    Raises RuleError for a bad pack or a code that is defined twice.
     """
     rules: dict[str, Rule] = {}
     folder, named = data_folder("rules"), tuple(named)

@@ -113,7 +113,7 @@ def _by_name(context: FileContext, rule: Rule, holders: set[int]) -> Iterator[Fo
             node,
             api=node.name,
             form=form,
-            likely=True,
+            certainty="likely: only its name says so",
             span=(start, end),
             message=f"by its name {node.name} may be it: {rule.message or rule.summary}",
         )

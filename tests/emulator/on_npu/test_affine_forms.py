@@ -9,7 +9,7 @@ import torch
 import torch_npu
 
 from migrator.engine.packs import load_all
-from migrator.engine.run import Engine
+from migrator.engine.run import Engine, merge_facts
 from migrator.engine.settings import Settings
 
 RULES = {rule.code: rule for rule in load_all() if rule.opt_in and rule.fix != "none"}
@@ -68,11 +68,10 @@ def test_expression(code: str) -> None:
 @pytest.mark.parametrize("call", OPTIMIZERS)
 def test_optimizer(call: str) -> None:
     source = f"import torch\noptimizer = torch.optim.{call.replace('parameters', 'model.parameters')}\n"
-    from migrator.engine.run import merge_facts
-
     engine = Engine(Settings(version="2.13.0", select=("NPU820", "NPU821")))
     replaced = engine.migrate_text("example.py", source, merge_facts([])).text
-    assert replaced is not None and "torch_npu.optim.NpuFused" in replaced
+    assert replaced is not None
+    assert "torch_npu.optim.NpuFused" in replaced
     weights = []
     for text in (source, replaced):
         torch.manual_seed(3)
