@@ -187,8 +187,14 @@ def _folded(index: ModuleIndex, node: Any, outcome: Match) -> list[Edit] | None:
     before = block[place - 1] if place else None
     if len(statements) > 1 or before is None or id(before) not in statements:
         return None
-    if any(len(index.uses(name, index.scope_of(here))) != 1 for name in _targets(before)):
-        return None
+    # In a loop what stands above reads the name as well, on the next turn.
+    loop = any(isinstance(up, (ast.For, ast.AsyncFor, ast.While)) for up in _statements_around(here))
+    first = 0 if loop else index.end(before)
+    matched_names = {id(name) for name in outcome.names}
+    for name in _targets(before):
+        uses = [use for use in index.uses(name, index.scope_of(here)) if index.start(use) >= first]
+        if not uses or any(id(use) not in matched_names for use in uses):
+            return None
     start, end = index.start(before), index.start(here)
     if index.data[index.end(before) : end].strip():
         return None
@@ -200,6 +206,12 @@ def _blocks(parent: Any) -> Iterator[list[Any]]:
         block = getattr(parent, field, None)
         if isinstance(block, list):
             yield block
+
+
+def _statements_around(node: Any) -> Iterator[Any]:
+    while not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Module)):
+        yield node
+        node = node.parent
 
 
 def _targets(statement: Any) -> list[str]:
