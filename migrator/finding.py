@@ -41,7 +41,6 @@ class Finding:
     certainty: str = ""  # certain, or "likely: " and why it is not
     form: str = ""  # of an API that has a better counterpart: class | function | torch | special
     instead: str = ""  # that counterpart
-    likely: bool = False  # only a name says so
 
     @property
     def fixed(self) -> bool:

@@ -84,7 +84,7 @@ def migrate(plan: Plan, out: Path, overwrite: bool, progress: Progress) -> Outco
     with output_tree(plan.source, out, overwrite) as tree:
         reports = _make_report_folder(tree)
         try:
-            with log_to(reports), CsvTables(reports) as tables:
+            with log_to(reports), CsvTables(reports, _runs(engine)) as tables:
                 _log_start(plan)
                 survey = _look_around(plan, tree, progress)
                 launcher = add_launcher(
@@ -102,7 +102,7 @@ def _fill(
     tree: OutputTree, tables: CsvTables, plan: Plan, engine: Engine, survey: _Survey, progress: Progress
 ) -> Tally:
     """Write every file and the rows about it; gives the sums."""
-    tally = Tally(engine.rules)
+    tally = Tally(engine.rules, _runs(engine))
     for entry, done in _results(survey, engine, plan, "migrate", progress):
         result = _put(tree, entry, done) if entry.kind == "python" else done.result
         _log_file(result, bool(done.data))
@@ -120,13 +120,18 @@ def preview(plan: Plan, show: Callable[[bytes], None], progress: Progress) -> Ou
     _check_readable(plan.source)
     engine = Engine(plan.settings)
     survey = _look_around(plan, None, progress)
-    tally = Tally(engine.rules)
+    tally = Tally(engine.rules, _runs(engine))
     for _, done in _results(survey, engine, plan, "diff", progress):
         _log_file(done.result, bool(done.data))
         tally.add(done.result, changed=bool(done.data))
         if done.diff:
             show(done.diff)
     return Outcome(tally, _exit_code(tally), survey.not_copied)
+
+
+def _runs(engine: Engine) -> tuple[str, ...]:
+    """The entries of ``runs`` in reports/columns.yaml whose tables are written."""
+    return ("migrate", "opt_in") if engine.opt_in else ("migrate",)
 
 
 def _check_readable(source: Path) -> None:

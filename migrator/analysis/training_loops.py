@@ -17,6 +17,8 @@ _NOW_AND_THEN = re.compile(
     re.IGNORECASE,
 )
 _OPTIMIZER = re.compile(r"optim|^opt|^solver|scaler", re.IGNORECASE)
+# Functions that compute gradients to measure or to check something.
+_NO_TRAINING = re.compile(r"_*(?:test|check|bench|profil|measur|backward$|step$|__call__$)", re.IGNORECASE)
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
@@ -49,12 +51,11 @@ def _above(node: Any) -> Iterator[Any]:
 
 def _region(index: ModuleIndex, node: Any) -> Any:
     """The innermost loop around a node within its function; else the function, unless it tests something."""
+    function = index.function_of(node)
+    if function is not None and _NO_TRAINING.match(function.name):
+        return None
     for up in _above(index.statement_of(node)):
-        if isinstance(up, (ast.For, ast.AsyncFor, ast.While)):
-            return up
-        if isinstance(up, _FUNCTIONS):
-            if up.name in ("backward", "step", "__call__") or re.match(r"test|_?check|bench", up.name):
-                return None
+        if isinstance(up, (ast.For, ast.AsyncFor, ast.While, *_FUNCTIONS)):
             return up
     return None
 

@@ -57,7 +57,6 @@ def found(
     span: tuple[int, int] | None = None,
     claims: bool = False,
     form: str = "",
-    likely: bool = False,
 ) -> Found:
     """A finding of a rule at a node, with the rule's own words where none are given.
 
@@ -87,7 +86,6 @@ def found(
         certainty=certainty,
         form=form,
         instead=str(rule.options.get("instead", "")),
-        likely=likely,
     )
     return Found(finding, node, needs_npu, (start, end) if claims else None)
 

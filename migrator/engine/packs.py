@@ -198,19 +198,29 @@ def in_range(conditions: str, version: tuple[int, ...]) -> bool:
     return True
 
 
-def load_all(extra: Iterable[str] = ()) -> list[Rule]:
+def load_all(extra: Iterable[str] = (), named: Iterable[str] = ("NPU",)) -> list[Rule]:
     """The project's own rules and those of the user's files, in the order of their codes.
+
+    Of the packs in ``rules/opt_in`` only those are read that ``named`` asks for by beginnings of
+    codes: the rules of ``8_….yaml`` begin with NPU8.
 
     Raises RuleError for a bad pack or a code that is defined twice.
     """
     rules: dict[str, Rule] = {}
-    paths = [*sorted(data_folder("rules").glob("*.yaml")), *map(Path, extra)]
+    folder, named = data_folder("rules"), tuple(named)
+    opt_in = [path for path in sorted(folder.glob("opt_in/*.yaml")) if _is_named(path, named)]
+    paths = [*sorted(folder.glob("*.yaml")), *opt_in, *map(Path, extra)]
     for path in paths:
         for rule in load(path):
             if rule.code in rules:
                 raise RuleError(f"{rule.origin}: {rule.code} is already defined in {rules[rule.code].origin}")
             rules[rule.code] = rule
     return [rules[code] for code in sorted(rules)]
+
+
+def _is_named(path: Path, named: tuple[str, ...]) -> bool:
+    beginning = f"NPU{path.name[0]}"
+    return any(code.startswith(beginning) or beginning.startswith(code) for code in named)
 
 
 def choose(rules: list[Rule], select: Iterable[str], ignore: Iterable[str]) -> list[Rule]:

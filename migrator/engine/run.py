@@ -50,10 +50,11 @@ class Engine:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.version = versions.resolve(settings.version)
-        every = load_all(settings.rule_files)
+        every = load_all(settings.rule_files, (*settings.select, *settings.ignore))
         self.rules: dict[str, Rule] = {rule.code: rule for rule in every}
         chosen = choose(every, settings.select, settings.ignore)
         self._rules = [rule for rule in chosen if applies(rule, self.version.tuple)]
+        self.opt_in = any(rule.opt_in for rule in self._rules)
         self._words = {rule.code: self._words_of(rule) for rule in self._rules}
         self._all_words = frozenset().union(*self._words.values()) if self._words else frozenset()
         self._places = _place_data(every)

@@ -95,7 +95,10 @@ def _fits(reader: _Reader, pattern: Term, term: Term, outcome: Match, depth: int
         return False
     if pattern.kind == "variable":
         known = outcome.variables.setdefault(pattern.label, term)
-        return known.same(term)
+        if known.same(term):
+            return True
+        outcome.casts = True
+        return _without_casts(known).same(_without_casts(term))
     if pattern.kind == "within":
         return _is_inside(reader, pattern.parts[0], term, outcome, 0)
     if term.kind == "cast":
@@ -124,6 +127,12 @@ def _fits(reader: _Reader, pattern: Term, term: Term, outcome: Match, depth: int
             outcome.casts = attempt.casts
             return True
     return False
+
+
+def _without_casts(term: Term) -> Term:
+    while term.kind == "cast":
+        term = term.parts[0]
+    return term
 
 
 def _is_inside(reader: _Reader, pattern: Term, term: Term, outcome: Match, depth: int) -> bool:

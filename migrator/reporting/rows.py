@@ -62,7 +62,7 @@ def row_of(file: str, finding: Finding) -> dict[str, str]:
         "kernel": finding.kernel,
         "form": finding.form,
         "instead": finding.instead,
-        "certainty": finding.certainty or ("likely" if finding.likely else "certain"),
+        "certainty": finding.certainty or "certain",
     }
 
 

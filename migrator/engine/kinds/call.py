@@ -17,26 +17,37 @@ def find(context: FileContext, rules: list[Rule]) -> Iterator[Found]:
     """Calls of the rules' APIs by their qualified names, methods of tensors as ``.name``.
 
     Options: ``has`` and ``has_not`` (keywords of which a call must have one, or must have none), ``takes``
-    (qualified names of which one must be an argument), ``once`` (only the first call of a file). With
-    ``replace`` the call is renamed, but only where all its keywords are in ``keeps``, it has at most
-    ``positions`` positional arguments, and the file has none of the words in ``not_beside``.
+    (qualified names of which one must be an argument), ``on`` (keywords that must not be switched off),
+    ``once`` (only the first call of a ``function`` or ``file``). With ``replace`` the call is renamed, but
+    only where the first argument is a call of a method ``of`` that name, all keywords are in ``keeps``, there
+    are at most ``positions`` positional arguments, and the file has none of the words in ``not_beside``.
     """
-    once: set[str] = set()
+    once: set[tuple[str, Any]] = set()
     for call in sorted(context.index.calls, key=context.index.start):
         name = context.index.qualified_name(call.func)
         method = f".{call.func.attr}" if isinstance(call.func, ast.Attribute) else ""
         for rule in rules:
             if (name and rule_fits(rule, name)) or (not name and method and method in rule.match):
-                if rule.code not in once and _wanted(context, call, rule.options):
-                    if rule.options.get("once"):
-                        once.add(rule.code)
+                place = _place(context, rule, call)
+                if place not in once and _wanted(context, call, rule.options):
+                    once.add(place)
                     edits = _renaming(context, rule, call)
                     form = "function" if name.startswith(".") or not name else "torch"
                     yield found(context, rule, call, api=name or method, edits=edits, form=form)
 
 
+def _place(context: FileContext, rule: Rule, call: ast.Call) -> tuple[str, Any]:
+    """What has one finding of a rule: the call, its function or the file."""
+    once = rule.options.get("once")
+    if once == "function":
+        return rule.code, context.index.function_of(call) or call
+    return rule.code, None if once == "file" else call
+
+
 def _wanted(context: FileContext, call: ast.Call, options: Any) -> bool:
     given = {keyword.arg for keyword in call.keywords if not _is_off(keyword.value)}
+    if any(keyword.arg in options.get("on", ()) and _is_off(keyword.value) for keyword in call.keywords):
+        return False
     if "has" in options and given.isdisjoint(options["has"]):
         return False
     if "takes" in options:
@@ -59,6 +70,8 @@ def _renaming(context: FileContext, rule: Rule, call: ast.Call) -> list[Edit]:
     if not keywords <= set(options.get("keeps", ())) or len(call.args) > int(options.get("positions", 1)):
         return []
     if any(word in context.index.text for word in options.get("not_beside", ())):
+        return []
+    if "of" in options and not (call.args and called_name(call.args[0]) == options["of"]):
         return []
     return [
         Edit(

@@ -28,7 +28,8 @@ def find(context: FileContext, rules: list[Rule]) -> Iterator[Found]:
     ``defined`` (names of functions, and the pattern that what they return must fit before anything is
     replaced), ``plain`` (variables of the pattern that a replacement needs as a number or an attribute),
     ``body_not`` (words that such a definition must not hold), ``only_defined`` (an expression counts only
-    in such a definition), ``not_where`` (patterns of other rules, which know better).
+    in such a definition), ``beside`` (words of which the function must hold one before anything is
+    replaced), ``not_where`` (patterns of other rules, which know better).
     """
     for rule in rules:
         yield from _of_rule(context, rule)
@@ -112,7 +113,7 @@ def _by_name(context: FileContext, rule: Rule, holders: set[int]) -> Iterator[Fo
             node,
             api=node.name,
             form=form,
-            likely=True,
+            certainty="likely: only its name says so",
             span=(start, end),
             message=f"by its name {node.name} may be it: {rule.message or rule.summary}",
         )
@@ -120,7 +121,7 @@ def _by_name(context: FileContext, rule: Rule, holders: set[int]) -> Iterator[Fo
 
 def _rewriting(context: FileContext, rule: Rule, node: Any, outcome: Match) -> list[Edit]:
     """The edits that put the replacement there, and take away the assignment that only it needed."""
-    if not rule.replace or outcome.casts or not _fits_rule(context, rule, outcome):
+    if not rule.replace or outcome.casts or not _fits_rule(context, rule, node, outcome):
         return []
     index = context.index
     if rule.replace.startswith("torch.") and not _has_torch(index):
@@ -151,10 +152,15 @@ def _has_torch(index: ModuleIndex) -> bool:
     return bool(bindings) and all(binding.name == "torch" for binding in bindings)
 
 
-def _fits_rule(context: FileContext, rule: Rule, outcome: Match) -> bool:
+def _fits_rule(context: FileContext, rule: Rule, node: Any, outcome: Match) -> bool:
     for name in rule.options.get("plain", ()):
-        node = outcome.variables[name].node
-        if not isinstance(node, (ast.Constant, ast.Attribute, ast.UnaryOp)):
+        value = outcome.variables[name].node
+        if not isinstance(value, (ast.Constant, ast.Attribute, ast.UnaryOp)):
+            return False
+    beside = rule.options.get("beside")
+    if beside:
+        function = context.index.function_of(node)
+        if function is None or identifiers(context.index.segment(function)).isdisjoint(beside):
             return False
     for name, pattern in rule.options.get("defined", {}).items():
         if not any(_returns(context.index, f, pattern) for f in context.index.functions if f.name == name):
@@ -181,8 +187,14 @@ def _folded(index: ModuleIndex, node: Any, outcome: Match) -> list[Edit] | None:
     before = block[place - 1] if place else None
     if len(statements) > 1 or before is None or id(before) not in statements:
         return None
-    if any(len(index.uses(name, index.scope_of(here))) != 1 for name in _targets(before)):
-        return None
+    # In a loop what stands above reads the name as well, on the next turn.
+    loop = any(isinstance(up, (ast.For, ast.AsyncFor, ast.While)) for up in _statements_around(here))
+    first = 0 if loop else index.end(before)
+    matched_names = {id(name) for name in outcome.names}
+    for name in _targets(before):
+        uses = [use for use in index.uses(name, index.scope_of(here)) if index.start(use) >= first]
+        if not uses or any(id(use) not in matched_names for use in uses):
+            return None
     start, end = index.start(before), index.start(here)
     if index.data[index.end(before) : end].strip():
         return None
@@ -194,6 +206,12 @@ def _blocks(parent: Any) -> Iterator[list[Any]]:
         block = getattr(parent, field, None)
         if isinstance(block, list):
             yield block
+
+
+def _statements_around(node: Any) -> Iterator[Any]:
+    while not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Module)):
+        yield node
+        node = node.parent
 
 
 def _targets(statement: Any) -> list[str]:

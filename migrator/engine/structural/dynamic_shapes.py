@@ -9,7 +9,7 @@ from typing import Any
 
 from migrator.analysis.hints import called_name
 from migrator.analysis.index import ModuleIndex
-from migrator.analysis.receivers import FOREIGN, TENSOR, receiver
+from migrator.analysis.tensors import OTHER, TENSOR, tensor_like
 from migrator.engine.context import FileContext, Found, found
 from migrator.engine.matching import rule_fits
 from migrator.engine.packs import Rule
@@ -17,6 +17,7 @@ from migrator.engine.packs import Rule
 # A condition inside brackets, by its text: the statement is looked at then.
 _CONDITION = re.compile(rb"\[[^\[\]\n]*(?:[<>]|==|!=|~|\bmask|_mask\b)[^\[\]\n]*\]")
 _MASK = re.compile(r"(?:^|_)mask$|^(?:is|has)_[a-z]+$", re.IGNORECASE)
+_COUNTS = re.compile(r"(?:repeats|lengths?|lens|counts|durations?|sizes)$")
 _TENSORS_ONLY = frozenset({"masked_select", "unique_consecutive"})
 _MAKES_MASK = frozenset(
     "isnan isinf isfinite eq ne gt lt ge le logical_and logical_or logical_not logical_xor bool isin".split()
@@ -25,6 +26,7 @@ _SHAPED = frozenset(
     "zeros ones empty full rand randn arange view reshape expand repeat new_zeros new_ones linspace".split()
 )
 _TORCH_WORD = re.compile(r"\btorch\.|\bF\.|\bnn\.|\.(?:cuda|npu|detach|unsqueeze|squeeze|to)\(")
+_OTHER_WORD = re.compile(r"\bnp\.|\bnumpy\.|\bpd\.|\bcv2\.")
 
 
 def find_calls(context: FileContext, rule: Rule) -> Iterator[Found]:
@@ -37,10 +39,14 @@ def find_calls(context: FileContext, rule: Rule) -> Iterator[Found]:
             if _depends(call, name.rpartition(".")[2], 1):
                 yield found(context, rule, call, api=name)
         elif not name and method in rule.match and isinstance(call.func, ast.Attribute):
-            how = _tensor(index, call.func.value)
+            how = _tensor(context, call.func.value)
             how = how or ("certain" if call.func.attr in _TENSORS_ONLY else "")
             if how and _depends(call, call.func.attr, 0):
-                yield found(context, rule, call, api=f"torch.Tensor{method}", likely=how == "likely")
+                yield found(context, rule, call, api=f"torch.Tensor{method}", certainty=_certainty(how))
+
+
+def _certainty(how: str) -> str:
+    return "likely: the names do not say for sure what they stand for" if how == "likely" else ""
 
 
 def _depends(call: ast.Call, name: str, first: int) -> bool:
@@ -51,42 +57,31 @@ def _depends(call: ast.Call, name: str, first: int) -> bool:
         repeats = call.args[first] if len(call.args) > first else keywords.get("repeats")
         if "output_size" in keywords or isinstance(repeats, (ast.Constant, ast.BinOp, ast.Attribute)):
             return False
-        return bool(re.search(r"repeat|length|count|num_|size", getattr(repeats, "id", ""))) and not re.match(
-            r"num|n_", getattr(repeats, "id", "")
-        )
+        # A tensor of repeats is called by what it counts, in the plural; a number is not.
+        return bool(_COUNTS.search(getattr(repeats, "id", "")))
     return not (name == "nonzero" and "size" in keywords)
 
 
-def _tensor(index: ModuleIndex, node: Any) -> str:
+def _tensor(context: FileContext, node: Any) -> str:
     """``certain``, ``likely`` or empty: whether an expression is a tensor."""
-    if isinstance(node, ast.Compare):
-        return _tensor(index, node.left)
-    if isinstance(node, (ast.BinOp, ast.UnaryOp)):
-        return _tensor(index, node.left if isinstance(node, ast.BinOp) else node.operand)
-    kind, name = receiver(index, node)
-    if kind == TENSOR:
-        return "certain"
+    index = context.index
+    answer = tensor_like(index, node, context.elsewhere)
+    if answer in (TENSOR, OTHER):
+        return "certain" if answer == TENSOR else ""
     root = node
-    while isinstance(root, (ast.Attribute, ast.Subscript, ast.Call)):
-        root = root.func if isinstance(root, ast.Call) else root.value
-    qualified = index.qualified_name(root) if isinstance(root, ast.Name) else ""
-    if kind == FOREIGN or (qualified and not qualified.startswith("torch")):
-        return ""
-    if name and "." in name and not name.startswith(("torch.", ".")):
-        return ""
+    while isinstance(root, (ast.Attribute, ast.Subscript, ast.Call, ast.Compare, ast.BinOp, ast.UnaryOp)):
+        root = next(child for child in ast.iter_child_nodes(root) if isinstance(child, ast.expr))
     if isinstance(root, ast.Name) and _comes_from_elsewhere(index, root):
         return ""
     function = index.function_of(node)
-    if function is None:
-        return ""
-    text = index.segment(function)
-    if re.search(r"\bnp\.|\bnumpy\.|\bpd\.|\bcv2\.", text) or not _TORCH_WORD.search(text):
-        return ""
-    return "likely"
+    text = index.segment(function) if function is not None else ""
+    return "" if _OTHER_WORD.search(text) or not _TORCH_WORD.search(text) else "likely"
 
 
 def _comes_from_elsewhere(index: ModuleIndex, node: ast.Name) -> bool:
-    """Whether one of a name's values is a list, a text, or made by another library."""
+    """Whether a name is another library, or one of its values is a list, a text, or made by one."""
+    if not index.qualified_name(node).startswith(("torch", ".")) and index.qualified_name(node):
+        return True
     for binding in index.bindings(node):
         value = binding.value
         if isinstance(
@@ -144,10 +139,10 @@ def _masks_in(context: FileContext, rule: Rule, statement: Any) -> Iterator[Foun
         how = _mask(index, node.slice)
         if not how:
             continue
-        tensor = _tensor(index, node.value)
+        tensor = _tensor(context, node.value)
         if tensor:
-            likely = tensor == "likely" or how == "likely"
-            yield found(context, rule, node, api=index.segment(node)[:60], likely=likely)
+            certainty = _certainty("likely" if "likely" in (tensor, how) else "certain")
+            yield found(context, rule, node, api=index.segment(node)[:60], certainty=certainty)
             return
 
 
