@@ -266,14 +266,14 @@ class _Graph:
 
     def _nearest(self, file: str, name: str) -> list[tuple[NativeFile, NativeFunction]]:
         """The definitions of a name whose folder is nearest: each extension has its own ``forward``."""
-        known = [found for found in self._by_name.get(name, ()) if not _is_std(found[1])]
+        known = [found for found in self._by_name.get(name, ()) if not _is_method(found[1])]
         if len(known) < 2:
             return known
         shared = [_shared_folders(file, found[0].name) for found in known]
         return [found for found, depth in zip(known, shared) if depth == max(shared)]
 
 
-def _is_std(function: NativeFunction) -> bool:
+def _is_method(function: NativeFunction) -> bool:
     """Methods are found by their objects' types only, which are not followed; constructors are functions."""
     return bool(function.owner) and function.owner != function.name
 
