@@ -28,6 +28,7 @@ from migrator.engine.other_files import MAX_BYTES, examine, is_candidate
 from migrator.engine.run import Engine, merge_facts, scan_file
 from migrator.engine.settings import Settings
 from migrator.finding import FileResult, Finding
+from migrator.processes import processes_for
 from migrator.reporting.csv_tables import CsvTables
 from migrator.reporting.log_file import log_to
 from migrator.reporting.summary import summary_text
@@ -37,7 +38,7 @@ from migrator.sources.errors import SourceError, Unreadable, cannot_write, shown
 from migrator.sources.naming import ANALYSIS_SUFFIX
 from migrator.sources.output import OutputTree, add, output_tree
 from migrator.sources.source import read
-from migrator.workers import Done, Work, process_files, processes_for
+from migrator.workers import Done, Work, process_files
 
 DONE = 0
 SOME_SKIPPED = 1
