@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from migrator.cli.main import run
+from migrator.cli.start import run
 
 if __name__ == "__main__":
     sys.exit(run())

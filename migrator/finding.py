@@ -19,7 +19,8 @@ class Finding:
     """One place that a rule matched.
 
     ``line``, ``end_line`` and ``column`` are 1-based, and belong to the input
-    file. ``edits`` make up one fix: all of them are applied or none is.
+    file. ``span`` holds the bytes of the input's UTF-8 text that it is about.
+    ``edits`` make up one fix: all of them are applied or none is.
     """
 
     code: str
@@ -41,6 +42,7 @@ class Finding:
     certainty: str = ""  # certain, or "likely: " and why it is not
     form: str = ""  # of an API that has a better counterpart: class | function | torch | special
     instead: str = ""  # that counterpart
+    span: tuple[int, int] = (0, 0)
 
     @property
     def fixed(self) -> bool:

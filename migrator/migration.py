@@ -23,6 +23,7 @@ from migrator.finding import FileResult
 from migrator.launch.add import Launcher, add_launcher
 from migrator.launch.entry import Candidate, candidate, is_distributed, ranked
 from migrator.operators.native_files import read_native
+from migrator.processes import processes_for
 from migrator.reporting.csv_tables import CsvTables
 from migrator.reporting.log_file import log_to
 from migrator.reporting.summary import summary_text
@@ -31,7 +32,7 @@ from migrator.sources.discover import Entry, discover
 from migrator.sources.errors import CannotWrite, SourceError, Unreadable, cannot_write, shown, unreadable
 from migrator.sources.output import OutputTree, add, copy, output_tree, write
 from migrator.sources.source import read
-from migrator.workers import Done, Task, Work, process_files, processes_for
+from migrator.workers import Done, Task, Work, process_files
 
 DONE = 0
 SOME_SKIPPED = 1

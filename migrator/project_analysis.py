@@ -31,6 +31,7 @@ from migrator.engine.settings import Settings
 from migrator.finding import FileResult, Finding
 from migrator.operators.library_functions import read_api_files
 from migrator.operators.native_files import read_native
+from migrator.processes import processes_for
 from migrator.reporting.csv_tables import CsvTables
 from migrator.reporting.log_file import log_to
 from migrator.reporting.rows import SKIPPED
@@ -41,7 +42,7 @@ from migrator.sources.errors import SourceError, Unreadable, cannot_write, shown
 from migrator.sources.naming import ANALYSIS_SUFFIX
 from migrator.sources.output import OutputTree, add, output_tree
 from migrator.sources.source import read
-from migrator.workers import Done, Work, process_files, processes_for
+from migrator.workers import Done, Work, process_files
 
 DONE = 0
 SOME_SKIPPED = 1

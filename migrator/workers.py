@@ -2,14 +2,7 @@
 
 from __future__ import annotations
 
-import logging
-import multiprocessing
-import os
-import signal
-from collections import deque
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -17,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 from migrator.engine.run import Engine
 from migrator.engine.settings import Settings
 from migrator.finding import FileResult
+from migrator.processes import spread
 from migrator.reporting.unified_diff import unified_diff
 from migrator.sources.errors import Unreadable, shown
 from migrator.sources.source import LARGEST, encode, read
@@ -24,16 +18,8 @@ from migrator.sources.source import LARGEST, encode, read
 if TYPE_CHECKING:
     from migrator.engine.project import Project
 
-_LOG = logging.getLogger("npumigrate")
-
 # The new bytes of each file; these and their diff; only what there is to say of the file as it is.
 Task = Literal["migrate", "diff", "inspect"]
-
-# Enough for a worker to be busy while the last chunk's results are written, few enough to spread well.
-_CHUNK = 8
-_CHUNKS_AHEAD = 4
-# Below this many bytes of Python, starting processes takes longer than they save.
-_WORTH_PROCESSES = 4_000_000
 
 
 @dataclass(frozen=True)
@@ -56,19 +42,6 @@ class Done:
     diff: bytes = b""
 
 
-def processes_for(size: int, wanted: int | None) -> int:
-    """How many processes to use for ``size`` bytes of Python, where ``wanted`` is what the user said."""
-    if wanted is not None:
-        return wanted
-    return _cpus() if size >= _WORTH_PROCESSES else 1
-
-
-def _cpus() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
 def process_files(
     files: Sequence[Work], engine: Engine, settings: Settings, project: Project, jobs: int, task: Task
 ) -> Iterator[Done]:
@@ -77,38 +50,14 @@ def process_files(
     A worker that is killed from outside loses nothing: what it and the others had
     not finished is done in this process.
     """
-    finished = 0
-    if jobs > 1 and len(files) > 1:
-        try:
-            for done in _in_processes(files, settings, project, min(jobs, len(files)), task):
-                finished += 1
-                yield done
-        except BrokenProcessPool:
-            _LOG.warning("a worker process ended early: going on with one process")
-    for work in files[finished:]:
-        yield _process(work, engine, project, task)
-
-
-def _in_processes(
-    files: Sequence[Work], settings: Settings, project: Project, jobs: int, task: Task
-) -> Iterator[Done]:
-    chunks = iter([files[start : start + _CHUNK] for start in range(0, len(files), _CHUNK)])
-    pool = ProcessPoolExecutor(jobs, initializer=_start_worker, initargs=(settings, project, task))
-    waiting: deque[Future[list[Done]]] = deque()
-    try:
-        for chunk in chunks:
-            waiting.append(pool.submit(_process_chunk, chunk))
-            if len(waiting) >= jobs * _CHUNKS_AHEAD:
-                yield from waiting.popleft().result()
-        while waiting:
-            yield from waiting.popleft().result()
-        pool.shutdown()
-    except BaseException:
-        # Ctrl-C, a killed worker, or the caller has had enough: nobody waits for what is still running.
-        pool.shutdown(wait=False, cancel_futures=True)
-        for process in multiprocessing.active_children():
-            process.terminate()
-        raise
+    return spread(
+        files,
+        jobs,
+        lambda work: _process(work, engine, project, task),
+        _start_worker,
+        (settings, project, task),
+        _process_chunk,
+    )
 
 
 _worker: tuple[Engine, Project, Task] | None = None
@@ -116,7 +65,6 @@ _worker: tuple[Engine, Project, Task] | None = None
 
 def _start_worker(settings: Settings, project: Project, task: Task) -> None:
     global _worker
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent hears Ctrl-C, and ends the workers
     _worker = (Engine(settings), project, task)
 
 

@@ -54,6 +54,6 @@ def test_example(rule: Rule, example: dict[str, str]) -> None:
 @pytest.mark.parametrize("rule", load_all(), ids=lambda rule: rule.code)
 def test_every_rule_explains_itself(rule: Rule) -> None:
     assert rule.why, "says why"
-    if rule.fix != "none" and rule.code != "NPU902":
+    if rule.fix != "none" and rule.code not in ("NPU902", "NPU990"):
         assert any("before" in example for example in rule.examples), "shows what changes"
         assert any("unchanged" in example for example in rule.examples), "shows a look-alike that does not"

@@ -1,15 +1,20 @@
 """Where the parts of an f-string are.
 
-Before Python 3.12 ``ast`` gives wrong places inside f-strings, so LibCST finds
-the parts, and each replacement field is parsed again on its own.
+Before Python 3.12 ``ast`` gives wrong places inside f-strings, so they are found by
+reading the text, and each replacement field is parsed again on its own.
 """
 
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
+
+_GAP = re.compile(r"(?:\s|\\\r?\n|#[^\r\n]*)*")
+_OPENING = re.compile(r"([A-Za-z]{0,2})(\"\"\"|'''|\"|')")
+_CLOSED_BY = {"(": ")", "[": "]", "{": "}"}
 
 
 @dataclass(frozen=True)
@@ -26,64 +31,135 @@ class Part:
     expression: Any = None
 
 
+class _UnreadableError(ValueError):
+    """A text that is no f-string, or one that this module does not understand."""
+
+
 def place_fstring(node: ast.JoinedStr, source: str, start: int) -> list[Part] | None:
     """The parts of an f-string (or of a concatenation with f-strings), in order.
 
     ``source`` is its text and ``start`` its byte offset in the file. The
     expressions are new ``ast`` nodes whose ``placed`` attribute is their span
-    in the file. None where LibCST cannot read the text.
+    in the file. None where the text cannot be read.
     """
-    import libcst
-    from libcst.metadata import ByteSpanPositionProvider, MetadataWrapper
-
-    try:
-        wrapper = MetadataWrapper(libcst.parse_module(f"({source})"), unsafe_skip_copy=True)
-    except (libcst.ParserSyntaxError, RecursionError):
-        return None
-    spans = wrapper.resolve(ByteSpanPositionProvider)
-    statement = wrapper.module.body[0]
-    if not isinstance(statement, libcst.SimpleStatementLine):
-        return None
-    expression = statement.body[0]
-    if not isinstance(expression, libcst.Expr):
-        return None
     parts: list[Part] = []
-    for piece in _pieces(expression.value):
-        span = spans[piece]
-        # The parenthesis that was put before the text shifts everything by one byte.
-        begin = start + span.start - 1
-        end = begin + span.length
-        if isinstance(piece, libcst.FormattedStringText):
-            parts.append(Part(begin, end, raw=piece.value))
-        elif isinstance(piece, libcst.SimpleString):
-            skip = len(piece.prefix) + len(piece.quote)
-            parts.append(Part(begin + skip, end - len(piece.quote), raw=piece.raw_value))
-        else:
-            code = source.encode("utf-8")[span.start - 1 : span.start - 1 + span.length]
-            tree = _parse_field(code.decode("utf-8"), begin)
+    try:
+        for is_field, first, last in _pieces(source):
+            begin = start + len(source[:first].encode("utf-8"))
+            text = source[first:last]
+            end = begin + len(text.encode("utf-8"))
+            if not is_field:
+                parts.append(Part(begin, end, raw=text))
+                continue
+            tree = _parse_field(text, begin)
             if tree is None:
                 return None
-            parts.append(Part(begin, end, expression=tree))
+            opening = _OPENING.match(text)
+            if opening and isinstance(tree, ast.Constant) and text.endswith(opening.group(2)):
+                # A text in a field reads as if it were written outside of it.
+                raw = text[opening.end() : -len(opening.group(2))]
+                parts.append(Part(begin + opening.end(), end - len(opening.group(2)), raw=raw))
+            else:
+                parts.append(Part(begin, end, expression=tree))
+    except (_UnreadableError, RecursionError):
+        return None
     return parts
 
 
-def _pieces(node: Any) -> Iterator[Any]:
-    import libcst
+def _pieces(source: str) -> Iterator[tuple[bool, int, int]]:
+    """Whether it is a field's expression, start and end, for each piece of the texts in a row."""
+    position = _skip_gap(source, 0)
+    while position < len(source):
+        found: list[tuple[bool, int, int]] = []
+        position = _skip_gap(source, _read_text(source, position, found))
+        yield from found
 
-    if isinstance(node, libcst.ConcatenatedString):
-        yield from _pieces(node.left)
-        yield from _pieces(node.right)
-    elif isinstance(node, libcst.SimpleString):
-        yield node
-    elif isinstance(node, libcst.FormattedString):
-        for part in node.parts:
-            if isinstance(part, libcst.FormattedStringText):
-                yield part
-            elif isinstance(part, libcst.FormattedStringExpression):
-                yield part.expression
-                for inner in part.format_spec or ():
-                    if isinstance(inner, libcst.FormattedStringExpression):
-                        yield inner.expression
+
+def _skip_gap(source: str, position: int) -> int:
+    match = _GAP.match(source, position)
+    return match.end() if match else position
+
+
+def _read_text(source: str, position: int, found: list[tuple[bool, int, int]]) -> int:
+    """Read the literal that starts at ``position``, note its pieces, and give the place behind it."""
+    opening = _OPENING.match(source, position)
+    if opening is None:
+        raise _UnreadableError
+    prefix, quote = opening.group(1).lower(), opening.group(2)
+    formatted = "f" in prefix or "t" in prefix
+    position = begin = opening.end()
+    while True:
+        if source.startswith(quote, position):
+            if begin < position or not formatted:
+                found.append((False, begin, position))
+            return position + len(quote)
+        char = source[position : position + 1]
+        if not char or (char in "\r\n" and len(quote) == 1):
+            raise _UnreadableError
+        if char == "\\":
+            named = formatted and "r" not in prefix and source.startswith("\\N{", position)
+            raw_brace = formatted and source[position + 1 : position + 2] in ("{", "}")
+            if named:
+                position = source.index("}", position) + 1 if "}" in source[position:] else len(source)
+            else:
+                position += 1 if raw_brace else 2
+        elif formatted and char == "{" and not source.startswith("{{", position):
+            if begin < position:
+                found.append((False, begin, position))
+            position = begin = _read_field(source, position + 1, found, quote)
+        else:
+            position += 2 if formatted and source[position : position + 2] in ("{{", "}}") else 1
+
+
+def _read_field(source: str, position: int, found: list[tuple[bool, int, int]], quote: str) -> int:
+    """Read the field whose brace is before ``position``, and give the place behind its other brace."""
+    first = _skip_gap(source, position)
+    position = _end_of_expression(source, first)
+    last = position
+    if source.startswith("=", position):  # f"{x = }"
+        position = _skip_gap(source, position + 1)
+    found.append((True, first, first + len(source[first:last].rstrip())))
+    if source.startswith("!", position):
+        while source[position : position + 1] not in ("}", ":", ""):
+            position += 1
+    if source.startswith(":", position):
+        position += 1
+        while source[position : position + 1] != "}":
+            if position >= len(source) or source.startswith(quote, position):
+                raise _UnreadableError
+            if source[position] == "{":
+                position = _read_field(source, position + 1, found, quote)
+            else:
+                position += 1
+    if source[position : position + 1] != "}":
+        raise _UnreadableError
+    return position + 1
+
+
+def _end_of_expression(source: str, position: int) -> int:
+    """The place of the brace, the colon, the ``!`` or the ``=`` that ends an expression."""
+    waiting: list[str] = []
+    while position < len(source):
+        char = source[position]
+        opening = _OPENING.match(source, position)
+        if opening is not None and not source[position - 1].isidentifier():
+            position = _read_text(source, position, [])
+            continue
+        if char in _CLOSED_BY:
+            waiting.append(_CLOSED_BY[char])
+        elif waiting:
+            if char == waiting[-1]:
+                waiting.pop()
+            elif char == "#":
+                position = _skip_gap(source, position) - 1
+        elif char in "}:" or (char == "!" and source[position + 1 : position + 2] != "="):
+            return position
+        elif (
+            char == "=" and source[position - 1] not in "=<>!" and source[position + 1 : position + 2] != "="
+        ):
+            return position
+        position += 1
+    raise _UnreadableError
 
 
 def _parse_field(code: str, begin: int) -> ast.expr | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple, Optional
@@ -18,7 +17,7 @@ class Support:
     ``status`` is the documents' word: supported | partial | unsupported, or
     unknown where the versions around disagree. ``kernel`` is what torch_npu
     registers: kernel | composite (torch builds it from others) | none (runs
-    on the CPU), empty where the API is no single operator. ``hardware``,
+    on the CPU, or raises), empty where the API is no single operator. ``hardware``,
     ``dtypes`` and ``limits`` are words; docs/api_db.md explains them.
     ``neighbour`` names the version or versions whose documents were used,
     empty where the version's own were.
@@ -35,7 +34,9 @@ class Support:
     neighbour: str
 
 
-class _Row(NamedTuple):
+class Row(NamedTuple):
+    """A row of api_support.csv behind its name."""
+
     first: str
     last: str
     status: str
@@ -53,11 +54,7 @@ def look_up(api: str, version: TorchVersion) -> Optional[Support]:
     found = _at(api, version)
     if found and not found.neighbour:
         return found
-    alias = _aliases().get(api)
-    if alias is None:
-        # torch.nn.modules.module.Module.to: a member of a class that goes by an alias.
-        parent, _, member = api.rpartition(".")
-        alias = f"{_aliases()[parent]}.{member}" if parent in _aliases() else None
+    alias = spelled(api)
     other = _at(alias, version) if alias else None
     # torch.nn.Parameter is in the old documents, torch.nn.parameter.Parameter in
     # the new: take the spelling that the version's own document uses.
@@ -73,7 +70,9 @@ def apis(version: TorchVersion, *statuses: str) -> frozenset[str]:
 @cache
 def names() -> frozenset[str]:
     """Every API that the documents list at some version, and every alias of one."""
-    return frozenset(line.partition(",")[0] for line in _lines()) | frozenset(_aliases())
+    return frozenset(
+        line.partition(",")[0] for table in ("api_support", "aliases") for line in tables.lines(table)
+    )
 
 
 @cache
@@ -105,7 +104,7 @@ def _statuses(version: TorchVersion) -> dict[str, str]:
     covering: dict[str, str] = {}
     below: dict[str, str] = {}
     above: dict[str, str] = {}
-    for line in _lines():
+    for line in tables.lines("api_support"):
         api, first, last, status, _ = line.split(",", 4)
         if first not in begun:
             above.setdefault(api, status)
@@ -119,14 +118,16 @@ def _statuses(version: TorchVersion) -> dict[str, str]:
 
 
 def _at(api: str, version: TorchVersion) -> Optional[Support]:
-    rows = _rows(api)
-    if not rows:
+    known_rows = rows(api)
+    if not known_rows:
         return None
-    covering = next((row for row in rows if tables.covers(row.first, row.last, version.tuple)), None)
+    covering = next((row for row in known_rows if tables.covers(row.first, row.last, version.tuple)), None)
     if covering and ("docs" in version.evidence or covering.first == covering.last == version.text):
         return _support(api, covering, covering.status, version, "")
-    below = covering or next((row for row in reversed(rows) if row.last and _last(row) < version.tuple), None)
-    above = covering or next((row for row in rows if row.first and _first(row) > version.tuple), None)
+    below = covering or next(
+        (row for row in reversed(known_rows) if row.last and _last(row) < version.tuple), None
+    )
+    above = covering or next((row for row in known_rows if row.first and _first(row) > version.tuple), None)
     if below and above:
         return _between(api, below, above, version)
     row = below or above
@@ -134,17 +135,19 @@ def _at(api: str, version: TorchVersion) -> Optional[Support]:
     return _support(api, row, row.status, version, row.last if below else row.first)
 
 
-def _between(api: str, below: _Row, above: _Row, version: TorchVersion) -> Support:
+def _between(api: str, below: Row, above: Row, version: TorchVersion) -> Support:
     """What the documented versions on both sides say of one between them."""
     before = [other for other in known() if "docs" in other.evidence and other.tuple < version.tuple]
     after = [other for other in known() if "docs" in other.evidence and other.tuple > version.tuple]
-    low = below.last if below is not above else before[-1].text
-    high = above.first if below is not above else after[0].text
-    both = f"{low} and {high}"
+    if below is above:
+        # One row around it; newer than every document, there is one side only.
+        sides = [other.text for other in (*before[-1:], *after[:1])]
+    else:
+        sides = [below.last, above.first]
     status = _agreed(below.status, above.status)
     # The newer document is the more exact one, unless only the older has the limits.
     row = below if status == below.status != above.status else above
-    return _support(api, row, status, version, both)
+    return _support(api, row, status, version, " and ".join(sides))
 
 
 def _agreed(below: str, above: str) -> str:
@@ -155,7 +158,7 @@ def _agreed(below: str, above: str) -> str:
     return "unknown" if "unsupported" in (below, above) else "partial"
 
 
-def _support(api: str, row: _Row, status: str, version: TorchVersion, neighbour: str) -> Support:
+def _support(api: str, row: Row, status: str, version: TorchVersion, neighbour: str) -> Support:
     return Support(
         api=api,
         status=status,
@@ -170,9 +173,22 @@ def _support(api: str, row: _Row, status: str, version: TorchVersion, neighbour:
 
 
 def kernel(aten: str, version: TorchVersion) -> str:
-    """What torch_npu registers for an aten operator's base name: kernel | composite | none, or ''."""
+    """What torch_npu registers for an aten operator's base name: kernel | composite | none, or ''.
+
+    ``none`` is what ``registered`` calls fallback or none.
+    """
+    return registered(aten, version).replace("fallback", "none")
+
+
+def registered(aten: str, version: TorchVersion) -> str:
+    """What becomes of an aten operator's base name on an NPU.
+
+    kernel (torch_npu registers one), composite (torch builds it from others),
+    fallback (it runs on the CPU), none (there is nothing to fall back to), or
+    '' where that is not known.
+    """
     otherwise = ""
-    for overload, first, last, kind in _kernels().get(aten, ()):
+    for overload, first, last, kind in _kernels(aten):
         if overload == "*":
             otherwise = kind
         elif tables.covers(first, last, version.tuple):
@@ -182,46 +198,42 @@ def kernel(aten: str, version: TorchVersion) -> str:
     return otherwise
 
 
-def _first(row: _Row) -> tuple[int, ...]:
+def _first(row: Row) -> tuple[int, ...]:
     return tables.as_tuple(row.first)
 
 
-def _last(row: _Row) -> tuple[int, ...]:
+def _last(row: Row) -> tuple[int, ...]:
     return tables.as_tuple(row.last)
 
 
-def _rows(api: str) -> list[_Row]:
-    # Lines are sorted, and a comma sorts before everything that names hold: a
-    # search by halves finds an API without splitting the 16,000 others.
-    lines = _lines()
-    start = f"{api},"
-    position = bisect_left(lines, start)
-    rows = []
-    while position < len(lines) and lines[position].startswith(start):
-        rows.append(_Row(*lines[position].split(",")[1:]))
-        position += 1
-    return rows
+def kernel_lines(base: str) -> list[str]:
+    """The lines of kernels.csv on an operator and its overloads."""
+    return tables.starting("kernels", f"{base},") + tables.starting("kernels", f"{base}.")
 
 
 @cache
-def _lines() -> list[str]:
-    return tables.lines("api_support")
-
-
-@cache
-def _kernels() -> dict[str, list[tuple[str, str, str, str]]]:
-    table: dict[str, list[tuple[str, str, str, str]]] = {}
-    for line in tables.lines("kernels"):
+def _kernels(base: str) -> list[tuple[str, str, str, str]]:
+    """Overload, from, to and kind of each of them."""
+    found = []
+    for line in kernel_lines(base):
         op, first, last, kind, _ = line.split(",")
-        base, _, overload = op.partition(".")
-        table.setdefault(base, []).append((overload, first, last, kind))
-    return table
+        found.append((op.partition(".")[2], first, last, kind))
+    return found
 
 
 @cache
-def _aliases() -> dict[str, str]:
-    table = {}
-    for line in tables.lines("aliases"):
-        alias, _, api = line.partition(",")
-        table[alias] = api
-    return table
+def rows(api: str) -> tuple[Row, ...]:
+    """The rows on an API, oldest first; none where the documents list no such name."""
+    return tuple(Row(*line.split(",")[1:]) for line in tables.starting("api_support", f"{api},"))
+
+
+def spelled(name: str) -> str:
+    """The name under which the documents list an API that goes by an alias, or ''."""
+    parent, _, member = name.rpartition(".")
+    # torch.nn.modules.module.Module.to: a member of a class that goes by an alias.
+    return _aliased(name) or (_aliased(parent) and f"{_aliased(parent)}.{member}")
+
+
+def _aliased(name: str) -> str:
+    """The API that a name is another spelling of, or ''."""
+    return next((line.partition(",")[2] for line in tables.starting("aliases", f"{name},")), "")

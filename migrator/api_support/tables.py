@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import csv
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
+from typing import Optional
 
+from migrator import __version__
 from migrator.data_folders import data_folder
 
 Version = tuple[int, ...]
+
+VARIABLE = "NPUMIGRATE_API_DB"
 
 
 @cache
@@ -23,12 +28,60 @@ def covers(first: str, last: str, version: Version) -> bool:
     return (not first or as_tuple(first) <= version) and (not last or version <= as_tuple(last))
 
 
-def rows(table: str) -> Iterator[list[str]]:
-    """The rows of ``api_db/<table>.csv``, without its header.
+@cache
+def in_force() -> Path:
+    """The folder with the tables that are used.
+
+    It is the one that the environment variable NPUMIGRATE_API_DB names, or
+    the user's own where releases were added to it, or the one that came with
+    npumigrate. Raises FileNotFoundError where the variable names no such folder.
+    """
+    chosen = os.environ.get(VARIABLE)
+    if chosen:
+        if not (Path(chosen) / "versions.csv").is_file():
+            raise FileNotFoundError(
+                f"{VARIABLE}={chosen}: that is no folder with tables (npumigrate db build)"
+            )
+        return Path(chosen)
+    packaged = data_folder("api_db")
+    own = users_folder()
+    return own if is_installed(packaged) and (own / "versions.csv").is_file() else packaged
+
+
+def users_folder() -> Path:
+    """Where releases are added when npumigrate is installed from a wheel (XDG base directory specification).
+
+    Each version of npumigrate has its own: an older one's tables would hide what a newer one brings.
+    """
+    base = os.environ.get("XDG_DATA_HOME", "")
+    share = Path(base) if os.path.isabs(base) else Path.home() / ".local" / "share"
+    return share / "npumigrate" / __version__ / "api_db"
+
+
+def writable() -> Path:
+    """Where ``db build`` adds releases: the chosen folder, a checkout's, or the user's own."""
+    packaged = data_folder("api_db")
+    if os.environ.get(VARIABLE):
+        return in_force()
+    return users_folder() if is_installed(packaged) else packaged
+
+
+def is_installed(packaged: Path) -> bool:
+    """Whether the folder of tables that came with npumigrate lies in a package, not in a checkout."""
+    return packaged.parent.name == "data"
+
+
+def inside(first: str, last: str, order: Iterable[str]) -> list[str]:
+    """The versions of ``order`` that a row's range holds."""
+    return [version for version in order if covers(first, last, as_tuple(version))]
+
+
+def rows(table: str, folder: Optional[Path] = None) -> Iterator[list[str]]:
+    """The rows of a table without its header; of those in force, unless a folder is given.
 
     Raises FileNotFoundError where the table is missing.
     """
-    with open(data_folder("api_db") / f"{table}.csv", encoding="utf-8", newline="") as file:
+    with open((folder or in_force()) / f"{table}.csv", encoding="utf-8", newline="") as file:
         reader = csv.reader(file)
         next(reader)
         yield from reader
@@ -36,8 +89,35 @@ def rows(table: str) -> Iterator[list[str]]:
 
 def lines(table: str) -> list[str]:
     """The lines of a table whose cells hold no comma and no quote, without its header."""
-    text = (data_folder("api_db") / f"{table}.csv").read_text(encoding="utf-8")
-    return text.splitlines()[1:]
+    return _content(table).decode("utf-8").splitlines()[1:]
+
+
+def starting(table: str, prefix: str) -> list[str]:
+    """The lines that begin with ``prefix``, of a table such as ``lines`` reads.
+
+    Lines are sorted, and a comma sorts before everything that names hold: a
+    search by halves finds them without splitting the others.
+    """
+    content, wanted = _content(table), prefix.encode()
+    low, high = content.index(b"\n") + 1, len(content)
+    while low < high:
+        start = content.rfind(b"\n", low, (low + high) // 2) + 1 or low
+        end = content.index(b"\n", start) + 1
+        if content[start:end] < wanted:
+            low = end
+        else:
+            high = start
+    found = []
+    while low < len(content) and content.startswith(wanted, low):
+        end = content.index(b"\n", low)
+        found.append(content[low:end].decode("utf-8"))
+        low = end + 1
+    return found
+
+
+@cache
+def _content(table: str) -> bytes:
+    return (in_force() / f"{table}.csv").read_bytes()
 
 
 def write(path: Path, columns: Sequence[str], records: Iterable[Sequence[str]]) -> None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from migrator.api_support import support
-from migrator.api_support.versions import TorchVersion, newest
+from migrator.api_support.versions import TorchVersion, known
 
 # What holds for every use of an API, whatever its arguments.
 _ON_THE_CPU = frozenset({"cpu_only", "cpu_fallback_always"})
@@ -87,22 +87,22 @@ WIDE_DTYPES = frozenset(_WIDE)
 
 @cache
 def judge(api: str, version: TorchVersion) -> Verdict:
-    """The verdict on a qualified name. A name in no table has the status unknown."""
-    known = support.look_up(api, version)
-    if known is None:
+    """The verdict on a qualified name. A name in no table has the status unfound."""
+    found = support.look_up(api, version)
+    if found is None:
         kernel = _kernel("", api, version)
         return Verdict(api, _BY_KERNEL.get(kernel, "unknown"), kernel=kernel)
-    kernel = _kernel(known.kernel, known.api, version)
-    main = [group for group in known.dtypes if ":" not in group]
+    kernel = _kernel(found.kernel, found.api, version)
+    main = [group for group in found.dtypes if ":" not in group]
     return Verdict(
-        api=known.api,
-        status=_status(known, kernel, version),
-        documents=known.status,
-        asof=known.neighbour,
+        api=found.api,
+        status=_status(found, kernel, version),
+        documents=found.status,
+        asof=found.neighbour,
         kernel=kernel,
-        limits=known.limits,
-        dtypes=frozenset(main[0].split("+")) if "dtype" in known.limits and main else frozenset(),
-        parameters=frozenset(limit[6:] for limit in known.limits if limit.startswith("param:")),
+        limits=found.limits,
+        dtypes=frozenset(main[0].split("+")) if "dtype" in found.limits and main else frozenset(),
+        parameters=frozenset(limit[6:] for limit in found.limits if limit.startswith("param:")),
     )
 
 
@@ -128,8 +128,10 @@ def _kernel(listed: str, api: str, version: TorchVersion) -> str:
         found = support.kernel(operator, version)
         if found:
             return found
-        # The lists name every kernel, and what torch builds from others only the newest release tells.
-        if version.tuple >= _FIRST_LISTS and support.kernel(operator, newest()) == "none":
+        # The lists name every kernel; what torch builds from others was asked of single releases.
+        if version.tuple >= _FIRST_LISTS and any(
+            support.kernel(operator, other) == "none" for other in known() if other.tuple >= _FIRST_LISTS
+        ):
             return "none"
     return ""
 

@@ -18,7 +18,8 @@ class TorchVersion:
     """A torch version, and what torch and torch_npu do at it.
 
     ``evidence`` has the words docs (the documents list its APIs) and wheel
-    (the torch_npu wheel was read), or is interpolated.
+    (the torch_npu wheel was read), or is interpolated. ``documents`` is the
+    edition of the documents, empty where there are none.
     """
 
     text: str
@@ -30,6 +31,7 @@ class TorchVersion:
     has_oom_error: bool
     has_amp_grad_scaler: bool
     autoloads_backends: bool
+    documents: str
 
     def __str__(self) -> str:
         return self.text
@@ -56,15 +58,26 @@ def resolve(text: str) -> TorchVersion:
     UnknownVersion for anything else.
     """
     found = re.fullmatch(
-        r"v?(\d+)\.(\d+)(\.\d+)?(\.?(post|dev|rc|a|b)\d*)*(\+[\w.]+)?", text.strip(), re.IGNORECASE
+        r"v?(\d{1,4})\.(\d{1,4})(?:\.(\d{1,4}))?(\.?(post|dev|rc|a|b)\d*)*(\+[\w.]+)?",
+        text.strip(),
+        re.IGNORECASE,
     )
+    try:
+        known()
+    except FileNotFoundError as error:  # the folder that NPUMIGRATE_API_DB names
+        raise UnknownVersion(str(error)) from None
     if found:
-        minor = (int(found.group(1)), int(found.group(2)))
+        given = tuple(int(part) for part in found.group(1, 2, 3) if part)
         for version in known():
-            if version.tuple[:2] == minor:
+            if version.tuple == given:
+                return version
+        for version in known():
+            if version.tuple[:2] == given[:2]:
                 return version
     names = ", ".join(version.text for version in known())
-    raise UnknownVersion(f"torch {text!r} is not known: choose one of {names}")
+    raise UnknownVersion(
+        f"torch {text!r} is not known: choose one of {names}, or add it (npumigrate db build)"
+    )
 
 
 def _version(row: list[str]) -> TorchVersion:
@@ -80,4 +93,5 @@ def _version(row: list[str]) -> TorchVersion:
         has_oom_error=oom_error,
         has_amp_grad_scaler=grad_scaler,
         autoloads_backends=autoload,
+        documents=row[-1].partition("documents ")[2],
     )

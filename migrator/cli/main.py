@@ -15,14 +15,20 @@ from typing import Optional
 import typer
 
 from migrator import __version__
+from migrator.cli import db
 from migrator.cli.analyze import analyze
+from migrator.cli.api import api
 from migrator.cli.emulate import emulate
 from migrator.cli.launch import launch
+from migrator.cli.lint import lint
 from migrator.cli.migrate import migrate
+from migrator.cli.rule import rule
 
 DONE = 0
 WRONG_USE = 2
 INTERRUPTED = 130
+# The command reads its options itself.
+_AS_GIVEN = {"ignore_unknown_options": True, "allow_extra_args": True, "help_option_names": []}
 _FRAME_OPTIONS = ("-h", "--help", "-V")
 
 app = typer.Typer(
@@ -34,8 +40,11 @@ app = typer.Typer(
 )
 app.command()(migrate)
 app.command()(analyze)
+app.command()(api)
+app.add_typer(db.app)
 app.command(context_settings={"allow_interspersed_args": False})(emulate)  # what follows is the program's
 app.add_typer(launch, name="launch")
+app.command()(rule)
 
 
 @app.callback(invoke_without_command=True)
@@ -49,6 +58,12 @@ def frame(
     if show_version:
         version()
         raise typer.Exit(DONE)
+
+
+@app.command("lint", add_help_option=False, context_settings=_AS_GIVEN)
+def lint_command(context: typer.Context) -> None:
+    """Find what keeps a project from running on Ascend NPUs: for CI, hooks and editors."""
+    raise typer.Exit(lint(context.args))
 
 
 @app.command()
@@ -79,9 +94,14 @@ def run(arguments: Optional[Sequence[str]] = None) -> int:
             return _fail(
                 f"{_one_line(error.format_message())} (npumigrate --help shows all options)", WRONG_USE
             )
-        return _fail(
-            f"internal error: {type(error).__name__}: {_one_line(str(error))}; {_details(error)}", WRONG_USE
-        )
+        return internal_error(error)
+
+
+def internal_error(error: Exception) -> int:
+    """Tell a person of an error of our own, with the place of its details; gives the exit code."""
+    return _fail(
+        f"internal error: {type(error).__name__}: {_one_line(str(error))}; {_details(error)}", WRONG_USE
+    )
 
 
 def _run_app(arguments: list[str]) -> int:

@@ -17,6 +17,7 @@ INSTALL = 'pip install "npumigrate[emulator]"'
 COMPILER_PACKAGES = "g++ (Debian, Ubuntu), gcc-c++ (Fedora, openEuler), gcc (Arch), base-devel (others)"
 _COMPILERS = ("g++", "c++", "clang++")
 _MACHINES = ("x86_64", "aarch64")
+_PYTHON = (3, 10)
 
 
 class EmulatorError(Exception):
@@ -44,11 +45,14 @@ def version_of(distribution: str) -> str | None:
 
 
 def platform_trouble() -> str | None:
-    """Say why the emulator cannot run on this system, or None."""
+    """Say why the emulator cannot run on this system, or with this Python, or None."""
     if not sys.platform.startswith("linux"):
         return f"the emulator runs on Linux, not on {platform.system()}: torch_npu has no package for it"
     if platform.machine() not in _MACHINES:
         return f"torch_npu has no package for {platform.machine()}, only for {' and '.join(_MACHINES)}"
+    if sys.version_info < _PYTHON:
+        has, needs = platform.python_version(), ".".join(map(str, _PYTHON))
+        return f"torch 2.13 has no package for Python {has}: use Python {needs} or newer"
     return None
 
 

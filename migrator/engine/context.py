@@ -86,6 +86,7 @@ def found(
         certainty=certainty,
         form=form,
         instead=str(rule.options.get("instead", "")),
+        span=(start, end),
     )
     return Found(finding, node, needs_npu, (start, end) if claims else None)
 

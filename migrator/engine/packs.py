@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +32,18 @@ _FIELDS = frozenset(
     "code name summary kind match except replace versions fix severity status why message advice words"
     " options examples references opt_in".split()
 )
+_EXAMPLE_FIELDS = (
+    "before",
+    "after",
+    "unchanged",
+    "reported",
+    "version",
+    "setup",
+    "use",
+    "differs",
+    "not_run",
+)
+_EXAMPLE_KINDS = ({"before", "after"}, {"unchanged"}, {"reported"})
 _CODE = re.compile(r"[A-Z]{2,8}\d{3,4}\Z")
 _CONDITION = re.compile(r"(>=|<=|==|>|<)\s*(\d+(?:\.\d+)*)\Z")
 
@@ -63,6 +74,7 @@ class Rule:
     options: Mapping[str, Any] = field(default_factory=dict)
     examples: tuple[Mapping[str, Any], ...] = ()
     opt_in: bool = False
+    references: tuple[str, ...] = ()
     origin: str = ""
 
     def trigger_words(self) -> frozenset[str]:
@@ -82,14 +94,12 @@ def load(path: Path) -> list[Rule]:
     Raises RuleError, with file, line and what to do, for anything that is not
     a rule pack.
     """
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise RuleError(f"{path}: cannot be read: {error}") from None
     try:
-        node = yaml.compose(text, Loader=loader)
-        entries = yaml.load(text, Loader=loader)
+        node, entries = _composed(text)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         place = f":{mark.line + 1}" if mark else ""
@@ -100,11 +110,23 @@ def load(path: Path) -> list[Rule]:
     return [_rule(entry, f"{path}:{line}") for entry, line in zip(entries, lines)]
 
 
+def _composed(text: str) -> tuple[Any, Any]:
+    """The document of a YAML text as nodes, which know their lines, and as values; read only once."""
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)(text)
+    try:
+        node = loader.get_single_node()
+        return node, None if node is None else loader.construct_document(node)
+    finally:
+        loader.dispose()
+
+
 def _rule(entry: Any, place: str) -> Rule:
     if not isinstance(entry, dict):
         raise RuleError(f"{place}: a rule is a mapping with code, name, summary, kind, …")
     for key in entry:
         if key not in _FIELDS:
+            from difflib import get_close_matches
+
             near = get_close_matches(str(key), _FIELDS, n=1)
             hint = f"; did you mean {near[0]!r}?" if near else ""
             raise RuleError(f"{place}: unknown field {key!r}{hint}")
@@ -125,6 +147,8 @@ def _rule(entry: Any, place: str) -> Rule:
     examples = entry.get("examples", ())
     if not isinstance(examples, (list, tuple)) or not all(isinstance(item, dict) for item in examples):
         raise RuleError(f"{place}: 'examples' is a list of mappings with before/after or unchanged")
+    for number, example in enumerate(examples):
+        _check_example(example, f"{place}: example {number} of {entry['code']}")
     options = entry.get("options", {})
     if not isinstance(options, dict):
         raise RuleError(f"{place}: 'options' is a mapping")
@@ -147,6 +171,7 @@ def _rule(entry: Any, place: str) -> Rule:
         options=options,
         examples=tuple(examples),
         opt_in=entry.get("opt_in", False) is True,
+        references=_texts(entry.get("references", ()), "references", place),
         origin=place,
     )
 
@@ -157,6 +182,16 @@ def _texts(value: Any, key: str, place: str) -> tuple[str, ...]:
     if isinstance(value, (list, tuple)) and all(isinstance(item, str) for item in value):
         return tuple(value)
     raise RuleError(f"{place}: {key!r} is a text or a list of texts")
+
+
+def _check_example(example: dict[Any, Any], place: str) -> None:
+    for key, value in example.items():
+        if key not in _EXAMPLE_FIELDS:
+            raise RuleError(f"{place}: unknown field {key!r}; the fields are {', '.join(_EXAMPLE_FIELDS)}")
+        if not isinstance(value, str):
+            raise RuleError(f"{place}: {key!r} is a text; write a number in quotes")
+    if {"before", "after", "unchanged", "reported"} & set(example) not in _EXAMPLE_KINDS:
+        raise RuleError(f"{place}: it has both before and after, or only unchanged, or only reported")
 
 
 def _check_choice(entry: dict[str, Any], key: str, allowed: tuple[str, ...], place: str) -> None:
@@ -232,6 +267,8 @@ def choose(rules: list[Rule], select: Iterable[str], ignore: Iterable[str]) -> l
     select, ignore = tuple(select), tuple(ignore)
     for wanted in (*select, *ignore):
         if wanted != "ALL" and not any(rule.code.startswith(wanted) for rule in rules):
+            from difflib import get_close_matches
+
             near = get_close_matches(wanted, [rule.code for rule in rules], n=3, cutoff=0.5)
             hint = f"; did you mean {', '.join(near)}?" if near else ""
             raise RuleError(f"unknown rule {wanted!r}{hint}")

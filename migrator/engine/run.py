@@ -40,6 +40,10 @@ _FROM_PROJECT = ("cuda_operators", "library_functions")
 _TRANSFER_RULE = "NPU902"
 
 
+# Says of a finding, with its place in the input, whether its fix may be made.
+Admit = Callable[[Finding], bool]
+
+
 class Engine:
     """The chosen rules for one torch version.
 
@@ -55,6 +59,7 @@ class Engine:
         chosen = choose(every, settings.select, settings.ignore)
         self._rules = [rule for rule in chosen if applies(rule, self.version.tuple)]
         self.opt_in = any(rule.opt_in for rule in self._rules)
+        self.enabled = frozenset(rule.code for rule in self._rules)
         self._words = {rule.code: self._words_of(rule) for rule in self._rules}
         self._all_words = frozenset().union(*self._words.values()) if self._words else frozenset()
         self._places = _place_data(every)
@@ -87,18 +92,22 @@ class Engine:
             return "torch" in text
         return not self._all_words.isdisjoint(identifiers(text))
 
-    def migrate_text(self, file: str, text: str, project: Project) -> FileResult:
+    def migrate_text(
+        self, file: str, text: str, project: Project, admit: Optional[Admit] = None
+    ) -> FileResult:
         """Migrate one file's text.
 
-        Never raises but for KeyboardInterrupt: a file that cannot be parsed, or
-        on which the engine fails, comes back unchanged with the reason.
+        ``admit`` says of a finding, by its place in the input, whether its fix may
+        be made; without it all are. Never raises but for KeyboardInterrupt: a file
+        that cannot be parsed, or on which the engine fails, comes back unchanged
+        with the reason.
         """
         if self.settings.transfer:
             return self._guarded(file, text, lambda: self._transfer(file, text, project))
         rules, words = self._starting(text, project)
         if not rules:
             return FileResult(file)
-        return self._guarded(file, text, lambda: self._migrate(file, text, rules, words, project))
+        return self._guarded(file, text, lambda: self._migrate(file, text, rules, words, project, admit))
 
     def inspect_text(self, file: str, text: str, project: Project) -> FileResult:
         """What the rules find in a text as it is. A finding that has a fix keeps its safety and edits.
@@ -109,6 +118,17 @@ class Engine:
         if not rules:
             return FileResult(file)
         return self._guarded(file, text, lambda: self._inspect(file, text, rules, words, project))
+
+    def check_text(self, file: str, text: str, project: Project) -> FileResult:
+        """What ``migrate_text`` would change or report, without changing anything.
+
+        The edits of each finding are about the input, and hold the import of
+        torch_npu where the fix needs one. Raises nothing, as ``migrate_text``.
+        """
+        rules, words = self._starting(text, project)
+        if not rules:
+            return FileResult(file)
+        return self._guarded(file, text, lambda: self._check(file, text, rules, words, project))
 
     def _starting(self, text: str, project: Project) -> tuple[list[Rule], frozenset[str]]:
         """The rules that may match in a text, and the words from which they start in it."""
@@ -167,8 +187,55 @@ class Engine:
             if collecting:
                 gc.enable()
 
-    def _migrate(
+    def _check(
         self, file: str, text: str, rules: list[Rule], words: frozenset[str], project: Project
+    ) -> FileResult:
+        """The first pass; the others only where a fix has to wait for another one."""
+        context = FileContext(file, ModuleIndex(text, words), self.version, project)
+        matches, left_alone = self._match(context, rules)
+        matches = restrained(context.index, matches, knows_npus(text))
+        accepted, rest = self._accept(matches)
+        accepted, refused = self._parsing(context, accepted)
+        imports = self._imports(context, accepted)
+        more = tuple(edit for item in imports for edit in item.finding.edits)
+        needing = self._needing(context, accepted) if more else []
+        with_import = {id(item) for item in needing}
+        # The import alone is of no use: it goes with the fixes that need it.
+        safety = "safe" if any(item.finding.safety == "safe" for item in needing) else "unsafe"
+
+        def fixable(item: Found) -> Finding:
+            edits = item.finding.edits + (more if id(item) in with_import else ())
+            return replace(item.finding, edits=edits)
+
+        if len(accepted) + len(rest) + len(refused) == len(matches) and not self._may_go_on(accepted):
+            findings = [fixable(item) for item in accepted]
+            findings += [replace(item.finding, safety=safety) for item in imports]
+            findings += [item.finding for item in (*rest, *refused)]
+            return FileResult(file, findings=_in_order(findings), left_alone=left_alone)
+        # What is found in the end, with the fix that the first pass has for it.
+        first = {_key(item.finding): fixable(item) for item in matches}
+        settled = self._migrate(file, text, rules, words, project)
+        findings = []
+        for finding in settled.findings:
+            if finding.operation == "INSERT":
+                findings.append(replace(finding, edits=more, safety=safety))
+            else:
+                findings.append(first.get(_key(finding)) or replace(finding, edits=()))
+        return replace(settled, text=None, findings=_in_order(findings))
+
+    def _may_go_on(self, accepted: list[Found]) -> bool:
+        """Whether what is written now has words from which rules start, and so may need another pass."""
+        new = " ".join(edit.text for item in accepted for edit in item.finding.edits)
+        return not self._all_words.isdisjoint(identifiers(new))
+
+    def _migrate(
+        self,
+        file: str,
+        text: str,
+        rules: list[Rule],
+        words: frozenset[str],
+        project: Project,
+        admit: Optional[Admit] = None,
     ) -> FileResult:
         """Apply fixes in passes until no rule has one left: then a second migration changes nothing."""
         findings: list[Finding] = []
@@ -179,7 +246,10 @@ class Engine:
         for step in range(_MAX_PASSES):
             context = FileContext(file, index, self.version, project)
             matches, alone = self._match(context, rules)
-            accepted, rest = self._accept(restrained(index, matches, aware))
+            matches = restrained(index, matches, aware)
+            if admit is not None:
+                matches = [item for item in matches if admit(_located(item.finding, original, back))]
+            accepted, rest = self._accept(matches)
             accepted, refused = self._parsing(context, accepted)
             if step == 0:
                 left_alone = alone
@@ -267,17 +337,20 @@ class Engine:
     def _imports(self, context: FileContext, accepted: list[Found]) -> list[Found]:
         """``import torch_npu`` for the fixes that need it."""
         rule = self.rules.get(_IMPORT_RULE)
-        index = context.index
-        has_torch = any(names_package(node, "torch") for node in index.imports)
-        needing = [
-            item.node
+        needing = [item.node for item in self._needing(context, accepted)]
+        if rule is None or not needing or any(_IMPORT_RULE.startswith(code) for code in self.settings.ignore):
+            return []
+        places = torch_npu_imports(context.index, needing)
+        return [insertion(context, rule, node, edit) for node, edit in places]
+
+    def _needing(self, context: FileContext, accepted: list[Found]) -> list[Found]:
+        has_torch = any(names_package(node, "torch") for node in context.index.imports)
+        return [
+            item
             for item in accepted
             if item.needs_npu
             and (has_torch or self.rules[item.finding.code].kind not in ("string", "argument"))
         ]
-        if rule is None or not needing or any(_IMPORT_RULE.startswith(code) for code in self.settings.ignore):
-            return []
-        return [insertion(context, rule, node, edit) for node, edit in torch_npu_imports(index, needing)]
 
 
 def _judges_apis(rule: Rule) -> bool:
@@ -307,6 +380,7 @@ def _described(
 ) -> Finding:
     """A fix with the lines of the input, and with the whole lines before and after all fixes in them."""
     finding = item.finding
+    finding = _located(finding, original, back, lines=False)
     start, end = index.line_span(finding.line, finding.end_line)
     first = original.line_of(back(start))
     last = max(first, original.line_of(max(back(end) - 1, back(start))))
@@ -324,6 +398,19 @@ def _described(
     )
 
 
+def _located(
+    finding: Finding, original: ModuleIndex, back: Callable[[int], int], lines: bool = True
+) -> Finding:
+    """The finding with its place in the input; with ``lines`` off, all but the lines."""
+    if back is _same:
+        return finding
+    start, end = back(finding.span[0]), back(finding.span[1])
+    placed = replace(finding, span=(start, end), column=original.column_of(start))
+    if not lines:
+        return placed
+    return replace(placed, line=original.line_of(start), end_line=original.line_of(max(start, end - 1)))
+
+
 def _by_line(index: ModuleIndex, edits: list[Edit]) -> dict[int, list[Edit]]:
     lines: dict[int, list[Edit]] = {}
     for edit in edits:
@@ -335,6 +422,10 @@ def _in_order(findings: list[Finding]) -> tuple[Finding, ...]:
     """Each finding once, by its place."""
     unique = dict.fromkeys(findings)
     return tuple(sorted(unique, key=lambda finding: (finding.line, finding.column, finding.code)))
+
+
+def _key(finding: Finding) -> tuple[str, int, str]:
+    return finding.code, finding.span[0], finding.message
 
 
 def _same(offset: int) -> int:

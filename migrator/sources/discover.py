@@ -20,7 +20,7 @@ _PYTHON = (".py", ".pyi", ".pyw")
 _INTERPRETER = re.compile(rb"pythonw?[0-9.]*")
 
 # What tools make again when they next run. Everything else is the user's, .git included.
-_CACHES = frozenset({"__pycache__", ".mypy_cache", ".pytest_cache", ".ruff_cache"})
+_CACHES = frozenset({"__pycache__", ".mypy_cache", ".npumigrate_cache", ".pytest_cache", ".ruff_cache"})
 # A folder that holds one of these is a virtual or a conda environment, whatever its name.
 _ENVIRONMENT = ("pyvenv.cfg", "conda-meta")
 # Version control keeps scripts (hooks) and files without extension by the thousand: none is the project's.
@@ -72,7 +72,7 @@ def _only(root: Path, mode: int, excluded: Matcher) -> Entry:
     name = os.path.basename(os.path.abspath(root))
     if not stat.S_ISREG(mode):
         return Entry("special", name, root, reason=_special(mode))
-    kind: Kind = "python" if _is_python(name, os.fspath(root)) else "file"
+    kind: Kind = "python" if is_python(name, os.fspath(root)) else "file"
     return Entry(kind, name, root, excluded(name, False))
 
 
@@ -99,7 +99,7 @@ def _walk(top: list[os.DirEntry[str]], excluded: Matcher, avoided: str) -> Itera
                 folder = (name + "/", out, versions or item.name in _VERSION_CONTROL)
                 waiting.extend((child, folder) for child in reversed(found))
             elif item.is_file(follow_symlinks=False):
-                kind: Kind = "python" if not versions and _is_python(item.name, item.path) else "file"
+                kind: Kind = "python" if not versions and is_python(item.name, item.path) else "file"
                 yield Entry(kind, name, path, inherited or excluded(name, False))
             else:
                 yield Entry("special", name, path, reason=_special(item.stat(follow_symlinks=False).st_mode))
@@ -131,7 +131,8 @@ def _why_skipped(base: str, name: str, avoided: str) -> str:
     return ""
 
 
-def _is_python(base: str, path: str) -> bool:
+def is_python(base: str, path: str) -> bool:
+    """Whether the file ``path``, called ``base``, is Python by its ending or its ``#!`` line."""
     if base.lower().endswith(_PYTHON):
         return True
     if "." in base:

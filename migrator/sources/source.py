@@ -13,10 +13,23 @@ from itertools import accumulate
 
 from migrator.sources.errors import Unreadable, unreadable
 
-__all__ = ["Source", "Unreadable", "decode", "encode", "line_starts", "newline_of", "read"]
+__all__ = [
+    "LINE_END",
+    "Source",
+    "Unreadable",
+    "decode",
+    "encode",
+    "line_starts",
+    "newline_of",
+    "read",
+    "read_bytes",
+]
 
 # Above this a "Python file" is data, and parsing it takes gigabytes.
 LARGEST = 64 << 20
+
+# What ends a line for Python: fewer things than str.splitlines takes.
+LINE_END = re.compile(r"\r\n|\r|\n")
 
 # A cookie counts on the first two lines only. Python looks for it after turning every newline
 # into \n, which tokenize.detect_encoding does not do: so lines are cut here.
@@ -51,6 +64,11 @@ class Source:
 
 def read(path: str | os.PathLike[str], name: str) -> Source:
     """The file at ``path``. Raises Unreadable, as ``decode`` does."""
+    return decode(read_bytes(path), name)
+
+
+def read_bytes(path: str | os.PathLike[str]) -> bytes:
+    """The content of the file at ``path``. Raises Unreadable."""
     try:
         status = os.stat(path)
         if not stat.S_ISREG(status.st_mode):  # opening a named pipe would wait for ever
@@ -61,10 +79,9 @@ def read(path: str | os.PathLike[str], name: str) -> Source:
                 "keep data in files of another type"
             )
         with open(path, "rb", buffering=0) as file:
-            data = file.read()
+            return file.read()
     except OSError as error:
         raise unreadable(error) from error
-    return decode(data, name)
 
 
 def decode(data: bytes, name: str) -> Source:

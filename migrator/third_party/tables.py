@@ -10,6 +10,7 @@ from migrator.engine.run import Engine, merge_facts, scan_file
 from migrator.engine.settings import Settings
 from migrator.finding import Finding
 from migrator.operators.native_files import read_native
+from migrator.processes import processes_for
 from migrator.reporting.rows import SKIPPED
 from migrator.sources.errors import Unreadable, shown
 from migrator.sources.source import read
@@ -17,7 +18,7 @@ from migrator.third_party.library import Key, Library
 from migrator.third_party.public_names import is_public, other_names, package_of
 from migrator.third_party.source_facts import SourceFacts, read_facts
 from migrator.third_party.verdicts import Link, Verdict, judge
-from migrator.workers import Work, process_files, processes_for
+from migrator.workers import Work, process_files
 
 if TYPE_CHECKING:
     from migrator.project_analysis import Progress, Row, Survey

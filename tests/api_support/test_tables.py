@@ -1,118 +1,111 @@
-"""The tables hold together: ranges, names, order, duplicates."""
+"""The tables hold together, and the check of that notices what does not."""
 
 from __future__ import annotations
 
-import csv
+import re
+import shutil
+from pathlib import Path
 
 import pytest
 
-from migrator.api_support import tables, versions
+from migrator.api_support import check, tables, versions
 from migrator.data_folders import data_folder
 
-RANGED = ["npu_names", "api_support", "kernels", "custom_ops", "wheel_names"]
-ALL = [*RANGED, "aliases", "env_vars", "versions", "by_hand/npu_names"]
+
+def test_the_tables_hold_together() -> None:
+    assert check.problems(data_folder("api_db")) == []
 
 
-def records(table: str) -> list[dict[str, str]]:
-    with open(data_folder("api_db") / f"{table}.csv", encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
+@pytest.mark.parametrize(
+    ("table", "before", "after", "said"),
+    [
+        ("api_support", "api,from,to,", "api,since,to,", "the columns are api,since,to,"),
+        (
+            "api_support",
+            "torch.cdist,2.6.0,2.6.0,",
+            "torch.cdist,2.6.0,2.6.9,",
+            "2.6.9 is not in versions.csv",
+        ),
+        ("api_support", "torch.cdist,2.6.0,2.6.0,", "torch.cdist,2.6.0,2.1.0,", "ends before it begins"),
+        ("api_support", "torch.cdist,2.6.0,2.6.0,", "torch.cdist,2.6.0,2.7.1,", "two ranges overlap"),
+        (
+            "api_support",
+            "torch.cdist,2.6.0,2.6.0,uns",
+            "torch.cdist,2.6.0,2.6.0,un-s",
+            "status is 'un-supported'",
+        ),
+        ("api_support", "torch.cdist,2.6.0,2.6.0,", "torch.zdist,2.6.0,2.6.0,", "not in its place"),
+        ("api_support", ",A2 A3 950DT,", ",A2 A9,", "hardware 'A2 A9' is not known"),
+        ("api_support", ",infer_only,", ",inferonly,", "inferonly is not in limits.csv"),
+        ("api_support", "torch.cdist,2.6.0", '"torch.cdist",2.6.0', "lines without quotes"),
+        (
+            "aliases",
+            ",torch.nn.Linear\n",
+            ",torch.nn.Liner\n",
+            "torch.nn.Liner, which api_support.csv has not",
+        ),
+        ("env_vars", "\nCUDACXX,", "\nCUDA_VISIBLE_DEVICES,", "CUDA_VISIBLE_DEVICES is there twice"),
+        ("kernels", ",kernel,torch_npu operator lists\n", ",kernel,\n", "has no source"),
+        ("npu_names", ",torch.npu.synchronize,", ",torch_npu.npu.synchronize,", "no attribute form"),
+        ("versions", "2.6.0,2.6.0.post5,docs wheel,", "2.6.0,2.6.0.post5,docs,", "evidence and npu_wheel"),
+        ("versions", "\n2.2.0,", "\n2.2,", "'2.2' is no torch version"),
+        ("custom_ops", "\n", "\n\n", "cells, not 8"),
+    ],
+)
+def test_what_is_wrong_is_said(tmp_path: Path, table: str, before: str, after: str, said: str) -> None:
+    folder = tmp_path / "api_db"
+    shutil.copytree(data_folder("api_db"), folder)
+    path = folder / f"{table}.csv"
+    text = path.read_text(encoding="utf-8")
+    assert before in text
+    path.write_text(text.replace(before, after, 1), encoding="utf-8", newline="")
+    found = check.problems(folder)
+    assert any(said in line for line in found), found[:5]
+    assert all(re.match(r"[\w/]+\.csv", line) for line in found)
 
 
-def key(table: str, record: dict[str, str]) -> str:
-    first = next(iter(record.values()))
-    return f"{record['module']}.{record['name']}" if table == "wheel_names" else first
+def test_a_missing_table(tmp_path: Path) -> None:
+    folder = tmp_path / "api_db"
+    shutil.copytree(data_folder("api_db"), folder)
+    (folder / "kernels.csv").unlink()
+    assert check.problems(folder) == ["kernels.csv cannot be read: No such file or directory"]
 
 
-@pytest.mark.parametrize("table", ALL)
-def test_every_row_has_every_cell(table: str) -> None:
-    assert all(None not in record and None not in record.values() for record in records(table))
-
-
-@pytest.mark.parametrize("table", RANGED)
-def test_ranges_are_ordered_and_do_not_overlap(table: str) -> None:
-    known = {version.text for version in versions.known()}
-    last_of: dict[str, str] = {}
-    for record in records(table):
-        name, first, last = key(table, record), record["from"], record["to"]
-        assert {first, last} <= known | {""}, name
-        if first and last:
-            assert tables.as_tuple(first) <= tables.as_tuple(last), name
-        if name in last_of:
-            # A second row begins behind the end of the one before it.
-            assert first, name
-            assert last_of[name], name
-            assert tables.as_tuple(last_of[name]) < tables.as_tuple(first), name
-        last_of[name] = last
-
-
-@pytest.mark.parametrize("table", ["npu_names"])
-def test_rows_of_a_name_cover_every_known_version(table: str) -> None:
-    by_name: dict[str, list[dict[str, str]]] = {}
-    for record in records(table):
-        by_name.setdefault(record["cuda_name"], []).append(record)
+def test_rows_of_a_name_cover_every_known_version() -> None:
+    by_name: dict[str, list[list[str]]] = {}
+    for row in tables.rows("npu_names"):
+        by_name.setdefault(row[0], []).append(row)
     for name, rows in by_name.items():
         for version in versions.known():
-            holding = [row for row in rows if tables.covers(row["from"], row["to"], version.tuple)]
+            holding = [row for row in rows if tables.covers(row[1], row[2], version.tuple)]
             assert len(holding) == 1, f"{name} at {version}"
 
 
-@pytest.mark.parametrize("table", ["aliases", "env_vars", "versions", "by_hand/npu_names"])
-def test_names_are_unique(table: str) -> None:
-    names = [key(table, record) for record in records(table)]
-    assert len(names) == len(set(names))
-
-
-@pytest.mark.parametrize("table", ["aliases", "api_support", "custom_ops", "env_vars", "npu_names"])
-def test_names_are_sorted(table: str) -> None:
-    names = [key(table, record) for record in records(table)]
-    assert names == sorted(names)
-
-
-def test_lines_of_the_support_table_are_sorted_as_they_are_searched() -> None:
-    names = [line.partition(",")[0] + "," for line in tables.lines("api_support")]
-    assert names == sorted(names)
-
-
 @pytest.mark.parametrize("table", ["api_support", "kernels", "aliases"])
-def test_tables_that_are_split_at_commas_have_no_quotes(table: str) -> None:
-    assert not [line for line in tables.lines(table) if '"' in line]
+def test_lines_are_found_by_their_beginning(table: str) -> None:
+    lines = tables.lines(table)
+    for line in (lines[0], lines[len(lines) // 3], lines[-1]):
+        start = line.partition(",")[0] + ","
+        assert tables.starting(table, start) == [other for other in lines if other.startswith(start)]
+    assert tables.starting(table, "") == lines
+    for nothing in ("zzz,", "!,", "torch.no_such_api,", "\u20ac,"):
+        assert tables.starting(table, nothing) == []
 
 
-def test_npu_names_are_spelled_in_one_way() -> None:
-    for record in records("npu_names"):
-        name = record["npu_name"]
-        assert not name or name.startswith(("torch.npu.", "torch_npu.")) or name == "torch.npu", name
-        assert not name.startswith("torch_npu.npu."), f"{name}: the table has attribute forms"
-
-
-def test_a_name_without_npu_form_has_advice() -> None:
-    assert [r["cuda_name"] for r in records("npu_names") if not r["npu_name"] and not r["advice"]] == []
-
-
-@pytest.mark.parametrize("table", ["npu_names", "api_support", "kernels", "env_vars", "versions"])
-def test_every_fact_has_a_source(table: str) -> None:
-    assert [key(table, record) for record in records(table) if not record["source"]] == []
-
-
-def test_words_in_closed_columns() -> None:
-    assert {r["status"] for r in records("api_support")} == {"supported", "partial", "unsupported"}
-    assert {r["kind"] for r in records("kernels")} == {"kernel", "composite", "none"}
-    assert {r["kind"] for r in records("npu_names")} == {"module", "class", "function", "value", "import"}
-    assert {r["unchanged"] for r in records("npu_names")} == {"", "works", "no_effect", "raises"}
-    assert {r["same_values"] for r in records("env_vars")} == {"", "yes", "no"}
-
-
-def test_an_env_var_says_whether_values_carry_over_only_where_it_has_a_counterpart() -> None:
-    for record in records("env_vars"):
-        assert bool(record["npu_name"]) == bool(record["same_values"]), record["name"]
-        assert record["npu_name"] or record["advice"], record["name"]
-
-
-def test_every_table_is_small_enough_to_review() -> None:
-    for path in data_folder("api_db").rglob("*.csv"):
-        assert path.stat().st_size < 3_000_000, path.name
-
-
-def test_every_alias_leads_to_an_api() -> None:
-    listed = {record["api"] for record in records("api_support")}
-    assert {record["api"] for record in records("aliases")} <= listed
+def test_the_folder_in_force(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    packaged = tmp_path / "site-packages" / "migrator" / "data" / "api_db"
+    packaged.mkdir(parents=True)
+    monkeypatch.setattr(tables, "data_folder", lambda name: packaged)
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "share"))
+    monkeypatch.delenv(tables.VARIABLE, raising=False)
+    in_force = tables.in_force.__wrapped__
+    assert in_force() == packaged
+    own = tables.users_folder()
+    assert tables.writable() == own
+    assert own.is_relative_to(tmp_path / "share")
+    own.mkdir(parents=True)
+    (own / "versions.csv").touch()
+    assert in_force() == own
+    monkeypatch.setenv(tables.VARIABLE, str(tmp_path))
+    with pytest.raises(FileNotFoundError, match=r"NPUMIGRATE_API_DB=.*no folder with tables"):
+        in_force()

@@ -43,7 +43,7 @@ def test_an_unknown_version_is_a_value_error() -> None:
 def test_versions_are_in_order() -> None:
     numbers = [version.tuple for version in versions.known()]
     assert numbers == sorted(numbers)
-    assert versions.newest().text == "2.13.0"
+    assert versions.newest().text == "2.14.0"
 
 
 @pytest.mark.parametrize(

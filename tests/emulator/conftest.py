@@ -5,11 +5,12 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Optional
 
 import pytest
+
+from migrator.emulator.installed import EmulatorError, look
 
 HERE = Path(__file__).parent
 # Tests that themselves run on the emulated NPU: see test_on_npu.py.
@@ -27,8 +28,10 @@ def cache(request: pytest.FixtureRequest) -> Path:
 @pytest.fixture(scope="session")
 def emulate(cache: Path) -> Emulate:
     """Runs a command on emulated NPUs: its arguments, and options of `npumigrate emulate` before them."""
-    if find_spec("torch") is None or find_spec("torch_npu") is None:
-        pytest.skip("torch and torch_npu are not installed: pip install -e '.[emulator]'")
+    try:
+        look()
+    except EmulatorError as error:
+        pytest.skip(str(error))
 
     def run(
         *command: str,

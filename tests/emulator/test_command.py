@@ -44,6 +44,14 @@ def test_not_linux(capsys, monkeypatch):
     assert err == ("npumigrate: the emulator runs on Linux, not on Darwin: torch_npu has no package for it\n")
 
 
+def test_python_too_old(capsys, monkeypatch):
+    monkeypatch.setattr(sys, "version_info", (3, 9, 18))
+    code, out, err = run(capsys, "--", "true")
+    assert (code, out) == (126, "")
+    assert "use Python 3.10 or newer" in err
+    assert err.count("\n") == 1
+
+
 @pytest.mark.parametrize(
     ("torch", "torch_npu", "message"),
     [
@@ -54,6 +62,7 @@ def test_not_linux(capsys, monkeypatch):
     ],
 )
 def test_packages_missing_or_not_matching(capsys, monkeypatch, torch, torch_npu, message):
+    monkeypatch.setattr(installed, "platform_trouble", lambda: None)
     monkeypatch.setattr(installed, "version_of", {"torch": torch, "torch_npu": torch_npu}.get)
     code, out, err = run(capsys, "--", "true")
     assert (code, out) == (126, "")
@@ -66,6 +75,7 @@ def test_packages_missing_or_not_matching(capsys, monkeypatch, torch, torch_npu,
 
 
 def test_no_compiler(capsys, monkeypatch):
+    monkeypatch.setattr(installed, "platform_trouble", lambda: None)
     monkeypatch.setattr(installed, "version_of", lambda name: "2.13.0")
     monkeypatch.setenv("PATH", "")
     monkeypatch.delenv("CXX", raising=False)

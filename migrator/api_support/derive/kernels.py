@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from migrator.api_support import tables
@@ -12,48 +12,90 @@ from migrator.api_support.derive.wheel_names import read_versions
 
 COLUMNS = ("op", "from", "to", "kind", "source")
 
+_SOURCE = "torch_npu operator lists"
+# The release for which upstream's operators were compared with what torch_npu registers.
+_COMPARED = "2.13.0"
+
+# Of the operators in question these have no kernel for dense tensors on the CPU in torch 2.13
+# (torch._C._dispatch_has_kernel_for_dispatch_key): there is nothing to fall back to.
+_NO_CPU_KERNEL = ("int_repr", "qscheme", "sparse_mask", "sparse_resize_", "sparse_resize_and_clear_")
+
 
 def derive(facts: Path, api_db: Path) -> None:
     """Write kernels.csv.
 
     A row on an overload (add.Tensor) says at which versions torch_npu has a
     kernel for it, or, where upstream has the overload and torch_npu nothing at
-    all, `none`. A row on a base name without versions says what upstream makes
+    all, `fallback`. A row on a base name without versions says what upstream makes
     of the operator where no kernel is registered: `composite` (torch builds it
-    from other operators) or `none` (it needs a kernel, and runs on the CPU).
+    from other operators), `fallback` (torch_npu's fallback runs it on the CPU)
+    or `none` (torch has no CPU kernel for dense tensors either).
     """
     order = [row["torch"] for row in read_versions(api_db)]
-    lines: list[Sequence[str]] = []
-    bases = set()
+    held: dict[str, set[str]] = {}
     with open(facts / "npu_kernels.csv", encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
-            # custom operators are in custom_ops.csv; autograd ones need no kernel of their own.
-            if row["kind"] != "aten":
-                continue
-            held: dict[str, tuple[str, ...]] = dict.fromkeys(row["torch_versions"].split("|"), ())
-            bases.add(row["base"])
-            for first, last, _ in tables.ranges(held, order):
-                # Before op-plugin (torch 2.1) the lists were kept with the sources, and
-                # hold composites too: they cannot be told apart.
-                lines.append((row["op"], first, last, "kernel", "torch_npu operator lists"))
-    for base, kind in _without_kernel(facts).items():
-        lines.append((f"{base}.*", "", "", kind, "torch 2.13 native_functions.yaml"))
-    newest = order[-1]
+            # Before op-plugin (torch 2.1) the lists were kept with the sources, and
+            # hold composites too: they cannot be told apart. Custom operators are in custom_ops.csv.
+            if row["kind"] == "aten":
+                held[row["op"]] = set(row["torch_versions"].split("|"))
+    others: list[Sequence[str]] = [
+        (f"{base}.*", "", "", kind, "torch 2.13 native_functions.yaml")
+        for base, kind in _without_kernel(facts).items()
+    ]
     with open(facts / "aten_cpu_fallback_only.json", encoding="utf-8") as file:
         for name in json.load(file):
-            op = name[len("aten::") :]
-            # The list is of one release, so nothing is said of others.
-            lines.append((op, newest, newest, "none", "torch_npu 2.13 dispatcher"))
+            # The list is of one release, so nothing is said of others. torch 2.13 has a CPU
+            # kernel for each of them, so the fallback can run.
+            row_on_overload = (
+                name[len("aten::") :],
+                _COMPARED,
+                _COMPARED,
+                "fallback",
+                "torch_npu 2.13 dispatcher",
+            )
+            others.append(row_on_overload)
+    _write(api_db, held, order, others)
+
+
+def set_release(api_db: Path, version: str, ops: frozenset[str]) -> None:
+    """Make kernels.csv say that the torch_npu for a version has kernels for ``ops`` and for no others.
+
+    versions.csv knows the version already.
+    """
+    order = [row["torch"] for row in read_versions(api_db)]
+    held: dict[str, set[str]] = {}
+    others: list[Sequence[str]] = []
+    for op, first, last, kind, source in tables.rows("kernels", api_db):
+        if kind == "kernel":
+            held.setdefault(op, set()).update(tables.inside(first, last, order))
+        elif not (op in ops and first == last == version):
+            others.append((op, first, last, kind, source))
+    for op in held.keys() | ops:
+        held.setdefault(op, set()).discard(version)
+        if op in ops:
+            held[op].add(version)
+    _write(api_db, held, order, others)
+
+
+def _write(
+    api_db: Path, held: dict[str, set[str]], order: Sequence[str], others: Iterable[Sequence[str]]
+) -> None:
+    lines = list(others)
+    for op, versions in held.items():
+        for first, last, _ in tables.ranges(dict.fromkeys(versions, ()), order):
+            lines.append((op, first, last, "kernel", _SOURCE))
     tables.write(api_db / "kernels.csv", COLUMNS, lines)
 
 
 def _without_kernel(facts: Path) -> dict[str, str]:
     """What upstream does for a base name that has no NPU kernel at some version."""
-    kinds = {"composite_implicit": "composite", "composite_explicit": "composite", "backend": "none"}
+    kinds = {"composite_implicit": "composite", "composite_explicit": "composite", "backend": "fallback"}
     found: dict[str, str] = {}
     for table, column in (("docs_vs_kernel", "aten_base"), ("native_api_interp", "aten_base")):
         with open(facts / f"{table}.csv", encoding="utf-8", newline="") as file:
             for row in csv.DictReader(file):
                 if row["kernel"] in kinds:
                     found[row[column]] = kinds[row["kernel"]]
+    found.update(dict.fromkeys(_NO_CPU_KERNEL, "none"))
     return found

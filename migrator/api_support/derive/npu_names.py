@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NamedTuple, Optional
 
 from migrator.api_support import tables
+from migrator.api_support.derive import source_names
 from migrator.api_support.derive.wheel_names import names_by_version, read_versions
 
 COLUMNS = ("cuda_name", "from", "to", "kind", "npu_name", "unchanged", "advice", "source")
@@ -16,6 +17,10 @@ COLUMNS = ("cuda_name", "from", "to", "kind", "npu_name", "unchanged", "advice",
 # Private modules of torch.cuda that programs use; the others are torch's own business.
 _PRIVATE_MODULES = ("torch.cuda._memory_viz", "torch.cuda._sanitizer", "torch.cuda._utils")
 _PARENTS = ("torch.cuda", "torch.profiler", "torch.backends.cuda", "torch.backends.cudnn")
+
+# Modules whose names torch.cuda offers as its own. torch.cuda.gds.is_available is another
+# function than torch.cuda.is_available.
+_SPREAD = ("torch.cuda.graphs", "torch.cuda.memory", "torch.cuda.random", "torch.cuda.streams")
 
 _NO_EVIDENCE = "no evidence"
 
@@ -35,19 +40,19 @@ _IN_SIGHT = _ByHand("-", "works", False, "It can stay, or be imported from where
 
 
 class _Evidence(NamedTuple):
-    """What names the NPU side has: by wheels, and by the facts where there is no wheel."""
+    """What names the NPU side has: by wheels, and by the sources where there is no wheel."""
 
     wheels: _Held
     before_wheels: dict[str, set[str]]  # torch version -> CUDA names with an NPU form
-    in_git: set[str]  # CUDA names that the facts looked up in the sources without a wheel
+    in_git: set[str]  # CUDA names that were looked up in the sources
     order: list[str]
 
 
-def derive(facts: Path, api_db: Path) -> None:
-    """Write npu_names.csv from the facts, the wheels' names and what was written by hand."""
-    evidence = _evidence(facts, api_db)
+def derive(api_db: Path) -> None:
+    """Write npu_names.csv from source_names.csv, the wheels' names and what was written by hand."""
+    evidence = _evidence(api_db)
     by_hand = _read_by_hand(api_db / "by_hand" / "npu_names.csv")
-    cuda_names = _cuda_names(facts, api_db)
+    cuda_names = _cuda_names(api_db)
     for name in by_hand:
         if not name.endswith(".*"):
             cuda_names.setdefault(name, "module" if _is_module(name, cuda_names) else "value")
@@ -95,9 +100,12 @@ def _candidates(name: str, hand: Optional[_ByHand]) -> list[tuple[str, str]]:
         return [(name, hand.npu_name)]
     if not name.startswith("torch.cuda."):
         return []
-    # torch.cuda.memory.mem_get_info: torch_npu has the name one level up only.
-    last = name.rpartition(".")[2]
-    return [(name, "torch.npu" + name[len("torch.cuda") :]), (f"torch.cuda.{last}", f"torch.npu.{last}")]
+    module, _, last = name.rpartition(".")
+    found = [(name, "torch.npu" + name[len("torch.cuda") :])]
+    if module in _SPREAD:
+        # torch.cuda.memory.mem_get_info: torch_npu has the name one level up only.
+        found.append((f"torch.cuda.{last}", f"torch.npu.{last}"))
+    return found
 
 
 def _exists(name: str, npu_name: str, version: str, evidence: _Evidence) -> bool:
@@ -150,28 +158,21 @@ def _advice(hand: Optional[_ByHand], npu: dict[str, str], held: list[str], versi
     return f"torch_npu had {npu[held[-1]]} up to torch {held[-1]}."
 
 
-def _evidence(facts: Path, api_db: Path) -> _Evidence:
+def _evidence(api_db: Path) -> _Evidence:
     order = [row["torch"] for row in read_versions(api_db)]
     wheels = {version: names for version, names in names_by_version(api_db, "torch_npu").items() if names}
     before: dict[str, set[str]] = {version: set() for version in order if version not in wheels}
     in_git = set()
-    with open(facts / "cuda_to_npu.csv", encoding="utf-8", newline="") as file:
-        for row in csv.DictReader(file):
-            # "docs" alone is a document's word; the names were not found in the
-            # sources (torch.npu.nvtx, torch.npu.comm), and no wheel has them.
-            # "surface_guess" and "surface_class" saw something other than the name.
-            # Private names were not looked for, so nothing follows from their absence.
-            private = row["cuda_api"].rpartition(".")[2].startswith("_")
-            if "surface" in row["evidence"] or not private:
-                in_git.add(row["cuda_api"])
-            if row["evidence"] in ("surface", "docs+surface", "docs+surface_class"):
-                for version in row["torch_versions"].split("|"):
-                    if version in before:
-                        before[version].add(row["cuda_api"])
+    for name, _, looked_up, found_at in source_names.read(api_db):
+        if looked_up == "yes":
+            in_git.add(name)
+        for version in found_at.split():
+            if version in before:
+                before[version].add(name)
     return _Evidence(wheels, before, in_git, order)
 
 
-def _cuda_names(facts: Path, api_db: Path) -> dict[str, str]:
+def _cuda_names(api_db: Path) -> dict[str, str]:
     """Every CUDA name that gets rows, with its kind: module, class, function or value."""
     found: dict[str, str] = {}
     imported = set()
@@ -181,20 +182,15 @@ def _cuda_names(facts: Path, api_db: Path) -> dict[str, str]:
                 imported.add(f"{module}.{name}")
             elif _of_interest(module, name):
                 found[f"{module}.{name}"] = kind
-    with open(facts / "surface_2_13.csv", encoding="utf-8", newline="") as file:
-        for row in csv.DictReader(file):
-            name = f"{row['cuda_module']}.{row['name']}"
-            kind = {"module": "module", "function": "function", "type": "class"}.get(
-                row["cuda_type"], "value"
-            )
+    looked_at = list(source_names.read(api_db))
+    for name, kind, _, _ in looked_at:
+        if kind:
             found.setdefault(name, "import" if name in imported else kind)
-    with open(facts / "cuda_to_npu.csv", encoding="utf-8", newline="") as file:
-        for row in csv.DictReader(file):
-            name = row["cuda_api"]
-            parent = name.rpartition(".")[0]
-            # Methods follow their class; torch.nn.Module.xpu and torch.autocast have no CUDA in them.
-            if name.startswith(_PARENTS) and found.get(parent, "module") == "module":
-                found.setdefault(name, "value")
+    for name, kind, _, _ in looked_at:
+        parent = name.rpartition(".")[0]
+        # Methods follow their class; torch.nn.Module.xpu and torch.autocast have no CUDA in them.
+        if not kind and name.startswith(_PARENTS) and found.get(parent, "module") == "module":
+            found.setdefault(name, "value")
     return found
 
 

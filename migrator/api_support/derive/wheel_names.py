@@ -1,4 +1,4 @@
-"""api_db/wheel_names.csv and the wheel columns of api_db/versions.csv, from wheel archives."""
+"""api_db/wheel_names.csv, from wheels."""
 
 from __future__ import annotations
 
@@ -7,32 +7,17 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from migrator.api_support import tables
-from migrator.api_support.derive.wheels import Wheel, read_wheel
+from migrator.api_support.derive.wheels import Wheel
 
 COLUMNS = ("module", "name", "kind", "from", "to")
 
 Row = dict[str, str]
 
 
-def add_wheels(folder: Path, api_db: Path) -> list[str]:
-    """Read every wheel in ``folder`` into the two tables; returns a line on each.
-
-    What the tables hold of other wheels stays, so that wheels can be read one
-    at a time. Raises what ``read_wheel`` raises, and ValueError for a torch
-    version that versions.csv does not list.
-    """
-    said = []
-    for path in sorted(folder.glob("*.whl")):
-        wheel = read_wheel(path)
-        _add(wheel, api_db)
-        said.append(f"{wheel.package} {wheel.release}: {sum(map(len, wheel.modules.values()))} names")
-    return said
-
-
 def names_by_version(api_db: Path, package: str) -> dict[str, dict[tuple[str, str], str]]:
     """``{torch version: {(module, name): kind}}`` for the wheels of a package that were read."""
     versions = read_versions(api_db)
-    column = _wheel_column(package)
+    column = wheel_column(package)
     known: dict[str, dict[tuple[str, str], str]] = {row["torch"]: {} for row in versions if row[column]}
     path = api_db / "wheel_names.csv"
     if path.exists():
@@ -51,22 +36,20 @@ def read_versions(api_db: Path) -> list[Row]:
         return list(csv.DictReader(file))
 
 
-def _wheel_column(package: str) -> str:
+def wheel_column(package: str) -> str:
+    """The column of versions.csv for wheels of a package."""
     return "torch_wheel" if package == "torch" else "npu_wheel"
 
 
-def _add(wheel: Wheel, api_db: Path) -> None:
-    versions = read_versions(api_db)
-    row = next((row for row in versions if row["torch"] == wheel.torch_version), None)
-    if row is None:
-        raise ValueError(f"versions.csv has no row for torch {wheel.torch_version}: add it first")
+def set_names(wheel: Wheel, api_db: Path) -> None:
+    """Put the names of a wheel into wheel_names.csv, in place of those of another one for its version.
+
+    versions.csv knows the wheel already.
+    """
     known = {package: names_by_version(api_db, package) for package in ("torch", "torch_npu")}
     known[wheel.package][wheel.torch_version] = {
         (module, name): kind for module, names in wheel.modules.items() for name, kind in names.items()
     }
-    row[_wheel_column(wheel.package)] = wheel.release
-    row.update(wheel.switches)
-    tables.write(api_db / "versions.csv", list(versions[0]), [list(row.values()) for row in versions])
     lines: list[Sequence[str]] = []
     for by_version in known.values():
         lines += _folded(by_version)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ast
 import re
-import zipfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Optional
+
+from migrator.api_support.derive.archive import Archive, WheelError
+from migrator.api_support.derive.operator_lists import Operators, read_operators
 
 # Modules whose names a CUDA program uses, and their NPU counterparts.
 WANTED = (
@@ -21,38 +23,69 @@ WANTED = (
 )
 # Of these, the submodules too.
 WANTED_BELOW = ("torch.cuda", "torch_npu.npu")
+# Where torch_npu keeps what only it has.
+OWN = ("torch_npu.contrib", "torch_npu.jit", "torch_npu.optim", "torch_npu.utils")
+
+# Modules into which names are put when they are imported: their __all__ shows which. Elsewhere
+# __all__ is no proof: torch_npu.contrib lists a name that it has not.
+_FILLED = ("torch_npu", "torch_npu.npu.aclnn")
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 Sources = dict[str, tuple[bool, str]]  # module name -> is it a package, its text
 Names = dict[str, str]  # name -> class | function | module | value | import
 
 
 class Wheel(NamedTuple):
-    """One wheel: its torch version, its wanted modules with their names, and (torch only) its switches."""
+    """What was read of one wheel."""
 
     package: str
     torch_version: str
     release: str
-    modules: dict[str, Names]
-    switches: dict[str, str]  # a column of versions.csv -> yes | no
+    modules: dict[str, Names]  # the wanted modules with their names
+    switches: dict[str, str]  # of torch only: a column of versions.csv -> yes | no
+    operators: Optional[Operators]  # of torch_npu only
+    own_names: frozenset[str]  # of torch_npu only: qualified names of what only it has
 
 
 def read_wheel(path: Path) -> Wheel:
-    """Read a torch or torch_npu wheel.
+    """Read a torch or torch_npu wheel, as an archive: nothing in it is run or unpacked.
 
-    Raises ValueError where the file is not named like one of them, and what
-    zipfile and ast raise where it is damaged.
+    Raises WheelError, a ValueError, where the file is neither, or damaged.
     """
-    found = re.match(r"(torch|torch_npu)-(\d+\.\d+\.\d+)([^-]*)-", path.name)
-    if not found:
-        raise ValueError(f"{path.name} is neither a torch nor a torch_npu wheel")
-    package, torch_version, post = found.groups()
-    with zipfile.ZipFile(path) as archive:
-        sources = dict(_sources(archive, package))
-        switches = _switches(archive) if package == "torch" else {}
-        compiled = _compiled_names(archive) if package == "torch_npu" else {}
-    return Wheel(
-        package, torch_version, torch_version + post, {**module_names(sources), **compiled}, switches
-    )
+    archive = Archive(path)
+    try:
+        package, release = archive.package_and_release()
+        found = re.match(r"\d+\.\d+\.\d+(?=$|[.+a-z])", release)
+        if package not in ("torch", "torch_npu") or not found:
+            raise WheelError(f"{path.name} is neither a torch nor a torch_npu wheel, but {package} {release}")
+        if package == "torch":
+            modules = module_names(dict(_sources(archive, package)))
+            return Wheel(package, found.group(), release, modules, _switches(archive), None, frozenset())
+        operators = read_operators(archive)
+        modules, own_names = _npu_names(archive)
+        return Wheel(package, found.group(), release, modules, {}, operators, own_names)
+    except (SyntaxError, RecursionError, MemoryError):
+        raise WheelError(f"{path.name} is damaged: a Python source in it does not parse") from None
+    finally:
+        archive.close()
+
+
+def _npu_names(archive: Archive) -> tuple[dict[str, Names], frozenset[str]]:
+    sources = dict(_sources(archive, "torch_npu"))
+    if "torch_npu.npu" not in sources:
+        raise WheelError(f"{archive.path.name} has no torch_npu/npu/__init__.py: it is no complete wheel")
+    modules = _Modules(sources)
+    wanted = {name: modules.names(name) for name in sorted(sources) if _wanted(name)}
+    own_names = set()
+    for module in sources:
+        for name, kind in modules.names(module).items():
+            if kind != "module":
+                own_names.add(f"{module}.{name}")
+            if kind == "class":
+                own_names |= {f"{module}.{name}.{member}" for member in modules.members.get(name, ())}
+    for module in _FILLED:
+        own_names |= {f"{module}.{name}" for name in modules.exported(module)}
+    return {**wanted, **_compiled_names(archive)}, frozenset(own_names)
 
 
 def module_names(sources: Sources) -> dict[str, Names]:
@@ -71,42 +104,43 @@ def _wanted(module: str) -> bool:
     return module in WANTED or any(module.startswith(name + ".") for name in WANTED_BELOW)
 
 
-def _sources(archive: zipfile.ZipFile, package: str) -> Iterator[tuple[str, tuple[bool, str]]]:
-    for entry in sorted(archive.namelist()):
+def _sources(archive: Archive, package: str) -> Iterator[tuple[str, tuple[bool, str]]]:
+    for entry in archive.entries:
         parts = entry[:-3].split("/")
         is_package = parts[-1] == "__init__"
         module = ".".join(parts[:-1] if is_package else parts)
         # Siblings of a wanted module are read too: it may import names from them.
-        near = any(module == name or module.startswith(name + ".") for name in WANTED)
-        if entry.startswith(package + "/") and entry.endswith(".py") and near:
-            yield module, (is_package, archive.read(entry).decode("utf-8"))
+        near = any(module == name or module.startswith(name + ".") for name in (*WANTED, *OWN))
+        inside = entry.startswith(package + "/") and entry.endswith(".py") and "//" not in entry
+        if inside and (near or module == "torch_npu") and all(part.isidentifier() for part in parts):
+            yield module, (is_package, archive.text(entry))
 
 
-def _compiled_names(archive: zipfile.ZipFile) -> dict[str, Names]:
+def _compiled_names(archive: Archive) -> dict[str, Names]:
     """The compiled distributed classes, as far as the wheel's Python part uses them by name."""
     module = "torch_npu._C._distributed_c10d"
     names: Names = {}
-    for entry in archive.namelist():
+    for entry in archive.entries:
         if entry.startswith("torch_npu/") and entry.endswith(".py"):
-            text = archive.read(entry).decode("utf-8")
+            text = archive.text(entry)
             names.update((name, "class") for name in re.findall(re.escape(module) + r"\.([A-Z]\w+)", text))
     return {module: names}
 
 
-def _switches(archive: zipfile.ZipFile) -> dict[str, str]:
+def _switches(archive: Archive) -> dict[str, str]:
     """What torch itself does or has, as seen in its sources and headers."""
-    header = archive.read("torch/include/torch/csrc/utils/python_arg_parser.h").decode("utf-8")
+    header = archive.text("torch/include/torch/csrc/utils/python_arg_parser.h")
     # What turns a Python int into a device: deviceFromLong() from torch 2.3 on, before
     # it a branch in toDevice() (2.1, 2.2) or in PythonArgs::device(). The older ones
     # name CUDA and nothing else; the newer ask whether another backend is registered.
     start = re.search(r"at::Device (deviceFromLong|toDevice|PythonArgs::device)\([^)]*\) \{", header)
     branch = re.search(r"(?s).*?^\}", header[start.end() :], re.M) if start else None
     if not branch:
-        raise ValueError("python_arg_parser.h has no toDevice(): read it and adapt this function")
-    init = archive.read("torch/__init__.py").decode("utf-8")
-    cuda = archive.read("torch/cuda/__init__.py").decode("utf-8")
-    has_amp = "torch/amp/__init__.py" in archive.namelist()
-    amp = archive.read("torch/amp/__init__.py").decode("utf-8") if has_amp else ""
+        raise WheelError("python_arg_parser.h has no toDevice(): read it and adapt this function")
+    init = archive.text("torch/__init__.py")
+    cuda = archive.text("torch/cuda/__init__.py")
+    has_amp = "torch/amp/__init__.py" in archive.entries
+    amp = archive.text("torch/amp/__init__.py") if has_amp else ""
     found = {
         "int_device_is_npu": re.search(r"(?i)privateuse1|accelerator", branch.group()),
         "has_set_default_device": re.search(r"def set_default_device\(", init),
@@ -125,6 +159,13 @@ class _Modules:
         self._packages = {name for name, (package, _) in sources.items() if package}
         self._trees = {name: ast.parse(text) for name, (_, text) in sources.items()}
         self._known: dict[str, Names] = {}
+        # By the class's name alone: it is bound elsewhere under the same one.
+        self.members: dict[str, set[str]] = {}
+        for tree in self._trees.values():
+            for node in tree.body:
+                if isinstance(node, ast.ClassDef):
+                    members = {leaf.name for leaf in node.body if isinstance(leaf, _FUNCTIONS)}
+                    self.members.setdefault(node.name, set()).update(members)
 
     def names(self, module: str) -> Names:
         """What a module binds, or {} where its source was not read."""
@@ -150,10 +191,14 @@ class _Modules:
             del names[name]
         return names
 
+    def exported(self, module: str) -> set[str]:
+        """What a module lists in its ``__all__``."""
+        return _dunder_all(self._trees[module]) if module in self._trees else set()
+
     def _bound(self, node: ast.stmt, module: str) -> Iterator[tuple[str, str]]:
         if isinstance(node, ast.ClassDef):
             yield node.name, "class"
-        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        elif isinstance(node, _FUNCTIONS):
             yield node.name, "function"
         elif isinstance(node, ast.Import):
             for alias in node.names:

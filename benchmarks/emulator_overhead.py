@@ -1,0 +1,117 @@
+"""What the emulated NPU costs: a training step and the start, against plain torch on the CPU.
+
+python -m benchmarks.emulator_overhead [--model resnet50] [--batch 8] [--size 128] [--steps 9] [--threads N]
+
+Two processes take turns, step by step, so that a busy machine slows both; they have the same number of
+threads.
+Where the machine is not quiet, look at the processor's time of one thread.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from statistics import median
+
+# One step for each line on standard input; on standard output its seconds, by the clock and of the processor.
+PROGRAM = """
+import sys, time, torch, torchvision
+device, model, batch, size, threads = sys.argv[1], sys.argv[2], *map(int, sys.argv[3:])
+torch.set_num_threads(threads)
+torch.manual_seed(0)
+net = getattr(torchvision.models, model)(weights=None).to(device)
+optimizer = torch.optim.SGD(net.parameters(), 0.001, momentum=0.9)
+images = torch.randn(batch, 3, size, size).to(device)
+labels = torch.randint(0, 1000, (batch,)).to(device)
+for _ in sys.stdin:
+    start = time.perf_counter(), time.process_time()
+    optimizer.zero_grad()
+    loss = torch.nn.functional.cross_entropy(net(images), labels)
+    loss.backward()
+    optimizer.step()
+    loss.item()
+    print(time.perf_counter() - start[0], time.process_time() - start[1], flush=True)
+"""
+START = "import torch; torch.ones(1, device='{}')"
+EMULATE = [sys.executable, "-m", "migrator", "emulate", "--"]
+# The plain side is torch alone: otherwise it would load torch_npu as well.
+PLAIN = {
+    **os.environ,
+    "TORCH_DEVICE_BACKEND_AUTOLOAD": "0",
+    "CUDA_VISIBLE_DEVICES": "",
+    # torchvision beside another build of torch than its own
+    "PYTHONPATH": str(Path(__file__).parents[1] / "tests" / "samples" / "shim"),
+}
+
+
+class Side:
+    """One of the two processes."""
+
+    def __init__(self, prefix: list[str], env: dict[str, str], device: str, arguments: list[str]):
+        command = [*prefix, "python" if prefix else sys.executable, "-c", PROGRAM, device, *arguments]
+        pipe = subprocess.PIPE
+        self.process = subprocess.Popen(command, env=env, stdin=pipe, stdout=pipe, text=True)
+
+    def step(self) -> tuple[float, float]:
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        print(file=self.process.stdin, flush=True)
+        line = self.process.stdout.readline()
+        if not line:
+            raise SystemExit("a program of the benchmark has failed")
+        clock, processor = map(float, line.split())
+        return clock, processor
+
+    def end(self) -> None:
+        self.process.communicate(timeout=60)
+
+
+def start(command: list[str], env: dict[str, str]) -> float:
+    begin = time.perf_counter()
+    subprocess.run(command, env=env, check=True)
+    return time.perf_counter() - begin
+
+
+def show(what: str, cpu: list[float], npu: list[float]) -> None:
+    for name, choose in (("fastest", min), ("median", median)):
+        one, other = choose(cpu), choose(npu)
+        print(f"{what:<26}{name:<8} cpu {one:7.3f} s   emulated npu {other:7.3f} s   ratio {other / one:.2f}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--model", default="resnet50", help="of torchvision.models")
+    parser.add_argument("--batch", type=int, default=8)
+    parser.add_argument("--size", type=int, default=128)
+    parser.add_argument("--steps", type=int, default=9)
+    parser.add_argument("--threads", type=int, default=os.cpu_count())
+    args = parser.parse_args()
+    arguments = [args.model, str(args.batch), str(args.size), str(args.threads)]
+
+    commands = (
+        ([sys.executable, "-c", START.format("cpu")], PLAIN),
+        ([*EMULATE, "python", "-c", START.format("npu")], dict(os.environ)),
+    )
+    for command, env in commands:  # the first one builds the libraries, and fills the disk's cache
+        start(command, env)
+    starts = [[start(command, env) for command, env in commands] for _ in range(3)]
+    show("start", [cpu for cpu, _ in starts], [npu for _, npu in starts])
+
+    sides = Side([], PLAIN, "cpu", arguments), Side(EMULATE, dict(os.environ), "npu", arguments)
+    for side in sides:
+        for _ in range(2):
+            side.step()
+    steps = [[side.step() for side in sides] for _ in range(args.steps)]
+    for i, kind in enumerate(("", ", processor")):
+        cpu, npu = ([step[side][i] for step in steps] for side in range(2))
+        show(f"{args.model} step{kind}", cpu, npu)
+    for side in sides:
+        side.end()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,204 @@
+"""Whether the tables of a folder hold together: columns, ranges, order, words, references, sources."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from migrator.api_support import tables
+
+_COLUMNS = {
+    "aliases": "alias api",
+    "api_support": "api from to status hardware dtypes limits npu_name aten source",
+    "by_hand/npu_names": "cuda_name npu_name unchanged caveat advice source",
+    "custom_ops": "api from to kind replaces replaces_source use_instead evidence",
+    "env_vars": "name npu_name same_values advice source",
+    "kernels": "op from to kind source",
+    "limits": "code meaning",
+    "npu_names": "cuda_name from to kind npu_name unchanged advice source",
+    "source_names": "cuda_name kind looked_up found_at",
+    "versions": "torch torch_npu evidence torch_wheel npu_wheel int_device_is_npu has_set_default_device "
+    "has_oom_error has_amp_grad_scaler autoloads_backends source",
+    "wheel_names": "module name kind from to",
+}
+# The columns that say what a row is about; they are unique, but for ranges.
+_KEYS = {"wheel_names": 2}
+# versions.csv is in the order of versions; what is by hand is in that of its author.
+_UNSORTED = ("versions", "by_hand/npu_names")
+# The look-up searches these tables by halves and splits their lines at commas.
+_SEARCHED = ("aliases", "api_support", "kernels")
+_YES_NO = {"yes", "no"}
+_KINDS = {"module", "class", "function", "value", "import"}
+_WORDS = {
+    ("api_support", "status"): {"supported", "partial", "unsupported"},
+    ("by_hand/npu_names", "caveat"): {"", "yes"},
+    ("by_hand/npu_names", "unchanged"): {"", "works", "no_effect", "raises"},
+    ("custom_ops", "replaces_source"): {"", "docs", "docs-affinity", "name"},
+    ("env_vars", "same_values"): {"", *_YES_NO},
+    ("kernels", "kind"): {"kernel", "composite", "fallback", "none"},
+    ("npu_names", "kind"): _KINDS,
+    ("npu_names", "unchanged"): {"", "works", "no_effect", "raises"},
+    ("source_names", "kind"): {"", *_KINDS},
+    ("source_names", "looked_up"): _YES_NO,
+    ("wheel_names", "kind"): _KINDS,
+    **{("versions", switch): _YES_NO for switch in _COLUMNS["versions"].split()[5:10]},
+}
+_HARDWARE = {"A1", "A2", "A3", "950DT"}
+_EVIDENCE = {"docs", "wheel", "interpolated"}
+_LARGEST = 3_000_000  # bytes; more than that nobody reviews
+
+Records = dict[str, list[dict[str, str]]]
+
+
+def problems(folder: Path) -> list[str]:
+    """A line on each thing that is wrong with the tables in a folder; none where they hold together."""
+    found: list[str] = []
+    read: Records = {}
+    for table, columns in _COLUMNS.items():
+        found += _read(folder, table, columns.split(), read)
+    if found:
+        return found  # without its columns a table cannot be looked into
+    for table in _COLUMNS:
+        found += [f"{table}.csv: {line}" for line in (*_rows(table, read), *_ranges(table, read))]
+    for look in (_searched(folder), _versions(read), _references(read), _names(read), _limits(read)):
+        found += look
+    return found
+
+
+def _read(folder: Path, table: str, columns: list[str], read: Records) -> Iterator[str]:
+    path = folder / f"{table}.csv"
+    try:
+        with open(path, encoding="utf-8", newline="") as file:
+            reader = csv.reader(file, strict=True)
+            header = next(reader, [])
+            if header != columns:
+                yield f"{table}.csv: the columns are {','.join(header)}, not {','.join(columns)}"
+                return
+            read[table] = []
+            for cells in reader:
+                if len(cells) != len(columns):
+                    yield f"{table}.csv:{reader.line_num}: {len(cells)} cells, not {len(columns)}"
+                    return
+                read[table].append(dict(zip(columns, cells)))
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        yield f"{table}.csv cannot be read: {getattr(error, 'strerror', None) or error}"
+        return
+    if path.stat().st_size > _LARGEST:
+        yield f"{table}.csv is larger than {_LARGEST:,} bytes"
+
+
+def _key(table: str, record: dict[str, str]) -> str:
+    return ".".join(list(record.values())[: _KEYS.get(table, 1)])
+
+
+def _rows(table: str, read: Records) -> Iterator[str]:
+    """Order, uniqueness, closed words, sources."""
+    before: list[str] = []
+    seen = set()
+    for record in read[table]:
+        name = _key(table, record)
+        cells = list(record.values())[: _KEYS.get(table, 1)]
+        if table not in _UNSORTED and before > cells:
+            yield f"{name} is not in its place in the order of names"
+        if "from" not in record and name in seen:
+            yield f"{name} is there twice"
+        before = cells
+        seen.add(name)
+        for column, cell in record.items():
+            words = _WORDS.get((table, column))
+            if words is not None and cell not in words:
+                yield f"{name}: {column} is {cell!r}, not one of {', '.join(sorted(words - {''}))}"
+            if cell != cell.strip() or "\n" in cell:
+                yield f"{name}: {column} has spaces around it or a line end in it"
+        if not record.get("source", "-"):
+            yield f"{name} has no source"
+
+
+def _ranges(table: str, read: Records) -> Iterator[str]:
+    if "from" not in _COLUMNS[table].split():
+        return
+    known = {record["torch"] for record in read["versions"]} | {""}
+    last_of: dict[str, str] = {}
+    for record in read[table]:
+        name, first, last = _key(table, record), record["from"], record["to"]
+        unknown = {first, last} - known
+        if unknown:
+            yield f"{name}: torch {', '.join(unknown)} is not in versions.csv"
+        elif first and last and tables.as_tuple(first) > tables.as_tuple(last):
+            yield f"{name}: its range ends before it begins"
+        elif name in last_of and not (
+            first and last_of[name] and tables.as_tuple(last_of[name]) < tables.as_tuple(first)
+        ):
+            yield f"{name}: two ranges overlap, or are not in order"
+        last_of[name] = last if not unknown else ""
+
+
+def _searched(folder: Path) -> Iterator[str]:
+    for table in _SEARCHED:
+        content = (folder / f"{table}.csv").read_bytes()
+        if b'"' in content or b"\r" in content or not content.endswith(b"\n"):
+            yield f"{table}.csv: the look-up needs lines without quotes that end in \\n"
+        names = [line.partition(b",")[0] + b"," for line in content.splitlines()[1:]]
+        if names != sorted(names):
+            yield f"{table}.csv: the lines are not sorted as the look-up searches them"
+
+
+def _versions(read: Records) -> Iterator[str]:
+    numbers = []
+    for record in read["versions"]:
+        if not re.fullmatch(r"\d+\.\d+\.\d+", record["torch"]):
+            yield f"versions.csv: {record['torch']!r} is no torch version"
+            return
+        numbers.append(tables.as_tuple(record["torch"]))
+        if not record["evidence"].split() or not set(record["evidence"].split()) <= _EVIDENCE:
+            yield f"versions.csv: torch {record['torch']}: the evidence is {record['evidence']!r}"
+        if ("wheel" in record["evidence"].split()) != bool(record["npu_wheel"]):
+            yield f"versions.csv: torch {record['torch']}: evidence and npu_wheel do not agree"
+    if numbers != sorted(set(numbers)):
+        yield "versions.csv: the versions are not in order"
+    if not any("docs" in record["evidence"] for record in read["versions"]):
+        yield "versions.csv: no version has documents"
+
+
+def _references(read: Records) -> Iterator[str]:
+    apis = {record["api"] for record in read["api_support"]}
+    for record in read["aliases"]:
+        if record["api"] not in apis:
+            yield f"aliases.csv: {record['alias']} leads to {record['api']}, which api_support.csv has not"
+    order = [record["torch"] for record in read["versions"]]
+    held: dict[str, int] = {}
+    for record in read["npu_names"]:
+        inside = tables.inside(record["from"], record["to"], order)
+        held[record["cuda_name"]] = held.get(record["cuda_name"], 0) + len(inside)
+    for name, count in held.items():
+        if count != len(order):
+            yield f"npu_names.csv: {name} has rows for {count} of {len(order)} versions"
+
+
+def _names(read: Records) -> Iterator[str]:
+    for record in read["npu_names"]:
+        name = record["npu_name"]
+        if name.startswith("torch_npu.npu.") or (name and not re.match(r"torch(\.|_)npu\b", name)):
+            yield f"npu_names.csv: {record['cuda_name']}: {name} is no attribute form (torch.npu.…)"
+        if not name and not record["advice"]:
+            yield f"npu_names.csv: {record['cuda_name']} has neither an NPU name nor advice"
+    for record in read["env_vars"]:
+        if bool(record["npu_name"]) != bool(record["same_values"]):
+            yield f"env_vars.csv: {record['name']}: same_values belongs to an NPU name, and only to one"
+        if not record["npu_name"] and not record["advice"]:
+            yield f"env_vars.csv: {record['name']} has neither an NPU name nor advice"
+
+
+def _limits(read: Records) -> Iterator[str]:
+    codes = {record["code"] for record in read["limits"]}
+    seen = set()
+    for record in read["api_support"]:
+        for limit in record["limits"].split():
+            code = limit.partition(":")[0] + (":" if ":" in limit else "")
+            if code not in codes and code not in seen:
+                seen.add(code)
+                yield f"api_support.csv: {record['api']}: the limit {limit} is not in limits.csv"
+        if not set(record["hardware"].split()) <= _HARDWARE:
+            yield f"api_support.csv: {record['api']}: hardware {record['hardware']!r} is not known"

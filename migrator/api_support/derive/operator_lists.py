@@ -1,0 +1,71 @@
+"""What a torch_npu wheel registers, from the operator lists that it was generated from."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from migrator.api_support.derive.archive import Archive, WheelError
+
+_FOLDER = "torch_npu/csrc/aten/"
+_DEEPEST = 20
+_LISTS = ("npu_native_functions.yaml", "npu_native_functions_by_codegen.yaml")
+
+
+class Operators(NamedTuple):
+    """Operators with their overload (``add.Tensor``): NPU kernels of torch's, and torch_npu's own."""
+
+    aten: frozenset[str]
+    custom: frozenset[str]
+
+
+def read_operators(archive: Archive) -> Operators:
+    """Read both lists.
+
+    ``supported`` and ``autograd`` name operators of torch, ``custom`` those
+    that torch_npu adds; an autograd formula for one of its own is no kernel of torch's.
+    ``symint`` repeats others, and ``quant`` is about quantized tensors only.
+    Raises WheelError where a list is missing or is not what it should be.
+    """
+    sections: dict[str, set[str]] = {}
+    for name in _LISTS:
+        for section, entries in _parsed(archive, _FOLDER + name).items():
+            if isinstance(entries, list):
+                ops = {_op(archive, name, entry) for entry in entries}
+                sections.setdefault(str(section), set()).update(ops)
+    custom = sections.get("custom", set()) | sections.get("custom_autograd", set())
+    aten = (sections.get("supported", set()) | sections.get("autograd", set())) - custom
+    if not aten:
+        raise WheelError(f"{archive.path.name} has no operators in {_FOLDER}: read its lists and adapt")
+    return Operators(frozenset(aten), frozenset(custom))
+
+
+def _parsed(archive: Archive, entry: str) -> dict[object, object]:
+    import yaml
+
+    text = archive.text(entry)
+    # The reader in C takes 0.2 s, the one in Python 3 s; not every installation has it.
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    try:
+        depth = 0
+        # It crashes on deep nesting when it builds objects, but not when it makes events.
+        for event in yaml.parse(text, Loader=loader):
+            depth += isinstance(event, yaml.events.CollectionStartEvent)
+            depth -= isinstance(event, yaml.events.CollectionEndEvent)
+            if depth > _DEEPEST:
+                raise ValueError("nested too deeply")
+        loaded = yaml.load(text, Loader=loader)
+    except (yaml.YAMLError, RecursionError, ValueError):
+        raise WheelError(f"{archive.path.name} is damaged: {entry} is no YAML") from None
+    if not isinstance(loaded, dict):
+        raise WheelError(f"{archive.path.name} is damaged: {entry} is no operator list")
+    return loaded
+
+
+def _op(archive: Archive, name: str, entry: object) -> str:
+    text = entry.get("func") if isinstance(entry, dict) else entry
+    # `add.Tensor(Tensor self, ...) -> Tensor`, or the name alone.
+    found = re.match(r"\s*([A-Za-z_]\w*(?:\.\w+)?)\s*(?:\(|$)", text) if isinstance(text, str) else None
+    if not found:
+        raise WheelError(f"{archive.path.name} is damaged: {name} lists {ascii(text)[:60]}")
+    return found.group(1)

@@ -1,0 +1,122 @@
+"""Adding releases of torch_npu to the tables, from their wheels."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from migrator.api_support import check, tables
+from migrator.api_support.derive import custom_ops, kernels, npu_names
+from migrator.api_support.derive.archive import WheelError
+from migrator.api_support.derive.wheel_names import Row, read_versions, set_names, wheel_column
+from migrator.api_support.derive.wheels import Wheel
+
+_PREFIX = ".building-"
+
+
+def add(wheels: Sequence[Wheel], start: Path, target: Path) -> list[Path]:
+    """Add wheels to the tables in ``start`` and put the result into ``target``, which may be the same folder.
+
+    A wheel takes the place of what the tables hold of another one for the same
+    torch version. All is worked out and checked in a folder of its own first; then
+    each changed table is replaced as a whole, versions.csv last. Returns the
+    tables that changed. Raises WheelError where a torch wheel has no torch_npu
+    of its version beside it, and OSError where ``target`` cannot be written.
+    """
+    target.mkdir(parents=True, exist_ok=True)
+    with _locked(target), tempfile.TemporaryDirectory(prefix=_PREFIX, dir=target) as folder:
+        work = Path(folder) / "api_db"
+        shutil.copytree(start, work, ignore=shutil.ignore_patterns(f"{_PREFIX}*"))
+        _add_all(wheels, work)
+        problems = check.problems(work)
+        if problems:
+            raise WheelError(f"the tables would not hold together: {problems[0]}")
+        return _replace(work, target)
+
+
+def _add_all(wheels: Sequence[Wheel], api_db: Path) -> None:
+    # torch_npu first: it makes the row of a version that torch's switches go into.
+    for wheel in sorted(wheels, key=lambda wheel: wheel.package, reverse=True):
+        _set_version(wheel, api_db)
+    for wheel in wheels:
+        set_names(wheel, api_db)
+        if wheel.operators:
+            kernels.set_release(api_db, wheel.torch_version, wheel.operators.aten)
+            custom_ops.set_release(api_db, wheel.torch_version, wheel.operators, wheel.own_names)
+    npu_names.derive(api_db)
+
+
+def _set_version(wheel: Wheel, api_db: Path) -> None:
+    versions = read_versions(api_db)
+    row = next((row for row in versions if row["torch"] == wheel.torch_version), None)
+    if row is None:
+        if wheel.package == "torch":
+            raise WheelError(f"torch {wheel.release}: give the torch_npu wheel of that version, too")
+        row = _new_row(wheel.torch_version, versions)
+        versions.append(row)
+        versions.sort(key=lambda row: tables.as_tuple(row["torch"]))
+    row[wheel_column(wheel.package)] = wheel.release
+    row.update(wheel.switches)
+    sources = [source for source in row["source"].split("; ") if source]
+    if wheel.package == "torch":
+        sources = [
+            "torch wheel",
+            *(s for s in sources if s != "torch wheel" and not s.startswith("as torch")),
+        ]
+    else:
+        row["torch_npu"] = wheel.release
+        row["evidence"] = " ".join(sorted({*row["evidence"].split(), "wheel"} - {"interpolated"}))
+        if "torch_npu wheel" not in sources:
+            at = 1 if sources[:1] == ["torch wheel"] else 0
+            sources.insert(at, "torch_npu wheel")
+    row["source"] = "; ".join(sources)
+    tables.write(api_db / "versions.csv", list(row), [list(row.values()) for row in versions])
+
+
+def _new_row(version: str, versions: Sequence[Row]) -> Row:
+    """A row that behaves as the nearest older torch of which the wheel was read, until its own is."""
+    read = [row for row in versions if row["torch_wheel"]]
+    older = [row for row in read if tables.as_tuple(row["torch"]) < tables.as_tuple(version)]
+    like = older[-1] if older else read[0]
+    as_it = f"as torch {like['torch']}"
+    return {
+        **like,
+        "torch": version,
+        "torch_npu": version,
+        "evidence": "",
+        "torch_wheel": "",
+        "npu_wheel": "",
+        "source": as_it,
+    }
+
+
+def _replace(work: Path, target: Path) -> list[Path]:
+    changed = []
+    for path in sorted(work.rglob("*.csv"), key=lambda path: (path.name == "versions.csv", path)):
+        place = target / path.relative_to(work)
+        if place.is_file() and place.read_bytes() == path.read_bytes():
+            continue
+        place.parent.mkdir(parents=True, exist_ok=True)
+        os.replace(path, place)
+        changed.append(place)
+    return changed
+
+
+@contextmanager
+def _locked(target: Path) -> Iterator[None]:
+    """One build at a time for a folder; the system frees the lock however the process ends."""
+    try:
+        import fcntl
+    except ImportError:  # Windows
+        yield
+        return
+    number = os.open(target, os.O_RDONLY)
+    try:
+        fcntl.flock(number, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(number)

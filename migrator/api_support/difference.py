@@ -1,0 +1,104 @@
+"""What differs between two torch versions, as far as the tables know."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from migrator.api_support import npu_names, support, tables
+from migrator.api_support.versions import TorchVersion, known, resolve
+
+
+@dataclass(frozen=True)
+class Change:
+    """One difference. ``about`` is name, own, kernel or document; ``before`` and ``after`` are words or ''.
+
+    ``certain`` is False where the two versions' documents are of different
+    editions: then the document may have changed, and not the API.
+    """
+
+    about: str
+    name: str
+    before: str
+    after: str
+    certain: bool = True
+
+
+def between(older: TorchVersion, newer: TorchVersion) -> list[Change]:
+    """Every change from one version to another, by what it is about and by name."""
+    return [
+        *_npu_names(older, newer),
+        *_held("custom_ops", "own", older, newer),
+        *_held("kernels", "kernel", older, newer),
+        *_documents(older, newer),
+    ]
+
+
+def caveats(older: TorchVersion, newer: TorchVersion) -> list[str]:
+    """What has to be known to read the changes."""
+    lines = []
+    for version in (older, newer):
+        if "docs" not in version.evidence:
+            lines.append(f"There are no documents of torch {version}: its documents' words are not compared.")
+        if "wheel" not in version.evidence:
+            lines.append(f"No wheel of torch {version} was read: its names are those in the sources.")
+    first_lists = (2, 1)
+    if older.tuple < first_lists <= newer.tuple:
+        lines.append("Before torch 2.1 the operator lists held composites, too: kernels lost may be those.")
+    return lines
+
+
+def _npu_names(older: TorchVersion, newer: TorchVersion) -> Iterator[Change]:
+    for name in sorted(npu_names.names()):
+        before, after = npu_names.look_up(name, older), npu_names.look_up(name, newer)
+        if before and after and before.npu != after.npu:
+            yield Change("name", name, before.npu, after.npu)
+
+
+def _held(table: str, about: str, older: TorchVersion, newer: TorchVersion) -> Iterator[Change]:
+    sides: list[set[str]] = []
+    for version in (older, newer):
+        rows = (row for row in tables.rows(table) if about != "kernel" or row[3] == "kernel")
+        sides.append({row[0] for row in rows if tables.covers(row[1], row[2], version.tuple)})
+    word = "kernel" if about == "kernel" else "in torch_npu"
+    for name in sorted(sides[0] ^ sides[1]):
+        yield Change(about, name, word if name in sides[0] else "", word if name in sides[1] else "")
+
+
+def _documents(older: TorchVersion, newer: TorchVersion) -> Iterator[Change]:
+    if not ("docs" in older.evidence and "docs" in newer.evidence):
+        return
+    sides: list[dict[str, support.Row]] = [{}, {}]
+    for line in tables.lines("api_support"):
+        api, *cells = line.split(",")
+        row = support.Row(*cells)
+        for side, version in zip(sides, (older, newer)):
+            if tables.covers(row.first, row.last, version.tuple):
+                side[api] = row
+    for api in sorted(sides[0].keys() | sides[1].keys()):
+        before, after = sides[0].get(api), sides[1].get(api)
+        if before is None or after is None or before[2:-1] != after[2:-1]:
+            same_edition = older.documents == newer.documents
+            yield Change("document", api, _words(before, after), _words(after, before), same_edition)
+
+
+def _words(row: support.Row | None, other: support.Row | None) -> str:
+    """The document's word, and what else it says where the word is the same."""
+    if row is None:
+        return ""
+    if other is None or row.status != other.status:
+        return row.status
+    mine = [(row.hardware, other.hardware), (row.dtypes, other.dtypes), (row.limits, other.limits)]
+    parts = [set(here.split()) - set(there.split()) for here, there in mine]
+    return " ".join([row.status, *sorted(set().union(*parts))])
+
+
+def pair(words: tuple[str, str]) -> tuple[TorchVersion, TorchVersion]:
+    """Two versions in their order, from a user's words.
+
+    Raises UnknownVersion, and ValueError for twice the same.
+    """
+    older, newer = sorted((resolve(word) for word in words), key=lambda version: version.tuple)
+    if older == newer:
+        raise ValueError(f"both are torch {older}: choose two of {', '.join(map(str, known()))}")
+    return older, newer

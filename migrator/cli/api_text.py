@@ -1,0 +1,215 @@
+"""The answers of ``npumigrate api`` as text: a screenful at 80 columns, and plain in a pipe."""
+
+from __future__ import annotations
+
+import shutil
+import textwrap
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Optional
+
+import typer
+
+from migrator.api_support.answer import Answer, AtVersion, Own, at_version, limit_words
+from migrator.api_support.tables import as_tuple
+from migrator.api_support.versions import TorchVersion, newest
+
+_COLORS = {
+    "supported": "green",
+    "kernel": "green",
+    "partial": "yellow",
+    "composite": "green",
+    "fallback": "yellow",
+    "unknown": "yellow",
+    "unsupported": "red",
+    "none": "red",
+    "no NPU form": "red",
+}
+_REGISTERED = {
+    "kernel": "torch_npu has a kernel",
+    "composite": "torch builds it from other operators",
+    "fallback": "no kernel: it runs on the CPU",
+    "none": "no kernel, and none on the CPU either: it raises",
+}
+_UNCHANGED = {
+    "works": "the CUDA name works as it is",
+    "no_effect": "the CUDA name does nothing, and no harm",
+    "raises": "the CUDA name raises",
+}
+_KERNELS_ONLY = (2, 1)  # from here on the operator lists hold no composites
+_LABEL = 13
+_SPAN = 17
+_WORD = 13
+
+
+def page(answer: Answer, version: Optional[TorchVersion]) -> list[str]:
+    """All about one name, or what holds of it at one version."""
+    lines = [typer.style(answer.name, bold=True) + (f"  at torch {version}" if version else "")]
+    if version:
+        lines[0] += f", torch_npu {version.torch_npu}"
+    if answer.alias_of:
+        lines.append(f"another spelling of {answer.alias_of}")
+    lines.append("")
+    lines += _at(at_version(answer, version)) if version else _history(answer)
+    perhaps = [f"{name} (its name suggests it)" for name in answer.perhaps]
+    for label, names in (("Stands for", answer.stands_for), ("Suits NPUs", [*answer.affine, *perhaps])):
+        lines += _entry(label, ", ".join(names)) if names else []
+    if answer.environment:
+        lines += _environment(answer)
+    sources = _sources(answer)
+    lines += _entry("Sources", "; ".join(sources)) if sources else []
+    return lines
+
+
+def table(answers: Sequence[Answer], version: Optional[TorchVersion]) -> list[str]:
+    """A line on each of several names."""
+    version = version or newest()
+    width = max(len(answer.name) for answer in answers)
+    lines = []
+    for answer in answers:
+        found = at_version(answer, version)
+        words = [found.status, found.registered, *found.hardware]
+        if answer.kind == "cuda":
+            words = [found.npu_name or "no NPU form"]
+        elif answer.kind == "environment":
+            words = [answer.environment.npu or "no counterpart" if answer.environment else "of an NPU"]
+        elif answer.kind in ("own", "npu"):
+            words = ["in torch_npu" if found.exists else "not in torch_npu"]
+        shown = [_colored(word) for word in words if word] or ["-"]
+        lines.append(f"{answer.name:<{width}}  {'  '.join(shown)}")
+    count = f"{len(answers)} name{'s' if len(answers) > 1 else ''}"
+    return [*lines, "", f"{count}, at torch {version} with torch_npu {version.torch_npu}"]
+
+
+def _history(answer: Answer) -> Iterator[str]:
+    for number, form in enumerate(answer.forms):
+        label = "On an NPU" if not number else ""
+        yield from _row(label, span(form.first, form.last), form.npu_name or "no NPU form")
+        yield from _notes([form.advice, "" if form.npu_name else _UNCHANGED.get(form.unchanged, "")])
+    for number, own in enumerate(answer.own):
+        yield from _row("In torch_npu" if not number else "", span(own.first, own.last), "")
+        yield from _notes(_about(own))
+    for number, row in enumerate(answer.documents):
+        label = "Documents" if not number else ""
+        yield from _row(label, span(row.first, row.last), row.status, " ".join(row.hardware))
+        yield from _notes(_limits(row.dtypes, row.limits, row.npu_name))
+    for number, registered in enumerate(answer.registered):
+        label = "Registered" if not number else ""
+        yield from _row(label, span(registered.first, registered.last), registered.kind)
+        overloads = ", ".join(registered.overloads) or answer.operator
+        meaning = _REGISTERED[registered.kind]
+        if registered.last and as_tuple(registered.last) < _KERNELS_ONLY:
+            meaning = "torch_npu lists it, as a kernel or a composite"
+        yield from _notes([f"{meaning} ({overloads})"])
+
+
+def _at(found: AtVersion) -> Iterator[str]:
+    if found.is_cuda:
+        yield from _entry("On an NPU", _colored(found.npu_name or "no NPU form"))
+        yield from _notes(
+            [found.advice, "" if found.npu_name else _UNCHANGED.get(found.unchanged, "")], _LABEL
+        )
+    if found.own:
+        yield from _entry("In torch_npu", "yes" if found.exists else "no")
+        yield from _notes(_about(found.own), _LABEL)
+    if found.status:
+        asof = f"  (the documents of torch {found.neighbour})" if found.neighbour else ""
+        hardware = "  " + " ".join(found.hardware) if found.hardware else ""
+        yield from _entry("Documents", _colored(found.status) + hardware + asof)
+        yield from _notes(
+            _limits(found.dtypes, found.limits, "" if found.is_cuda else found.npu_name), _LABEL
+        )
+    if found.registered:
+        yield from _entry("Registered", f"{_colored(found.registered)}  {_REGISTERED[found.registered]}")
+        yield from _notes([", ".join(found.overloads)], _LABEL)
+
+
+def _limits(dtypes: Iterable[str], limits: Sequence[str], npu_name: str) -> list[str]:
+    lines = [f"NPU form: {npu_name}"] if npu_name else []
+    lines += [f"dtypes {_dtype_words(group)}" for group in dtypes]
+    # What the dtypes line says need not be said again.
+    coded = [limit for limit in limits if limit.partition(":")[0] not in ("dtype", "dtype_hw") or not dtypes]
+    return lines + limit_words(coded)
+
+
+def _dtype_words(group: str) -> str:
+    where, colon, dtypes = group.rpartition(":")
+    dtypes = dtypes.replace("+", " ")
+    if not colon:
+        return dtypes
+    if where == "!":
+        return f"all but {dtypes}"
+    if not where.startswith("@"):
+        return f"of {where.replace('&', ', ')}: {dtypes}"
+    hardware = where.strip("@!+")
+    if where.endswith("!"):
+        return f"not on {hardware}: {dtypes}"
+    return f"{'also ' if where.endswith('+') else ''}on {hardware}: {dtypes}"
+
+
+def _about(own: Own) -> list[str]:
+    named = "the names suggest" if own.replaces_source == "name" else "the documents say"
+    return [
+        f"it does the work of {' or '.join(own.replaces.split())} ({named})" if own.replaces else "",
+        "deprecated, without a successor" if own.use_instead == "none" else "",
+        f"deprecated: use {own.use_instead}" if own.use_instead not in ("", "none") else "",
+    ]
+
+
+def _environment(answer: Answer) -> Iterator[str]:
+    found = answer.environment
+    assert found
+    yield from _entry("On an NPU", found.npu or "no counterpart")
+    values = "its values can stay" if found.same_values else "its values need a look"
+    yield from _notes([values if found.npu else "", found.advice], _LABEL)
+
+
+def _sources(answer: Answer) -> list[str]:
+    listed = [row.source for row in answer.forms] + [row.source for row in answer.registered]
+    found = [source for sources in listed for source in sources.split("; ")]
+    found += [answer.environment.source] if answer.environment else []
+    found += [f"torch_npu ({row.evidence})" for row in answer.own]
+    editions = " ".join(row.source.replace("documents ", "", 1) for row in answer.documents)
+    if editions:
+        found.append("documents " + " ".join(dict.fromkeys(editions.replace(") (", ")|(").split(" "))))
+    return list(dict.fromkeys(source for source in found if source))
+
+
+def span(first: str, last: str) -> str:
+    """A range of torch versions in words."""
+    if first == last:
+        return first or "every version"
+    if not first:
+        return f"up to {last}"
+    return f"{first} – {last}" if last else f"from {first} on"
+
+
+def _row(label: str, versions: str, word: str, rest: str = "") -> Iterator[str]:
+    padding = " " * max(_WORD - len(word), 1) if rest else ""
+    yield f"{label:<{_LABEL}}{versions:<{_SPAN}}{_colored(word)}{padding}{rest}".rstrip()
+
+
+def _entry(label: str, text: str) -> Iterator[str]:
+    yield from _wrapped(text, f"{label:<{_LABEL}}", " " * _LABEL)
+
+
+def _notes(notes: Iterable[str], indent: int = _LABEL + _SPAN) -> Iterator[str]:
+    for note in notes:
+        if note:
+            yield from _wrapped(note, " " * indent, " " * indent)
+
+
+def _wrapped(text: str, first: str, others: str) -> list[str]:
+    width = min(max(shutil.get_terminal_size().columns, 60), 100)
+    return textwrap.wrap(
+        text,
+        width,
+        initial_indent=first,
+        subsequent_indent=others,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def _colored(word: str) -> str:
+    color = _COLORS.get(word)
+    return typer.style(word, fg=color) if color else word

@@ -1,0 +1,199 @@
+"""``npumigrate db``: adding releases to the API tables, comparing versions, checking the tables."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import NoReturn, Optional
+
+import typer
+
+_PROBLEMS = 1
+_WRONG_USE = 2
+_ABOUT = {
+    "name": "NPU forms of CUDA names",
+    "own": "torch_npu's own APIs",
+    "kernel": "Operators with an NPU kernel",
+    "document": "Documents",
+}
+
+app = typer.Typer(
+    name="db",
+    help="The tables that say which API works where: add a release, compare versions, check.",
+    context_settings={"help_option_names": ["-h", "--help"]},
+    rich_markup_mode=None,
+)
+Several = Optional[list[str]]
+
+
+@app.command()
+def build(
+    wheel: Several = typer.Option(
+        None, "--wheel", metavar="FILE", help="A torch_npu wheel, or torch's own for it; may be repeated."
+    ),
+    version: Several = typer.Option(
+        None,
+        "--version",
+        "-v",
+        metavar="RELEASE",
+        help="Fetch it with pip: 2.12, 2.12.0.post2; may be repeated.",
+    ),
+    out: Optional[Path] = typer.Option(
+        None, "--out", metavar="DIR", help="Put the tables there instead of where npumigrate uses them."
+    ),
+) -> None:
+    """Add releases of torch_npu to the tables, from their wheels.
+
+    A wheel is read as an archive: nothing in it is run or unpacked. Its kernels, its own
+    APIs and the names of torch_npu.npu take the place of those of another release for the
+    same torch version.
+
+    Exit status: 0 done; 2 nothing was done: one line says why.
+    """
+    if not wheel and not version:
+        _stop("give --wheel FILE or --version RELEASE")
+    import tempfile
+
+    from migrator.api_support import tables
+    from migrator.api_support.derive.archive import WheelError
+    from migrator.api_support.derive.fetch import fetch
+    from migrator.api_support.derive.release import add
+    from migrator.api_support.derive.wheels import read_wheel
+
+    try:
+        start = out if out and (out / "versions.csv").is_file() else tables.in_force()
+        if out and start != out and out.exists() and any(out.iterdir()):
+            _stop(f"--out: {out} has other things in it than tables")
+        with tempfile.TemporaryDirectory(prefix="npumigrate-") as folder:
+            wheels = [read_wheel(Path(path)) for path in wheel or ()]
+            for number, release in enumerate(version or ()):
+                typer.echo(f"npumigrate: fetching torch_npu {release}", err=True)
+                place = Path(folder) / str(number)
+                place.mkdir()
+                wheels.append(read_wheel(fetch(release, place)))
+        target = out or tables.writable()
+        changed = add(wheels, start, target)
+    except (WheelError, FileNotFoundError) as error:
+        _stop(str(error))
+    except OSError as error:
+        _stop(f"{error.filename or 'the tables'}: {error.strerror}")
+    for read in wheels:
+        about = f"{sum(map(len, read.modules.values()))} names"
+        if read.operators:
+            about += (
+                f", {len(read.operators.aten)} kernels, {len(read.operators.custom)} operators of its own"
+            )
+        typer.echo(f"{read.package} {read.release}: {about}")
+    names = ", ".join(path.relative_to(target).as_posix() for path in changed)
+    typer.echo(f"changed in {target}: {names}" if changed else f"{target} says all of that already")
+    if out:
+        typer.echo(f"to use these tables, set {tables.VARIABLE}={out}")
+
+
+@app.command()
+def diff(
+    older: str = typer.Argument(..., metavar="VERSION", help="A torch version: 2.12"),
+    newer: str = typer.Argument(..., metavar="VERSION", help="Another one: 2.13"),
+    as_json: bool = typer.Option(False, "--json", help="Print JSON, for other programs."),
+) -> None:
+    """Show what differs between two torch versions: names, kernels, the documents' word.
+
+    A change in the documents is marked with ? where the two versions' documents are of
+    different editions: then it may be the document that changed.
+    """
+    from dataclasses import asdict
+
+    from migrator.api_support.difference import between, caveats, pair
+
+    try:
+        first, second = pair((older, newer))
+    except (ValueError, FileNotFoundError) as error:
+        _stop(str(error))
+    changes = between(first, second)
+    notes = caveats(first, second)
+    if as_json:
+        import json
+
+        content = {
+            "from": {"torch": first.text, "torch_npu": first.torch_npu},
+            "to": {"torch": second.text, "torch_npu": second.torch_npu},
+            "notes": notes,
+            "changes": [asdict(change) for change in changes],
+        }
+        typer.echo(json.dumps(content, indent=2))
+        return
+    lines = [f"torch {v} with torch_npu {v.torch_npu}" for v in (first, second)]
+    lines = [" → ".join(lines), *notes]
+    for about, heading in _ABOUT.items():
+        here = [change for change in changes if change.about == about]
+        gained = sum(not change.before for change in here)
+        lost = sum(not change.after for change in here)
+        counts = f"{gained} new, {lost} gone, {len(here) - gained - lost} changed" if here else "no change"
+        if about == "document" and not (first.documents and second.documents):
+            counts = "not compared"
+        lines += ["", typer.style(f"{heading}: {counts}", bold=True)]
+        for change in here:
+            sign, color = ("+", "green") if not change.before else ("-", "red")
+            if change.before and change.after:
+                sign, color = "~", "yellow"
+            words = " → ".join(word for word in (change.before, change.after) if word)
+            shown = "" if about in ("own", "kernel") else f"  {words}"
+            lines.append(
+                typer.style(f"  {sign} {change.name}", fg=color) + shown + "  ?" * (not change.certain)
+            )
+    typer.echo("\n".join(lines), color=False if os.environ.get("NO_COLOR") else None)
+
+
+@app.command()
+def verify(
+    folder: Optional[Path] = typer.Argument(None, metavar="[DIR]", help="Tables; those in use without it."),
+    live: Optional[bool] = typer.Option(
+        None, "--live/--no-live", help="Compare with the installed torch_npu; by default where there is one."
+    ),
+) -> None:
+    """Check that the tables hold together, and that they say what the installed torch_npu does.
+
+    The second needs the emulator (npumigrate emulate); torch runs in a process of its own.
+
+    Exit status: 0 no problem; 1 problems, one a line; 2 wrong use.
+    """
+    from migrator.api_support import check, tables
+
+    try:
+        place = folder or tables.in_force()
+    except FileNotFoundError as error:
+        _stop(str(error))
+    if not place.is_dir():
+        _stop(f"{place} is no folder")
+    problems = check.problems(place)
+    if not problems:
+        typer.echo(f"{place}: the tables hold together")
+    if folder is None and live is not False and not problems:
+        problems += _compared(wanted=bool(live))
+    elif folder is not None and live:
+        _stop(f"--live is about the tables in use: set {tables.VARIABLE}={folder} and leave out the folder")
+    for problem in problems:
+        typer.echo(problem)
+    if problems:
+        typer.echo(f"npumigrate: {len(problems)} problem{'s' if len(problems) > 1 else ''}", err=True)
+        raise typer.Exit(_PROBLEMS)
+
+
+def _compared(wanted: bool) -> list[str]:
+    from migrator.api_support.live import CannotCompare, differences
+
+    try:
+        found = differences(lambda line: typer.echo(f"npumigrate: {line}", err=True))
+    except CannotCompare as error:
+        if wanted:
+            _stop(str(error))
+        typer.echo(f"not compared with a live torch_npu: {error}")
+        return []
+    if not found:
+        typer.echo("the installed torch_npu has the names and kernels that the tables say")
+    return found
+
+
+def _stop(line: str) -> NoReturn:
+    typer.echo(f"npumigrate: {line}", err=True)
+    raise typer.Exit(_WRONG_USE)

@@ -1,0 +1,79 @@
+"""``npumigrate rule``: what a rule is about."""
+
+from __future__ import annotations
+
+import sys
+from enum import Enum
+from typing import TYPE_CHECKING, NoReturn, Optional
+
+import typer
+
+if TYPE_CHECKING:
+    from migrator.engine.packs import Rule
+
+_WRONG_USE = 2
+
+
+class Format(str, Enum):
+    """How rules are written."""
+
+    text = "text"
+    markdown = "markdown"
+    json = "json"
+
+
+def rule(
+    codes: Optional[list[str]] = typer.Argument(
+        None, metavar="[CODE]...", help="Rules, such as NPU101, or their names."
+    ),
+    everything: bool = typer.Option(False, "--all", help="Every rule."),
+    output_format: Format = typer.Option(
+        Format.text, "--output-format", help="text: for reading, in colour on a terminal."
+    ),
+    packs: Optional[list[str]] = typer.Option(
+        None, "--rules", "-r", metavar="FILE", help="A rule pack of your own; may be repeated."
+    ),
+) -> None:
+    """Explain rules: why, before and after, versions, references.
+
+    Exit status: 0 done; 2 wrong use, such as a rule that does not exist.
+    """
+    from migrator.engine.packs import RuleError, load_all
+    from migrator.reporting.rule_text import all_as_markdown, as_json, as_markdown
+
+    if bool(codes) == everything:
+        _stop("which rule? Name one or more, such as NPU101, or give --all")
+    try:
+        known = load_all(packs or ())
+    except RuleError as error:
+        _stop(str(error))
+    chosen = known if everything else [_find(code, known) for code in codes or ()]
+    if output_format is Format.json:
+        typer.echo(as_json(chosen), nl=False)
+        return
+    text = all_as_markdown(chosen) if everything else "\n".join(map(as_markdown, chosen))
+    if output_format is Format.text and sys.stdout.isatty():
+        from rich.console import Console
+        from rich.markdown import Markdown
+
+        Console().print(Markdown(text))
+    else:
+        typer.echo(text, nl=False)
+
+
+def _find(code: str, known: list[Rule]) -> Rule:
+    for one in known:
+        if code.upper() == one.code or code == one.name:
+            return one
+    from difflib import get_close_matches
+
+    names = [name for one in known for name in (one.code, one.name)]
+    near = get_close_matches(code.upper(), names, n=3, cutoff=0.6) or get_close_matches(code, names, n=3)
+    hint = f"; did you mean {', '.join(near)}?" if near else "; npumigrate rule --all lists them"
+    _stop(f"there is no rule {code!r}{hint}")
+    return None
+
+
+def _stop(line: str) -> NoReturn:
+    typer.echo(f"npumigrate: {line}", err=True)
+    raise typer.Exit(_WRONG_USE)

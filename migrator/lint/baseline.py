@@ -1,0 +1,100 @@
+"""Findings that are known and do not count: written to a file, and taken out of later runs.
+
+A finding is known by its file, its rule and the source line it stands in, without the
+blanks at both ends. So it may move, but a changed line, or one more of its kind, is new.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Callable
+
+from migrator import __version__
+from migrator.lint.diagnostic import Diagnostic
+from migrator.lint.options import ConfigError
+from migrator.sources.errors import shown
+from migrator.sources.replacing import replace_file
+
+_FORMAT = 1
+Known = Counter[tuple[str, str, str]]
+Key = tuple[str, str, str]  # file, rule, source line
+Lines = Callable[[Diagnostic], Sequence[str]]
+
+
+def keys(found: Iterable[Diagnostic], lines: Lines, root: Path) -> Iterator[tuple[Diagnostic, Key]]:
+    """Each finding with what a baseline in the folder ``root`` knows it by."""
+    for item in found:
+        text = lines(item)
+        line = " ".join(text[item.row - 1].split()) if item.row <= len(text) else ""
+        yield item, (_name(item.path, root), item.code, line)
+
+
+def _name(path: str, root: Path) -> str:
+    return os.path.relpath(os.path.abspath(path), root).replace(os.sep, "/")
+
+
+def write(file: Path, found: Iterable[Diagnostic], lines: Lines) -> int:
+    """Write the findings as a baseline and give their number. Raises CannotWrite."""
+    known: Known = Counter(key for _, key in keys(found, lines, file.absolute().parent))
+    files: dict[str, dict[str, dict[str, int]]] = {}
+    for (name, code, line), count in sorted(known.items()):
+        files.setdefault(name, {}).setdefault(code, {})[line] = count
+    content = {"format": _FORMAT, "npumigrate": __version__, "findings": sum(known.values()), "files": files}
+    replace_file(
+        file, (json.dumps(content, indent=1, ensure_ascii=False) + "\n").encode("utf-8", "backslashreplace")
+    )
+    return sum(known.values())
+
+
+def read(file: Path) -> Known:
+    """The findings of a baseline. Raises ConfigError."""
+    try:
+        content = json.loads(file.read_text(encoding="utf-8"))
+        if content["format"] != _FORMAT:
+            raise ConfigError(
+                f"{shown(file)}: a baseline of format {content['format']}, which cannot be read here: "
+                "write it again with --write-baseline"
+            )
+        return Counter(
+            {
+                (str(name), str(code), str(line)): int(count)
+                for name, codes in content["files"].items()
+                for code, lines in codes.items()
+                for line, count in lines.items()
+            }
+        )
+    except OSError as error:
+        raise ConfigError(
+            f"{shown(file)}: cannot be read: {(error.strerror or str(error)).lower()}"
+        ) from None
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        if isinstance(error, ConfigError):
+            raise
+        raise ConfigError(f"{shown(file)}: not a baseline: write it again with --write-baseline") from None
+
+
+def split(
+    found: Sequence[Diagnostic], known: Known, lines: Lines, root: Path, looked_at: Iterable[str]
+) -> tuple[list[Diagnostic], int, int]:
+    """The new findings, how many are known, and how many of the baseline are gone.
+
+    What is gone is only told of the files in ``looked_at``, and of files that are no more.
+    """
+    left = Counter(known)
+    new = []
+    for item, key in keys(found, lines, root):
+        if left[key] > 0:
+            left[key] -= 1
+        else:
+            new.append(item)
+    names = {_name(path, root) for path in looked_at}
+    gone = sum(
+        count
+        for (name, _, _), count in left.items()
+        if count and (name in names or not os.path.lexists(os.path.join(root, name)))
+    )
+    return new, len(found) - len(new), gone

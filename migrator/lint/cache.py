@@ -1,0 +1,202 @@
+"""What earlier runs found, by the content of each file and everything else that decides it.
+
+One SQLite file: it bears crashes and several runs at once. Its name holds a digest of
+npumigrate's own code and data, so another version never sees it. Whatever goes wrong with
+it, the run goes on without it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import astuple
+from hashlib import blake2b
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Optional
+
+from migrator import __version__
+from migrator.data_folders import data_folder
+from migrator.lint.diagnostic import Checked, Diagnostic, Fix, Position, TextEdit
+
+if TYPE_CHECKING:
+    import sqlite3
+
+FOLDER = ".npumigrate_cache"
+_FORGET_AFTER = 7 * 24 * 3600  # seconds without use, for the caches of other versions
+_MOST_ROWS = 200_000
+_TAG = "Signature: 8a477f597d28d172789f06886806bc55\n# This is a cache of npumigrate; it can be deleted.\n"
+
+
+def digest(*parts: bytes) -> bytes:
+    """A key for some parts, which is another one if any of them changes."""
+    state = blake2b(digest_size=16)
+    for part in parts:
+        state.update(len(part).to_bytes(8, "little"))
+        state.update(part)
+    return state.digest()
+
+
+def tool_digest() -> str:
+    """A digest of what npumigrate is: version, Python, the content of its data, the state of its code."""
+    parts = [__version__.encode(), sys.version.encode()]
+    package = Path(__file__).parent.parent
+    for folder, _, names in sorted(os.walk(package)):
+        for name in sorted(names):
+            if name.endswith(".py"):
+                status = os.stat(os.path.join(folder, name))
+                parts.append(f"{name} {status.st_size} {status.st_mtime_ns}".encode())
+    for data in ("rules", "api_db"):
+        for file in sorted(data_folder(data).iterdir()):
+            if file.is_file():
+                parts.append(file.read_bytes())
+    return digest(*parts).hex()
+
+
+class Cache:
+    """Values by their keys; a cache that cannot be opened holds nothing and takes nothing."""
+
+    def __init__(self, folder: Optional[Path], tool: str) -> None:
+        self._database: Optional[sqlite3.Connection] = None
+        self._added: list[tuple[bytes, str]] = []
+        if folder is not None:
+            with suppress(Exception):  # no sqlite3, a read-only or full disk, a locked or broken file
+                self._database = _opened(folder, tool)
+
+    def get(self, key: bytes) -> Optional[Any]:
+        """The value of a key, None where there is none."""
+        if self._database is None:
+            return None
+        try:
+            row = self._database.execute("SELECT value FROM entry WHERE key = ?", (key,)).fetchone()
+            return json.loads(row[0]) if row else None
+        except Exception:
+            self._close()
+            return None
+
+    def put(self, key: bytes, value: Any) -> None:
+        """Remember a value, which JSON can hold; ``flush`` writes it."""
+        if self._database is not None:
+            self._added.append((key, json.dumps(value, ensure_ascii=False, separators=(",", ":"))))
+
+    def flush(self) -> None:
+        """Write what was put, all of it or nothing."""
+        if self._database is None or not self._added:
+            return
+        try:
+            with self._database:
+                self._database.executemany("INSERT OR REPLACE INTO entry VALUES (?, ?)", self._added)
+                self._database.execute(
+                    "DELETE FROM entry WHERE rowid <= (SELECT max(rowid) FROM entry) - ?", (_MOST_ROWS,)
+                )
+        except Exception:
+            self._close()
+        self._added = []
+
+    def _close(self) -> None:
+        with suppress(Exception):
+            if self._database is not None:
+                self._database.close()
+        self._database = None
+
+
+def _opened(folder: Path, tool: str) -> sqlite3.Connection:
+    import sqlite3
+
+    file = folder / f"lint-{tool[:20]}.sqlite"
+    if not file.exists():
+        _prepare(folder)
+    try:
+        return _connected(file)
+    except sqlite3.DatabaseError:
+        file.unlink()  # not a database: somebody else wrote there, or the disk did
+        return _connected(file)
+
+
+def _connected(file: Path) -> sqlite3.Connection:
+    import sqlite3
+
+    connection = sqlite3.connect(file, timeout=5)
+    try:
+        connection.execute("PRAGMA synchronous = OFF")  # a lost or broken cache is made again
+        connection.execute("CREATE TABLE IF NOT EXISTS entry (key BLOB PRIMARY KEY, value TEXT NOT NULL)")
+        connection.execute("SELECT value FROM entry LIMIT 1").fetchone()
+    except sqlite3.Error:
+        connection.close()
+        raise
+    return connection
+
+
+def _prepare(folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in ((".gitignore", "*\n"), ("CACHEDIR.TAG", _TAG)):
+        if not (folder / name).exists():
+            (folder / name).write_text(text)
+    for old in folder.glob("lint-*.sqlite"):
+        with suppress(OSError):
+            if time.time() - old.stat().st_mtime > _FORGET_AFTER:
+                old.unlink()
+
+
+def pack(checked: Checked) -> list[Any]:
+    """What ``unpack`` takes: the findings without their path."""
+    return [checked.suppressed, checked.trouble, [_row(item) for item in checked.found]]
+
+
+def _row(item: Diagnostic) -> list[Any]:
+    fix = None
+    if item.fix:
+        edits = [[*astuple(edit.start), *astuple(edit.end), edit.content] for edit in item.fix.edits]
+        fix = [item.fix.applicability, item.fix.message, edits]
+    place = [item.row, item.column, item.end_row, item.end_column, item.noqa_row]
+    return [*place, item.code, item.rule, item.severity, item.message, item.advice, item.api, item.url, fix]
+
+
+def unpack(packed: list[Any], path: str) -> Checked:
+    """What ``pack`` was given, for a file that the user spelled ``path``."""
+    suppressed, trouble, rows = packed
+    return Checked(tuple(_diagnostics(rows, path)), suppressed, trouble)
+
+
+def _diagnostics(rows: Iterable[Any], path: str) -> Iterable[Diagnostic]:
+    for (
+        row,
+        column,
+        end_row,
+        end_column,
+        noqa_row,
+        code,
+        rule,
+        severity,
+        message,
+        advice,
+        api,
+        url,
+        fix,
+    ) in rows:
+        made = None
+        if fix:
+            applicability, does, edits = fix
+            made = Fix(
+                applicability, does, tuple(TextEdit(Position(*e[:2]), Position(*e[2:4]), e[4]) for e in edits)
+            )
+        yield Diagnostic(
+            path,
+            row,
+            column,
+            end_row,
+            end_column,
+            code,
+            rule,
+            severity,
+            message,
+            advice,
+            made,
+            noqa_row,
+            url,
+            None,
+            api,
+        )

@@ -1,0 +1,291 @@
+"""One call of ``npumigrate lint``: from what the user wants to what is printed, and the exit code."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Optional
+
+from migrator.lint.cache import FOLDER, Cache, tool_digest
+from migrator.lint.config_files import Configuration, inline_values
+from migrator.lint.diagnostic import LintReport, RuleText, Severity
+from migrator.lint.files import Target, targets
+from migrator.lint.options import (
+    ConfigError,
+    Options,
+    as_shown,
+    checked,
+    for_file,
+    severity_at_least,
+)
+from migrator.lint.run import Outcome, Request, Run, rule_set
+from migrator.reporting.lint_formats import writer
+from migrator.sources.errors import shown
+from migrator.sources.replacing import replace_file
+
+CLEAN = 0
+FOUND = 1
+TROUBLE = 2
+_FOR_PEOPLE = ("full", "concise", "grouped")
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """The command line. ``given`` has the options that a configuration file could hold, too."""
+
+    paths: tuple[str, ...] = (".",)
+    given: Mapping[str, Any] = field(default_factory=dict)
+    config: tuple[str, ...] = ()
+    isolated: bool = False
+    diff: bool = False
+    add_noqa: bool = False
+    noqa: bool = True
+    write_baseline: str = ""
+    diff_base: str = ""
+    output_file: str = ""
+    no_cache: bool = False
+    stdin_filename: str = ""
+    jobs: Optional[int] = None
+    statistics: bool = False
+    exit_zero: bool = False
+    exit_non_zero_on_fix: bool = False
+    show_settings: bool = False
+    show_files: bool = False
+    color: str = "auto"
+    quiet: bool = False
+    silent: bool = False
+
+
+def configuration_of(wishes: Wishes) -> Configuration:
+    """The configuration that the command line asks for. Raises ConfigError."""
+    inline = [text for text in wishes.config if "=" in text and not os.path.exists(text)]
+    files = [text for text in wishes.config if text not in inline]
+    if len(files) > 1:
+        raise ConfigError("--config names more than one file")
+    if files and wishes.isolated:
+        raise ConfigError("--config FILE and --isolated exclude each other")
+    values = inline_values(inline)
+    for key, value in wishes.given.items():
+        values[key] = checked(key, value, f"--{key}", Path.cwd())
+    return Configuration(values, Path(os.path.abspath(files[0])) if files else None, wishes.isolated)
+
+
+def lint_once(wishes: Wishes) -> int:
+    """Lint, print, and give the exit code.
+
+    Raises ConfigError and SourceError for what makes a run impossible.
+    """
+    configuration = configuration_of(wishes)
+    options = for_file(configuration.options_for(Path.cwd()), Path.cwd(), configuration.command_line)
+    troubles: list[str] = []
+    data: dict[Path, bytes] = {}
+    if "-" in wishes.paths:
+        files = _stdin(wishes, configuration, data)
+    else:
+        files = list(targets(wishes.paths, configuration, troubles.append))
+    if wishes.show_files or wishes.show_settings:
+        _show(files, options, wishes)
+        return _told(troubles)
+    if not files and not troubles and not wishes.silent:
+        print("npumigrate: no Python files or notebooks found under the given paths", file=sys.stderr)
+    run = Run(_request(wishes, options, files, data), _cache(wishes, options))
+    outcome = run.check()
+    troubles += outcome.troubles
+    if not wishes.silent:
+        _print(wishes, options, run, outcome)
+    if data and (options.fix or options.fix_only) and not wishes.diff:
+        _print_stdin(outcome, data)
+    return _exit_code(wishes, options, outcome, _told(troubles))
+
+
+def _stdin(wishes: Wishes, configuration: Configuration, data: dict[Path, bytes]) -> list[Target]:
+    if len(wishes.paths) > 1:
+        raise ConfigError("- stands for the standard input, and cannot be one of several paths")
+    name = wishes.stdin_filename or "-"
+    place = Path(os.path.abspath(name))
+    data[place] = sys.stdin.buffer.read()
+    found = [target for target in targets([name], configuration, lambda _: None) if target.place == place]
+    if found:
+        return found
+    options = for_file(configuration.options_for(place.parent), place, configuration.command_line)
+    excluded = options.force_exclude and place.exists()
+    return [] if excluded else [Target(name, place, options)]
+
+
+def _request(wishes: Wishes, options: Options, files: Sequence[Target], data: dict[Path, bytes]) -> Request:
+    fix = ""
+    if options.fix or options.fix_only or wishes.diff:
+        fix = "unsafe" if options.unsafe_fixes else "safe"
+    return Request(
+        targets=files,
+        jobs=wishes.jobs,
+        diff_base=wishes.diff_base,
+        baseline=Path(options.baseline) if options.baseline else None,
+        write_baseline=Path(wishes.write_baseline) if wishes.write_baseline else None,
+        add_noqa=wishes.add_noqa,
+        noqa=wishes.noqa,
+        fix=fix,
+        diff=wishes.diff,
+        data=data,
+    )
+
+
+def _cache(wishes: Wishes, options: Options) -> Cache:
+    if wishes.no_cache:
+        return Cache(None, "")
+    folder = Path(options.cache_dir) if options.cache_dir else options.root / FOLDER
+    return Cache(folder, tool_digest())
+
+
+# -- what is printed ----------------------------------------------------------
+
+
+def _print(wishes: Wishes, options: Options, run: Run, outcome: Outcome) -> None:
+    if wishes.diff:
+        _print_diff(outcome, wishes)
+        return
+    for_people = options.output_format in _FOR_PEOPLE
+    report = LintReport(
+        diagnostics=[] if options.fix_only else outcome.found,
+        lines=run.lines,
+        rules=lambda: _rule_texts(options, wishes.noqa),
+        color=_colored(wishes),
+        fixed=outcome.fixed,
+        unsafe_fixes=options.unsafe_fixes,
+        show_fixes=options.show_fixes,
+        notes=outcome.notes,
+        summary=not wishes.quiet,
+        files=outcome.files,
+    )
+    stream = io.StringIO()
+    if wishes.statistics:
+        _write_statistics(report, options, stream)
+    else:
+        writer(options.output_format)(report, stream)
+    text = stream.getvalue()
+    if wishes.output_file:
+        replace_file(Path(wishes.output_file), text.encode("utf-8", "backslashreplace"))
+    elif run.has_stdin and (options.fix or options.fix_only):
+        sys.stderr.write(text)  # the standard output is the fixed text's
+    else:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    if not wishes.quiet and (not for_people or wishes.output_file or wishes.statistics):
+        for note in outcome.notes:
+            print(note, file=sys.stderr)
+
+
+def _print_diff(outcome: Outcome, wishes: Wishes) -> None:
+    from migrator.reporting.unified_diff import unified_diff
+
+    sys.stdout.flush()
+    for path, (before, after) in outcome.changed.items():
+        sys.stdout.buffer.write(unified_diff(path, before, after))
+    sys.stdout.buffer.flush()
+    count = sum(sum(counts.values()) for counts in outcome.fixed.values())
+    if not wishes.quiet:
+        would = f"Would fix {count} finding{'' if count == 1 else 's'}." if count else "No fixes to make."
+        print(would, file=sys.stderr)
+
+
+def _print_stdin(outcome: Outcome, data: Mapping[Path, bytes]) -> None:
+    content = next(iter(data.values()))
+    for _, after in outcome.changed.values():
+        content = after
+    sys.stdout.flush()
+    sys.stdout.buffer.write(content)
+    sys.stdout.buffer.flush()
+
+
+def _colored(wishes: Wishes) -> bool:
+    if wishes.color != "auto" or wishes.output_file:
+        return wishes.color == "always"
+    if os.environ.get("NO_COLOR"):
+        return False
+    return bool(os.environ.get("FORCE_COLOR")) or (sys.stdout.isatty() and os.environ.get("TERM") != "dumb")
+
+
+def _write_statistics(report: LintReport, options: Options, stream: io.StringIO) -> None:
+    counts = Counter((item.code, item.rule) for item in report.diagnostics)
+    fixable = Counter(
+        item.code for item in report.diagnostics if item.fix and (report.unsafe_fixes or item.safely_fixable)
+    )
+    rows = sorted(counts.items(), key=lambda row: (-row[1], row[0]))
+    if options.output_format == "json":
+        import json
+
+        content = [
+            {"code": code, "name": name, "count": count, "fixable": fixable[code] > 0}
+            for (code, name), count in rows
+        ]
+        stream.write(json.dumps(content, indent=2) + "\n")
+        return
+    width = max((len(str(count)) for _, count in rows), default=1)
+    for (code, name), count in rows:
+        star = "[*]" if fixable[code] == count else "[-]" if fixable[code] else "[ ]"
+        stream.write(f"{count:>{width}}  {code}  {star}  {name}\n")
+    if report.summary:
+        total = sum(counts.values())
+        stream.write(f"Found {total} finding{'' if total == 1 else 's'}.\n")
+
+
+def _rule_texts(options: Options, noqa: bool) -> dict[str, RuleText]:
+    from typing import cast
+
+    from migrator.lint.engines import engine_for
+
+    engine = engine_for(rule_set(options, noqa))
+    return {
+        code: RuleText(code, rule.name, rule.summary, cast(Severity, rule.severity), rule.why, rule.fix, "")
+        for code, rule in sorted(engine.rules.items())
+        if code in engine.enabled
+    }
+
+
+def _show(files: Sequence[Target], options: Options, wishes: Wishes) -> None:
+    if wishes.show_files:
+        for target in files:
+            print(shown(target.place))
+        return
+    import json
+
+    if files:
+        print(f"# Settings for {shown(files[0].place)}")
+        options = files[0].options
+    print(f"# from {shown(options.origin)}" if options.origin else "# no configuration file")
+    from migrator.lint.options import torch_version
+
+    for key, value in as_shown(options).items():
+        if key == "version":
+            value = torch_version(options)
+        if isinstance(value, dict):
+            inner = ", ".join(f"{json.dumps(k)} = {json.dumps(v)}" for k, v in value.items())
+            print(f"{key} = {{{inner}}}")
+        else:
+            print(f"{key} = {json.dumps(value, ensure_ascii=False)}")
+
+
+def _told(troubles: Iterable[str]) -> int:
+    """Print each line once; gives how many there were."""
+    lines = dict.fromkeys(troubles)
+    for line in lines:
+        print(f"npumigrate: {line}", file=sys.stderr)
+    return TROUBLE if lines else CLEAN
+
+
+def _exit_code(wishes: Wishes, options: Options, outcome: Outcome, trouble: int) -> int:
+    if trouble:
+        return trouble
+    if wishes.diff:
+        return FOUND if outcome.changed and not wishes.exit_zero else CLEAN
+    if outcome.fixed and wishes.exit_non_zero_on_fix:
+        return FOUND
+    if options.fix_only or wishes.exit_zero:
+        return CLEAN
+    failing = any(severity_at_least(item.severity, options.fail_on) for item in outcome.found)
+    return FOUND if failing else CLEAN

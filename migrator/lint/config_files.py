@@ -1,0 +1,110 @@
+"""Finding and reading ``npumigrate.toml`` and ``pyproject.toml``: the nearest one to a file wins."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Optional
+
+from migrator.lint.options import KEYS, ConfigError, Options, checked, unknown_key, with_values
+from migrator.sources.errors import shown
+
+_OWN = (".npumigrate.toml", "npumigrate.toml")
+
+
+class Configuration:
+    """The options for each folder.
+
+    ``command_line`` holds checked values that beat every file. With ``file``
+    that one is used for all folders, with ``isolated`` none is.
+    """
+
+    def __init__(
+        self, command_line: Mapping[str, Any], file: Optional[Path] = None, isolated: bool = False
+    ) -> None:
+        self.command_line = command_line
+        self._file = file
+        self._isolated = isolated
+        self._of_folder: dict[Path, Optional[Path]] = {}
+        self._of_file: dict[Optional[Path], Options] = {}
+
+    def options_for(self, folder: Path) -> Options:
+        """The options for the files in a folder, an absolute path. Raises ConfigError."""
+        return self._read(self._file or self._nearest(folder))
+
+    def _read(self, file: Optional[Path]) -> Options:
+        if file not in self._of_file:
+            root = file.parent if file is not None and file != self._file else Path.cwd()
+            options = Options(root=root, origin=str(file or ""))
+            if file is not None:
+                options = with_values(options, read_file(file))
+            self._of_file[file] = with_values(options, self.command_line)
+        return self._of_file[file]
+
+    def _nearest(self, folder: Path) -> Optional[Path]:
+        if self._isolated:
+            return None
+        if folder not in self._of_folder:
+            found = _in_folder(folder)
+            if found is None and folder.parent != folder:
+                found = self._nearest(folder.parent)
+            self._of_folder[folder] = found
+        return self._of_folder[folder]
+
+
+def _in_folder(folder: Path) -> Optional[Path]:
+    for name in _OWN:
+        if (folder / name).is_file():
+            return folder / name
+    project = folder / "pyproject.toml"
+    try:
+        mentioned = b"tool.npumigrate" in project.read_bytes()
+    except OSError:
+        return None
+    return project if mentioned else None
+
+
+def read_file(file: Path) -> dict[str, Any]:
+    """The checked values of a configuration file. Raises ConfigError, with the place and what to do."""
+    try:
+        text = file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{shown(file)}: cannot be read: {error}") from None
+    data = _parsed(text, shown(file))
+    where = shown(file)
+    if file.name == "pyproject.toml":
+        data = data.get("tool", {}).get("npumigrate", {})
+        where += " [tool.npumigrate]"
+        if not isinstance(data, dict):
+            raise ConfigError(f"{where}: should be a table")
+    return _checked_table(data, where, file.absolute().parent)
+
+
+def inline_values(texts: Sequence[str]) -> dict[str, Any]:
+    """The checked values of ``--config KEY=VALUE`` options. Raises ConfigError."""
+    values: dict[str, Any] = {}
+    for text in texts:
+        where = f"--config {text!r}"
+        values.update(_checked_table(_parsed(text, where), where, Path.cwd()))
+    return values
+
+
+def _checked_table(data: Mapping[str, Any], where: str, root: Path) -> dict[str, Any]:
+    values = {}
+    for key, value in data.items():
+        if key not in KEYS:
+            raise unknown_key(key, KEYS, where)
+        values[key] = checked(key, value, where, root)
+    return values
+
+
+def _parsed(text: str, where: str) -> dict[str, Any]:
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        import tomli as tomllib
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{where}: not TOML: {error}") from None

@@ -1,0 +1,52 @@
+"""The engines of a run: one for each set of rules and torch version that its files ask for."""
+
+from __future__ import annotations
+
+from typing import Optional
+
+from migrator.engine.packs import RuleError, choose
+from migrator.engine.project import Project
+from migrator.engine.run import Engine
+from migrator.engine.settings import Settings
+from migrator.lint.check import check
+from migrator.lint.diagnostic import Checked, Diagnostic
+from migrator.lint.document import Document
+from migrator.lint.jobs import RuleSet
+
+__all__ = ["RuleError", "check_document", "engine_for"]
+
+_engines: dict[tuple[RuleSet, Optional[str]], Engine] = {}
+
+
+def engine_for(rules: RuleSet, fixing: Optional[str] = None) -> Engine:
+    """The engine for a set of rules, made once; ``fixing`` is safe where only safe fixes are wanted.
+
+    Raises RuleError and UnknownVersion, as Engine does.
+    """
+    key = (rules, fixing)
+    if key not in _engines:
+        settings = Settings(rules.version, rules.select, rules.ignore, fixing == "safe", rules.rules)
+        engine = Engine(settings)
+        choose(list(engine.rules.values()), rules.mentioned, ())
+        _engines[key] = engine
+    return _engines[key]
+
+
+def check_document(
+    rules: RuleSet, path: str, name: str, document: Document, project: Project, ignored: tuple[str, ...]
+) -> Checked:
+    """The findings of a file, with places in ``document.text``."""
+    engine = engine_for(rules)
+    checked = check(engine, path, name, document.text, project, ignored, rules.noqa)
+    broken = [cell for cell in document.notebook.cells if cell.error] if document.notebook else []
+    code = "NPU999"
+    if not broken or code not in engine.enabled or code.startswith(ignored):
+        return checked
+    more = []
+    for cell in broken:
+        row, message = cell.error or (1, "")
+        row += cell.first - 1
+        text = f"this cell is not valid Python ({message}): it is not looked at"
+        more.append(Diagnostic(path, row, 1, row, 2, code, engine.rules[code].name, "error", text))
+    found = sorted((*checked.found, *more), key=lambda item: (item.row, item.column, item.code))
+    return Checked(tuple(found), checked.suppressed, checked.trouble)

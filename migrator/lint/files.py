@@ -1,0 +1,114 @@
+"""The files to lint, and the options for each."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Callable
+
+from migrator.lint.config_files import Configuration
+from migrator.lint.document import NOTEBOOK
+from migrator.lint.options import ConfigError, Options, for_file, path_matcher
+from migrator.sources.discover import is_python
+from migrator.sources.errors import shown, unreadable
+from migrator.sources.gitignore import GitIgnore
+
+
+@dataclass(frozen=True)
+class Target:
+    """A file to lint: ``path`` as the user spelled it, ``place`` absolute."""
+
+    path: str
+    place: Path
+    options: Options
+
+
+def targets(
+    paths: Sequence[str], configuration: Configuration, trouble: Callable[[str], None]
+) -> Iterator[Target]:
+    """The Python files and notebooks among ``paths`` and below the folders among them, each once.
+
+    A file that is named is taken, whatever it is called and whether it is excluded or
+    not (unless force-exclude is set). ``trouble`` is given a line for each path,
+    folder or configuration that cannot be used; the others are.
+    """
+    seen: set[Path] = set()
+    for path in paths:
+        place = Path(os.path.abspath(path))
+        try:
+            if not place.exists():
+                trouble(f"{shown(path)}: no such file or folder")
+                continue
+            if place.is_dir():
+                found = _below(path, place, configuration, trouble)
+            else:
+                options = configuration.options_for(place.parent)
+                named = not _named_but_excluded(place, options)
+                found = iter([_target(path, place, configuration, options)] if named else [])
+            for target in found:
+                if target.place not in seen:
+                    seen.add(target.place)
+                    yield target
+        except ConfigError as error:
+            trouble(str(error))
+
+
+def _target(path: str, place: Path, configuration: Configuration, options: Options) -> Target:
+    return Target(path, place, for_file(options, place, configuration.command_line))
+
+
+def _named_but_excluded(place: Path, options: Options) -> bool:
+    if not options.force_exclude:
+        return False
+    folders = [folder for folder in place.parents if options.root in folder.parents]
+    return _excluded(options, place, False) or any(_excluded(options, folder, True) for folder in folders)
+
+
+def _below(
+    path: str, top: Path, configuration: Configuration, trouble: Callable[[str], None]
+) -> Iterator[Target]:
+    ignore = GitIgnore(top)
+    waiting = [("" if path == "." else path.rstrip("/"), str(top))]
+    while waiting:
+        shown_folder, folder = waiting.pop()
+        try:
+            options = configuration.options_for(Path(folder))
+        except ConfigError as error:
+            trouble(f"{error}: what is below {shown(folder)} is not linted")
+            continue
+        try:
+            with os.scandir(folder) as items:
+                entries = sorted(items, key=lambda item: item.name)
+        except OSError as error:
+            trouble(f"{shown(shown_folder or folder)}: {unreadable(error)}")
+            continue
+        folders = []
+        for item in entries:
+            try:
+                is_folder = item.is_dir(follow_symlinks=False)
+                if not is_folder and not (item.is_file() and _is_lintable(item)):
+                    continue
+            except OSError:
+                continue
+            place = Path(item.path)
+            if _excluded(options, place, is_folder):
+                continue
+            if options.respect_gitignore and ignore.ignores(place, is_folder):
+                continue
+            name = f"{shown_folder}/{item.name}" if shown_folder else item.name
+            if not is_folder:
+                yield _target(name, place, configuration, options)
+            elif not os.path.lexists(os.path.join(item.path, "pyvenv.cfg")):
+                folders.append((name, item.path))
+        waiting.extend(reversed(folders))
+
+
+def _is_lintable(item: os.DirEntry[str]) -> bool:
+    return item.name.lower().endswith(NOTEBOOK) or is_python(item.name, item.path)
+
+
+def _excluded(options: Options, place: Path, folder: bool) -> bool:
+    sets = (options.exclude, *options.extend_exclude)
+    return any(path_matcher(each.patterns, each.root)(place, folder) for each in sets)

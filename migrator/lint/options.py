@@ -1,0 +1,272 @@
+"""The options of a lint run: their names, types and defaults, and how layers of them add up.
+
+The same table serves the configuration files, ``--config KEY=VALUE``, the JSON
+schema for editors and ``--show-settings``.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any, Callable, Optional
+
+from migrator.lint.diagnostic import SEVERITIES, Severity
+from migrator.reporting.lint_formats import FORMATS
+from migrator.sources.patterns import Matcher, matcher
+
+# Folders that hold nothing a person of the project wrote.
+EXCLUDED = tuple(
+    ".bzr .direnv .eggs .git .hg .ipynb_checkpoints .mypy_cache .nox .npumigrate_cache .pytest_cache"
+    " .ruff_cache .svn .tox .venv __pycache__ build dist node_modules site-packages venv".split()
+)
+
+
+class ConfigError(ValueError):
+    """A configuration that cannot be used; its text is the user's line."""
+
+
+@dataclass(frozen=True)
+class FileIgnores:
+    """Rules that are not used in the files that a pattern fits (or does not fit, with ``!``)."""
+
+    pattern: str
+    codes: tuple[str, ...]
+    root: Path
+
+
+@dataclass(frozen=True)
+class Excluded:
+    """Patterns as ``.gitignore`` reads them, below one folder."""
+
+    patterns: tuple[str, ...]
+    root: Path
+
+
+@dataclass(frozen=True)
+class Override:
+    """Options for the files that some patterns fit."""
+
+    paths: tuple[str, ...]
+    values: Mapping[str, Any]
+    root: Path
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a lint run is asked to do for the files below one configuration file.
+
+    ``root`` is the folder of that file, from which its relative paths count;
+    ``origin`` its path, empty without one.
+    """
+
+    root: Path
+    origin: str = ""
+    version: str = ""  # empty: the newest one that is known
+    select: tuple[str, ...] = ("ALL",)
+    ignore: tuple[str, ...] = ()
+    extend_select: tuple[str, ...] = ()
+    per_file_ignores: tuple[FileIgnores, ...] = ()
+    rules: tuple[str, ...] = ()
+    exclude: Excluded = Excluded(EXCLUDED, Path(os.sep))
+    extend_exclude: tuple[Excluded, ...] = ()
+    respect_gitignore: bool = True
+    force_exclude: bool = False
+    severity: Severity = "info"
+    fail_on: Severity = "info"
+    output_format: str = "full"
+    fix: bool = False
+    unsafe_fixes: bool = False
+    fix_only: bool = False
+    show_fixes: bool = False
+    baseline: str = ""
+    cache_dir: str = ""
+    overrides: tuple[Override, ...] = ()
+
+
+@dataclass(frozen=True)
+class Key:
+    """One key of the configuration: what it takes, and what it is for."""
+
+    kind: str  # text | path | texts | switch | codes | choice | ignores | overrides
+    help: str
+    choices: tuple[str, ...] = ()
+    override: bool = False  # may be set for some paths only
+
+
+KEYS: dict[str, Key] = {
+    "version": Key("text", "The torch version that the project will run on, such as '2.6'.", override=True),
+    "select": Key("codes", "The rules to use: codes, their beginnings, or ALL.", override=True),
+    "ignore": Key("codes", "The rules not to use. It wins over select.", override=True),
+    "extend-select": Key("codes", "More rules to use, beside those of select.", override=True),
+    "per-file-ignores": Key("ignores", "Rules that are not used in the files that a glob fits."),
+    "rules": Key("texts", "Rule packs of your own, beside the built-in ones."),
+    "exclude": Key("texts", "Files and folders that are not looked at; replaces the default."),
+    "extend-exclude": Key("texts", "More files and folders that are not looked at."),
+    "respect-gitignore": Key("switch", "Whether what .gitignore names is left out."),
+    "force-exclude": Key(
+        "switch", "Whether exclude also holds for files that are named on the command line."
+    ),
+    "severity": Key("choice", "Show nothing below this severity.", tuple(reversed(SEVERITIES))),
+    "fail-on": Key(
+        "choice", "Findings of this severity and above make the exit code 1.", tuple(reversed(SEVERITIES))
+    ),
+    "output-format": Key("choice", "How findings are printed.", FORMATS),
+    "fix": Key("switch", "Whether safe fixes are made."),
+    "unsafe-fixes": Key("switch", "Whether unsafe fixes count as fixes, too."),
+    "fix-only": Key("switch", "Make fixes, and do not report what remains."),
+    "show-fixes": Key("switch", "List the fixes that were made."),
+    "baseline": Key("path", "File with the findings that are known and do not count."),
+    "cache-dir": Key("path", "Folder of the cache; .npumigrate_cache beside the configuration without it."),
+    "overrides": Key("overrides", "Options for some paths only."),
+}
+
+
+def unknown_key(key: str, known: Mapping[str, Key], where: str) -> ConfigError:
+    """The error for a key that does not exist, with the one that may be meant."""
+    from difflib import get_close_matches
+
+    near = get_close_matches(key, known, n=1)
+    hint = f"; did you mean {near[0]!r}?" if near else f"; known are {', '.join(known)}"
+    return ConfigError(f"{where}: unknown key {key!r}{hint}")
+
+
+def checked(key: str, value: Any, where: str, root: Path) -> Any:
+    """The value of a key as ``Options`` holds it. Raises ConfigError."""
+    kind = KEYS[key].kind
+    if kind == "switch":
+        return _expect(isinstance(value, bool), value, key, "true or false", where)
+    if kind == "path":
+        return str(root / _expect(isinstance(value, str), value, key, "a path", where))
+    if kind == "text":
+        # A version that was written as a number: 2.6; but 2.10 would be 2.1, so it is refused.
+        return _expect(isinstance(value, str), value, key, f'a text in quotes, as in {key} = "…"', where)
+    if kind == "choice":
+        return _expect(value in KEYS[key].choices, value, key, " | ".join(KEYS[key].choices), where)
+    if kind == "ignores":
+        fits = isinstance(value, dict) and all(_is_texts(codes) for codes in value.values())
+        _expect(fits, value, key, "a table of globs with lists of codes", where)
+        return tuple(FileIgnores(pattern, tuple(codes), root) for pattern, codes in value.items())
+    if kind == "overrides":
+        _expect(
+            isinstance(value, list) and all(isinstance(v, dict) for v in value), value, key, "tables", where
+        )
+        return tuple(_override(item, where, root) for item in value)
+    _expect(_is_texts(value), value, key, "a list of texts", where)
+    if key == "exclude":
+        return Excluded(tuple(value), root)
+    if key == "extend-exclude":
+        return (Excluded(tuple(value), root),)
+    if key == "rules":
+        return tuple(str(root / file) for file in value)
+    return tuple(value)
+
+
+def _is_texts(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(item, str) for item in value)
+
+
+def _expect(fits: bool, value: Any, key: str, wanted: str, where: str) -> Any:
+    if not fits:
+        raise ConfigError(f"{where}: {key} is {value!r} and should be {wanted}")
+    return value
+
+
+def _override(item: dict[str, Any], where: str, root: Path) -> Override:
+    paths = item.get("paths")
+    _expect(_is_texts(paths) and bool(paths), paths, "overrides.paths", "a list of globs", where)
+    allowed = {key: spec for key, spec in KEYS.items() if spec.override}
+    values = {}
+    for key, value in item.items():
+        if key == "paths":
+            continue
+        if key not in allowed:
+            raise unknown_key(key, allowed, f"{where}: overrides")
+        values[key] = checked(key, value, where, root)
+    return Override(tuple(str(path) for path in paths or ()), values, root)
+
+
+def with_values(options: Options, values: Mapping[str, Any]) -> Options:
+    """The options with checked values put over them, by their keys in the configuration."""
+    return replace(options, **{key.replace("-", "_"): value for key, value in values.items()})
+
+
+def for_file(options: Options, path: Path, command_line: Mapping[str, Any]) -> Options:
+    """The options for one file: the overrides for its path, and above them the command line."""
+    fitting = [item for item in options.overrides if _fits(item.paths, item.root, path)]
+    if not fitting:
+        return options
+    for item in fitting:
+        options = with_values(options, item.values)
+    return with_values(options, command_line)
+
+
+def ignored_codes(options: Options, path: Path) -> tuple[str, ...]:
+    """The codes, or beginnings of codes, that per-file-ignores has for a file."""
+    codes: set[str] = set()
+    for item in options.per_file_ignores:
+        negated = item.pattern.startswith("!")
+        if _fits((item.pattern[negated:],), item.root, path) != negated:
+            codes.update(item.codes)
+    return tuple(sorted(codes))
+
+
+def _fits(patterns: tuple[str, ...], root: Path, path: Path) -> bool:
+    fits = path_matcher(patterns, root)
+    return fits(path, False) or any(fits(folder, True) for folder in path.parents if folder != root)
+
+
+_Fits = Callable[[Path, bool], bool]
+_matchers: dict[tuple[tuple[str, ...], Path], _Fits] = {}
+
+
+def path_matcher(patterns: tuple[str, ...], root: Path) -> _Fits:
+    """A function of an absolute path and whether it is a folder: do patterns below ``root`` fit it?"""
+    key = (patterns, root)
+    if key not in _matchers:
+        fits: Matcher = matcher(patterns)
+        prefix = str(root).rstrip("/") + "/"
+
+        def check(path: Path, folder: bool) -> bool:
+            name = str(path)
+            return name.startswith(prefix) and fits(name[len(prefix) :], folder)
+
+        _matchers[key] = check
+    return _matchers[key]
+
+
+def as_shown(options: Options) -> dict[str, Any]:
+    """The options as a configuration file would say them, for ``--show-settings``."""
+    shown: dict[str, Any] = {}
+    for item in fields(options):
+        value = getattr(options, item.name)
+        if item.name in ("root", "origin", "overrides"):
+            continue
+        if item.name == "exclude":
+            value = list(value.patterns)
+        elif item.name == "extend_exclude":
+            value = [pattern for each in value for pattern in each.patterns]
+        elif item.name == "per_file_ignores":
+            value = {each.pattern: list(each.codes) for each in value}
+        elif isinstance(value, tuple):
+            value = list(value)
+        shown[item.name.replace("_", "-")] = value
+    return shown
+
+
+def torch_version(options: Options) -> str:
+    """The torch version that is meant, in the spelling of the API database. Raises UnknownVersion."""
+    from migrator.api_support import versions
+
+    return (versions.resolve(options.version) if options.version else versions.newest()).text
+
+
+def rule_choice(options: Options) -> tuple[str, ...]:
+    """The codes that are selected, those of extend-select among them."""
+    return (*options.select, *(code for code in options.extend_select if code not in options.select))
+
+
+def severity_at_least(severity: Severity, threshold: Optional[Severity]) -> bool:
+    """Whether a severity reaches a threshold."""
+    return threshold is None or SEVERITIES.index(severity) >= SEVERITIES.index(threshold)

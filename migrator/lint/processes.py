@@ -1,0 +1,52 @@
+"""The files that the cache does not know, checked in this process or in several."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from typing import Optional
+
+from migrator.engine.project import Project
+from migrator.lint.diagnostic import Checked
+from migrator.lint.document import document
+from migrator.lint.engines import check_document
+from migrator.lint.jobs import Job
+from migrator.processes import processes_for, spread
+from migrator.sources.errors import Unreadable
+from migrator.sources.source import read_bytes
+
+
+def check_files(jobs: Sequence[Job], project: Project, processes: Optional[int]) -> Iterator[Checked]:
+    """The findings of each file, in order.
+
+    Raises RuleError and UnknownVersion where the rules cannot be used.
+    """
+    size = sum(os.path.getsize(job.place) for job in jobs if job.data is None and job.place.exists())
+    return spread(
+        jobs,
+        processes_for(size, processes),
+        lambda job: _check(job, project),
+        _start,
+        (project,),
+        _check_some,
+    )
+
+
+_project = Project()
+
+
+def _start(project: Project) -> None:
+    global _project
+    _project = project
+
+
+def _check_some(jobs: Sequence[Job]) -> list[Checked]:
+    return [_check(job, _project) for job in jobs]
+
+
+def _check(job: Job, project: Project) -> Checked:
+    try:
+        item = document(read_bytes(job.place) if job.data is None else job.data, job.path)
+    except Unreadable as error:
+        return Checked(trouble=str(error))
+    return check_document(job.rules, job.path, job.name, item, project, job.ignored)

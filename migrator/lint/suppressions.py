@@ -1,0 +1,211 @@
+"""Comments that suppress findings: noqa, and npumigrate's own ``ignore[…]`` and ``skip-file``."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Optional
+
+from migrator.lint.diagnostic import Diagnostic, Fix, Position, TextEdit
+from migrator.sources.source import LINE_END
+
+UNUSED = "NPU990"
+
+_MAY_HOLD = re.compile(r"#.*?(?:noqa|npumigrate\s*:)", re.IGNORECASE)
+_SKIP_FILE = re.compile(r"#\s*npumigrate\s*:\s*skip-file\b")
+_CODES = r"[A-Za-z]+[0-9]+(?:[,\s]+[A-Za-z]+[0-9]+)*"
+_NOQA = re.compile(rf"#\s*noqa(?![\w-])(?P<colon>\s*:)?(?:(?<=:)\s*(?P<codes>{_CODES}))?", re.IGNORECASE)
+_IGNORE = re.compile(r"#\s*npumigrate\s*:\s*ignore(?![\w-])(?P<bracket>\s*\[(?P<codes>[^\]]*)\])?")
+# What can hold a "#" or a line end that is none: comments, texts, and joined lines. The tokenize module
+# would take longer than all the rest.
+_TOKEN = re.compile(
+    r"""\#[^\r\n]*
+    | \"\"\"[^\\"]*(?:(?:\\.|"(?!""))[^\\"]*)*\"\"\"
+    | \'\'\'[^\\']*(?:(?:\\.|'(?!''))[^\\']*)*\'\'\'
+    | "[^\\"\r\n]*(?:\\(?:\r\n|.)[^\\"\r\n]*)*"
+    | '[^\\'\r\n]*(?:\\(?:\r\n|.)[^\\'\r\n]*)*'
+    | \\(?:\r\n|\r|\n)""",
+    re.VERBOSE | re.DOTALL,
+)
+_WHOLE_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+\Z")
+_CODE = re.compile(r"[A-Za-z]+[0-9]+")
+
+
+@dataclass
+class _Comment:
+    """A suppressing comment; ``codes`` is None where it holds for every rule."""
+
+    row: int
+    start: int  # columns of the directive inside its line, from 0
+    end: int
+    codes: Optional[tuple[str, ...]]
+    noqa: bool
+    used: set[str] = field(default_factory=set)
+
+
+@dataclass(frozen=True)
+class Suppressions:
+    """The suppressing comments of one file.
+
+    ``ends`` has, for rows inside of a multi-line text or before a backslash, the
+    row at whose end a comment can stand.
+    """
+
+    comments: tuple[_Comment, ...] = ()
+    ends: dict[int, int] = field(default_factory=dict)
+    skip_file: bool = False
+    lines: tuple[str, ...] = ()
+
+    def noqa_row(self, row: int) -> int:
+        """The row whose comment counts for a row."""
+        return self.ends.get(row, row)
+
+    def apply(self, found: Iterable[Diagnostic]) -> tuple[list[Diagnostic], int]:
+        """The findings that no comment suppresses, with their ``noqa_row``, and how many one does.
+
+        A comment counts at the end of the finding's first line or of its last one.
+        """
+        by_row: dict[int, list[_Comment]] = {}
+        for comment in self.comments:
+            by_row.setdefault(comment.row, []).append(comment)
+        kept = []
+        suppressed = 0
+        for item in found:
+            rows = {self.noqa_row(item.row), self.noqa_row(item.end_row)}
+            comments = [comment for row in rows for comment in by_row.get(row, ())]
+            hits = [(comment, code) for comment in comments for code in _matching(comment, item.code)]
+            for comment, code in hits:
+                comment.used.add(code)
+            if hits:
+                suppressed += 1
+            else:
+                kept.append(replace(item, noqa_row=self.noqa_row(item.row)))
+        return kept, suppressed
+
+    def unused(self, path: str, enabled: Collection[str], rule: str) -> Iterator[Diagnostic]:
+        """A finding for each comment with codes that suppressed nothing; call it after ``apply``.
+
+        A ``noqa`` may hold codes of other tools, and a code that is not enabled
+        in this run may serve another one: neither is reported.
+        """
+        for comment in self.comments:
+            if comment.codes is None:
+                continue
+            idle = [code for code in comment.codes if code not in comment.used]
+            idle = [code for code in idle if any(known.startswith(code.upper()) for known in enabled)]
+            if not idle:
+                continue
+            kept = [code for code in comment.codes if code not in idle]
+            what = ", ".join(idle)
+            yield Diagnostic(
+                path=path,
+                row=comment.row,
+                column=comment.start + 1,
+                end_row=comment.row,
+                end_column=comment.end + 1,
+                code=UNUSED,
+                rule=rule,
+                severity="warning",
+                message=f"this comment suppresses nothing: {what} is not found here",
+                advice="Remove it",
+                fix=Fix("safe", f"Remove {what}", (self._without(comment, kept),)),
+            )
+
+    def _without(self, comment: _Comment, kept: list[str]) -> TextEdit:
+        line = self.lines[comment.row - 1]
+        start, end = comment.start, comment.end
+        if kept:
+            text = (
+                f"# noqa: {', '.join(kept)}" if comment.noqa else f"# npumigrate: ignore[{', '.join(kept)}]"
+            )
+        else:
+            text = ""
+            rest = line[end:].strip()
+            if not rest:
+                start, end = len(line[:start].rstrip()), len(line)
+            elif not rest.startswith("#"):
+                text = "# "  # what follows is a remark of its own
+                end += len(line[end:]) - len(line[end:].lstrip())
+            else:
+                end += len(line[end:]) - len(line[end:].lstrip())
+        return TextEdit(Position(comment.row, start + 1), Position(comment.row, end + 1), text)
+
+
+def _matching(comment: _Comment, code: str) -> list[str]:
+    """The codes of a comment that suppress a rule's code; ``*`` for one that holds for all."""
+    if comment.codes is None:
+        return ["*"]
+    return [wanted for wanted in comment.codes if code.startswith(wanted.upper())]
+
+
+def read(text: str) -> Suppressions:
+    """The suppressing comments of a Python text; it need not parse."""
+    return _read(text) if _MAY_HOLD.search(text) else Suppressions()
+
+
+def line_ends(text: str) -> Suppressions:
+    """As ``read``, and knows the rows at which comments can stand even where there is none yet."""
+    return _read(text)
+
+
+def _read(text: str) -> Suppressions:
+    comments: list[_Comment] = []
+    ends: dict[int, int] = {}
+    skip = False
+    breaks = [match.end() for match in LINE_END.finditer(text)]
+    for match in _TOKEN.finditer(text):
+        token = match.group()
+        row = bisect_right(breaks, match.start()) + 1
+        if token.startswith("#"):
+            if _MAY_HOLD.match(token):
+                skip = skip or bool(_SKIP_FILE.match(token))
+                start = match.start() - (breaks[row - 2] if row > 1 else 0)
+                comments += _comments(token, row, start)
+        elif "\n" in token or "\r" in token:
+            last = bisect_right(breaks, match.end()) + 1
+            ends.update((inner, last) for inner in range(row, last))
+    return Suppressions(tuple(comments), _closed(ends), skip, tuple(LINE_END.split(text)))
+
+
+def _closed(ends: dict[int, int]) -> dict[int, int]:
+    """A chain of rows leads to its last one."""
+    result: dict[int, int] = {}
+    for row in sorted(ends, reverse=True):
+        result[row] = result.get(ends[row], ends[row])
+    return result
+
+
+def _comments(comment: str, row: int, column: int) -> Iterator[_Comment]:
+    for match in _NOQA.finditer(comment):
+        if match["colon"] and not match["codes"]:
+            continue  # a colon and then words: it names no rule, and is not meant for all
+        codes = tuple(_CODE.findall(match["codes"])) if match["codes"] else None
+        yield _Comment(row, column + match.start(), column + match.end(), codes, noqa=True)
+    for match in _IGNORE.finditer(comment):
+        codes = tuple(_CODE.findall(match["codes"])) if match["bracket"] else None
+        yield _Comment(row, column + match.start(), column + match.end(), codes, noqa=False)
+
+
+def added_noqa(text: str, found: Iterable[Diagnostic]) -> tuple[str, int]:
+    """The text with a ``# noqa`` for each finding, and how many rows got one or a longer one."""
+    wanted: dict[int, set[str]] = {}
+    for item in found:
+        if item.noqa_row is not None and item.code != UNUSED:
+            wanted.setdefault(item.noqa_row, set()).add(item.code)
+    there = {
+        comment.row: comment for comment in _read(text).comments if comment.noqa and comment.codes is not None
+    }
+    lines = _WHOLE_LINE.findall(text)
+    for row, codes in wanted.items():
+        line = lines[row - 1]
+        body = line.rstrip("\r\n")
+        comment = there.get(row)
+        if comment is not None and comment.codes is not None:
+            every = [*comment.codes, *sorted(codes.difference(comment.codes))]
+            body = f"{body[: comment.start]}# noqa: {', '.join(every)}{body[comment.end :]}"
+        else:
+            body = f"{body.rstrip()}  # noqa: {', '.join(sorted(codes))}"
+        lines[row - 1] = body + line[len(line.rstrip("\r\n")) :]
+    return ("".join(lines) if wanted else text), len(wanted)

@@ -1,0 +1,100 @@
+"""Many files over several processes, with the results in order."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections import deque
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Callable, TypeVar
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
+_LOG = logging.getLogger("npumigrate")
+# Enough for a worker to be busy while the last chunk's results are written, few enough to spread well.
+_CHUNK = 8
+_CHUNKS_AHEAD = 4
+# Below this many bytes of Python, starting processes takes longer than they save.
+_WORTH_PROCESSES = 4_000_000
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+def processes_for(size: int, wanted: int | None) -> int:
+    """How many processes to use for ``size`` bytes of Python, where ``wanted`` is what the user said."""
+    if wanted is not None:
+        return wanted
+    return _cpus() if size >= _WORTH_PROCESSES else 1
+
+
+def _cpus() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def spread(
+    items: Sequence[Item],
+    jobs: int,
+    here: Callable[[Item], Result],
+    start: Callable[..., None],
+    arguments: tuple[Any, ...],
+    chunk: Callable[[Sequence[Item]], list[Result]],
+) -> Iterator[Result]:
+    """The results for ``items``, in their order, whatever the number of processes.
+
+    ``here`` does one item in this process. In another one, ``start`` is called once
+    with ``arguments``, and then ``chunk`` with some items at a time. A worker that is
+    killed from outside loses nothing: what it and the others had not finished is done
+    in this process.
+    """
+    finished = 0
+    if jobs > 1 and len(items) > 1:
+        from concurrent.futures.process import BrokenProcessPool
+
+        try:
+            for result in _in_processes(items, min(jobs, len(items)), start, arguments, chunk):
+                finished += 1
+                yield result
+        except BrokenProcessPool:
+            _LOG.warning("a worker process ended early: going on with one process")
+    for item in items[finished:]:
+        yield here(item)
+
+
+def _in_processes(
+    items: Sequence[Item],
+    jobs: int,
+    start: Callable[..., None],
+    arguments: tuple[Any, ...],
+    work: Callable[[Sequence[Item]], list[Result]],
+) -> Iterator[Result]:
+    import multiprocessing
+    from concurrent.futures import ProcessPoolExecutor
+
+    chunks = iter([items[place : place + _CHUNK] for place in range(0, len(items), _CHUNK)])
+    pool = ProcessPoolExecutor(jobs, initializer=_start, initargs=(start, arguments))
+    waiting: deque[Future[list[Result]]] = deque()
+    try:
+        for chunk in chunks:
+            waiting.append(pool.submit(work, chunk))
+            if len(waiting) >= jobs * _CHUNKS_AHEAD:
+                yield from waiting.popleft().result()
+        while waiting:
+            yield from waiting.popleft().result()
+        pool.shutdown()
+    except BaseException:
+        # Ctrl-C, a killed worker, or the caller has had enough: nobody waits for what is still running.
+        pool.shutdown(wait=False, cancel_futures=True)
+        for process in multiprocessing.active_children():
+            process.terminate()
+        raise
+
+
+def _start(start: Callable[..., None], arguments: tuple[Any, ...]) -> None:
+    import signal
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent hears Ctrl-C, and ends the workers
+    start(*arguments)

@@ -1,0 +1,17 @@
+"""Pylint's parseable lines, which many editors and CI plugins read."""
+
+from __future__ import annotations
+
+from typing import TextIO
+
+from migrator.lint.diagnostic import LintReport
+from migrator.reporting.lint_formats.style import words_of
+from migrator.reporting.lint_formats.uris import relative
+from migrator.sources.errors import shown
+
+
+def write(report: LintReport, stream: TextIO) -> None:
+    """``path:row: [CODE] message`` for each finding."""
+    for item in report.diagnostics:
+        cell = f"cell {item.cell}:" if item.cell is not None else ""
+        stream.write(f"{shown(relative(item.path))}:{cell}{item.row}: [{item.code}] {words_of(item)}\n")

@@ -1,0 +1,49 @@
+"""How a file is named for other programs: from the folder of the run, with slashes."""
+
+from __future__ import annotations
+
+import os
+from hashlib import sha256
+from pathlib import Path
+from urllib.parse import quote
+
+from migrator.lint.diagnostic import Diagnostic, LintReport
+
+
+def relative(path: str, root: str | None = None) -> str:
+    """The path from ``root`` or the current folder; the whole path of a file outside of it; ``-`` stays."""
+    if path == "-":
+        return path
+    whole = os.path.abspath(path)
+    try:
+        inside = os.path.relpath(whole, root or os.curdir)
+    except ValueError:  # another drive
+        return whole.replace(os.sep, "/")
+    return (whole if inside.startswith(os.pardir + os.sep) else inside).replace(os.sep, "/")
+
+
+def uri(path: str) -> str:
+    """A URI reference: relative for files below the current folder, else with ``file://``."""
+    name = relative(path)
+    return Path(name).as_uri() if os.path.isabs(name) else quote(name)
+
+
+def fingerprints(report: LintReport) -> list[str]:
+    """For each finding a text that stays when lines move, and that no other finding of the run has.
+
+    It is made of file, rule, and the source line without its indentation; equal ones are counted.
+    """
+    seen: dict[str, int] = {}
+    result = []
+    for item in report.diagnostics:
+        parts = (relative(item.path), str(item.cell), item.code, item.api, source_line(item, report).strip())
+        key = sha256("\0".join(parts).encode("utf-8", "surrogateescape")).hexdigest()[:32]
+        number = seen[key] = seen.get(key, 0) + 1
+        result.append(key if number == 1 else f"{key}-{number}")
+    return result
+
+
+def source_line(item: Diagnostic, report: LintReport) -> str:
+    """The line where a finding begins; empty where it is gone."""
+    lines = report.lines(item)
+    return lines[item.row - 1] if 0 < item.row <= len(lines) else ""

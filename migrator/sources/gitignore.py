@@ -1,0 +1,58 @@
+"""What ``.gitignore`` files and ``.git/info/exclude`` leave out."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Optional
+
+if TYPE_CHECKING:
+    from pathspec import GitIgnoreSpec
+
+
+class GitIgnore:
+    """Answers for absolute paths; reads the files of each folder once.
+
+    Outside of a git repository, the ``.gitignore`` files from ``top`` on count.
+    """
+
+    def __init__(self, top: Path) -> None:
+        self._top = repository(top) or top
+
+    def ignores(self, path: Path, folder: bool) -> bool:
+        """Whether the file or folder is left out, the folders around it being not."""
+        name = str(path) + ("/" if folder else "")
+        parent = path.parent
+        while True:
+            # The nearest file that says something of a path decides.
+            spec = _spec(parent)
+            if spec is not None:
+                verdict = spec.check_file(name[len(str(parent).rstrip("/")) + 1 :]).include
+                if verdict is not None:
+                    return verdict
+            if parent == self._top or parent == parent.parent:
+                return False
+            parent = parent.parent
+
+
+@cache
+def repository(folder: Path) -> Optional[Path]:
+    """The root of the git repository around an absolute folder, None outside of one."""
+    if (folder / ".git").exists():
+        return folder
+    return repository(folder.parent) if folder.parent != folder else None
+
+
+@cache
+def _spec(folder: Path) -> Optional[GitIgnoreSpec]:
+    lines: list[str] = []
+    for name in (".git/info/exclude", ".gitignore"):
+        try:
+            lines += (folder / name).read_text(encoding="utf-8", errors="replace").splitlines()
+        except OSError:
+            continue
+    if not any(line.strip() and not line.startswith("#") for line in lines):
+        return None
+    from pathspec import GitIgnoreSpec
+
+    return GitIgnoreSpec.from_lines(lines)

@@ -1,0 +1,92 @@
+"""``npumigrate api`` as a user sees it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+
+def test_a_page(npumigrate) -> None:
+    answer = npumigrate("api", "torch.cuda.nvtx.range_push")
+    assert answer.code == 0
+    for said in ("no NPU form", "mstx", "the CUDA name raises", "unsupported", "Sources"):
+        assert said in answer.out
+    assert "\x1b" not in answer.out
+    assert max(map(len, answer.out.splitlines())) <= 80
+
+
+def test_at_a_version(npumigrate) -> None:
+    answer = npumigrate("api", "torch.cdist", "-v", "2.4")
+    assert answer.out.splitlines()[0] == "torch.cdist  at torch 2.4.0, torch_npu 2.4.0.post4"
+    assert "unsupported  (the documents of torch 2.1.0 and 2.6.0)" in answer.out
+    assert "2.7.1" not in answer.out
+
+
+def test_limits_are_in_words(npumigrate) -> None:
+    answer = npumigrate("api", "torch.concat", "-v", "2.7.1")
+    assert "not on 950DT: complex64" in answer.out
+    assert "dtype_hw" not in answer.out
+
+
+def test_every_page_fits_into_80_columns(npumigrate) -> None:
+    for name in (
+        "torch.nn.functional.scaled_dot_product_attention",
+        "CUDA_VISIBLE_DEVICES",
+        "torch.cuda.CUDAGraph",
+    ):
+        answer = npumigrate("api", name)
+        assert max(map(len, answer.out.splitlines())) <= 80, name
+
+
+def test_a_pattern(npumigrate) -> None:
+    answer = npumigrate("api", "torch.cuda.nvtx.*", "-v", "2.6")
+    lines = answer.out.splitlines()
+    assert lines[0].split() == ["torch.cuda.nvtx.mark", "no", "NPU", "form"]
+    assert lines[-1] == "6 names, at torch 2.6.0 with torch_npu 2.6.0.post5"
+
+
+def test_json(npumigrate) -> None:
+    answer = npumigrate("api", "torch.cdist", "-v", "2.7.1", "--json")
+    content = json.loads(answer.out)
+    assert content["torch"] == "2.7.1"
+    assert content["answers"][0]["at"]["dtypes"] == ["bf16+fp16+fp32"]
+    assert content["answers"][0]["registered"][0]["kind"] == "kernel"
+    assert len(json.loads(npumigrate("api", "torch.cuda.nvtx.*", "--json").out)["answers"]) == 6
+
+
+@pytest.mark.parametrize("arguments", [["torch.cuda.sychronize"], ["torch.cuda.sychronize", "-v", "2.6"]])
+def test_an_unknown_name_is_exit_1(npumigrate, arguments) -> None:
+    answer = npumigrate("api", *arguments)
+    assert (answer.code, answer.out) == (1, "")
+    assert "torch.cuda.synchronize" in answer.err
+    assert len(answer.err.splitlines()) == 1
+
+
+def test_an_unknown_name_in_json(npumigrate) -> None:
+    answer = npumigrate("api", "torch.cuda.sychronize", "--json")
+    assert answer.code == 1
+    assert json.loads(answer.out)["nearest"][0] == "torch.cuda.synchronize"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [([], "NAME"), (["torch.add", "-v", "0.1"], "0.1"), (["torch.add", "torch.mul"], "torch.mul")],
+)
+def test_wrong_use(npumigrate, arguments, named) -> None:
+    answer = npumigrate("api", *arguments)
+    assert (answer.code, answer.out) == (2, "")
+    assert named in answer.err
+    assert len(answer.err.splitlines()) == 1
+
+
+def test_nothing_heavy_is_imported() -> None:
+    heavy = ["pandas", "jedi", "libcst", "torch", "numpy", "yaml", "rich"]
+    code = (
+        "import sys; from migrator.cli.main import run; run(['api', 'torch.cdist']);"
+        f"print([name for name in {heavy} if name in sys.modules], file=sys.stderr)"
+    )
+    answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert answer.stderr.strip() == "[]"

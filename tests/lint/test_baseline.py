@@ -1,0 +1,112 @@
+"""Known findings, and findings on changed lines."""
+
+from __future__ import annotations
+
+import subprocess
+
+import pytest
+
+from tests.lint.conftest import TRAIN
+
+
+def git(*arguments: str) -> None:
+    subprocess.run(
+        ["git", "-c", "user.email=a@b.c", "-c", "user.name=n", *arguments], check=True, capture_output=True
+    )
+
+
+@pytest.fixture
+def repository(tmp_path, lint, train):
+    (tmp_path / ".gitignore").write_text(".npumigrate_cache\n")
+    git("init", "-q")
+    git("add", "-A")
+    git("commit", "-qm", "one")
+    return tmp_path
+
+
+def test_baseline_lets_only_new_findings_through(lint, train, tmp_path) -> None:
+    assert (
+        lint("--write-baseline", "known.json").out == "All checks passed!\nWrote 3 findings to known.json.\n"
+    )
+    answer = lint("--baseline", "known.json")
+    assert (answer.code, answer.out) == (
+        0,
+        "All checks passed!\n3 findings known from known.json left out.\n",
+    )
+    train.write_text("'''moved'''\n\n" + TRAIN.replace("torch.cuda.s", "if x:\n    torch.cuda.s"))
+    assert lint("--baseline", "known.json").code == 0
+    train.write_text(TRAIN + "torch.cuda.synchronize()\n")
+    found = lint("--baseline", "known.json", "--output-format=json")
+    assert (found.code, found.places()) == (1, [("NPU101", 5, 1)])
+
+
+def test_a_baseline_that_is_too_large_is_told(lint, train, tmp_path) -> None:
+    other = tmp_path / "other.py"
+    other.write_text("import torch\ntorch.cuda.init()\n")
+    lint("--write-baseline", "known.json")
+    train.write_text(TRAIN.replace("torch.cuda.synchronize()\n", ""))
+    assert "1 finding of known.json is gone" in lint("--baseline", "known.json").out
+    assert "gone" not in lint("other.py", "--baseline", "known.json").out
+    other.unlink()
+    assert "3 findings of known.json are gone" in lint("--baseline", "known.json").out
+
+
+def test_known_findings_are_not_fixed(lint, train) -> None:
+    lint("--write-baseline", "known.json")
+    train.write_text(TRAIN + "torch.cuda.empty_cache()\n")
+    assert lint("--baseline", "known.json", "--fix").code == 0
+    assert "torch.cuda.synchronize()\ntorch.npu.empty_cache()\n" in train.read_text()
+
+
+def test_bad_baselines(lint, train, tmp_path) -> None:
+    for content in ("no json", "[]", '{"format": 7}'):
+        (tmp_path / "known.json").write_text(content)
+        answer = lint("--baseline", "known.json")
+        assert answer.code == 2
+        assert answer.err.count("\n") == 1
+        assert "--write-baseline" in answer.err
+    assert lint("--baseline", "absent.json").code == 2
+
+
+def test_baseline_from_the_configuration_and_another_folder(lint, train, tmp_path, monkeypatch) -> None:
+    lint("--write-baseline", "known.json")
+    (tmp_path / "npumigrate.toml").write_text('baseline = "known.json"\n')
+    (tmp_path / "sub").mkdir()
+    monkeypatch.chdir(tmp_path / "sub")
+    assert lint("..").code == 0
+
+
+def test_diff_base(lint, repository, monkeypatch) -> None:
+    train = repository / "train.py"
+    assert lint("--diff-base", "HEAD").code == 0
+    train.write_text("# a\n" + TRAIN.replace("torch.cuda.s", "y = 1; torch.cuda.s"))
+    (repository / "new file.py").write_text("import torch\ntorch.cuda.init()\n")
+    found = lint("--diff-base=HEAD", "--output-format=json", "--select=NPU1")
+    assert found.places() == [("NPU101", 2, 1), ("NPU101", 5, 8)]
+    (repository / "sub").mkdir()
+    monkeypatch.chdir(repository / "sub")
+    assert len(lint("..", "--diff-base=HEAD", "--output-format=json", "--select=NPU1").json()) == 2
+
+
+def test_diff_base_knows_renamed_files_and_odd_lines(lint, repository) -> None:
+    git("mv", "train.py", "träin.py")
+    renamed = repository / "träin.py"
+    renamed.write_text(TRAIN + "x = '''\n++ b/train.py\n@@ -1 +1 @@\n'''\ntorch.cuda.init()\n")
+    found = lint("--diff-base=HEAD", "--output-format=json")
+    assert found.places() == [("NPU101", 9, 1)]
+
+
+def test_only_changed_lines_are_fixed(lint, repository) -> None:
+    train = repository / "train.py"
+    train.write_text(TRAIN + "torch.cuda.init()\n")
+    lint("--diff-base=HEAD", "--fix")
+    assert train.read_text().endswith("torch.cuda.synchronize()\ntorch.npu.init()\n")
+
+
+def test_diff_base_that_cannot_be(lint, repository, monkeypatch) -> None:
+    for revision in ("nothing", "-x", "HEAD:train.py"):
+        answer = lint(f"--diff-base={revision}")
+        assert answer.code == 2
+        assert answer.err.count("\n") == 1
+    monkeypatch.setenv("PATH", "")
+    assert "--diff-base needs git" in lint("--diff-base=HEAD").err

@@ -1,0 +1,122 @@
+"""The cache: never a stale answer, and never a reason to fail."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from migrator.lint import cache, check, engines
+from tests.lint.conftest import TRAIN
+
+
+@pytest.fixture
+def looked_at(monkeypatch) -> list[str]:
+    """The names of the files that the engine was asked about."""
+    names: list[str] = []
+    original = engines.check
+
+    def noted(engine, path, name, *rest):
+        names.append(name)
+        return original(engine, path, name, *rest)
+
+    monkeypatch.setattr(engines, "check", noted)
+    return names
+
+
+def test_a_second_run_asks_no_engine(lint, train, looked_at) -> None:
+    first = lint("--output-format=json")
+    assert looked_at == ["train.py"]
+    assert lint("--output-format=json") == first
+    assert looked_at == ["train.py"]
+    lint("--no-cache")
+    assert looked_at == ["train.py"] * 2
+
+
+def test_what_decides_a_finding_is_in_the_key(lint, train, looked_at, tmp_path) -> None:
+    def again(*arguments: str, **options) -> bool:
+        before = len(looked_at)
+        lint(*arguments, **options)
+        return len(looked_at) > before
+
+    assert again()
+    assert not again()
+    assert again(version="2.1")
+    assert again("--select=NPU1")
+    assert again("--per-file-ignores=train.py:NPU1")
+    assert again("--ignore-noqa")
+    train.write_text(TRAIN + "\n")
+    os.utime(train, ns=(0, 0))
+    assert again()
+    (tmp_path / "own.yaml").write_text(
+        "- {code: ACME101, name: a, summary: s, kind: name, match: acme.cuda.*, fix: none}\n"
+    )
+    assert again("--rules=own.yaml")
+    assert not again("--rules=own.yaml")
+    (tmp_path / "own.yaml").write_text(
+        "- {code: ACME101, name: a, summary: s, kind: name, match: torch.zeros, fix: none}\n"
+    )
+    assert "ACME101" in lint("--rules=own.yaml", "--output-format=concise").out
+
+
+def test_another_file_that_decides_is_in_the_key(lint, tmp_path) -> None:
+    (tmp_path / "use.py").write_text("from box import Box\n\n\ndef f(box: Box):\n    return box.cuda()\n")
+    (tmp_path / "box.py").write_text("class Box:\n    pass\n")
+    assert "NPU111 [*]" in lint("--output-format=concise").out
+    (tmp_path / "box.py").write_text("class Box:\n    def cuda(self):\n        return 'a label'\n")
+    cached = lint("--output-format=concise").out
+    assert cached == lint("--output-format=concise", "--no-cache").out
+    assert "NPU111 [*]" not in cached
+
+
+def test_another_version_of_the_tool_does_not_see_it(lint, train, looked_at, monkeypatch) -> None:
+    lint()
+    monkeypatch.setattr(cache, "__version__", "99")
+    lint()
+    assert looked_at == ["train.py"] * 2
+
+
+def test_broken_locked_and_missing_caches(lint, train, tmp_path) -> None:
+    expected = lint("--output-format=json").out
+    file = next((tmp_path / cache.FOLDER).glob("*.sqlite"))
+    for content in (b"", b"nothing of the kind" * 999, file.read_bytes()[:5000]):
+        file.write_bytes(content)
+        assert lint("--output-format=json").out == expected
+        assert lint("--output-format=json").out == expected
+    assert (tmp_path / cache.FOLDER / ".gitignore").read_text() == "*\n"
+    assert (tmp_path / cache.FOLDER / "CACHEDIR.TAG").read_text().startswith("Signature: 8a477f597d28d172789")
+    (tmp_path / "file").write_text("")
+    assert lint("--output-format=json", "--cache-dir", "file/x").out == expected
+
+
+def test_runs_at_the_same_time(tmp_path) -> None:
+    for number in range(30):
+        (tmp_path / f"f{number}.py").write_text(f"import torch\nx{number} = torch.cuda.is_available()\n")
+    environment = {**os.environ, "PYTHONPATH": str(Path(check.__file__).parents[2])}
+    command = [sys.executable, "-m", "migrator", "lint", "-v2.6", "--output-format=concise", "-j2"]
+    runs = [
+        subprocess.Popen(
+            command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        )
+        for _ in range(3)
+    ]
+    answers = {(run.communicate(), run.returncode) for run in runs}
+    assert len(answers) == 1
+    assert {code for _, code in answers} == {1}
+
+
+def test_only_the_standard_library_is_loaded_for_a_warm_run(lint, train) -> None:
+    lint()
+    code = (
+        "import sys; from migrator.cli.main import run; run(['lint', '-v2.6']);"
+        "heavy = {'yaml', 'libcst', 'pandas', 'jedi', 'rich', 'migrator.engine.run'};"
+        "print(sorted(heavy & set(sys.modules)), file=sys.stderr)"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(Path(check.__file__).parents[2])}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
+    )
+    assert done.stderr == "[]\n"

@@ -1,0 +1,126 @@
+"""Configuration files, files to lint."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from migrator.lint.options import KEYS
+from migrator.lint.schema import SCHEMA, schema_text
+
+USE = "import torch\ntorch.cuda.init()\nx = torch.zeros(1).cuda()\n"
+
+
+def found(answer) -> list[tuple[str, str]]:
+    return [(Path(item["filename"]).name, item["code"]) for item in answer.json()]
+
+
+def test_the_nearest_file_wins_and_the_command_line_beats_it(lint, tmp_path) -> None:
+    for name in ("a", "b", "b/c"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / f"{name[-1]}.py").write_text(USE)
+    (tmp_path / "pyproject.toml").write_text('[tool.npumigrate]\nselect = ["NPU101"]\n')
+    (tmp_path / "b" / "npumigrate.toml").write_text('select = ["NPU111"]\n')
+    (tmp_path / "b" / "c" / "pyproject.toml").write_text("[tool.other]\n")
+    assert found(lint("--output-format=json")) == [("a.py", "NPU101"), ("b.py", "NPU111"), ("c.py", "NPU111")]
+    assert {code for _, code in found(lint("--output-format=json", "--select=NPU101,NPU9"))} == {
+        "NPU101",
+        "NPU901",
+    }
+    assert len(found(lint("--output-format=json", "--isolated"))) == 9
+    assert len(found(lint("--output-format=json", "--config=select=['NPU1']"))) == 6
+    assert len(found(lint("--output-format=json", "--config", "b/npumigrate.toml"))) == 3
+
+
+def test_overrides_and_per_file_ignores(lint, tmp_path) -> None:
+    (tmp_path / "old").mkdir()
+    (tmp_path / "old" / "a.py").write_text(USE)
+    (tmp_path / "b.py").write_text(USE)
+    (tmp_path / "npumigrate.toml").write_text(
+        'select = ["NPU1"]\n[per-file-ignores]\n"b.py" = ["NPU101"]\n'
+        '[[overrides]]\npaths = ["old/**"]\nselect = ["NPU101"]\n'
+    )
+    assert found(lint("--output-format=json", version="")) == [("b.py", "NPU111"), ("a.py", "NPU101")]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("selct = ['NPU1']", "unknown key 'selct'; did you mean 'select'?"),
+        ("select = 'NPU1'", "select is 'NPU1' and should be a list of texts"),
+        ("severity = 'grave'", "severity is 'grave' and should be error | warning | info"),
+        ("version = 2.6", "version is 2.6 and should be a text in quotes"),
+        ("select = [", "not TOML"),
+        ("fix = 'yes'", "fix is 'yes' and should be true or false"),
+        ("[[overrides]]\npaths = ['a']\nfix = true", "overrides: unknown key 'fix'"),
+        ("[[overrides]]\nselect = ['NPU1']", "overrides.paths"),
+        ("select = ['NPU7777']", "unknown rule 'NPU7777'"),
+        ("version = '9.9'", "torch '9.9' is not known"),
+        ("per-file-ignores = {'a.py' = ['NPU7777']}", "unknown rule 'NPU7777'"),
+    ],
+)
+def test_bad_configuration_is_one_line_and_the_rest_is_linted(lint, tmp_path, text: str, words: str) -> None:
+    (tmp_path / "a.py").write_text(USE)
+    bad = tmp_path / "bad"
+    bad.mkdir()
+    (bad / "b.py").write_text(USE)
+    (bad / "npumigrate.toml").write_text(text + "\n")
+    answer = lint("--output-format=json", version="")
+    assert answer.code == 2
+    assert answer.err.count("\n") == 1
+    assert words in answer.err
+    assert "npumigrate.toml" in answer.err
+    assert {name for name, _ in found(answer)} == {"a.py"}
+
+
+def test_which_files(lint, tmp_path) -> None:
+    for name in ("a.py", "b.pyi", "c.txt", "build/d.py", "sub/e.py", "sub/gen/f.py", "env/g.py", "n.ipynb"):
+        (tmp_path / name).parent.mkdir(exist_ok=True, parents=True)
+        (tmp_path / name).write_text(USE if not name.endswith("ipynb") else '{"cells": []}')
+    (tmp_path / "script").write_text("#!/usr/bin/env python\n" + USE)
+    (tmp_path / "env" / "pyvenv.cfg").write_text("")
+    (tmp_path / "sub" / ".gitignore").write_text("gen/\n*.log\n")
+
+    def names(*arguments: str) -> list[str]:
+        lines = lint("--show-files", *arguments).out.splitlines()
+        return [str(Path(line).relative_to(tmp_path)) for line in lines]
+
+    assert names() == ["a.py", "b.pyi", "n.ipynb", "script", "sub/e.py"]
+    assert names("--no-respect-gitignore")[-1] == "sub/gen/f.py"
+    assert names("--exclude", "*.pyi,sub") == ["a.py", "n.ipynb", "script", "build/d.py"]
+    assert names("--extend-exclude", "*.pyi,sub/") == ["a.py", "n.ipynb", "script"]
+    assert names("build/d.py", "c.txt", "a.py", "./a.py") == ["build/d.py", "c.txt", "a.py"]
+    assert names("build/d.py", "a.py", "--force-exclude") == ["a.py"]
+
+
+def test_gitignore_of_the_repository_counts_in_subfolders(lint, tmp_path, monkeypatch) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / ".gitignore").write_text("*.py\n!keep.py\n/sub/top.py\n")
+    (tmp_path / "sub").mkdir()
+    for name in ("keep.py", "drop.py", "top.py"):
+        (tmp_path / "sub" / name).write_text(USE)
+    monkeypatch.chdir(tmp_path / "sub")
+    assert [Path(line).name for line in lint("--show-files").out.splitlines()] == ["keep.py"]
+
+
+def test_show_settings(lint, tmp_path) -> None:
+    (tmp_path / "a.py").write_text(USE)
+    (tmp_path / "npumigrate.toml").write_text('select = ["NPU1"]\n')
+    out = lint("--show-settings").out
+    assert f"# from {tmp_path / 'npumigrate.toml'}\n" in out
+    assert 'version = "2.6.0"\n' in out
+    assert 'select = ["NPU1"]\n' in out
+
+
+def test_the_schema_is_what_the_code_takes() -> None:
+    assert SCHEMA.read_text(encoding="utf-8") == schema_text(), "run python -m migrator.lint.schema"
+    schema = json.loads(schema_text())
+    assert set(schema["properties"]) == set(KEYS)
+    assert schema["additionalProperties"] is False
+
+
+def test_every_key_is_in_the_documentation() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "lint.md").read_text(encoding="utf-8")
+    assert [key for key in KEYS if f"`{key}`" not in text] == []

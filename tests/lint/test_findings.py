@@ -1,0 +1,191 @@
+"""What is found, where, and how it is told."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from migrator.engine.packs import load_all
+from migrator.engine.run import Engine, merge_facts, scan_file
+from migrator.engine.settings import Settings
+from migrator.lint.check import check
+from migrator.lint.fixing import apply_fixes
+
+ROOT = Path(__file__).parents[2]
+BEFORE = [
+    pytest.param(
+        example["before"], example["after"], example.get("version", "2.6"), id=f"{rule.code}-{place}"
+    )
+    for rule in load_all()
+    for place, example in enumerate(rule.examples)
+    if "before" in example
+]
+
+
+@cache
+def engine(version: str) -> Engine:
+    return Engine(Settings(version=version))
+
+
+@pytest.mark.parametrize(("before", "after", "version"), BEFORE)
+def test_lint_finds_what_a_migration_changes_and_reports(before: str, after: str, version: str) -> None:
+    project = merge_facts([scan_file("example.py", before)])
+    migrated = engine(version).migrate_text("example.py", before, project)
+    checked = engine(version).check_text("example.py", before, project)
+    assert [(item.code, item.line, item.column, item.message) for item in checked.findings] == [
+        (item.code, item.line, item.column, item.message) for item in migrated.findings
+    ]
+    assert checked.text is None
+
+
+@pytest.mark.parametrize(("before", "after", "version"), BEFORE)
+def test_the_fixes_of_the_findings_add_up_to_the_migration(before: str, after: str, version: str) -> None:
+    text = before
+    for _ in range(8):
+        project = merge_facts([scan_file("example.py", text)])
+        found = check(engine(version), "example.py", "example.py", text, project).found
+        text, made = apply_fixes(text, found)
+        if not made:
+            break
+    assert text == after
+
+
+def test_samples_as_migrate_sees_them() -> None:
+    files = sorted((ROOT / "samples").rglob("*.py"))
+    texts = [(str(file), file.read_text()) for file in files]
+    project = merge_facts(scan_file(*item) for item in texts)
+    for name, text in texts:
+        migrated = engine("2.6").migrate_text(name, text, project)
+        checked = engine("2.6").check_text(name, text, project)
+        assert {(i.code, i.line) for i in checked.findings} == {(i.code, i.line) for i in migrated.findings}
+
+
+def test_exit_codes_and_places(lint, train) -> None:
+    answer = lint("train.py", "--output-format", "json")
+    assert answer.code == 1
+    assert answer.places() == [("NPU901", 1, 1), ("NPU111", 3, 5), ("NPU101", 4, 1)]
+    third = answer.json()[2]
+    assert third["end_location"] == {"row": 4, "column": 23}
+    assert third["filename"] == str(train)
+    assert third["noqa_row"] == 4
+    assert third["fix"]["applicability"] == "safe"
+    assert [edit["content"] for edit in third["fix"]["edits"]] == ["import torch_npu\n", "npu"]
+    train.write_text("import torch\n")
+    assert lint("train.py").out == "All checks passed!\n"
+
+
+def test_columns_count_characters(lint, tmp_path) -> None:
+    (tmp_path / "a.py").write_text("import torch\nword = 'é漢😀'; torch.cuda.init()\n", encoding="utf-8")
+    assert lint("a.py", "--output-format=json", "--select=NPU101").places() == [("NPU101", 2, 15)]
+
+
+def test_full_format_shows_the_source(lint, train) -> None:
+    lines = lint("train.py", "--select", "NPU101").out.splitlines()
+    assert lines == [
+        "NPU101 [*] torch.cuda.synchronize is torch.npu.synchronize on an NPU",
+        " --> train.py:4:1",
+        "  |",
+        "4 | torch.cuda.synchronize()",
+        "  | ^^^^^^^^^^^^^^^^^^^^^^",
+        "  |",
+        "fix: Replace `torch.cuda.synchronize` by `torch.npu.synchronize`",
+        "",
+        "Found 1 finding.",
+        "[*] 1 fixable with the `--fix` option.",
+    ]
+
+
+def test_colour_only_where_it_is_wanted(lint, train, monkeypatch) -> None:
+    assert "\x1b[" not in lint("train.py").out
+    assert "\x1b[1;31m" in lint("train.py", "--color", "always").out
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    assert "\x1b[" in lint("train.py").out
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "\x1b[" not in lint("train.py").out
+    assert lint("train.py", "--color", "sometimes").code == 2
+
+
+def test_concise_grouped_and_json_lines(lint, train) -> None:
+    assert "train.py:4:1: NPU101 [*] torch.cuda.synchronize is" in lint("--output-format=concise").out
+    assert "train.py:\n  1:1  NPU901" in lint("--output-format=grouped").out
+    lines = lint("--output-format=json-lines").out.splitlines()
+    assert [json.loads(line)["code"] for line in lines] == ["NPU901", "NPU111", "NPU101"]
+
+
+def test_output_file_and_unknown_format(lint, train, tmp_path) -> None:
+    answer = lint("--output-format=json", "-o", "found.json")
+    assert (answer.code, answer.out) == (1, "")
+    assert len(json.loads((tmp_path / "found.json").read_text())) == 3
+    answer = lint("--output-format=xml")
+    assert answer.code == 2
+    assert answer.err.count("\n") == 1
+    assert "full | concise | grouped | json" in answer.err
+
+
+def test_selection(lint, train) -> None:
+    def codes(*arguments: str) -> list[str]:
+        return [place[0] for place in lint("--output-format=json", *arguments).places()]
+
+    assert codes("--select", "NPU101,NPU9") == ["NPU901", "NPU101"]
+    assert codes("--select", "NPU1", "--ignore", "NPU101") == ["NPU111"]
+    assert codes("--select", "NPU9", "--extend-select", "NPU101") == ["NPU901", "NPU101"]
+    assert codes("--per-file-ignores", "tr*.py:NPU1,NPU901") == []
+    assert codes("--per-file-ignores", "!tr*.py:NPU1") == ["NPU901", "NPU111", "NPU101"]
+    answer = lint("--select", "NPU1O1")
+    assert (answer.code, answer.err) == (
+        2,
+        "npumigrate: unknown rule 'NPU1O1'; did you mean NPU611, NPU511, NPU311?\n",
+    )
+
+
+def test_severity_and_fail_on(lint, tmp_path) -> None:
+    (tmp_path / "a.py").write_text("import torch\ntorch.backends.cudnn.benchmark = True\n")
+    assert lint("a.py").code == 1
+    assert lint("a.py", "--fail-on", "warning").code == 0
+    assert "NPU513" in lint("a.py", "--fail-on", "warning").out
+    assert lint("a.py", "--severity", "warning").out == "All checks passed!\n"
+    assert lint("a.py", "--exit-zero").code == 0
+
+
+def test_statistics(lint, train) -> None:
+    (train.parent / "more.py").write_text("import torch\ntorch.cuda.init()\n")
+    assert lint("--statistics").out.splitlines()[0] == "2  NPU101  [*]  cuda-module"
+    counted = lint("--statistics", "--output-format=json").json()
+    assert counted[0] == {"code": "NPU101", "name": "cuda-module", "count": 2, "fixable": True}
+
+
+def test_trouble_with_one_file_leaves_the_rest(lint, train, tmp_path) -> None:
+    (tmp_path / "broken.py").write_text("torch.cuda.init(\n")
+    (tmp_path / "bytes.py").write_bytes(b"torch.cuda = '\xff'\n")
+    answer = lint("--output-format=concise", ".", "absent.py")
+    assert answer.code == 2
+    assert "broken.py:1:1: NPU999 not valid Python" in answer.out
+    assert "train.py:4:1: NPU101" in answer.out
+    assert len(answer.err.splitlines()) == 2
+    assert "absent.py: no such file or folder" in answer.err
+    assert "bytes.py: byte 0xff at line 1 is not UTF-8" in answer.err
+
+
+def test_stdin(lint, tmp_path) -> None:
+    (tmp_path / "npumigrate.toml").write_text('per-file-ignores = {"sub/*" = ["NPU1"]}\n')
+    answer = lint(
+        "-", "--stdin-filename", "sub/a.py", "--output-format=json", stdin="import torch\ntorch.cuda.init()\n"
+    )
+    assert answer.places() == [("NPU901", 1, 1)]
+    answer = lint("-", "--fix", "--select=NPU101", stdin="import torch\ntorch.cuda.init()\n")
+    assert answer.out == "import torch\nimport torch_npu\ntorch.npu.init()\n"
+    assert "1 fixed" in answer.err or "2 fixed" in answer.err
+
+
+def test_two_processes_find_the_same(lint, tmp_path) -> None:
+    for number in range(20):
+        (tmp_path / f"f{number:02}.py").write_text(
+            f"import torch\n\n\ndef f{number}(x):\n    return x.cuda()\n"
+        )
+    one = lint("--output-format=json", "--no-cache", "-j1")
+    two = lint("--output-format=json", "--no-cache", "-j2")
+    assert len(one.json()) == 40
+    assert one.out == two.out

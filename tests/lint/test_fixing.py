@@ -1,0 +1,107 @@
+"""Fixes in place."""
+
+from __future__ import annotations
+
+import os
+import stat
+
+import pytest
+
+from tests.lint.conftest import TRAIN
+
+FIXED = TRAIN.replace("import torch\n", "import torch\nimport torch_npu\n").replace("cuda", "npu")
+LIKELY = (
+    "import argparse\nparser = argparse.ArgumentParser()\nparser.add_argument('--device', default='cuda')\n"
+)
+
+
+def test_fix(lint, train) -> None:
+    answer = lint("--fix")
+    assert (answer.code, answer.out) == (0, "Found 3 findings (3 fixed, 0 remaining).\n")
+    assert train.read_text() == FIXED
+    assert lint("--fix").out == "All checks passed!\n"
+
+
+def test_diff_writes_nothing(lint, train) -> None:
+    answer = lint("--diff")
+    assert answer.code == 1
+    assert "+torch.npu.synchronize()\n" in answer.out
+    assert train.read_text() == TRAIN
+    train.write_text(FIXED)
+    assert (lint("--diff").code, lint("--diff").out) == (0, "")
+
+
+def test_unsafe_fixes_only_where_they_are_asked_for(lint, tmp_path) -> None:
+    file = tmp_path / "a.py"
+    file.write_text(LIKELY)
+    answer = lint("--fix")
+    assert answer.code == 1
+    assert file.read_text() == LIKELY
+    assert "No fixes available (1 hidden fix can be enabled with the `--unsafe-fixes` option)." in answer.out
+    assert lint("--fix", "--unsafe-fixes").code == 0
+    assert "default='npu'" in file.read_text()
+
+
+def test_an_import_that_only_unsafe_fixes_need_is_unsafe(lint, tmp_path) -> None:
+    file = tmp_path / "a.py"
+    file.write_text("import torch\n" + LIKELY)
+    found = lint("--output-format=json").json()
+    assert {(item["code"], item["fix"]["applicability"]) for item in found} == {
+        ("NPU901", "unsafe"),
+        ("NPU122", "unsafe"),
+    }
+
+
+def test_fix_only_show_fixes_and_exit_codes(lint, train, tmp_path) -> None:
+    (tmp_path / "a.py").write_text(LIKELY)
+    answer = lint("--fix-only", "--show-fixes")
+    assert answer.code == 0
+    assert "- train.py:\n      1 × NPU101 (cuda-module)\n" in answer.out
+    assert "NPU122" not in answer.out
+    train.write_text(TRAIN)
+    assert lint("--fix-only", "--exit-non-zero-on-fix").code == 1
+    train.write_text(TRAIN)
+    assert lint("--fix", "train.py", "--exit-non-zero-on-fix").code == 1
+
+
+def test_only_what_is_selected_is_fixed(lint, train) -> None:
+    lint("--fix", "--select=NPU101")
+    assert train.read_text() == TRAIN.replace("torch.cuda", "torch.npu").replace(
+        "import torch\n", "import torch\nimport torch_npu\n"
+    )
+
+
+def test_mode_links_encoding_and_newlines_stay(lint, tmp_path) -> None:
+    folder = tmp_path / "elsewhere"
+    folder.mkdir()
+    file = folder / "real.py"
+    file.write_bytes("# coding: latin-1\r\nimport torch\r\ntorch.cuda.init()  # é\r\n".encode("latin-1"))
+    file.chmod(0o750)
+    (tmp_path / "link.py").symlink_to(file)
+    lint("--fix", "link.py")
+    assert (tmp_path / "link.py").is_symlink()
+    assert stat.S_IMODE(os.stat(file).st_mode) == 0o750
+    assert file.read_bytes() == (
+        "# coding: latin-1\r\nimport torch\r\nimport torch_npu\r\ntorch.npu.init()  # é\r\n".encode("latin-1")
+    )
+    assert sorted(os.listdir(folder)) == ["real.py"]
+
+
+def test_a_failed_write_leaves_the_file(lint, train, monkeypatch) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", refuse)
+    answer = lint("--fix")
+    assert answer.code == 2
+    assert "no space left on device" in answer.err
+    assert train.read_text() == TRAIN
+    assert [name for name in os.listdir(train.parent) if name.startswith(".npumigrate-")] == []
+
+
+@pytest.mark.parametrize("text", ["torch.cuda.get_autocast_gpu_dtype", "torch.get_autocast_gpu_dtype"])
+def test_a_fix_that_needs_another_one(lint, tmp_path, text: str) -> None:
+    file = tmp_path / "a.py"
+    file.write_text("import torch\nd = torch.get_autocast_gpu_dtype()\n")
+    lint("--fix", "--unsafe-fixes")
+    assert 'd = torch.get_autocast_dtype("npu")' in file.read_text()

@@ -1,0 +1,134 @@
+"""Comments that suppress findings."""
+
+from __future__ import annotations
+
+import io
+import tokenize
+from pathlib import Path
+
+import pytest
+
+from migrator.lint import suppressions
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.parametrize(
+    ("comment", "suppressed"),
+    [
+        ("# noqa", True),
+        ("# NOQA : NPU101", True),
+        ("#noqa:NPU101", True),
+        ("# noqa: E501, NPU101", True),
+        ("# noqa: E501 NPU101", True),
+        ("# noqa: npu1", True),
+        ("# type: ignore # noqa: NPU101", True),
+        ("# npumigrate: ignore[NPU101]", True),
+        ("# npumigrate: ignore[NPU111, NPU1]", True),
+        ("# npumigrate: ignore", True),
+        ("# noqa: E501", False),
+        ("# noqa: because of this", False),
+        ("# noqa-not", False),
+        ("# npumigrate: ignore[]", False),
+        ("# npumigrate: ignore[NPU111]", False),
+        ("# npumigrate: ignored", False),
+    ],
+)
+def test_comments(lint, tmp_path, comment: str, suppressed: bool) -> None:
+    (tmp_path / "a.py").write_text(f"import torch\ntorch.cuda.init()  {comment}\n")
+    answer = lint("--select=NPU101", "--output-format=json")
+    assert (answer.places() == []) == suppressed
+    assert lint("--select=NPU101", "--ignore-noqa").code == 1
+
+
+def test_what_looks_like_a_comment_is_none(lint, tmp_path) -> None:
+    (tmp_path / "a.py").write_text(
+        "import torch\ntorch.cuda.init('# noqa')\nprint('''\n# npumigrate: skip-file\n''')\n"
+    )
+    assert lint("--select=NPU101", "--output-format=json").places() == [("NPU101", 2, 1)]
+
+
+def test_skip_file(lint, tmp_path) -> None:
+    (tmp_path / "a.py").write_text("import torch\ntorch.cuda.init()\n# npumigrate: skip-file\n")
+    assert lint().out == "All checks passed!\n"
+
+
+def test_statements_of_several_lines(lint, tmp_path) -> None:
+    (tmp_path / "a.py").write_text(
+        "import torch\n"
+        "a = torch.cuda.init() + '''\n"
+        "'''  # noqa: NPU101\n"
+        "b = torch.cuda.init() + \\\n"
+        "    1  # noqa: NPU101\n"
+        "c = (\n"
+        "    torch.cuda.init()\n"
+        ")  # noqa: NPU101\n"
+        "d = torch.device(\n"
+        "    'cuda',\n"
+        ")\n"
+    )
+    found = lint("--select=NPU101", "--output-format=json")
+    assert found.places() == [("NPU101", 7, 5)]
+    assert found.json()[0]["noqa_row"] == 7
+
+
+def test_unused_ones_are_reported_and_removed(lint, tmp_path) -> None:
+    file = tmp_path / "a.py"
+    file.write_text(
+        "import torch\n"
+        "a = 1  # noqa: NPU101\n"
+        "b = 1  # noqa: E501, NPU101, NPU111\n"
+        "c = 1  # npumigrate: ignore[NPU101] # noqa: E501\n"
+        "d = 1  # noqa\n"
+        "e = 1  # noqa: NPU101 it was needed once\n"
+    )
+    answer = lint("--output-format=json")
+    assert [(code, row) for code, row, _ in answer.places()] == [("NPU990", row) for row in (2, 3, 4, 6)]
+    assert lint("--select=NPU101").code == 0
+    assert lint("--ignore=NPU101", "--output-format=json").places() == [("NPU990", 3, 8)]
+    assert lint("--fix").code == 0
+    assert file.read_text() == (
+        "import torch\n"
+        "a = 1\n"
+        "b = 1  # noqa: E501\n"
+        "c = 1  # noqa: E501\n"
+        "d = 1  # noqa\n"
+        "e = 1  # it was needed once\n"
+    )
+
+
+def test_add_noqa(lint, tmp_path) -> None:
+    file = tmp_path / "a.py"
+    file.write_bytes(
+        b"import torch\r\n"
+        b"torch.cuda.init() ; torch.zeros(1).cuda()\r\n"
+        b"torch.cuda.init()  # noqa: E501\r\n"
+        b"a = torch.cuda.init() + '''\r\n'''\r\n"
+    )
+    answer = lint("--add-noqa")
+    assert (answer.code, answer.out) == (0, "All checks passed!\nAdded 4 noqa comments.\n")
+    assert file.read_bytes() == (
+        b"import torch  # noqa: NPU901\r\n"
+        b"torch.cuda.init() ; torch.zeros(1).cuda()  # noqa: NPU101, NPU111\r\n"
+        b"torch.cuda.init()  # noqa: E501, NPU101\r\n"
+        b"a = torch.cuda.init() + '''\r\n'''  # noqa: NPU101\r\n"
+    )
+    assert lint().out == "All checks passed!\n"
+
+
+def test_a_suppressed_finding_is_not_fixed(lint, tmp_path) -> None:
+    file = tmp_path / "a.py"
+    file.write_text("import torch\ntorch.cuda.init()  # noqa: NPU101\ntorch.cuda.init()\n")
+    assert lint("--fix").code == 0
+    assert file.read_text() == (
+        "import torch\nimport torch_npu\ntorch.cuda.init()  # noqa: NPU101\ntorch.npu.init()\n"
+    )
+
+
+@pytest.mark.parametrize("file", sorted((ROOT / "migrator").rglob("*.py")), ids=lambda file: file.stem)
+def test_comments_and_rows_are_those_of_the_tokenizer(file: Path) -> None:
+    text = file.read_text(encoding="utf-8")
+    tokens = list(tokenize.generate_tokens(io.StringIO(text).readline))
+    comments = [token.string for token in tokens if token.type == tokenize.COMMENT]
+    found = [match.group() for match in suppressions._TOKEN.finditer(text)]
+    assert [token for token in found if token.startswith("#")] == comments
