@@ -37,6 +37,11 @@ class Finding:
     after: str = ""
     advice: str = ""  # what a person does about it
     edits: tuple[Edit, ...] = ()
+    documents: str = ""  # the document's word on the API
+    kernel: str = ""  # what torch_npu registers for it: kernel | composite | none
+    certainty: str = ""  # certain, or "likely: " and why it is not
+    form: str = ""  # of an API that has a better counterpart: class | function | torch | special
+    instead: str = ""  # that counterpart
     span: tuple[int, int] = (0, 0)
 
     @property

@@ -11,16 +11,18 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Callable
+from typing import Callable
 
 from migrator import __version__
 from migrator.api_support.versions import resolve
 from migrator.engine.other_files import MAX_BYTES, examine, is_candidate
+from migrator.engine.project import Project
 from migrator.engine.run import Engine, merge_facts, scan_file
 from migrator.engine.settings import Settings
 from migrator.finding import FileResult
 from migrator.launch.add import Launcher, add_launcher
 from migrator.launch.entry import Candidate, candidate, is_distributed, ranked
+from migrator.operators.native_files import read_native
 from migrator.processes import processes_for
 from migrator.reporting.csv_tables import CsvTables
 from migrator.reporting.log_file import log_to
@@ -30,7 +32,7 @@ from migrator.sources.discover import Entry, discover
 from migrator.sources.errors import CannotWrite, SourceError, Unreadable, cannot_write, shown, unreadable
 from migrator.sources.output import OutputTree, add, copy, output_tree, write
 from migrator.sources.source import read
-from migrator.workers import Done, Work, migrate_files
+from migrator.workers import Done, Task, Work, process_files
 
 DONE = 0
 SOME_SKIPPED = 1
@@ -83,7 +85,7 @@ def migrate(plan: Plan, out: Path, overwrite: bool, progress: Progress) -> Outco
     with output_tree(plan.source, out, overwrite) as tree:
         reports = _make_report_folder(tree)
         try:
-            with log_to(reports), CsvTables(reports) as tables:
+            with log_to(reports), CsvTables(reports, _runs(engine)) as tables:
                 _log_start(plan)
                 survey = _look_around(plan, tree, progress)
                 launcher = add_launcher(
@@ -101,8 +103,8 @@ def _fill(
     tree: OutputTree, tables: CsvTables, plan: Plan, engine: Engine, survey: _Survey, progress: Progress
 ) -> Tally:
     """Write every file and the rows about it; gives the sums."""
-    tally = Tally(engine.rules)
-    for entry, done in _results(survey, engine, plan, False, progress):
+    tally = Tally(engine.rules, _runs(engine))
+    for entry, done in _results(survey, engine, plan, "migrate", progress):
         result = _put(tree, entry, done) if entry.kind == "python" else done.result
         _log_file(result, bool(done.data))
         tables.add(result)
@@ -119,13 +121,18 @@ def preview(plan: Plan, show: Callable[[bytes], None], progress: Progress) -> Ou
     _check_readable(plan.source)
     engine = Engine(plan.settings)
     survey = _look_around(plan, None, progress)
-    tally = Tally(engine.rules)
-    for _, done in _results(survey, engine, plan, True, progress):
+    tally = Tally(engine.rules, _runs(engine))
+    for _, done in _results(survey, engine, plan, "diff", progress):
         _log_file(done.result, bool(done.data))
         tally.add(done.result, changed=bool(done.data))
         if done.diff:
             show(done.diff)
     return Outcome(tally, _exit_code(tally), survey.not_copied)
+
+
+def _runs(engine: Engine) -> tuple[str, ...]:
+    """The entries of ``runs`` in reports/columns.yaml whose tables are written."""
+    return ("migrate", "opt_in") if engine.opt_in else ("migrate",)
 
 
 def _check_readable(source: Path) -> None:
@@ -144,7 +151,7 @@ class _Survey:
     """The Python files to migrate, in order, and between them what could not be read."""
 
     entries: tuple[Entry, ...]
-    project: Any
+    project: Project
     size: int
     not_copied: int
     candidates: tuple[Candidate, ...]
@@ -190,7 +197,9 @@ def _look_around(plan: Plan, tree: OutputTree | None, progress: Progress) -> _Su
     if not any(entry.kind == "python" for entry in entries):
         rest = " that is not excluded" if plan.exclude else ""
         raise SourceError(f"{shown(plan.source)} holds no Python file{rest}: there is nothing to migrate")
-    return _Survey(tuple(entries), merge_facts(facts), size, not_copied, ranked(candidates), distributed)
+    native = read_native((entry.name, entry.path) for entry in entries if entry.kind == "file")
+    project = merge_facts(facts, native)
+    return _Survey(tuple(entries), project, size, not_copied, ranked(candidates), distributed)
 
 
 def _named(entry: Entry) -> list[Entry]:
@@ -198,12 +207,12 @@ def _named(entry: Entry) -> list[Entry]:
     return [entry] if is_candidate(entry.name) else []
 
 
-def _look_at(entry: Entry) -> FileResult | None:
+def _look_at(entry: Entry, project: Project) -> FileResult | None:
     """What is to say of a file that is not Python, without its name's odd characters."""
     try:
         if entry.path.stat().st_size > MAX_BYTES:
             return None
-        result = examine(entry.name, entry.path.read_bytes())
+        result = examine(entry.name, entry.path.read_bytes(), project.operators)
     except OSError:
         return None  # it was copied, or that it was not is reported already
     return replace(result, name=shown(entry.name)) if result else None
@@ -223,20 +232,20 @@ def _take_over(entry: Entry, tree: OutputTree | None) -> list[Entry]:
 
 
 def _results(
-    survey: _Survey, engine: Engine, plan: Plan, diff: bool, progress: Progress
+    survey: _Survey, engine: Engine, plan: Plan, task: Task, progress: Progress
 ) -> Iterator[tuple[Entry, Done]]:
     work = survey.work()
     jobs = processes_for(survey.size, plan.jobs)
     finished = 0
     progress("migrating", 0, len(work))
-    results = migrate_files(work, engine, plan.settings, survey.project, jobs, diff)
+    results = process_files(work, engine, plan.settings, survey.project, jobs, task)
     for entry in survey.entries:
         if entry.kind == "python":
             yield entry, next(results)
             finished += 1
             progress("migrating", finished, len(work))
         elif entry.kind == "file":
-            other = _look_at(entry)
+            other = _look_at(entry, survey.project)
             if other is not None:
                 yield entry, Done(other)
         else:

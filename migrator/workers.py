@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from migrator.engine.run import Engine
 from migrator.engine.settings import Settings
@@ -18,10 +18,13 @@ from migrator.sources.source import LARGEST, encode, read
 if TYPE_CHECKING:
     from migrator.engine.project import Project
 
+# The new bytes of each file; these and their diff; only what there is to say of the file as it is.
+Task = Literal["migrate", "diff", "inspect"]
+
 
 @dataclass(frozen=True)
 class Work:
-    """One Python file to migrate: its name inside the project, and where it lies."""
+    """One Python file to process: its name inside the project, and where it lies."""
 
     name: str
     path: Path
@@ -39,8 +42,8 @@ class Done:
     diff: bytes = b""
 
 
-def migrate_files(
-    files: Sequence[Work], engine: Engine, settings: Settings, project: Project, jobs: int, diff: bool
+def process_files(
+    files: Sequence[Work], engine: Engine, settings: Settings, project: Project, jobs: int, task: Task
 ) -> Iterator[Done]:
     """The results for ``files``, in their order, whatever the number of processes.
 
@@ -50,34 +53,35 @@ def migrate_files(
     return spread(
         files,
         jobs,
-        lambda work: _migrate_file(work, engine, project, diff),
+        lambda work: _process(work, engine, project, task),
         _start_worker,
-        (settings, project, diff),
-        _migrate_chunk,
+        (settings, project, task),
+        _process_chunk,
     )
 
 
-_worker: tuple[Engine, Project, bool] | None = None
+_worker: tuple[Engine, Project, Task] | None = None
 
 
-def _start_worker(settings: Settings, project: Project, diff: bool) -> None:
+def _start_worker(settings: Settings, project: Project, task: Task) -> None:
     global _worker
-    _worker = (Engine(settings), project, diff)
+    _worker = (Engine(settings), project, task)
 
 
-def _migrate_chunk(chunk: Sequence[Work]) -> list[Done]:
+def _process_chunk(chunk: Sequence[Work]) -> list[Done]:
     assert _worker is not None
-    engine, project, diff = _worker
-    return [_migrate_file(work, engine, project, diff) for work in chunk]
+    engine, project, task = _worker
+    return [_process(work, engine, project, task) for work in chunk]
 
 
-def _migrate_file(work: Work, engine: Engine, project: Project, diff: bool) -> Done:
+def _process(work: Work, engine: Engine, project: Project, task: Task) -> Done:
     name = shown(work.name)
     try:
         source = read(work.path, work.name)
     except Unreadable as error:
         return Done(FileResult(name, skipped=str(error) if _looks_relevant(work.path, engine) else ""))
-    migrated = engine.migrate_text(work.name, source.text, project)
+    work_on = engine.inspect_text if task == "inspect" else engine.migrate_text
+    migrated = work_on(work.name, source.text, project)
     # Edits have been applied, and what goes between processes should be small.
     findings = tuple(replace(finding, edits=()) for finding in migrated.findings)
     result = replace(migrated, name=name, text=None, findings=findings)
@@ -87,7 +91,7 @@ def _migrate_file(work: Work, engine: Engine, project: Project, diff: bool) -> D
         data = encode(source, migrated.text)
     except Unreadable as error:
         return Done(FileResult(name, skipped=str(error), left_alone=result.left_alone))
-    if not diff:
+    if task != "diff":
         return Done(result, data)
     return Done(result, data, unified_diff(name, encode(source, source.text), data))
 

@@ -18,30 +18,36 @@ EXAMPLES = [
 ]
 
 
+OPT_IN = tuple(rule.code for rule in load_all() if rule.opt_in)
+
+
 @cache
-def engine(version: str) -> Engine:
-    return Engine(Settings(version=version))
+def engine(version: str, opt_in: bool) -> Engine:
+    return Engine(Settings(version=version, select=OPT_IN if opt_in else ("ALL",)))
 
 
-def migrate(text: str, version: str = "2.6") -> Any:
+def migrate(text: str, version: str, opt_in: bool) -> Any:
     project = merge_facts([scan_file("example.py", text)])
-    return engine(version).migrate_text("example.py", text, project)
+    return engine(version, opt_in).migrate_text("example.py", text, project)
 
 
 @pytest.mark.parametrize(("rule", "example"), EXAMPLES)
 def test_example(rule: Rule, example: dict[str, str]) -> None:
     version = example.get("version", "2.6")
-    if "unchanged" in example:
-        result = migrate(example["unchanged"], version)
+    if "unchanged" in example or "reported" in example:
+        result = migrate(example.get("unchanged") or example["reported"], version, rule.opt_in)
         assert result.skipped == ""
         assert result.text is None
         assert not any(finding.fixed for finding in result.findings)
+        found = rule.code in {finding.code for finding in result.findings}
+        if "reported" in example or rule.opt_in:
+            assert found == ("reported" in example)
         return
-    result = migrate(example["before"], version)
+    result = migrate(example["before"], version, rule.opt_in)
     assert result.skipped == ""
     assert (result.text or example["before"]) == example["after"]
     assert rule.code in {finding.code for finding in result.findings}
-    again = migrate(result.text or "", version)
+    again = migrate(result.text or "", version, rule.opt_in)
     assert again.text is None, "a second migration changes the result"
 
 

@@ -293,6 +293,25 @@ class ModuleIndex:
             scope = scope.parent
         return None
 
+    def statements_in(self, function: Any) -> list[Any]:
+        """The statements of a function's body, without those of functions and classes inside it."""
+        scope: Scope | None = next((s for s in function.scope.inner if s.node is function), None)
+        return self._inside.get(scope, []) if scope is not None else []
+
+    def stored_on_self(self, owner: ast.ClassDef) -> dict[str, list[Any]]:
+        """The values that a class's methods store as ``self.name``, or register as buffers or parameters."""
+        stored: dict[str, list[Any]] | None = getattr(owner, "stored", None)
+        if stored is None:
+            stored = {}
+            for method in owner.body:
+                if isinstance(method, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                    for statement in self.statements_in(method):
+                        for name, value in _on_self(statement):
+                            self.expand(statement)
+                            stored.setdefault(name, []).append(value)
+            owner.stored = stored  # type: ignore[attr-defined]
+        return stored
+
     def class_of(self, node: Any) -> ast.ClassDef | None:
         """The innermost class whose body, or whose methods' bodies, hold a node."""
         scope: Scope | None = self.scope_of(node)
@@ -384,6 +403,26 @@ class ModuleIndex:
             for use in named.get(inner, ())
             if isinstance(use.ctx, ast.Load) and inner.owner(name) is scope
         ]
+
+
+def _on_self(statement: Any) -> Iterator[tuple[str, Any]]:
+    """The attributes of ``self`` that a statement gives a value."""
+    value = getattr(statement, "value", None)
+    if value is None:
+        return
+    if isinstance(statement, (ast.Assign, ast.AnnAssign)):
+        targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+        for target in targets:
+            if (
+                isinstance(target, ast.Attribute)
+                and isinstance(target.value, ast.Name)
+                and target.value.id == "self"
+            ):
+                yield target.attr, value
+    elif isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and len(value.args) == 2:
+        registers = value.func.attr in ("register_buffer", "register_parameter")
+        if registers and isinstance(value.args[0], ast.Constant):
+            yield str(value.args[0].value), value.args[1]
 
 
 def _is_import_call(node: Any) -> bool:

@@ -68,6 +68,14 @@ def apis(version: TorchVersion, *statuses: str) -> frozenset[str]:
 
 
 @cache
+def names() -> frozenset[str]:
+    """Every API that the documents list at some version, and every alias of one."""
+    return frozenset(
+        line.partition(",")[0] for table in ("api_support", "aliases") for line in tables.lines(table)
+    )
+
+
+@cache
 def words(version: TorchVersion, *statuses: str) -> frozenset[str]:
     """Last name components of the APIs that have one of these statuses at a version."""
     return frozenset(api.rpartition(".")[2] for api in apis(version, *statuses))

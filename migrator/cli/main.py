@@ -16,6 +16,7 @@ import typer
 
 from migrator import __version__
 from migrator.cli import db
+from migrator.cli.analyze import analyze
 from migrator.cli.api import api
 from migrator.cli.emulate import emulate
 from migrator.cli.launch import launch
@@ -39,6 +40,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command()(migrate)
+app.command()(analyze)
 app.command()(api)
 app.add_typer(db.app)
 app.command(context_settings={"allow_interspersed_args": False})(emulate)  # what follows is the program's

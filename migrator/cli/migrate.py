@@ -47,6 +47,12 @@ def migrate(
     select: Several = typer.Option(
         None, "--select", metavar="RULES", help="Only these rules: NPU101,NPU2 or ALL (the default)."
     ),
+    extend_select: Several = typer.Option(
+        None,
+        "--extend-select",
+        metavar="RULES",
+        help="These rules as well, also those that are off: NPU7,NPU801.",
+    ),
     ignore: Several = typer.Option(None, "--ignore", metavar="RULES", help="Not these rules."),
     safe_only: bool = typer.Option(
         False, "--safe-only", help="Make only the changes that no person has to look at."
@@ -107,7 +113,7 @@ def migrate(
     try:
         settings = Settings(
             version=resolve(version or "").text,
-            select=_split(select) or ("ALL",),
+            select=(_split(select) or ("ALL",)) + _split(extend_select),
             ignore=_split(ignore),
             safe_only=safe_only,
             rule_files=tuple(rules or ()),

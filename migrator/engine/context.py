@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Optional
 
 from migrator.analysis.index import ModuleIndex
+from migrator.analysis.tensors import Elsewhere
 from migrator.api_support.versions import TorchVersion
 from migrator.engine.packs import Rule
 from migrator.engine.project import Project
@@ -15,12 +16,13 @@ from migrator.finding import Edit, Finding
 
 @dataclass(frozen=True)
 class FileContext:
-    """One file, and what the run knows beside it."""
+    """One file, and what the run knows beside it; ``elsewhere`` asks the project's other files."""
 
     name: str
     index: ModuleIndex
     version: TorchVersion
     project: Project
+    elsewhere: Optional[Elsewhere] = None
 
 
 @dataclass(frozen=True)
@@ -48,9 +50,13 @@ def found(
     status: str | None = None,
     severity: str = "",
     safety: str = "",
+    documents: str = "",
+    kernel: str = "",
+    certainty: str = "",
     needs_npu: bool = True,
     span: tuple[int, int] | None = None,
     claims: bool = False,
+    form: str = "",
 ) -> Found:
     """A finding of a rule at a node, with the rule's own words where none are given.
 
@@ -75,6 +81,11 @@ def found(
         after=source_lines(index, edits, applied=True),
         advice=(advice or rule.advice).replace("{api}", api),
         edits=tuple(edits),
+        documents=documents,
+        kernel=kernel,
+        certainty=certainty,
+        form=form,
+        instead=str(rule.options.get("instead", "")),
         span=(start, end),
     )
     return Found(finding, node, needs_npu, (start, end) if claims else None)

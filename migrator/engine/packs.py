@@ -12,13 +12,25 @@ import yaml
 
 from migrator.data_folders import data_folder
 
-KINDS = ("name", "import", "method", "string", "argument", "attribute", "env", "text", "structural")
+KINDS = (
+    "name",
+    "import",
+    "method",
+    "string",
+    "argument",
+    "attribute",
+    "env",
+    "text",
+    "call",
+    "pattern",
+    "structural",
+)
 FIXES = ("safe", "unsafe", "none")
 SEVERITIES = ("error", "warning", "info")
 STATUSES = ("", "absent", "unsupported", "fallback", "partial", "unknown")
 _FIELDS = frozenset(
     "code name summary kind match except replace versions fix severity status why message advice words"
-    " options examples references".split()
+    " options examples references opt_in".split()
 )
 _EXAMPLE_FIELDS = (
     "before",
@@ -61,6 +73,7 @@ class Rule:
     words: tuple[str, ...] = ()
     options: Mapping[str, Any] = field(default_factory=dict)
     examples: tuple[Mapping[str, Any], ...] = ()
+    opt_in: bool = False
     references: tuple[str, ...] = ()
     origin: str = ""
 
@@ -157,6 +170,7 @@ def _rule(entry: Any, place: str) -> Rule:
         words=words,
         options=options,
         examples=tuple(examples),
+        opt_in=entry.get("opt_in", False) is True,
         references=_texts(entry.get("references", ()), "references", place),
         origin=place,
     )
@@ -219,13 +233,18 @@ def in_range(conditions: str, version: tuple[int, ...]) -> bool:
     return True
 
 
-def load_all(extra: Iterable[str] = ()) -> list[Rule]:
+def load_all(extra: Iterable[str] = (), named: Iterable[str] = ("NPU",)) -> list[Rule]:
     """The project's own rules and those of the user's files, in the order of their codes.
+
+    Of the packs in ``rules/opt_in`` only those are read that ``named`` asks for by beginnings of
+    codes: the rules of ``8_….yaml`` begin with NPU8.
 
     Raises RuleError for a bad pack or a code that is defined twice.
     """
     rules: dict[str, Rule] = {}
-    paths = [*sorted(data_folder("rules").glob("*.yaml")), *map(Path, extra)]
+    folder, named = data_folder("rules"), tuple(named)
+    opt_in = [path for path in sorted(folder.glob("opt_in/*.yaml")) if _is_named(path, named)]
+    paths = [*sorted(folder.glob("*.yaml")), *opt_in, *map(Path, extra)]
     for path in paths:
         for rule in load(path):
             if rule.code in rules:
@@ -234,10 +253,16 @@ def load_all(extra: Iterable[str] = ()) -> list[Rule]:
     return [rules[code] for code in sorted(rules)]
 
 
+def _is_named(path: Path, named: tuple[str, ...]) -> bool:
+    beginning = f"NPU{path.name[0]}"
+    return any(code.startswith(beginning) or beginning.startswith(code) for code in named)
+
+
 def choose(rules: list[Rule], select: Iterable[str], ignore: Iterable[str]) -> list[Rule]:
     """The rules whose codes start with one of ``select`` and with none of ``ignore``.
 
-    ``ALL`` stands for every rule. Raises RuleError for a text that fits no rule.
+    ``ALL`` stands for every rule but those that are ``opt_in``: they are chosen by a beginning
+    of their code. Raises RuleError for a text that fits no rule.
     """
     select, ignore = tuple(select), tuple(ignore)
     for wanted in (*select, *ignore):
@@ -247,7 +272,12 @@ def choose(rules: list[Rule], select: Iterable[str], ignore: Iterable[str]) -> l
             near = get_close_matches(wanted, [rule.code for rule in rules], n=3, cutoff=0.5)
             hint = f"; did you mean {', '.join(near)}?" if near else ""
             raise RuleError(f"unknown rule {wanted!r}{hint}")
-    return [rule for rule in rules if _fits(rule.code, select) and not _fits(rule.code, ignore)]
+    named = tuple(pattern for pattern in select if pattern != "ALL")
+    return [
+        rule
+        for rule in rules
+        if _fits(rule.code, named if rule.opt_in else select) and not _fits(rule.code, ignore)
+    ]
 
 
 def _fits(code: str, patterns: tuple[str, ...]) -> bool:

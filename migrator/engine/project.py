@@ -1,11 +1,16 @@
-"""What one file has to know of the others: the classes that define CUDA-like members."""
+"""What one file has to know of the others: classes with CUDA-like members, and CUDA operators."""
 
 from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from migrator.operators.catalog import Catalog, catalog
+from migrator.operators.extensions import Extension, may_build, scan_extensions
+from migrator.operators.library_functions import LibraryFunction
+from migrator.operators.native import NativeFile
 
 _MEMBERS = ("cuda", "is_cuda")
 _MAY_DEFINE = re.compile(
@@ -34,10 +39,26 @@ class ClassFacts:
 
 
 @dataclass(frozen=True)
-class Project:
-    """The classes of all files that matter to more than their own file."""
+class FileFacts:
+    """What one Python file tells the others."""
 
     classes: tuple[ClassFacts, ...] = ()
+    extensions: tuple[Extension, ...] = ()
+
+
+@dataclass(frozen=True)
+class Project:
+    """What matters to more than one file: classes, CUDA operators, and libraries that were judged."""
+
+    classes: tuple[ClassFacts, ...] = ()
+    operators: Catalog = field(default_factory=Catalog)
+    libraries: Mapping[str, LibraryFunction] = field(default_factory=dict)
+
+    def words(self, source: str) -> frozenset[str]:
+        """The words from which the rules start that look for what only this project knows."""
+        if source == "cuda_operators":
+            return self.operators.words()
+        return frozenset(name.rpartition(".")[2] for name in self.libraries)
 
     def related(self, facts: ClassFacts) -> bool:
         """Whether a class's ``cuda`` is about tensors: by its bases, or by what it does."""
@@ -68,27 +89,29 @@ class Project:
         return next((facts for facts in self.classes if facts.name == name), None)
 
 
-def scan_file(name: str, text: str) -> tuple[ClassFacts, ...] | None:
-    """The classes of a file that define or store ``cuda`` or ``is_cuda``; None without any.
+def scan_file(name: str, text: str) -> FileFacts | None:
+    """What a Python file has to tell the others; None without anything.
 
     Never raises: a file that cannot be parsed has nothing to tell.
     """
-    if "cuda" not in text or not _MAY_DEFINE.search(text):
+    defines, builds = "cuda" in text and bool(_MAY_DEFINE.search(text)), may_build(text)
+    if not defines and not builds:
         return None
     from migrator.analysis.index import parse
 
     try:
         tree = parse(text)
+        extensions = scan_extensions(name, tree) if builds else ()
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
-    result = tuple(
+    classes = tuple(
         facts
-        for node in ast.walk(tree)
+        for node in (ast.walk(tree) if defines else ())
         if isinstance(node, ast.ClassDef)
         for facts in [_class_facts(name, text, node)]
         if facts.methods or facts.stored
     )
-    return result or None
+    return FileFacts(classes, extensions) if classes or extensions else None
 
 
 def _class_facts(file: str, text: str, node: ast.ClassDef) -> ClassFacts:
@@ -121,6 +144,9 @@ def _dotted(node: ast.expr) -> str:
     return node.id if isinstance(node, ast.Name) else "?"
 
 
-def merge_facts(parts: Iterable[tuple[ClassFacts, ...] | None]) -> Project:
-    """One Project from what ``scan_file`` found in each file, in file order."""
-    return Project(tuple(facts for part in parts if part for facts in part))
+def merge_facts(parts: Iterable[FileFacts | None], native: Iterable[NativeFile] = ()) -> Project:
+    """One Project from what ``scan_file`` found in each Python file, in order, and from the C++ files."""
+    known = [part for part in parts if part]
+    classes = tuple(facts for part in known for facts in part.classes)
+    extensions = [extension for part in known for extension in part.extensions]
+    return Project(classes, catalog(list(native), extensions))

@@ -7,19 +7,24 @@ import re
 import sys
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import partial
+from pathlib import Path
 from typing import Any, Callable, Optional
 
+from migrator.analysis.elsewhere import Definitions
 from migrator.analysis.hints import PlaceData
 from migrator.analysis.index import ModuleIndex, identifiers, parse
 from migrator.analysis.own_cases import knows_npus
+from migrator.analysis.tensors import Elsewhere
+from migrator.analysis.written_names import chains, words_of
 from migrator.api_support import env_vars, versions
 from migrator.engine.context import FileContext, Found, insertion, source_lines
-from migrator.engine.kinds import argument, env, library, method, name, string, text
+from migrator.engine.kinds import argument, call, env, library, method, name, pattern, string, text
 from migrator.engine.packs import Rule, applies, choose, load_all
 from migrator.engine.project import Project, merge_facts, scan_file
 from migrator.engine.restraint import enclosing_fstring, restrained, unfixed, without_fix
 from migrator.engine.settings import Settings
-from migrator.engine.structural import documented_support
+from migrator.engine.structural import api_verdicts
 from migrator.engine.structural.handlers import HANDLERS
 from migrator.engine.transfer import add_transfer
 from migrator.finding import Edit, FileResult, Finding
@@ -31,6 +36,7 @@ __all__ = ["Engine", "merge_facts", "scan_file"]
 _MAX_PASSES = 8
 _NUL = "holds NUL bytes: not a Python source file"
 _IMPORT_RULE = "NPU901"
+_FROM_PROJECT = ("cuda_operators", "library_functions")
 _TRANSFER_RULE = "NPU902"
 
 
@@ -48,21 +54,36 @@ class Engine:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.version = versions.resolve(settings.version)
-        every = load_all(settings.rule_files)
+        every = load_all(settings.rule_files, (*settings.select, *settings.ignore))
         self.rules: dict[str, Rule] = {rule.code: rule for rule in every}
         chosen = choose(every, settings.select, settings.ignore)
         self._rules = [rule for rule in chosen if applies(rule, self.version.tuple)]
+        self.opt_in = any(rule.opt_in for rule in self._rules)
         self.enabled = frozenset(rule.code for rule in self._rules)
         self._words = {rule.code: self._words_of(rule) for rule in self._rules}
         self._all_words = frozenset().union(*self._words.values()) if self._words else frozenset()
         self._places = _place_data(every)
+        self._project: Project | None = None
+        self._definitions: Optional[Definitions] = None
+        if settings.deep:
+            self._definitions = Definitions(Path(settings.deep), tuple(map(Path, settings.deep_paths)))
+
+    def _learn(self, project: Project) -> None:
+        """Start from names that only the project knows too."""
+        if project is not self._project:
+            self._project = project
+            for rule in self._rules:
+                if rule.options.get("words_from") in _FROM_PROJECT:
+                    self._words[rule.code] = project.words(str(rule.options["words_from"]))
 
     def _words_of(self, rule: Rule) -> frozenset[str]:
         source = rule.options.get("words_from")
         if source == "env_vars":
             return env_vars.names()
-        if source == "unsupported_apis":
-            return documented_support.trigger_words(self.version)
+        if source in _FROM_PROJECT:
+            return frozenset()  # known when the project is
+        if source == "torch_apis":
+            return frozenset({"torch"})  # and _file_words() says more about each file
         return rule.trigger_words()
 
     def is_relevant(self, text: str) -> bool:
@@ -83,10 +104,20 @@ class Engine:
         """
         if self.settings.transfer:
             return self._guarded(file, text, lambda: self._transfer(file, text, project))
-        rules = self._rules_for(text)
+        rules, words = self._starting(text, project)
         if not rules:
             return FileResult(file)
-        return self._guarded(file, text, lambda: self._migrate(file, text, rules, project, admit))
+        return self._guarded(file, text, lambda: self._migrate(file, text, rules, words, project, admit))
+
+    def inspect_text(self, file: str, text: str, project: Project) -> FileResult:
+        """What the rules find in a text as it is. A finding that has a fix keeps its safety and edits.
+
+        Raises what ``migrate_text`` raises.
+        """
+        rules, words = self._starting(text, project)
+        if not rules:
+            return FileResult(file)
+        return self._guarded(file, text, lambda: self._inspect(file, text, rules, words, project))
 
     def check_text(self, file: str, text: str, project: Project) -> FileResult:
         """What ``migrate_text`` would change or report, without changing anything.
@@ -94,24 +125,43 @@ class Engine:
         The edits of each finding are about the input, and hold the import of
         torch_npu where the fix needs one. Raises nothing, as ``migrate_text``.
         """
-        rules = self._rules_for(text)
+        rules, words = self._starting(text, project)
         if not rules:
             return FileResult(file)
-        return self._guarded(file, text, lambda: self._check(file, text, rules, project))
+        return self._guarded(file, text, lambda: self._check(file, text, rules, words, project))
 
-    def _rules_for(self, text: str) -> list[Rule]:
-        words = identifiers(text)
+    def _starting(self, text: str, project: Project) -> tuple[list[Rule], frozenset[str]]:
+        """The rules that may match in a text, and the words from which they start in it."""
+        self._learn(project)
+        written = chains(text)
+        words = words_of(written)
         rules = [rule for rule in self._rules if not self._words[rule.code].isdisjoint(words)]
-        return [rule for rule in rules if self._file_fits(rule, words)]
+        apis = frozenset[str]()
+        if any(_judges_apis(rule) for rule in rules):
+            apis = api_verdicts.starting_words(self.version, text, written, words)
+        rules = [rule for rule in rules if (apis if _judges_apis(rule) else self._file_fits(rule, words))]
+        return rules, apis.union(self._triggers(rules)) if rules else apis
+
+    def _inspect(
+        self, file: str, text: str, rules: list[Rule], words: frozenset[str], project: Project
+    ) -> FileResult:
+        index = ModuleIndex(text, words)
+        context = FileContext(file, index, self.version, project, self._elsewhere(file, index))
+        matches, alone = self._match(context, rules)
+        accepted, rest = self._accept(restrained(index, matches, knows_npus(text)))
+        findings = [replace(item.finding, operation="") for item in (*accepted, *rest)]
+        return FileResult(file, findings=_in_order(findings), left_alone=alone)
 
     def _transfer(self, file: str, text: str, project: Project) -> FileResult:
         context = FileContext(file, ModuleIndex(text, {"torch"}), self.version, project)
         return add_transfer(context, self.rules[_TRANSFER_RULE])
 
+    def _elsewhere(self, file: str, index: ModuleIndex) -> Optional[Elsewhere]:
+        definitions = self._definitions
+        return partial(definitions.kind_of, file, index) if definitions is not None else None
+
     def _file_fits(self, rule: Rule, words: set[str]) -> bool:
         """Rules may ask for words that a file has, or has not."""
-        if rule.options.get("words_from") == "unsupported_apis":
-            return documented_support.may_be_used(self.version, words)
         wanted, unwanted = rule.options.get("file_has", ()), rule.options.get("file_has_not", ())
         if wanted and words.isdisjoint(wanted):
             return False
@@ -137,9 +187,11 @@ class Engine:
             if collecting:
                 gc.enable()
 
-    def _check(self, file: str, text: str, rules: list[Rule], project: Project) -> FileResult:
+    def _check(
+        self, file: str, text: str, rules: list[Rule], words: frozenset[str], project: Project
+    ) -> FileResult:
         """The first pass; the others only where a fix has to wait for another one."""
-        context = FileContext(file, ModuleIndex(text, self._triggers(rules)), self.version, project)
+        context = FileContext(file, ModuleIndex(text, words), self.version, project)
         matches, left_alone = self._match(context, rules)
         matches = restrained(context.index, matches, knows_npus(text))
         accepted, rest = self._accept(matches)
@@ -162,7 +214,7 @@ class Engine:
             return FileResult(file, findings=_in_order(findings), left_alone=left_alone)
         # What is found in the end, with the fix that the first pass has for it.
         first = {_key(item.finding): fixable(item) for item in matches}
-        settled = self._migrate(file, text, rules, project)
+        settled = self._migrate(file, text, rules, words, project)
         findings = []
         for finding in settled.findings:
             if finding.operation == "INSERT":
@@ -177,12 +229,18 @@ class Engine:
         return not self._all_words.isdisjoint(identifiers(new))
 
     def _migrate(
-        self, file: str, text: str, rules: list[Rule], project: Project, admit: Optional[Admit] = None
+        self,
+        file: str,
+        text: str,
+        rules: list[Rule],
+        words: frozenset[str],
+        project: Project,
+        admit: Optional[Admit] = None,
     ) -> FileResult:
         """Apply fixes in passes until no rule has one left: then a second migration changes nothing."""
         findings: list[Finding] = []
         aware = knows_npus(text)
-        original = index = ModuleIndex(text, self._triggers(rules))
+        original = index = ModuleIndex(text, words)
         back: Callable[[int], int] = _same
         left_alone = 0
         for step in range(_MAX_PASSES):
@@ -204,7 +262,7 @@ class Engine:
             findings += [_described(item, index, by_line, original, back) for item in made]
             new_text = apply(index.data, edits).decode("utf-8")
             back = _chain(back, back_mapping(edits))
-            index = ModuleIndex(new_text, self._triggers(rules))
+            index = ModuleIndex(new_text, words)
         else:
             return FileResult(file, skipped="internal error, file left as it was: the rules do not settle")
         changed = index.text if index.text != text else None
@@ -231,7 +289,7 @@ class Engine:
         return fitting, refused
 
     def _triggers(self, rules: list[Rule]) -> set[str]:
-        words = set().union(*(self._words[rule.code] for rule in rules))
+        words = set().union(*(self._words[rule.code] for rule in rules if not _judges_apis(rule)))
         return words.union(*(rule.options.get("line_words", ()) for rule in rules))
 
     def _match(self, context: FileContext, rules: list[Rule]) -> tuple[list[Found], int]:
@@ -295,6 +353,11 @@ class Engine:
         ]
 
 
+def _judges_apis(rule: Rule) -> bool:
+    """Whether a rule judges torch APIs: in which words it starts depends on the file."""
+    return rule.options.get("words_from") == "torch_apis"
+
+
 _FINDERS: tuple[tuple[str, Callable[[FileContext, list[Rule]], Iterable[Found]]], ...] = (
     ("name", name.find),
     ("method", method.find_methods),
@@ -303,6 +366,8 @@ _FINDERS: tuple[tuple[str, Callable[[FileContext, list[Rule]], Iterable[Found]]]
     ("import", library.find),
     ("env", env.find),
     ("text", text.find),
+    ("call", call.find),
+    ("pattern", pattern.find),
 )
 
 

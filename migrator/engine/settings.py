@@ -11,7 +11,9 @@ class Settings:
 
     ``version`` is a torch version of ``api_db/versions.csv`` as ``2.6.0``.
     ``select`` and ``ignore`` are rule codes or their prefixes (``NPU1``), or
-    ``ALL``. ``rule_files`` are a user's own rule packs.
+    ``ALL``. ``rule_files`` are a user's own rule packs. ``deep`` is the
+    project's folder where names are followed into its other files and into the
+    folders ``deep_paths``, empty where they are not.
     """
 
     version: str
@@ -20,3 +22,5 @@ class Settings:
     safe_only: bool = False
     rule_files: tuple[str, ...] = ()
     transfer: bool = False
+    deep: str = ""
+    deep_paths: tuple[str, ...] = ()

@@ -172,9 +172,12 @@ class Run:
             return list(known)
         from migrator.engine.project import scan_file
 
-        facts = scan_file("", document(data, target.path).text) or ()
+        facts = scan_file("", document(data, target.path).text)
         # The file's name is put in again when they are used: the content alone decides them.
-        rows = [[f.name, list(f.bases), sorted(f.methods), sorted(f.stored), f.moves_tensors] for f in facts]
+        rows = [
+            [f.name, list(f.bases), sorted(f.methods), sorted(f.stored), f.moves_tensors]
+            for f in (facts.classes if facts else ())
+        ]
         self._cache.put(facts_key, rows)
         return rows
 

@@ -12,23 +12,24 @@ from pathlib import Path
 from typing import Any
 
 from migrator.finding import FileResult
-from migrator.reporting.columns import load_tables
+from migrator.reporting.columns import tables_of
 from migrator.reporting.rows import SKIPPED, report_of, row_of
 
 
 class CsvTables:
-    """All CSV reports in one folder, as a context manager.
+    """The CSV reports of these commands or analysis modes in one folder, as a context manager.
 
     They are plain UTF-8 with ``\\n`` at the end of a row. The byte order mark
     that Excel likes would become part of the first heading for other readers.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, runs: tuple[str, ...] = ("migrate",)) -> None:
+        self._runs = runs
         self._stack = ExitStack()
         self._values: dict[str, tuple[str, ...]] = {}
         self._writers: dict[str, Any] = {}
         with self._stack:
-            for table in load_tables().values():
+            for table in tables_of(self._runs).values():
                 # A file name that is not UTF-8 comes as surrogates, which are written as \udc80.
                 file = self._stack.enter_context(
                     (folder / table.name).open("w", encoding="utf-8", errors="backslashreplace", newline="")
@@ -48,12 +49,13 @@ class CsvTables:
     def add(self, result: FileResult) -> None:
         """Write the rows of one file, in the order of its lines."""
         for finding in sorted(result.findings, key=lambda found: (found.line, found.column)):
-            self._write(report_of(finding), row_of(result.name, finding))
+            self.write(report_of(finding, self._runs), row_of(result.name, finding))
         reason = result.skipped or result.left
         if reason:
-            self._write(SKIPPED, {"file": result.name, "reason": reason})
+            self.write(SKIPPED, {"file": result.name, "reason": reason})
 
-    def _write(self, table: str, row: dict[str, str]) -> None:
+    def write(self, table: str, row: dict[str, str]) -> None:
+        """Write one row: values under the names that ``reports/columns.yaml`` uses."""
         self._writers[table].writerow([_cell(row[value]) for value in self._values[table]])
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 from migrator.finding import Finding
+from migrator.reporting.columns import load_tables, tables_of
 
 CHANGES = "change_list.csv"
 UNSUPPORTED = "unsupported_api.csv"
@@ -11,19 +14,31 @@ CUDA_OPERATORS = "cuda_op_list.csv"
 REVIEW = "manual_review.csv"
 SKIPPED = "skipped_files.csv"
 
-_CUDA_OPERATOR_CODES = "NPU65"
 _UNSUPPORTED = {"absent", "unsupported", "fallback", "partial"}
 
 
-def report_of(finding: Finding) -> str:
-    """The one CSV file in which a finding is listed."""
+def report_of(finding: Finding, runs: tuple[str, ...] = ("migrate",)) -> str:
+    """The one CSV file in which a finding is listed, of those that these runs write."""
+    report = _own_report(finding)
+    return report if report in tables_of(runs) else REVIEW
+
+
+def _own_report(finding: Finding) -> str:
     if finding.fixed:
         return CHANGES
-    if finding.code.startswith(_CUDA_OPERATOR_CODES):
-        return CUDA_OPERATORS
+    own = next((table for code, table in _by_code() if finding.code.startswith(code)), "")
+    if own:
+        return own
     if finding.status in _UNSUPPORTED:
         return UNSUPPORTED
     return UNKNOWN if finding.status == "unknown" else REVIEW
+
+
+@cache
+def _by_code() -> list[tuple[str, str]]:
+    """The beginnings of codes that have a table of their own, the longest first."""
+    codes = [(code, table.name) for table in load_tables().values() for code in table.codes]
+    return sorted(codes, key=lambda pair: -len(pair[0]))
 
 
 def row_of(file: str, finding: Finding) -> dict[str, str]:
@@ -43,6 +58,11 @@ def row_of(file: str, finding: Finding) -> dict[str, str]:
         "status": finding.status,
         "severity": finding.severity,
         "advice": finding.advice,
+        "documents": finding.documents,
+        "kernel": finding.kernel,
+        "form": finding.form,
+        "instead": finding.instead,
+        "certainty": finding.certainty or "certain",
     }
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from migrator import __version__
-from migrator.reporting.columns import load_tables
+from migrator.reporting.columns import tables_of
 from migrator.reporting.tally import SEVERITIES, Tally
 
 SCHEMA = 1
@@ -47,7 +47,7 @@ def summary_text(
             "by_rule": _open_by_rule(tally),
         },
         "left_alone": tally.left_alone,
-        "reports": {name: tally.rows[name] for name in load_tables()},
+        "reports": {name: tally.rows[name] for name in tables_of(tally.runs)},
     }
     return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
 

@@ -45,9 +45,10 @@ class OpenGroup:
 
 @dataclass
 class Tally:
-    """The sums over all files that were added."""
+    """The sums over all files that were added, in one command or in several analysis modes (``runs``)."""
 
     rules: Mapping[str, RuleText]
+    runs: tuple[str, ...] = ("migrate",)
     seen: int = 0
     changed: int = 0
     skipped: int = 0
@@ -73,7 +74,7 @@ class Tally:
             self.other_files += 1
             self.rows[SKIPPED] += 1
         for finding in result.findings:
-            report = report_of(finding)
+            report = report_of(finding, self.runs)
             self.rows[report] += 1
             if finding.fixed:
                 (self.unsafe if finding.safety == "unsafe" else self.safe)[finding.code] += 1

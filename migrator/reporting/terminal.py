@@ -45,7 +45,7 @@ def show_summary(
         where = f" ({SKIPPED})" if reports else ""
         console.print()
         console.print(Text(f"Not Python, and mention CUDA: {_number(tally.other_files, 'file')}{where}"))
-    if result and reports:
+    if reports:
         _show_block(console, _place_lines(result, reports, launcher, not_copied))
 
 
@@ -136,8 +136,9 @@ def _skipped_lines(tally: Tally, reports: bool) -> Iterator[Text]:
         yield Text(f"and {_number(rest, 'more file')}{f': {SKIPPED}' if reports else ''}")
 
 
-def _place_lines(result: Path, reports: Path, launcher: str, not_copied: int) -> Iterator[Text]:
-    yield Text(f"Result   {result}")
+def _place_lines(result: Path | None, reports: Path, launcher: str, not_copied: int) -> Iterator[Text]:
+    if result:
+        yield Text(f"Result   {result}")
     yield Text(f"Reports  {reports}")
     if launcher:
         yield Text(f"Launch   {launcher}")

@@ -7,13 +7,14 @@ import zlib
 from pathlib import Path
 
 SUFFIX = "_msft"
+ANALYSIS_SUFFIX = "_analysis"
 
 # Room for "-<pid>-<number>" after the prefix of a staging folder's name.
 _TAIL = 24
 
 
-def result_folder(source: Path, out: Path) -> Path:
-    """``out/<name>_msft`` for the folder ``<name>`` or the file ``<name>.py``.
+def result_folder(source: Path, out: Path, suffix: str = SUFFIX) -> Path:
+    """``out/<name><suffix>`` for the folder ``<name>`` or the file ``<name>.py``.
 
     A link's own name counts, not that of its target. The root of a file system
     has no name: it gives ``out/_msft``, which ``output_tree`` refuses.
@@ -21,7 +22,7 @@ def result_folder(source: Path, out: Path) -> Path:
     name = os.path.basename(os.path.abspath(source))
     if not os.path.isdir(source):
         name = os.path.splitext(name)[0]
-    return Path(out) / f"{name}{SUFFIX}"
+    return Path(out) / f"{name}{suffix}"
 
 
 def inside(path: str | os.PathLike[str], folder: str | os.PathLike[str]) -> str | None:

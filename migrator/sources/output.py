@@ -18,7 +18,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from migrator.sources.errors import CannotWrite, ResultExists, Unreadable, cannot_write
-from migrator.sources.naming import result_folder
+from migrator.sources.naming import SUFFIX, result_folder
 from migrator.sources.places import check_free, check_places
 from migrator.sources.staging import Staging, claim, discard, recover
 from migrator.sources.writing import OutputTree, add, copy, set_mode, write
@@ -27,8 +27,10 @@ __all__ = ["CannotWrite", "OutputTree", "ResultExists", "Unreadable", "add", "co
 
 
 @contextmanager
-def output_tree(source: Path, out: Path, overwrite: bool = False) -> Iterator[OutputTree]:
-    """Prepare ``out/<name>_msft``; put it in place when the block ends without an exception.
+def output_tree(
+    source: Path, out: Path, overwrite: bool = False, suffix: str = SUFFIX
+) -> Iterator[OutputTree]:
+    """Prepare ``out/<name><suffix>``; put it in place when the block ends without an exception.
 
     ``overwrite`` replaces an empty folder or an earlier result. Leftovers of runs
     that were killed are cleared; a result that such a run had set aside comes back.
@@ -38,7 +40,7 @@ def output_tree(source: Path, out: Path, overwrite: bool = False) -> Iterator[Ou
     and output are one another or the input lies in the result. An interrupt that
     comes after the rename leaves the new result in place.
     """
-    result = result_folder(source, out)
+    result = result_folder(source, out, suffix)
     check_places(source, out, result)
     missing = _missing(out)
     try:

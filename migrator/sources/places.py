@@ -9,10 +9,11 @@ from contextlib import suppress
 from pathlib import Path
 
 from migrator.sources.errors import CannotWrite, ResultExists, Unreadable, cannot_write, shown, unreadable
-from migrator.sources.naming import inside
+from migrator.sources.naming import SUFFIX, inside
 
-# By this a folder is known to be a result of ours, which --overwrite may replace.
+# By these files a folder is known to be a result of ours, which --overwrite may replace.
 SUMMARY = "migration_report/summary.json"
+_OF_ANALYSIS = ("summary.json", "npumigrate.log")
 
 
 def check_places(source: Path, out: Path, result: Path) -> None:
@@ -52,12 +53,14 @@ def check_free(result: Path, overwrite: bool) -> None:
     if not overwrite:
         raise ResultExists(f"{shown(result)} exists: replace it with --overwrite or choose another -o")
     try:
-        ours = os.path.isfile(result / SUMMARY) or not os.listdir(result)
+        names = os.listdir(result)
+        ours = not names or os.path.isfile(result / SUMMARY) or set(names).issuperset(_OF_ANALYSIS)
     except OSError as error:
         raise cannot_write(error, result) from error
     if not ours:
+        wanted = SUMMARY if result.name.endswith(SUFFIX) else _OF_ANALYSIS[0]
         raise ResultExists(
-            f"{shown(result)} has no {SUMMARY}, so it is no earlier result and stays: move it away"
+            f"{shown(result)} has no {wanted}, so it is no earlier result and stays: move it away"
         )
 
 

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from migrator.engine.other_files import examine, is_candidate
+from migrator.engine.other_files import examine as examine_with
+from migrator.engine.other_files import is_candidate
+from migrator.finding import FileResult
+from migrator.operators.catalog import catalog
+from migrator.operators.native import scan_native
+
+
+def examine(name: str, data: bytes) -> FileResult | None:
+    return examine_with(name, data, catalog([scan_native(name, data.decode())], []))
 
 
 @pytest.mark.parametrize(

@@ -36,8 +36,8 @@ def test_headings_are_those_that_users_of_the_vendors_tool_know(tmp_path) -> Non
     headings = {path.name: path.read_text().rstrip("\n") for path in tmp_path.iterdir()}
     assert headings == {
         "change_list.csv": "File,Start Line,End Line,Operation Type,Message,Rule,Before,After,Safety",
-        "unsupported_api.csv": "File,Start Line,End Line,OP,Tips,Rule,Status",
-        "unknown_api.csv": "File,Start Line,End Line,OP,Tips,Rule,Status",
+        "unsupported_api.csv": "File,Start Line,End Line,OP,Tips,Rule,Status,Documents,Kernel,Certainty",
+        "unknown_api.csv": "File,Start Line,End Line,OP,Tips,Rule,Status,Documents,Kernel,Certainty",
         "cuda_op_list.csv": "File,Start Line,End Line,OP,Tips,Rule,Status",
         "manual_review.csv": "File,Start Line,End Line,Rule,Severity,Message,Advice",
         "skipped_files.csv": "File,Reason",
@@ -80,7 +80,8 @@ def test_any_text_comes_back(tmp_path_factory, before, name) -> None:
 def test_columns_name_values_that_exist() -> None:
     known = set(row_of("a.py", change())) | {"reason"}
     for table in load_tables().values():
-        assert {column.value for column in table.columns} <= known
+        if table.runs != ("third_party",):  # its rows are not findings; tests/third_party writes them
+            assert {column.value for column in table.columns} <= known
 
 
 def test_the_documentation_lists_every_column() -> None:

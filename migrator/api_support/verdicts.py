@@ -1,0 +1,194 @@
+"""One verdict on an API from what the documents say and what torch_npu registers.
+
+docs/analysis.md has the table.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache
+
+from migrator.api_support import support
+from migrator.api_support.versions import TorchVersion, known
+
+# What holds for every use of an API, whatever its arguments.
+_ON_THE_CPU = frozenset({"cpu_only", "cpu_fallback_always"})
+_ANY_USE = frozenset(
+    "infer_only create_only compile_only high_risk use_npu_class returns_fp32 no_fused_optim".split()
+)
+# What a kernel says where no document does.
+_BY_KERNEL = {"kernel": "supported", "composite": "supported", "none": "fallback"}
+_FIRST_LISTS = (2, 1)  # from here on a wheel lists every kernel that it registers
+# Which aten operator a function stands for, where the tables do not say.
+_FLAT = ("torch.Tensor.", "torch.nn.functional.", "torch.")
+_OPERATORS = {
+    "torch.nn.functional.grid_sample": "grid_sampler_2d",
+    "torch.linalg.svd": "_linalg_svd",
+    "torch.linalg.inv": "inverse",
+    "torch.fft.fft": "_fft_c2c",
+    "torch.fft.ifft": "_fft_c2c",
+    "torch.fft.fft2": "_fft_c2c",
+    "torch.fft.ifft2": "_fft_c2c",
+    "torch.fft.fftn": "_fft_c2c",
+    "torch.fft.ifftn": "_fft_c2c",
+    "torch.fft.rfft": "_fft_r2c",
+    "torch.fft.rfft2": "_fft_r2c",
+    "torch.fft.irfft": "_fft_c2r",
+    "torch.fft.irfft2": "_fft_c2r",
+}
+_HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")  # MaxPool2d is max_pool2d
+_PREFIXED = ("torch.linalg.", "torch.fft.", "torch.special.")
+_WIDE = {
+    "float64": "fp64",
+    "double": "fp64",
+    "complex64": "complex64",
+    "cfloat": "complex64",
+    "complex128": "complex128",
+    "cdouble": "complex128",
+}
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What is to say of an API at one torch version.
+
+    ``status`` is supported, unsupported, fallback (runs on the CPU), partial (some limit holds for every
+    use) or unknown. ``documents`` is the document's word, empty where it lists no such API, ``asof`` the
+    version whose document that is where it is another one. ``kernel`` is kernel, composite, none or empty
+    (not known). ``dtypes`` are those of the main input, empty where all are allowed; ``parameters`` those
+    that the document limits.
+    """
+
+    api: str
+    status: str
+    documents: str = ""
+    asof: str = ""
+    kernel: str = ""
+    limits: tuple[str, ...] = ()
+    dtypes: frozenset[str] = frozenset()
+    parameters: frozenset[str] = frozenset()
+
+    @property
+    def silent(self) -> bool:
+        """Whether there is nothing to say, whatever the call looks like."""
+        return self.status == "supported" and not self.dtypes and not self.parameters
+
+    def refuses(self, dtype: str) -> bool:
+        """Whether the document leaves out a dtype, spelled as in ``torch.float64``, of the main input."""
+        # Lists leave out what was not tried. What NPUs lack as a rule are 64 bit floats and complex numbers;
+        # a list without float32 is about something else than the result, such as indices.
+        basic = _WIDE.get(dtype, "")
+        return bool(basic) and "fp32" in self.dtypes and basic not in self.dtypes
+
+
+WIDE_DTYPES = frozenset(_WIDE)
+
+
+@cache
+def judge(api: str, version: TorchVersion) -> Verdict:
+    """The verdict on a qualified name. A name in no table has the status unfound."""
+    found = support.look_up(api, version)
+    if found is None:
+        kernel = _kernel("", api, version)
+        return Verdict(api, _BY_KERNEL.get(kernel, "unknown"), kernel=kernel)
+    kernel = _kernel(found.kernel, found.api, version)
+    main = [group for group in found.dtypes if ":" not in group]
+    return Verdict(
+        api=found.api,
+        status=_status(found, kernel, version),
+        documents=found.status,
+        asof=found.neighbour,
+        kernel=kernel,
+        limits=found.limits,
+        dtypes=frozenset(main[0].split("+")) if "dtype" in found.limits and main else frozenset(),
+        parameters=frozenset(limit[6:] for limit in found.limits if limit.startswith("param:")),
+    )
+
+
+def _status(known: support.Support, kernel: str, version: TorchVersion) -> str:
+    if known.status == "unsupported":
+        # A document that no longer lists an API takes nothing back and confirms nothing.
+        outdated = bool(known.neighbour) and "docs" in version.evidence
+        if not outdated:
+            return "unsupported"
+        return _BY_KERNEL.get(kernel, "unknown")
+    if known.status == "unknown":
+        return _BY_KERNEL.get(kernel, "unknown")
+    if kernel == "none" or (not kernel and _ON_THE_CPU.intersection(known.limits)):
+        return "fallback"
+    return "partial" if _ANY_USE.intersection(known.limits) else "supported"
+
+
+def _kernel(listed: str, api: str, version: TorchVersion) -> str:
+    """What is registered for the operator behind an API; empty where it is none, or not known."""
+    if listed:
+        return listed
+    for operator in _operators(api):
+        found = support.kernel(operator, version)
+        if found:
+            return found
+        # The lists name every kernel; what torch builds from others was asked of single releases.
+        if version.tuple >= _FIRST_LISTS and any(
+            support.kernel(operator, other) == "none" for other in known() if other.tuple >= _FIRST_LISTS
+        ):
+            return "none"
+    return ""
+
+
+def _operators(api: str) -> list[str]:
+    """The names that an aten operator behind an API may have."""
+    if api in _OPERATORS:
+        return [_OPERATORS[api]]
+    if api.startswith("torch.nn.") and api.count(".") == 2 and api[9:10].isupper():
+        return [_HUMP.sub("_", api[9:]).lower()]
+    for prefix in _PREFIXED:
+        if api.startswith(prefix):
+            return [api[len("torch.") :].replace(".", "_")]
+    for prefix in _FLAT:
+        if api.startswith(prefix):
+            name = api[len(prefix) :]
+            return [name, name[:-1]] if name.endswith("_") else [name]
+    return []
+
+
+@cache
+def modules() -> frozenset[str]:
+    """The dotted names that are modules, because other APIs lie in them."""
+    names: set[str] = set()
+    for line in support.names():
+        parts = line.split(".")
+        for place in range(1, len(parts)):
+            if parts[place - 1][:1].isupper():
+                break
+            names.add(".".join(parts[:place]))
+    return frozenset(names)
+
+
+@cache
+def resolve(name: str, version: TorchVersion) -> Verdict | None:
+    """The verdict on the API that a dotted name means; None for a module.
+
+    A name may go on behind the API: ``torch.nn.Parameter.data`` is judged as the class, where the member
+    has no entry of its own.
+    """
+    if name in modules():
+        return None
+    verdict = judge(name, version)
+    if verdict.documents or verdict.kernel:
+        return verdict
+    parent = name.rpartition(".")[0]
+    while parent and parent not in modules():
+        other = judge(parent, version)
+        if other.documents:
+            return other
+        parent = parent.rpartition(".")[0]
+    return verdict
+
+
+@cache
+def tensor_methods(version: TorchVersion, *statuses: str) -> frozenset[str]:
+    """The methods and attributes of tensors whose verdict is one of these."""
+    prefix = "torch.Tensor."
+    names = {name[len(prefix) :] for name in support.names() if name.startswith(prefix)}
+    return frozenset(name for name in names if judge(prefix + name, version).status in statuses)

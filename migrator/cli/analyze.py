@@ -1,0 +1,141 @@
+"""``npumigrate analyze``: what a project uses that an NPU has not, or does better another way."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Optional
+
+import typer
+
+from migrator.cli.migrate import Several, _log_on_terminal, _split, _stop
+from migrator.cli.progress import ProgressBar
+
+if TYPE_CHECKING:
+    from migrator.project_analysis import Outcome
+
+_WRONG_USE = 2
+_INTERRUPTED = 130
+_MODES = ("torch_apis", "third_party", "affinity_apis", "dynamic_shape")
+
+
+def analyze(
+    source: Optional[str] = typer.Option(
+        None, "--input", "-i", metavar="SRC", help="Project folder, or one Python file."
+    ),
+    output: Optional[str] = typer.Option(
+        None, "--output", "-o", metavar="OUT", help="Folder for the reports, OUT/<name>_analysis."
+    ),
+    version: Optional[str] = typer.Option(
+        None, "--version", "-v", metavar="VERSION", help="torch version to run on: 2.6, 1.11.0, …"
+    ),
+    mode: Several = typer.Option(
+        None,
+        "--mode",
+        "-m",
+        metavar="MODE",
+        help=f"{', '.join(_MODES)}; may be repeated, or several with commas. Default: torch_apis.",
+    ),
+    api_files: Several = typer.Option(
+        None,
+        "--api-files",
+        "-api",
+        metavar="CSV",
+        help="What third_party found in a library that the project uses; may be repeated.",
+    ),
+    deep: bool = typer.Option(
+        False, "--deep", help="Follow names into the project's other files (jedi): slower, fewer doubts."
+    ),
+    env_path: Several = typer.Option(
+        None, "--env-path", "-env", metavar="DIR", help="With --deep: where else imports are found."
+    ),
+    ignore: Several = typer.Option(None, "--ignore", metavar="RULES", help="Not these rules."),
+    rules: Several = typer.Option(
+        None, "--rules", "-r", metavar="FILE", help="A rule pack of your own; may be repeated."
+    ),
+    exclude: Several = typer.Option(
+        None, "--exclude", metavar="GLOB", help="Do not look at these paths; may be repeated."
+    ),
+    overwrite: bool = typer.Option(False, "--overwrite", help="Replace existing reports."),
+    jobs: Optional[int] = typer.Option(
+        None, "--jobs", "-j", metavar="N", min=1, help="Processes; default: one a CPU for large projects."
+    ),
+    quiet: bool = typer.Option(False, "--quiet", "-q", help="Print nothing but errors."),
+    verbose: bool = typer.Option(False, "--verbose", help="Print what becomes of each file (stderr)."),
+) -> None:
+    """List what a project uses that an NPU has not, has in part, or does better another way.
+
+    Nothing is changed: the result is OUT/<name>_analysis, a folder of tables.
+
+    Exit status: 0 done; 1 done, but some files could not be analysed; 2 wrong use
+    or nothing done; 130 interrupted.
+    """
+    needed = {"-i/--input": source, "-o/--output": output, "-v/--version": version}
+    missing = [option for option, value in sorted(needed.items()) if not value]
+    if missing:
+        _stop(f"missing: {', '.join(missing)} (npumigrate analyze --help shows all options)", _WRONG_USE)
+    if quiet and verbose:
+        _stop("--quiet and --verbose exclude each other", _WRONG_USE)
+    modes = tuple(dict.fromkeys(_split(mode))) or _MODES[:1]
+    wrong = [name for name in modes if name not in _MODES]
+    if wrong:
+        _stop(f"there is no mode {', '.join(wrong)}: choose of {', '.join(_MODES)}", _WRONG_USE)
+
+    # From here on the work begins, and with it the imports that take their time.
+    from migrator.api_support.versions import UnknownVersion, resolve
+    from migrator.engine.packs import RuleError
+    from migrator.engine.settings import Settings
+    from migrator.project_analysis import Job
+    from migrator.project_analysis import analyze as run
+    from migrator.sources.errors import SourceError
+
+    bar = ProgressBar(shown=not quiet and not verbose)
+    try:
+        settings = Settings(
+            version=resolve(version or "").text,
+            ignore=_split(ignore),
+            rule_files=tuple(rules or ()),
+            deep=_folder(source or "") if deep else "",
+            deep_paths=tuple(env_path or ()),
+        )
+        job = Job(
+            Path(source or ""),
+            settings,
+            modes,
+            tuple(exclude or ()),
+            tuple(Path(file) for file in api_files or ()),
+            jobs,
+        )
+        with _log_on_terminal(verbose), bar:
+            outcome = run(job, Path(output or ""), overwrite, bar)
+    except (UnknownVersion, RuleError, SourceError) as error:
+        _stop(str(error), _WRONG_USE)
+    except KeyboardInterrupt:
+        _stop("interrupted: no report was written", _INTERRUPTED)
+    if not outcome.complete:
+        typer.echo(
+            f"npumigrate: interrupted after {bar.done} of {bar.total} Python files: the reports say of which",
+            err=True,
+        )
+    if not quiet:
+        _show(outcome, f"{source} for torch {settings.version}: {', '.join(modes)}")
+    raise typer.Exit(outcome.exit_code)
+
+
+def _folder(source: str) -> str:
+    """The folder of the project; for a file, the one in which it lies."""
+    path = os.path.abspath(source)
+    return path if os.path.isdir(path) else os.path.dirname(path)
+
+
+def _show(outcome: Outcome, head: str) -> None:
+    from rich.console import Console
+
+    from migrator.reporting.columns import load_tables
+    from migrator.reporting.terminal import show_summary
+
+    console = Console(highlight=False)
+    show_summary(console, outcome.tally, head, 0, None, outcome.reports)
+    for name, table in load_tables().items():
+        if table.runs == ("third_party",) and "third_party" in outcome.tally.runs:
+            console.print(f"{outcome.tally.rows[name]:>6}  {name}")

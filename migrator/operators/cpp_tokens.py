@@ -1,0 +1,63 @@
+"""C++ and CUDA text as tokens: enough to see functions and what they mention, and no more.
+
+A regular expression of our own and not tree-sitter: its CUDA grammar is a compiled package of its own for
+each Python version, takes in no unexpanded macros (``AT_DISPATCH_…``, ``REGISTER_…``) around definitions
+without error nodes, and what is asked here needs no syntax tree.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+_TOKEN = re.compile(
+    r"""
+      //(?:[^\n\\]|\\.|\\\n)*            # a comment; a backslash carries it on to the next line
+    | /\*.*?(?:\*/|\Z)
+    | (?P<raw>(?:u8|[uUL])?R"(?P<mark>[^()\s\\]{0,16})\(.*?(?:\)(?P=mark)"|\Z))
+    | (?P<string>(?:u8|[uUL])?"(?:[^"\\\n]|\\.)*(?:"|$))
+    | '(?:[^'\\\n]|\\.){1,8}'
+    | (?P<directive>^[ \t]*\#(?:[^\n\\/]|\\.|\\\n|/(?![/*])|/\*.*?\*/)*)
+    | (?P<word>[A-Za-z_]\w*)
+    | \d[\w.']*                          # a number: 1'000'000 holds no character literals
+    | (?P<sign><<<|>>>|::|->|==|!=|<=|>=|[{}()\[\];,<>&=~.:*])
+    """,
+    re.VERBOSE | re.DOTALL | re.MULTILINE,
+)
+_STRING = re.compile(r'(?:u8|[uUL])?"')
+
+
+class Token(NamedTuple):
+    """A word, a sign, a string (with its quotes) or a preprocessor directive, and where it begins."""
+
+    text: str
+    offset: int
+
+    @property
+    def is_word(self) -> bool:
+        """Whether it is an identifier or a keyword."""
+        return self.text[0].isalpha() or self.text[0] == "_"
+
+    @property
+    def literal(self) -> str | None:
+        """What a string literal holds, as it is written; None for another token."""
+        if self.text[0] != '"':
+            return None
+        return self.text[1:-1]
+
+
+def tokens(text: str, start: int = 0) -> Iterator[Token]:
+    """The tokens of a text, without comments, characters and numbers; offsets are counted from ``start``."""
+    for match in _TOKEN.finditer(text):
+        kind = match.lastgroup
+        if kind is None:
+            continue
+        found = match.group()
+        if kind == "mark" or kind == "raw":
+            inner = found[found.index("(") + 1 : -2 - len(match.group("mark"))]
+            yield Token(f'"{inner}"', start + match.start())
+        elif kind == "string":
+            yield Token(found[_STRING.match(found).end() - 1 :], start + match.start())  # type: ignore[union-attr]
+        else:
+            yield Token(found, start + match.start())

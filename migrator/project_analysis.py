@@ -1,0 +1,273 @@
+"""An analysis from end to end: find the files, judge each as it is, write the reports. No source is written.
+
+A mode of ``npumigrate analyze`` is an entry of ``MODES``: the rules that it runs, and which of their findings
+it keeps. What it adds to the others is data:
+
+- **A table** is an entry of ``reports/columns.yaml`` whose ``runs`` name the mode. With ``codes`` it lists
+  the findings of these rules; a finding without a table of its own goes by its status to
+  ``unsupported_api.csv`` or ``unknown_api.csv``, and else to ``manual_review.csv``. ``docs/reports.md``
+  describes it (a test compares).
+- **A rule** whose code begins as one of the mode's ``codes`` takes part without being named here.
+- **A pass over the whole tree** is the mode's ``whole_tree``: a module whose function ``find`` is given the
+  Survey (the files) and the Progress, and gives the rows itself, each with the name of its table.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from importlib import import_module
+from pathlib import Path
+from typing import Callable
+
+from migrator import __version__
+from migrator.engine.other_files import MAX_BYTES, examine, is_candidate
+from migrator.engine.project import Project
+from migrator.engine.run import Engine, merge_facts, scan_file
+from migrator.engine.settings import Settings
+from migrator.finding import FileResult, Finding
+from migrator.operators.library_functions import read_api_files
+from migrator.operators.native_files import read_native
+from migrator.processes import processes_for
+from migrator.reporting.csv_tables import CsvTables
+from migrator.reporting.log_file import log_to
+from migrator.reporting.rows import SKIPPED
+from migrator.reporting.summary import summary_text
+from migrator.reporting.tally import Tally
+from migrator.sources.discover import Entry, discover
+from migrator.sources.errors import SourceError, Unreadable, cannot_write, shown
+from migrator.sources.naming import ANALYSIS_SUFFIX
+from migrator.sources.output import OutputTree, add, output_tree
+from migrator.sources.source import read
+from migrator.workers import Done, Work, process_files
+
+DONE = 0
+SOME_SKIPPED = 1
+INTERRUPTED = 130
+_NOT_REACHED = "the analysis was interrupted before it came to this file"
+
+
+_LOG = logging.getLogger("npumigrate")
+
+# What is going on, how many files of how many (0: not known yet).
+Progress = Callable[[str, int, int], None]
+# A row: the name of its table, and its values under the names that reports/columns.yaml uses.
+Row = tuple[str, dict[str, str]]
+
+
+@dataclass(frozen=True)
+class Survey:
+    """The files of the input in order, the version they are judged for, and the files of ``--api-files``."""
+
+    root: Path
+    entries: tuple[Entry, ...]
+    version: str
+    api_files: tuple[Path, ...] = ()
+
+
+@dataclass(frozen=True)
+class Mode:
+    """One thing to look for.
+
+    ``codes`` are beginnings of the codes of the rules that run. What a migration changes is no finding here,
+    unless ``with_changes``; and of the rules in ``judged`` only what has a status counts.
+    """
+
+    codes: tuple[str, ...] = ()
+    judged: tuple[str, ...] = ()
+    with_changes: bool = False
+    whole_tree: str = ""  # loaded when it is asked for: the other modes do without a call graph
+
+    def keeps(self, finding: Finding) -> bool:
+        """Whether a finding belongs to this mode."""
+        if finding.safety and not self.with_changes:
+            return False
+        return finding.code.startswith(self.codes) or (
+            finding.code.startswith(self.judged) and bool(finding.status)
+        )
+
+
+MODES: Mapping[str, Mode] = {
+    "torch_apis": Mode(
+        codes=("NPU5", "NPU64", "NPU65", "NPU70", "NPU71", "NPU73"), judged=("NPU1", "NPU2", "NPU3")
+    ),
+    "third_party": Mode(whole_tree="migrator.third_party.tables"),
+    "affinity_apis": Mode(codes=("NPU8",), with_changes=True),
+    "dynamic_shape": Mode(codes=("NPU75",)),
+}
+
+
+@dataclass(frozen=True)
+class Job:
+    """What to analyse, and how. ``settings.select`` is not used: the modes choose the rules.
+
+    ``jobs`` is None where the user leaves it to the tool.
+    """
+
+    source: Path
+    settings: Settings
+    modes: tuple[str, ...]
+    exclude: tuple[str, ...] = ()
+    api_files: tuple[Path, ...] = ()
+    jobs: int | None = None
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What was found. ``reports`` is the folder with the tables; ``complete`` is False after Ctrl-C."""
+
+    tally: Tally
+    exit_code: int
+    reports: Path
+    complete: bool = True
+
+
+def analyze(job: Job, out: Path, overwrite: bool, progress: Progress) -> Outcome:
+    """Write the reports to ``out/<name>_analysis``, which appears when all of them are there.
+
+    Raises RuleError for rules that cannot be used, SourceError where the input
+    cannot be read or the reports cannot be written.
+    """
+    settings = replace(job.settings, select=_codes(job.modes))
+    engine = Engine(settings)
+    with output_tree(job.source, out, overwrite, ANALYSIS_SUFFIX) as tree:
+        tally = Tally(engine.rules, job.modes)
+        try:
+            with log_to(tree.building), CsvTables(tree.building, job.modes) as tables:
+                complete = _fill(tree, tables, tally, job, settings, engine, progress)
+        except OSError as error:
+            raise cannot_write(error, tree.result) from error
+        code = (SOME_SKIPPED if tally.skipped else DONE) if complete else INTERRUPTED
+        add(tree, "summary.json", _summary(job, tally, code))
+    return Outcome(tally, code, tree.result, complete)
+
+
+def _codes(modes: tuple[str, ...]) -> tuple[str, ...]:
+    """The rules of these modes, as an option ``--select`` would name them."""
+    codes = {code for mode in modes for code in (*MODES[mode].codes, *MODES[mode].judged)}
+    return tuple(sorted(codes))
+
+
+def _fill(
+    tree: OutputTree,
+    tables: CsvTables,
+    tally: Tally,
+    job: Job,
+    settings: Settings,
+    engine: Engine,
+    progress: Progress,
+) -> bool:
+    """Write the rows; gives False where Ctrl-C ended it early."""
+    python = ".".join(map(str, sys.version_info[:3]))
+    _LOG.info("npumigrate %s, Python %s, torch %s", __version__, python, settings.version)
+    _LOG.info("input %s; modes %s", shown(os.path.abspath(job.source)), ", ".join(job.modes))
+    entries = tuple(_entries(job, tree, progress))
+    if not any(entry.kind == "python" for entry in entries):
+        rest = " that is not excluded" if job.exclude else ""
+        raise SourceError(f"{shown(job.source)} holds no Python file{rest}: there is nothing to analyse")
+    modes = [MODES[mode] for mode in job.modes]
+    skipped: set[str] = set()
+    if any(mode.codes for mode in modes):
+        waiting = {shown(entry.name): None for entry in entries if entry.kind == "python"}
+        try:
+            for result in _results(entries, job, settings, engine, progress):
+                waiting.pop(result.name, None)
+                skipped.update([result.name] if result.skipped else [])
+                _record(result, modes, tables, tally)
+        except KeyboardInterrupt:
+            for name in waiting:
+                _record(FileResult(name, skipped=_NOT_REACHED), modes, tables, tally)
+            return False
+    survey = Survey(job.source, entries, settings.version, job.api_files)
+    for mode in modes:
+        if mode.whole_tree:
+            find: Callable[[Survey, Progress], Iterator[Row]] = import_module(mode.whole_tree).find
+            for table, row in find(survey, progress):
+                if table != SKIPPED:
+                    tables.write(table, row)
+                    tally.rows[table] += 1
+                elif row["file"] not in skipped:  # by another mode
+                    _record(FileResult(row["file"], skipped=row["reason"]), modes, tables, tally)
+    tally.seen = sum(entry.kind != "file" for entry in entries)
+    return True
+
+
+def _record(result: FileResult, modes: list[Mode], tables: CsvTables, tally: Tally) -> None:
+    """Write what the modes keep of one file's findings, and count it."""
+    result = replace(result, findings=tuple(f for f in result.findings if any(m.keeps(f) for m in modes)))
+    tables.add(result)
+    tally.add(result, changed=False)
+    if result.skipped:
+        _LOG.warning("%s: not analysed: %s", result.name, result.skipped)
+
+
+def _entries(job: Job, tree: OutputTree, progress: Progress) -> Iterator[Entry]:
+    """The files to look at, and what could not be read."""
+    seen = 0
+    for entry in discover(job.source, job.exclude, tree.result):
+        if entry.excluded:
+            continue
+        if entry.kind in ("python", "file", "unreadable"):
+            seen += 1
+            progress("reading", seen, 0)
+            yield entry
+
+
+def _results(
+    entries: tuple[Entry, ...], job: Job, settings: Settings, engine: Engine, progress: Progress
+) -> Iterator[FileResult]:
+    work, facts, size = [], [], 0
+    for entry in entries:
+        if entry.kind != "python":
+            continue
+        work.append(Work(entry.name, entry.path))
+        try:
+            text = read(entry.path, entry.name).text
+        except Unreadable:
+            continue  # the engine's turn meets it again, and reports it
+        size += len(text)
+        facts.append(scan_file(entry.name, text))
+    jobs = processes_for(size, job.jobs)
+    native = read_native((entry.name, entry.path) for entry in entries if entry.kind == "file")
+    project = replace(merge_facts(facts, native), libraries=read_api_files(job.api_files))
+    results: Iterator[Done] = process_files(work, engine, settings, project, jobs, "inspect")
+    finished = 0
+    progress("analysing", 0, len(work))
+    for entry in entries:
+        if entry.kind == "python":
+            yield next(results).result
+            finished += 1
+            progress("analysing", finished, len(work))
+        elif entry.kind == "file":
+            other = _look_at(entry, project)
+            if other is not None:
+                yield other
+        else:
+            yield FileResult(shown(entry.name), skipped=entry.reason)
+
+
+def _look_at(entry: Entry, project: Project) -> FileResult | None:
+    """The CUDA operators in a file that is not Python."""
+    if not is_candidate(entry.name):
+        return None
+    try:
+        if entry.path.stat().st_size > MAX_BYTES:
+            return None
+        result = examine(entry.name, entry.path.read_bytes(), project.operators)
+    except OSError:
+        return None
+    return replace(result, name=shown(entry.name)) if result and result.findings else None
+
+
+def _summary(job: Job, tally: Tally, code: int) -> bytes:
+    options = {
+        "input": shown(os.path.basename(os.path.abspath(job.source))),
+        "mode": ",".join(job.modes),
+        "ignore": list(job.settings.ignore),
+        "rules": [shown(os.path.basename(file)) for file in job.settings.rule_files],
+        "exclude": list(job.exclude),
+    }
+    return summary_text(tally, job.settings.version, options, code).encode("utf-8", "backslashreplace")

@@ -1,0 +1,150 @@
+"""``npumigrate analyze`` from the command line."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+
+from migrator import project_analysis
+from migrator.cli.main import run
+
+HELPERS = """
+import torch
+raise RuntimeError("this file was run")
+def make(n):
+    return torch.zeros(n)
+def image():
+    return object()
+TABLE = torch.ones(4)
+class Base(torch.nn.Module):
+    def __init__(self):
+        self.rows = torch.ones(3)
+"""
+USE = """
+import torch
+from pkg import helpers
+from pkg.helpers import Base, image, make, TABLE
+make(3).mode()
+image().mode()
+helpers.make(2).mode()
+TABLE.mode()
+class Child(Base):
+    def f(self):
+        return self.rows.mode()
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    folder = tmp_path / "project"
+    (folder / "pkg").mkdir(parents=True)
+    (folder / "pkg" / "__init__.py").write_text("")
+    (folder / "pkg" / "helpers.py").write_text(HELPERS)
+    (folder / "use.py").write_text(USE)
+    return folder
+
+
+def rows(reports: Path, table: str) -> list[dict[str, str]]:
+    with (reports / table).open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def analyze(project: Path, *options: str) -> tuple[int, Path]:
+    out = project.parent / "out"
+    code = run(["analyze", "-i", str(project), "-o", str(out), "-v", "2.6", *options])
+    return code, out / "project_analysis"
+
+
+def test_the_sources_stay_and_the_reports_are_beside_them(project: Path) -> None:
+    (project / "a.py").write_text("import torch\nx = torch.cdist(1, 2).cuda()\ntorch.cuda.nvtx.mark('a')\n")
+    before = {path: path.read_bytes() for path in project.rglob("*") if path.is_file()}
+    code, reports = analyze(project, "-q")
+    assert code == 0
+    assert before == {path: path.read_bytes() for path in project.rglob("*") if path.is_file()}
+    found = rows(reports, "unsupported_api.csv")
+    assert [(row["File"], row["Start Line"], row["OP"], row["Status"]) for row in found] == [
+        ("a.py", "2", "torch.cdist", "unsupported"),
+        ("a.py", "3", "torch.cuda.nvtx.mark", "absent"),
+    ]
+    assert (found[0]["Documents"], found[0]["Kernel"], found[0]["Certainty"]) == (
+        "unsupported",
+        "kernel",
+        "certain",
+    )
+    summary = json.loads((reports / "summary.json").read_text())
+    assert summary["options"]["mode"] == "torch_apis"
+    assert summary["reports"]["unsupported_api.csv"] == 2
+
+
+def test_deep_follows_names_into_other_files_and_runs_none(project: Path) -> None:
+    _, reports = analyze(project, "-q")
+    assert rows(reports, "unsupported_api.csv") == []
+    _, reports = analyze(project, "-q", "--deep", "--overwrite")
+    found = rows(reports, "unsupported_api.csv")
+    assert [row["Start Line"] for row in found] == ["5", "7", "8", "11"]
+    assert {row["OP"] for row in found} == {"torch.Tensor.mode"}
+
+
+def test_several_modes_at_once(project: Path) -> None:
+    code, reports = analyze(project, "-q", "-m", "torch_apis,affinity_apis", "-m", "dynamic_shape")
+    assert code == 0
+    options = json.loads((reports / "summary.json").read_text())["options"]
+    assert options["mode"] == "torch_apis,affinity_apis,dynamic_shape"
+
+
+@pytest.mark.parametrize(
+    ("options", "line"),
+    [
+        (["-m", "everything"], "there is no mode everything"),
+        (["-q", "--verbose"], "exclude each other"),
+        (["--exclude", "*.py"], "holds no Python file that is not excluded"),
+    ],
+)
+def test_wrong_use_is_one_line(
+    project: Path, capsys: pytest.CaptureFixture[str], options: list[str], line: str
+) -> None:
+    code, reports = analyze(project, *options)
+    assert code == 2
+    error = capsys.readouterr().err
+    assert line in error
+    assert error.count("\n") == 1
+    assert not reports.exists()
+
+
+def test_existing_reports_are_replaced_only_when_asked(project: Path) -> None:
+    assert analyze(project, "-q")[0] == 0
+    assert analyze(project, "-q")[0] == 2
+    code, reports = analyze(project, "-q", "--overwrite")
+    assert code == 0
+    (reports / "summary.json").unlink()
+    assert analyze(project, "-q", "--overwrite")[0] == 2  # no result of ours any more
+
+
+def test_after_an_interrupt_the_reports_have_what_was_done(
+    project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (project / "a.py").write_text("import torch\ntorch.cdist(1, 2)\n")
+    real = project_analysis._record
+
+    def stopping(result, *rest):
+        real(result, *rest)
+        if result.name == "a.py":
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(project_analysis, "_record", stopping)
+    code, reports = analyze(project, "--deep", "-q")
+    assert code == 130
+    assert "interrupted" in capsys.readouterr().err
+    assert [row["OP"] for row in rows(reports, "unsupported_api.csv")] == ["torch.cdist"]
+    assert "use.py" in [row["File"] for row in rows(reports, "skipped_files.csv")]
+    assert json.loads((reports / "summary.json").read_text())["exit_code"] == 130
+
+
+def test_a_file_that_cannot_be_parsed_is_listed(project: Path) -> None:
+    (project / "broken.py").write_text("import torch\ntorch.cdist(\n")
+    code, reports = analyze(project, "-q")
+    assert code == 1
+    assert [row["File"] for row in rows(reports, "skipped_files.csv")] == ["broken.py"]
