@@ -14,10 +14,13 @@ from pathlib import Path
 from typing import Any, Callable
 
 from migrator import __version__
+from migrator.api_support.versions import resolve
 from migrator.engine.other_files import MAX_BYTES, examine, is_candidate
 from migrator.engine.run import Engine, merge_facts, scan_file
 from migrator.engine.settings import Settings
 from migrator.finding import FileResult
+from migrator.launch.add import Launcher, add_launcher
+from migrator.launch.entry import Candidate, candidate, is_distributed, ranked
 from migrator.reporting.csv_tables import CsvTables
 from migrator.reporting.log_file import log_to
 from migrator.reporting.summary import summary_text
@@ -41,12 +44,16 @@ Progress = Callable[[str, int, int], None]
 
 @dataclass(frozen=True)
 class Plan:
-    """What to migrate, and how. ``jobs`` is None where the user leaves it to the tool."""
+    """What to migrate, and how.
+
+    ``jobs``, and ``main``, the script to start, are None where the user leaves them to the tool.
+    """
 
     source: Path
     settings: Settings
     exclude: tuple[str, ...] = ()
     jobs: int | None = None
+    main: str | None = None
 
 
 @dataclass(frozen=True)
@@ -61,6 +68,7 @@ class Outcome:
     not_copied: int
     result: Path | None = None
     reports: Path | None = None
+    launcher: Launcher | None = None
 
 
 def migrate(plan: Plan, out: Path, overwrite: bool, progress: Progress) -> Outcome:
@@ -75,20 +83,23 @@ def migrate(plan: Plan, out: Path, overwrite: bool, progress: Progress) -> Outco
         reports = _make_report_folder(tree)
         try:
             with log_to(reports), CsvTables(reports, _runs(engine)) as tables:
-                tally, not_copied = _fill(tree, tables, plan, engine, progress)
+                _log_start(plan)
+                survey = _look_around(plan, tree, progress)
+                launcher = add_launcher(
+                    tree, survey.candidates, plan.main, survey.distributed, resolve(plan.settings.version)
+                )
+                tally = _fill(tree, tables, plan, engine, survey, progress)
         except OSError as error:  # the report files; those of the tree have errors of their own
             raise cannot_write(error, tree.result / REPORTS) from error
         code = _exit_code(tally)
-        add(tree, _SUMMARY, _summary(plan, tally, code))
-    return Outcome(tally, code, not_copied, tree.result, tree.result / REPORTS)
+        add(tree, _SUMMARY, _summary(plan, tally, code, launcher.entry))
+    return Outcome(tally, code, survey.not_copied, tree.result, tree.result / REPORTS, launcher)
 
 
 def _fill(
-    tree: OutputTree, tables: CsvTables, plan: Plan, engine: Engine, progress: Progress
-) -> tuple[Tally, int]:
-    """Write every file and the rows about it; gives the sums, and how much was not copied."""
-    _log_start(plan)
-    survey = _look_around(plan, tree, progress)
+    tree: OutputTree, tables: CsvTables, plan: Plan, engine: Engine, survey: _Survey, progress: Progress
+) -> Tally:
+    """Write every file and the rows about it; gives the sums."""
     tally = Tally(engine.rules, _runs(engine))
     for entry, done in _results(survey, engine, plan, "migrate", progress):
         result = _put(tree, entry, done) if entry.kind == "python" else done.result
@@ -96,7 +107,7 @@ def _fill(
         tables.add(result)
         tally.add(result, changed=bool(done.data) and not result.skipped)
     _LOG.info("%d seen, %d changed, %d skipped", tally.seen, tally.changed, tally.skipped)
-    return tally, survey.not_copied
+    return tally
 
 
 def preview(plan: Plan, show: Callable[[bytes], None], progress: Progress) -> Outcome:
@@ -140,6 +151,8 @@ class _Survey:
     project: Any
     size: int
     not_copied: int
+    candidates: tuple[Candidate, ...]
+    distributed: bool
 
     def work(self) -> list[Work]:
         return [Work(entry.name, entry.path) for entry in self.entries if entry.kind == "python"]
@@ -149,6 +162,8 @@ def _look_around(plan: Plan, tree: OutputTree | None, progress: Progress) -> _Su
     """The first walk: copies what is not migrated, and learns what one file has to know of the others."""
     entries: list[Entry] = []
     facts = []
+    candidates: list[Candidate] = []
+    distributed = False
     size = not_copied = 0
     seen = 0
     again = _is_result(plan.source)
@@ -165,6 +180,10 @@ def _look_around(plan: Plan, tree: OutputTree | None, progress: Progress) -> _Su
                 continue  # the engine's turn meets it again, and reports it
             size += len(text)
             facts.append(scan_file(entry.name, text))
+            distributed = distributed or is_distributed(text)
+            found = candidate(entry.name, text)
+            if found:
+                candidates.append(found)
         else:
             trouble = _take_over(entry, tree)
             entries.extend(trouble)
@@ -175,7 +194,7 @@ def _look_around(plan: Plan, tree: OutputTree | None, progress: Progress) -> _Su
     if not any(entry.kind == "python" for entry in entries):
         rest = " that is not excluded" if plan.exclude else ""
         raise SourceError(f"{shown(plan.source)} holds no Python file{rest}: there is nothing to migrate")
-    return _Survey(tuple(entries), merge_facts(facts), size, not_copied)
+    return _Survey(tuple(entries), merge_facts(facts), size, not_copied, ranked(candidates), distributed)
 
 
 def _named(entry: Entry) -> list[Entry]:
@@ -257,7 +276,7 @@ def _exit_code(tally: Tally) -> int:
     return SOME_SKIPPED if tally.skipped else DONE
 
 
-def _summary(plan: Plan, tally: Tally, code: int) -> bytes:
+def _summary(plan: Plan, tally: Tally, code: int, entry: str) -> bytes:
     settings = plan.settings
     options = {
         "input": shown(os.path.basename(os.path.abspath(plan.source))),
@@ -268,7 +287,9 @@ def _summary(plan: Plan, tally: Tally, code: int) -> bytes:
         "rules": [shown(os.path.basename(file)) for file in settings.rule_files],
         "exclude": list(plan.exclude),
     }
-    return summary_text(tally, settings.version, options, code).encode("utf-8", "backslashreplace")
+    return summary_text(tally, settings.version, options, code, shown(entry)).encode(
+        "utf-8", "backslashreplace"
+    )
 
 
 def _log_start(plan: Plan) -> None:

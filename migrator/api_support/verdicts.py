@@ -115,7 +115,7 @@ def _status(known: support.Support, kernel: str, version: TorchVersion) -> str:
         return _BY_KERNEL.get(kernel, "unknown")
     if known.status == "unknown":
         return _BY_KERNEL.get(kernel, "unknown")
-    if kernel == "none" or _ON_THE_CPU.intersection(known.limits):
+    if kernel == "none" or (not kernel and _ON_THE_CPU.intersection(known.limits)):
         return "fallback"
     return "partial" if _ANY_USE.intersection(known.limits) else "supported"
 

@@ -17,6 +17,7 @@ import typer
 from migrator import __version__
 from migrator.cli.analyze import analyze
 from migrator.cli.emulate import emulate
+from migrator.cli.launch import launch
 from migrator.cli.migrate import migrate
 
 DONE = 0
@@ -34,6 +35,7 @@ app = typer.Typer(
 app.command()(migrate)
 app.command()(analyze)
 app.command(context_settings={"allow_interspersed_args": False})(emulate)  # what follows is the program's
+app.add_typer(launch, name="launch")
 
 
 @app.callback(invoke_without_command=True)

@@ -63,6 +63,13 @@ def migrate(
     exclude: Several = typer.Option(
         None, "--exclude", metavar="GLOB", help="Copy these paths as they are; may be repeated."
     ),
+    main: Optional[str] = typer.Option(
+        None,
+        "--main",
+        "-m",
+        metavar="FILE",
+        help="The script that run_distributed_npu.sh starts; else found.",
+    ),
     overwrite: bool = typer.Option(False, "--overwrite", help="Replace an existing result."),
     diff: bool = typer.Option(
         False, "--diff", help="Print the changes as a unified diff and write nothing; needs no -o."
@@ -112,7 +119,7 @@ def migrate(
             rule_files=tuple(rules or ()),
             transfer=mode is Mode.transfer,
         )
-        plan = Plan(Path(source or ""), settings, tuple(exclude or ()), jobs)
+        plan = Plan(Path(source or ""), settings, tuple(exclude or ()), jobs, main)
         with _log_on_terminal(verbose), bar:
             outcome = _run(plan, None if diff else Path(output or ""), overwrite, bar)
     except (UnknownVersion, RuleError, SourceError) as error:
@@ -187,7 +194,10 @@ def _show(outcome: Outcome, plan: Plan) -> None:
     head = f"{plan.source} for torch {plan.settings.version}"
     if resolve(plan.settings.version).evidence == "interpolated":
         head += " (judged by its neighbours: there is no evidence of its own)"
+    launch = outcome.launcher.line() if outcome.launcher else ""
     try:
-        show_summary(console, outcome.tally, head, outcome.not_copied, outcome.result, outcome.reports)
+        show_summary(
+            console, outcome.tally, head, outcome.not_copied, outcome.result, outcome.reports, launch
+        )
     except (BrokenPipeError, SystemExit):  # rich turns the one into the other
         _forget_stdout()

@@ -174,7 +174,12 @@ def _check_versions(text: str, place: str) -> None:
 
 def applies(rule: Rule, version: tuple[int, ...]) -> bool:
     """Whether a rule holds for a torch version such as ``(2, 6, 0)``."""
-    for condition in filter(None, (part.strip() for part in rule.versions.split(","))):
+    return in_range(rule.versions, version)
+
+
+def in_range(conditions: str, version: tuple[int, ...]) -> bool:
+    """Whether a version meets all of ``conditions``, such as ``>=2.1,<2.6``; none are always met."""
+    for condition in filter(None, (part.strip() for part in conditions.split(","))):
         match = _CONDITION.match(condition)
         if match is None:
             return False

@@ -13,7 +13,9 @@ from migrator.reporting.tally import SEVERITIES, Tally
 SCHEMA = 1
 
 
-def summary_text(tally: Tally, torch: str, options: Mapping[str, Any], exit_code: int) -> str:
+def summary_text(
+    tally: Tally, torch: str, options: Mapping[str, Any], exit_code: int, entry: str = ""
+) -> str:
     """The JSON text. It names no time, duration or machine: equal runs give equal bytes."""
     severities = dict.fromkeys(SEVERITIES, 0)
     for group in tally.groups.values():
@@ -24,6 +26,7 @@ def summary_text(tally: Tally, torch: str, options: Mapping[str, Any], exit_code
         "torch": torch,
         "options": dict(options),
         "exit_code": exit_code,
+        "entry": entry,
         "files": {
             "seen": tally.seen,
             "changed": tally.changed,

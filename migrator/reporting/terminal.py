@@ -19,11 +19,18 @@ _COLOURS = {"error": "bold red", "warning": "yellow", "info": "cyan"}
 
 
 def show_summary(
-    console: Console, tally: Tally, head: str, not_copied: int, result: Path | None, reports: Path | None
+    console: Console,
+    tally: Tally,
+    head: str,
+    not_copied: int,
+    result: Path | None,
+    reports: Path | None,
+    launcher: str = "",
 ) -> None:
     """Print what was done, what is left to a person, and where the results are.
 
-    ``result`` and ``reports`` are None where nothing was written, and so there is no file to point to.
+    ``result`` and ``reports`` are None where nothing was written, and so there is no file to point to;
+    ``launcher`` is what is to say of the launch script.
     """
     width = min(console.width, _WIDEST)
     console.print(Text(head, style="bold"), soft_wrap=True)
@@ -39,7 +46,7 @@ def show_summary(
         console.print()
         console.print(Text(f"Not Python, and mention CUDA: {_number(tally.other_files, 'file')}{where}"))
     if reports:
-        _show_block(console, _place_lines(result, reports, not_copied))
+        _show_block(console, _place_lines(result, reports, launcher, not_copied))
 
 
 def _show_block(console: Console, lines: Iterator[Text]) -> None:
@@ -129,10 +136,12 @@ def _skipped_lines(tally: Tally, reports: bool) -> Iterator[Text]:
         yield Text(f"and {_number(rest, 'more file')}{f': {SKIPPED}' if reports else ''}")
 
 
-def _place_lines(result: Path | None, reports: Path, not_copied: int) -> Iterator[Text]:
+def _place_lines(result: Path | None, reports: Path, launcher: str, not_copied: int) -> Iterator[Text]:
     if result:
         yield Text(f"Result   {result}")
     yield Text(f"Reports  {reports}")
+    if launcher:
+        yield Text(f"Launch   {launcher}")
     if not_copied:
         yield Text(f"Not copied: {not_copied} of caches, environments, pipes (see {LOG_NAME})")
 

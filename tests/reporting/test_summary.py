@@ -34,6 +34,7 @@ def test_numbers() -> None:
         "torch": "2.6.0",
         "options": {"input": "训练"},
         "exit_code": 1,
+        "entry": "",
         "files": {"seen": 2, "changed": 1, "skipped": 1, "other": 0},
         "changes": {"total": 1, "unsafe": 1, "by_rule": {"NPU101": {"name": "", "total": 1, "unsafe": 1}}},
         "findings": {

@@ -158,9 +158,9 @@ def _shown_limit(context: FileContext, call: ast.Call, verdict: Verdict) -> str:
         dtype = _dtype_name(context, keyword.value) if keyword.arg == "dtype" else ""
         if verdict.refuses(dtype):
             return _dtype_note(verdict, dtype)
-        if keyword.arg in verdict.parameters and not _is_off(keyword.value):
+        if keyword.arg in verdict.parameters and not _is_usual(context, keyword):
             return f"{_PARAMETER} {keyword.arg}"
-    if call.args and verdict.dtypes:
+    if call.args and verdict.dtypes and verdict.api.rpartition(".")[0] in _MAY_NEED_A_BACKEND:
         dtype = _dtype_of(context, call.args[0])
         if verdict.refuses(dtype):
             return _dtype_note(verdict, dtype)
@@ -170,8 +170,17 @@ def _shown_limit(context: FileContext, call: ast.Call, verdict: Verdict) -> str:
 _PARAMETER = "the documents limit its parameter"
 
 
-def _is_off(value: Any) -> bool:
-    return isinstance(value, ast.Constant) and value.value in (None, False, 0)
+def _is_usual(context: FileContext, keyword: ast.keyword) -> bool:
+    """Whether a limited parameter is given its default, or a dtype that nothing is known against."""
+    if keyword.arg == "dtype":
+        return _dtype_name(context, keyword.value) not in WIDE_DTYPES
+    value = keyword.value
+    return isinstance(value, ast.Constant) and value.value in _DEFAULTS.get(
+        str(keyword.arg), (None, False, 0)
+    )
+
+
+_DEFAULTS = {"sorted": (True,), "dilation": (1,), "approximate": ("none",)}
 
 
 def _dtype_note(verdict: Verdict, dtype: str) -> str:
@@ -213,6 +222,8 @@ def _member(context: FileContext, node: ast.Attribute) -> Iterator[_Use]:
         return
     call = getattr(node, "parent", None)
     called = isinstance(call, ast.Call) and call.func is node
+    if _on_the_cpu(node.value):
+        return
     kind = tensor_like(context.index, node.value, context.elsewhere)
     if kind == OTHER:
         return
@@ -234,6 +245,23 @@ def _member(context: FileContext, node: ast.Attribute) -> Iterator[_Use]:
             "",
             "likely: its type is not known, and few others have the method",
         )
+
+
+def _on_the_cpu(node: Any) -> bool:
+    """Whether an expression has just been moved to the CPU: ``x.detach().cpu()``."""
+    while isinstance(node, (ast.Call, ast.Attribute, ast.Subscript)):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            if node.func.attr == "cpu" or (node.func.attr == "to" and _says_cpu(node)):
+                return True
+            if node.func.attr in ("cuda", "npu", "to"):
+                return False
+        node = node.func if isinstance(node, ast.Call) else node.value
+    return False
+
+
+def _says_cpu(call: ast.Call) -> bool:
+    first = call.args[0] if call.args else None
+    return isinstance(first, ast.Constant) and first.value == "cpu"
 
 
 # Methods that nothing but a tensor (or a numpy-like twin of one) has.

@@ -52,9 +52,9 @@ def decode(boxes: torch.Tensor, anchors: torch.Tensor) -> torch.Tensor:
 def nms(prediction, conf: float = 0.25, iou: float = 0.45) -> List[torch.Tensor]:
     keep = torchvision.ops.nms(prediction[:, :4], prediction[:, 4], iou)  # expect: none
     scores = prediction[:, 5:].max(1)  # expect: none
-    wide = torch.topk(scores[0], 10, sorted=False)  # expect: none
-    order = torch.topk(scores[0], 10, sorted=True)  # expect: partial torch.topk
-    chunks = torch.tensor_split(prediction, 3)  # expect: fallback torch.tensor_split
+    wide = torch.topk(scores[0], 10, sorted=False)  # expect: partial torch.topk
+    order = torch.topk(scores[0], 10, sorted=True)  # expect: none
+    chunks = torch.tensor_split(prediction, 3)  # expect: none
     split = torch.split(prediction, 3)  # expect: none
     return [keep, wide[0], order[0], chunks[0], split[0]]
 

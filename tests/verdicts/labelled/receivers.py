@@ -83,7 +83,7 @@ def chain(settings: Settings, batch: dict[str, torch.Tensor], files: list[str]):
     first = x.lgamma()  # expect: fallback torch.Tensor.lgamma
     second = make(3).cuda().float().mode()  # expect: unsupported torch.Tensor.mode
     if settings.mode == "train" and settings.solve:  # expect: none
-        third = torch.zeros(3).to("cpu").to_sparse()  # expect: unsupported torch.Tensor.to_sparse
+        third = torch.zeros(3).to("cuda").to_sparse()  # expect: unsupported torch.Tensor.to_sparse
     else:
         third = torch.ones(3).to_mkldnn()  # expect: unsupported torch.Tensor.to_mkldnn
     fourth = (x + 1).mode(0)  # expect: unsupported torch.Tensor.mode
@@ -95,6 +95,15 @@ def chain(settings: Settings, batch: dict[str, torch.Tensor], files: list[str]):
     plain = x.sum().item()  # expect: none
     text = plain.hex()  # expect: none
     size = x.size(0)  # expect: none
+    moved = x.detach().cpu().mode()  # expect: none
+    there = x.to("cpu").lgamma()  # expect: none
+    again = x.cpu().cuda().lgamma()  # expect: fallback torch.Tensor.lgamma
+    wide = x.double().mean()  # expect: partial torch.Tensor.double
+    narrow = x.cpu().double().numpy()  # expect: none
+    mapped = x.apply_(abs)  # expect: fallback torch.Tensor.apply_
+    here = moved + there + again + wide + mapped
+    pinned = here.pin_memory()  # expect: unknown torch.Tensor.pin_memory
+    print(narrow, pinned)
     return first, second, third, fourth, fifth, sixth, seventh, eighth, text, size
 
 

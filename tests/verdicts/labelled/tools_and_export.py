@@ -89,6 +89,9 @@ def wide(x, n):
     halves = torch.eye(n, dtype=torch.float16)  # expect: none
     linear = nn.Linear(2, 2, dtype=torch.float64)  # expect: partial torch.nn.Linear
     table = nn.Embedding(4, 4, dtype=torch.float64)  # expect: none
+    single = torch.sum(x, dtype=torch.float32)  # expect: none
+    complexes = nn.Parameter(torch.ones(2, dtype=torch.complex64))  # expect: partial torch.ones
+    torch.testing.assert_close(torch.zeros(2, dtype=torch.float64), x)  # expect: none
     summed = torch.sum(x, dtype=torch.float64)  # expect: partial torch.sum
     return eigen, hist, both, z, cov, index, flags, halves, linear, table, summed
 

@@ -1,0 +1,235 @@
+"""``npumigrate launch``: what is needed to start a program on several machines."""
+
+from __future__ import annotations
+
+import os
+import socket
+import tempfile
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn, Optional
+
+import typer
+
+if TYPE_CHECKING:
+    from migrator.launch.rank_table import Host
+
+_PROBLEMS = 1
+_WRONG_USE = 2
+
+launch = typer.Typer(help="Prepare the start of a program on several machines.", rich_markup_mode=None)
+rank_table = typer.Typer(rich_markup_mode=None)
+launch.add_typer(rank_table, name="rank-table")
+
+
+class Form(str, Enum):
+    """The two forms of a rank table."""
+
+    current = "current"
+    older = "older"
+
+
+_OUTPUT = typer.Option(None, "--output", "-o", metavar="FILE", help="Write there instead of printing.")
+_FORM = typer.Option(Form.current, "--format", help="current: version 1.0, server_list; older: group_list.")
+
+
+@rank_table.callback(invoke_without_command=True)
+def make(
+    context: typer.Context,
+    hosts: Optional[str] = typer.Option(None, "--hosts", metavar="A:8,B:8", help="Hosts and their NPUs."),
+    hostfile: Optional[Path] = typer.Option(
+        None, "--hostfile", metavar="FILE", help="OpenMPI host file: 'host slots=8' on each line."
+    ),
+    hccn: Optional[list[str]] = typer.Option(
+        None,
+        "--hccn",
+        metavar="[HOST=]FILE",
+        help="A host's /etc/hccn.conf, with the addresses of its NPUs; may be repeated.",
+    ),
+    devices: Optional[str] = typer.Option(
+        None, "--devices", metavar="0,1,4-7", help="Only these NPUs of each host."
+    ),
+    form: Form = _FORM,
+    output: Optional[Path] = _OUTPUT,
+) -> None:
+    """Make an HCCL rank table from hosts, or check and convert one.
+
+    What was assumed is said on the standard error. Exit status: 0 done; 1 check
+    found problems; 2 wrong use or unreadable input.
+    """
+    if context.invoked_subcommand:
+        return
+    from migrator.launch.rank_table import RankTableError, build, dump
+
+    try:
+        described = _hosts(hosts, hostfile, hccn or [], _numbers(devices))
+    except RankTableError as error:
+        _stop(str(error))
+    for line in _assumptions(described):
+        typer.echo(f"assumed: {line}", err=True)
+    _give(dump(build(described), form.value), output)
+
+
+def _hosts(hosts: str | None, hostfile: Path | None, hccn: list[str], devices: list[int]) -> list[Host]:
+    from migrator.launch.hosts import parse_hccn, parse_hostfile, parse_hosts, with_addresses
+    from migrator.launch.rank_table import RankTableError
+
+    if hosts and hostfile:
+        raise RankTableError("--hosts and --hostfile exclude each other")
+    addresses = {}
+    for value in hccn:
+        name, sign, file = value.partition("=")
+        if not sign:
+            name, file = "", value
+        addresses[name] = parse_hccn(_text(Path(file)), file)
+    if hosts:
+        found = parse_hosts(hosts)
+    elif hostfile:
+        found = parse_hostfile(_text(hostfile), str(hostfile))
+    elif addresses:  # hccn.conf alone: this machine, with the NPUs that it names
+        found = [(name or socket.gethostname(), max(known) + 1) for name, known in addresses.items()]
+        devices = devices or sorted(next(iter(addresses.values())))
+    else:
+        raise RankTableError("which hosts? --hosts a:8,b:8, --hostfile FILE or --hccn /etc/hccn.conf says it")
+    if "" in addresses:
+        if len(found) > 1:
+            raise RankTableError("--hccn FILE is for one host; with several it is --hccn HOST=FILE")
+        addresses[found[0][0]] = addresses.pop("")
+    return with_addresses(found, addresses, devices)
+
+
+def _numbers(text: str | None) -> list[int]:
+    found: list[int] = []
+    for part in (text or "").split(",") if text else ():
+        first, dash, last = part.strip().partition("-")
+        last = last if dash else first
+        if not (first.isdigit() and last.isdigit() and int(first) <= int(last) < 4096):
+            _stop(f"--devices: {part!r} is not like 0 or 4-7")
+        found += range(int(first), int(last) + 1)
+    if len(set(found)) < len(found):
+        _stop(f"--devices: {text} names one twice")
+    return found
+
+
+def _assumptions(hosts: list[Host]) -> list[str]:
+    lines = [
+        f"ranks 0 to {sum(len(host.devices) for host in hosts) - 1}, counted through the hosts in their order"
+    ]
+    without = [host.name for host in hosts if not host.addresses]
+    if without and len(hosts) > 1:
+        shown = ", ".join(without[:3]) + (f" and {len(without) - 3} more" if len(without) > 3 else "")
+        lines.append(
+            f"no addresses of the NPUs of {shown}: HCCL needs them between servers (--hccn HOST=FILE)"
+        )
+    elif without:
+        lines.append("no addresses of the NPUs: one server needs none")
+    return lines
+
+
+@rank_table.command()
+def check(file: Path = typer.Argument(..., help="A rank table in either form.")) -> None:
+    """Check a rank table: counts, duplicate ranks, devices and addresses."""
+    from migrator.launch.rank_table import RankTableError, form_of, problems, read
+
+    content = _content(file)
+    try:
+        found = list(problems(content))
+        if not found:
+            servers = read(content)
+            ranks = sum(len(server.devices) for server in servers)
+            typer.echo(f"{file}: {form_of(content)} form, servers: {len(servers)}, ranks: {ranks}")
+            return
+    except RankTableError as error:
+        _stop(f"{file} {error}")
+    for problem in found:
+        typer.echo(f"{file}: {problem}")
+    raise typer.Exit(_PROBLEMS)
+
+
+@rank_table.command()
+def convert(
+    file: Path = typer.Argument(..., help="A rank table in either form."),
+    form: Form = _FORM,
+    output: Optional[Path] = _OUTPUT,
+) -> None:
+    """Write a rank table in the other form."""
+    from migrator.launch.rank_table import RankTableError, dump, read
+
+    try:
+        servers = read(_content(file))
+    except RankTableError as error:
+        _stop(f"{file}: {error}")
+    _give(dump(servers, form.value), output)
+
+
+@launch.command(context_settings={"allow_interspersed_args": False, "ignore_unknown_options": True})
+def mpi(
+    line: list[str] = typer.Argument(..., metavar="[--] mpirun …", help="The line, as words or as one text."),
+    table: Optional[Path] = typer.Option(
+        None, "--rank-table", metavar="FILE", help="Also write the rank table of these hosts."
+    ),
+) -> None:
+    """Turn an mpirun, mpiexec or horovodrun line into launcher commands.
+
+    Prints the command for each host; what was assumed and left out is said on
+    the standard error. Exit status: 0 done; 2 the line is not understood.
+    """
+    import shlex
+
+    from migrator.launch.mpi import MpiLineError, plan
+    from migrator.launch.rank_table import Host, RankTableError, build, dump
+
+    try:
+        words = shlex.split(line[0]) if len(line) == 1 else line
+        found = plan(words, lambda file: _text(Path(file)))
+    except (MpiLineError, RankTableError) as error:
+        _stop(str(error))
+    except ValueError as error:  # shlex: a quotation mark without its partner
+        _stop(f"the line cannot be split into words: {error}")
+    for note in found.notes:
+        typer.echo(note, err=True)
+    for (host, _), command in zip(found.hosts, found.commands):
+        typer.echo(f"# on {host}\n{command}" if len(found.hosts) > 1 else command)
+    if table:
+        _give(dump(build([Host(name, tuple(range(count)), {}) for name, count in found.hosts])), table)
+
+
+def _content(file: Path) -> Any:
+    from migrator.launch.rank_table import RankTableError, parse
+
+    try:
+        return parse(_text(file))
+    except RankTableError as error:
+        _stop(f"{file} {error}")
+
+
+def _text(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is no UTF-8 text"
+        _stop(f"{file} cannot be read: {reason}")
+
+
+def _give(text: str, output: Path | None) -> None:
+    """Print the text, or put it in its file by one rename."""
+    if output is None:
+        typer.echo(text, nl=False)
+        return
+    try:
+        number, name = tempfile.mkstemp(dir=output.parent, prefix=f".{output.name}.")
+        try:
+            with os.fdopen(number, "w", encoding="utf-8") as stream:
+                stream.write(text)
+            os.chmod(name, 0o644)
+            os.replace(name, output)
+        except BaseException:
+            os.unlink(name)
+            raise
+    except OSError as error:
+        _stop(f"{output} cannot be written: {error.strerror}")
+
+
+def _stop(line: str) -> NoReturn:
+    typer.echo(f"npumigrate: {line}", err=True)
+    raise typer.Exit(_WRONG_USE)

@@ -1,0 +1,85 @@
+"""The launcher in a migrated project: which script it starts, and whether there is one."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from migrator.api_support.versions import TorchVersion
+from migrator.launch.entry import Candidate, has_relative_imports
+from migrator.launch.script import NAME, launcher
+from migrator.sources.errors import SourceError, Unreadable, shown
+from migrator.sources.source import read
+from migrator.sources.writing import OutputTree, add
+
+
+@dataclass(frozen=True)
+class Launcher:
+    """What became of the launcher. ``entry`` is empty where there is none, ``others`` may be meant as well.
+
+    ``kept``: the project has a file of that name, which stays.
+    """
+
+    entry: str
+    others: tuple[str, ...] = ()
+    kept: bool = False
+    one_rank: bool = False
+
+    def line(self) -> str:
+        """What the user reads of it."""
+        if self.kept:
+            return f"{NAME} is the project's own, and stays as it is"
+        if not self.entry:
+            return "no training script was found: -m FILE names it"
+        others = f" ({len(self.others)} more could be meant: -m FILE)" if self.others else ""
+        ranks = " with one rank: it is no distributed program" if self.one_rank else ""
+        return f"bash {NAME} starts {shown(self.entry)}{ranks}{others}"
+
+
+def add_launcher(
+    tree: OutputTree,
+    candidates: Sequence[Candidate],
+    main: str | None,
+    distributed: bool,
+    version: TorchVersion,
+) -> Launcher:
+    """Write ``run_distributed_npu.sh`` for the script ``main``, or for the first of ``candidates``.
+
+    Where the project is not ``distributed`` it starts one rank unless it is
+    told otherwise: several would each do the whole work. A file of that name in the project stays. Raises
+    SourceError where the project holds no ``main``.
+    """
+    others = tuple(one.name for one in candidates)
+    if main:
+        entry = _place(tree.source, main)
+        relative = has_relative_imports(_text(tree.source, entry))
+    elif candidates:
+        entry, relative = candidates[0].name, candidates[0].relative_imports
+    else:
+        return Launcher("")
+    if os.path.lexists(os.path.join(tree.building, NAME)):
+        return Launcher(entry, kept=True)
+    text = launcher(
+        entry, relative, distributed, version, lambda name: os.path.isfile(os.path.join(tree.source, name))
+    )
+    add(tree, NAME, text.encode("utf-8", "surrogateescape"), mode=0o755)
+    return Launcher(entry, tuple(name for name in others if name != entry), one_rank=not distributed)
+
+
+def _place(source: Path, main: str) -> str:
+    """``main`` as a path below the project, also where it is given from the current folder."""
+    root = os.path.realpath(source if os.path.isdir(source) else os.path.dirname(source) or ".")
+    for path in (os.path.join(root, main), os.path.realpath(main)):
+        inside = os.path.relpath(os.path.realpath(path), root)
+        if os.path.isfile(path) and not inside.startswith(os.pardir + os.sep):
+            return inside.replace(os.sep, "/")
+    raise SourceError(f"{shown(main)} (-m/--main) is no file of {shown(source)}")
+
+
+def _text(source: Path, entry: str) -> str:
+    try:
+        return read(Path(source, entry) if os.path.isdir(source) else source, entry).text
+    except Unreadable:
+        return ""

@@ -1,0 +1,98 @@
+"""Which file of a project is started: the training script."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+_GUARD = re.compile(r"^if\s+__name__\s*==\s*['\"]__main__['\"]", re.M)
+_RELATIVE_IMPORT = re.compile(r"^\s*from\s+\.", re.M)
+# What a training script does, and what it weighs.
+_TRAINS = (
+    (re.compile(r"\.backward\("), 8),
+    (re.compile(r"\b(?:optimizer|optim|opt)\.step\("), 4),
+    (re.compile(r"\binit_process_group\(|\bDistributedDataParallel\b|\binit_distributed"), 6),
+    (re.compile(r"\bdef (?:train|main_worker|train_one_epoch|train_epoch)\b|\bTrainer\("), 4),
+    (re.compile(r"\bDataLoader\("), 2),
+)
+_OPTIONS = re.compile(r"\bArgumentParser\(|\bargparse\b|@click\.|@hydra\.|\bTyper\(|\babsl\b|\bfire\.Fire\(")
+_DISTRIBUTED = re.compile(
+    r"\binit_process_group\b|\bDistributedDataParallel\b|\btorch\.distributed\b|\bdeepspeed\b|\baccelerate\b"
+    r"|\blightning\b|\bpytorch_lightning\b|\bhorovod\b|\bmmengine\b|\bmegatron\b|\bcolossalai\b|\bfairscale\b"
+)
+_NAMES = (
+    (re.compile(r"(?:^|[_\W])(?:pre)?train(?:er|ing)?(?:[_\W]|$)", re.I), 10),
+    (re.compile(r"^main(?:[_\W]|$)", re.I), 8),
+    (re.compile(r"^(?:run|finetune|fine_tune)(?:[_\W]|$)", re.I), 5),
+    (
+        re.compile(
+            r"(?:^|[_\W])(?:eval|evaluate|test|tests|validate|val|infer|inference|predict|demo|export|convert|"
+            r"benchmark|bench|profile|visuali[sz]e|plot|download|prepare|preprocess|setup|conftest)(?:[_\W]|$)",
+            re.I,
+        ),
+        -12,
+    ),
+)
+_ASIDE = frozenset("test tests testing docs doc third_party thirdparty vendor benchmarks scripts_old".split())
+_PER_FOLDER = 2
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A file that can be started, and how much it looks like the training script."""
+
+    name: str
+    score: int
+    relative_imports: bool
+
+
+def candidate(name: str, text: str) -> Candidate | None:
+    """What a file's name and text say of it; None where it cannot be the script that is started.
+
+    A script trains (calls ``backward`` or sets up a process group), or has a
+    main block and a name that says train, main or run.
+    """
+    path = PurePosixPath(name)
+    guarded = "__main__" in text and bool(_GUARD.search(text))
+    if path.suffix != ".py" or path.name in ("setup.py", "__init__.py", "conftest.py"):
+        return None
+    if not guarded and (".backward(" not in text or _only_defines(text)):
+        return None
+    by_name = sum(weight for pattern, weight in _NAMES if pattern.search(path.stem))
+    by_text = sum(weight for pattern, weight in _TRAINS if pattern.search(text))
+    options = bool(_OPTIONS.search(text))
+    score = (
+        by_name
+        + by_text
+        + (5 if guarded else 0)
+        + (3 if options else 0)
+        - _PER_FOLDER * (len(path.parts) - 1)
+    )
+    if _ASIDE & set(path.parts[:-1]):
+        score -= 12
+    # A library's module may try itself out in a main block: only a name or options make a program of it.
+    if by_name < 5 and (by_text < 6 or (guarded and not options)):
+        return None
+    return Candidate(name, score, has_relative_imports(text)) if score > 0 else None
+
+
+def is_distributed(text: str) -> bool:
+    """Whether a file shows that its project can train with several ranks."""
+    return bool(_DISTRIBUTED.search(text))
+
+
+def has_relative_imports(text: str) -> bool:
+    """Whether a file can only be started as a module of its package."""
+    return bool(_RELATIVE_IMPORT.search(text))
+
+
+def _only_defines(text: str) -> bool:
+    """Whether a file without a main block does nothing itself: no loop or call of its own at the margin."""
+    return not re.search(r"^(?:for|while|with)\b|^[A-Za-z_][\w.]*\(", text, re.M)
+
+
+def ranked(candidates: Iterable[Candidate]) -> tuple[Candidate, ...]:
+    """The likeliest first; of equals the one nearest to the top, then by name."""
+    return tuple(sorted(candidates, key=lambda one: (-one.score, one.name.count("/"), one.name)))

@@ -1,0 +1,117 @@
+"""Which machines there are: a list, an OpenMPI host file, and ``hccn.conf`` for the addresses of NPUs."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Mapping, Sequence
+
+from migrator.launch.rank_table import Host, RankTableError
+
+_DEFAULT_SLOTS = 8
+_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?\Z|\[[0-9A-Fa-f:.]+\]\Z")
+_MOST = 4096
+
+
+def parse_hosts(text: str) -> list[tuple[str, int]]:
+    """Hosts and their number of NPUs from ``a:8,b:8``; eight where none is said.
+
+    Raises RankTableError that names the part that is wrong.
+    """
+    result = []
+    for number, part in enumerate(text.split(","), 1):
+        name, slots = _split(part.strip())
+        result.append(_host(name, slots, f"--hosts, part {number} ({part.strip()!r})"))
+    return _without_doubles(result, "--hosts")
+
+
+def parse_hostfile(text: str, file: str) -> list[tuple[str, int]]:
+    """Hosts and NPUs from an OpenMPI host file: ``host slots=8 max_slots=8``, # and empty lines.
+
+    A host without ``slots`` has one, as with OpenMPI; one that stands there
+    twice has the sum. Raises RankTableError with file and line.
+    """
+    found: dict[str, int] = {}
+    for number, line in enumerate(text.splitlines(), 1):
+        words = line.split("#", 1)[0].split()
+        if not words:
+            continue
+        place = f"{file}:{number}"
+        slots = "1"
+        for word in words[1:]:
+            key, sign, value = word.partition("=")
+            if not sign or key.replace("-", "_") not in ("slots", "max_slots"):
+                raise RankTableError(f"{place}: {word!r} is neither slots=N nor max_slots=N")
+            slots = value if key == "slots" else slots
+        name, count = _host(words[0], slots, place)
+        found[name] = found.get(name, 0) + count
+    if not found:
+        raise RankTableError(f"{file}: no host in it")
+    return list(found.items())
+
+
+def parse_hccn(text: str, file: str) -> dict[int, str]:
+    """The addresses of a machine's NPUs from its ``/etc/hccn.conf``: ``address_0=192.168.100.101``.
+
+    Raises RankTableError with file and line.
+    """
+    found: dict[int, str] = {}
+    for number, line in enumerate(text.splitlines(), 1):
+        match = re.match(r"\s*address_(\d+)\s*=\s*(\S+)\s*$", line)
+        if match:
+            device, address = int(match.group(1)), match.group(2)
+            try:
+                ipaddress.ip_address(address)
+            except ValueError:
+                raise RankTableError(f"{file}:{number}: {address!r} is no IP address") from None
+            if device in found:
+                raise RankTableError(f"{file}:{number}: address_{device} stands there twice")
+            found[device] = address
+    if not found:
+        raise RankTableError(f"{file}: no line address_<n>=<IP address>")
+    return found
+
+
+def with_addresses(
+    hosts: Sequence[tuple[str, int]], addresses: Mapping[str, Mapping[int, str]], devices: Sequence[int] = ()
+) -> list[Host]:
+    """The hosts with the addresses that are known of them; ``devices`` are the NPUs to use on each.
+
+    Raises RankTableError where addresses are given for a host that is not
+    there, or not for all of a host's NPUs.
+    """
+    for name in addresses:
+        if name not in dict(hosts):
+            raise RankTableError(f"--hccn {name}=…: there is no host {name}")
+    result = []
+    for name, slots in hosts:
+        numbers = tuple(devices) or tuple(range(slots))
+        known = addresses.get(name, {})
+        missing = [number for number in numbers if known and number not in known]
+        if missing:
+            raise RankTableError(f"--hccn of {name} has no address_{missing[0]}")
+        result.append(Host(name, numbers, known))
+    return result
+
+
+def _split(part: str) -> tuple[str, str]:
+    name, colon, slots = part.rpartition(":")
+    if colon and not part.endswith("]"):
+        return name, slots
+    return part, str(_DEFAULT_SLOTS)
+
+
+def _host(name: str, slots: str, place: str) -> tuple[str, int]:
+    if not _NAME.match(name):
+        raise RankTableError(f"{place}: {name!r} is no host name or address")
+    if not slots.isascii() or not slots.isdigit() or not 1 <= int(slots) <= _MOST:
+        raise RankTableError(f"{place}: {slots!r} is no number of NPUs (1 to {_MOST})")
+    return name.strip("[]"), int(slots)
+
+
+def _without_doubles(hosts: list[tuple[str, int]], place: str) -> list[tuple[str, int]]:
+    names = [name for name, _ in hosts]
+    for name in names:
+        if names.count(name) > 1:
+            raise RankTableError(f"{place}: {name} stands there twice")
+    return hosts

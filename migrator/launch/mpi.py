@@ -1,0 +1,212 @@
+"""From an ``mpirun`` or ``horovodrun`` line to the commands of ``run_distributed_npu.sh`` on each host."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import PurePosixPath
+from typing import Any, Callable, NoReturn
+
+import yaml
+
+from migrator.api_support.env_vars import look_up
+from migrator.data_folders import data_folder
+from migrator.launch.hosts import parse_hostfile, parse_hosts
+
+LAUNCHERS = ("mpirun", "mpiexec", "mpiexec.hydra", "horovodrun", "orterun", "prun")
+_PORT = 29500
+_PYTHON = re.compile(r"(?:.*/)?python[\d.]*\Z")
+
+
+class MpiLineError(ValueError):
+    """A line that is not understood; the text names the word and its place."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The hosts with their ranks, a command for each, and what was assumed or left out."""
+
+    hosts: tuple[tuple[str, int], ...]
+    commands: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+@dataclass
+class _Line:
+    """What the options said."""
+
+    ranks: int | None = None
+    hosts: list[tuple[str, int]] = field(default_factory=list)
+    per_node: int | None = None
+    variables: dict[str, str | None] = field(default_factory=dict)
+    folder: str = ""
+    logs: str = ""
+    notes: list[str] = field(default_factory=list)
+    entry: str = ""
+    arguments: list[str] = field(default_factory=list)
+
+
+def plan(words: Sequence[str], read_text: Callable[[str], str]) -> Plan:
+    """The launcher's commands that start what an MPI line starts.
+
+    ``read_text`` gives the text of a host file. Raises MpiLineError, or
+    RankTableError for hosts, with the word and its place in the line.
+    """
+    line = _read(words, read_text)
+    hosts = _share(line)
+    return Plan(tuple(hosts), tuple(_commands(line, hosts)), tuple(line.notes))
+
+
+def _read(words: Sequence[str], read_text: Callable[[str], str]) -> _Line:
+    if not words or PurePosixPath(words[0]).name not in LAUNCHERS:
+        first = words[0] if words else ""
+        raise MpiLineError(f"word 1: {first!r} is none of {', '.join(LAUNCHERS)}")
+    line = _Line()
+    at = 1
+    while at < len(words) and words[at].startswith("-"):
+        name, sign, inline = words[at].partition("=")
+        option = _options().get(name)
+        if option is None:
+            raise MpiLineError(f"word {at + 1}: the option {words[at]} is not known")
+        count = option["values"]
+        if sign and count == 1:
+            values = [inline]
+            taken = 1
+        else:
+            values = list(words[at + 1 : at + 1 + count])
+            taken = 1 + count
+        if len(values) < count:
+            raise MpiLineError(f"word {at + 1}: {name} lacks its value")
+        _take(line, option, name, values, at + 1, read_text)
+        at += taken
+    _take_program(line, words, at)
+    return line
+
+
+def _take(
+    line: _Line,
+    option: Mapping[str, Any],
+    name: str,
+    values: list[str],
+    place: int,
+    read_text: Callable[[str], str],
+) -> None:
+    means = option.get("means")
+    if means in ("ranks", "per_node"):
+        if not values[0].isdigit() or int(values[0]) < 1:
+            raise MpiLineError(f"word {place}: {name} {values[0]} is no number of processes")
+        setattr(line, means, int(values[0]))
+    elif means == "hosts":
+        # MPI counts one slot for a host without a number.
+        text = ",".join(part if ":" in part else f"{part}:1" for part in values[0].split(","))
+        line.hosts = parse_hosts(text)
+    elif means == "hostfile":
+        line.hosts = parse_hostfile(read_text(values[0]), values[0])
+    elif means == "variable":
+        for part in values[0].split(","):
+            variable, sign, value = part.partition("=")
+            line.variables[variable] = value if sign else None
+    elif means == "variable_pair":
+        line.variables[values[0]] = values[1]
+    elif means == "folder":
+        line.folder = values[0]
+    elif means == "logs":
+        line.logs = values[0]
+    else:
+        line.notes.append(f"left out: {' '.join([name, *values])} ({option['why'].rstrip('.')})")
+
+
+def _take_program(line: _Line, words: Sequence[str], at: int) -> None:
+    program = list(words[at:])
+    if not program:
+        raise MpiLineError("no program stands behind the options")
+    if ":" in program:
+        _stop(at + program.index(":"), "several programs in one line (':') cannot be launched")
+    if _PYTHON.match(program[0]):
+        program.pop(0)
+        at += 1
+        while program and program[0] in ("-u", "-B", "-O"):
+            program.pop(0)
+            at += 1
+        if program and program[0].startswith("-"):
+            _stop(at, f"python {program[0]}: only a script can be launched")
+    if not program or not program[0].endswith(".py"):
+        _stop(at, f"{program[0] if program else 'python'!r} is no Python script")
+    line.entry, line.arguments = program[0], program[1:]
+
+
+def _stop(at: int, text: str) -> NoReturn:
+    raise MpiLineError(f"word {at + 1}: {text}")
+
+
+def _share(line: _Line) -> list[tuple[str, int]]:
+    """The ranks of each host, filled host by host as OpenMPI does."""
+    if not line.hosts:
+        ranks = line.ranks or line.per_node
+        if ranks is None:
+            raise MpiLineError("neither a number of processes (-n) nor hosts (-H) are given")
+        line.notes.append("assumed: all ranks on this machine, as no host is named")
+        return [("localhost", ranks)]
+    slots = [(name, line.per_node or count) for name, count in line.hosts]
+    if line.ranks is None:
+        return slots
+    result = []
+    left = line.ranks
+    for name, count in slots:
+        if left:
+            result.append((name, min(count, left)))
+            left -= min(count, left)
+    if left:
+        total = sum(count for _, count in slots)
+        raise MpiLineError(f"-n {line.ranks} is more than the {total} slots of the hosts")
+    return result
+
+
+def _commands(line: _Line, hosts: Sequence[tuple[str, int]]) -> list[str]:
+    if len({count for _, count in hosts}) > 1:
+        line.notes.append("assumed: torchrun (torch 1.9 or newer), as hosts have different numbers of ranks")
+    if len(hosts) > 1:
+        line.notes.append(f"assumed: port {_PORT} of {hosts[0][0]} is free (--master-port changes it)")
+    settings = _settings(line)
+    commands = []
+    for number, (_, count) in enumerate(hosts):
+        words = ["bash", "run_distributed_npu.sh", "--entry", line.entry, "--nproc", str(count)]
+        if len(hosts) > 1:
+            words += ["--nnodes", str(len(hosts)), "--node-rank", str(number)]
+            words += ["--master-addr", hosts[0][0], "--master-port", str(_PORT)]
+        if line.logs:
+            words += ["--log-dir", line.logs]
+        if line.arguments:
+            words += ["--", *line.arguments]
+        folder = f"cd {shlex.quote(line.folder)} && " if line.folder else ""
+        commands.append(folder + " ".join([*settings, shlex.join(words)]))
+    return commands
+
+
+def _settings(line: _Line) -> list[str]:
+    """The variables as ``NAME=value`` words, those of CUDA and NCCL under their NPU names."""
+    words = []
+    for name, value in line.variables.items():
+        known = look_up(name)
+        if known is not None and not known.npu:
+            line.notes.append(f"left out: {name} ({known.advice.rstrip('.')})")
+            continue
+        new = known.npu if known else name
+        if known is not None and new != name:
+            line.notes.append(f"{name} became {new}" + ("" if known.same_values else f": {known.advice}"))
+        elif value is None:
+            line.notes.append(f"assumed: {name} is set on each host already")
+        if value is not None:
+            words.append(f"{new}={shlex.quote(value)}")
+        elif new != name:
+            words.append(f'{new}="${name}"')
+    return words
+
+
+@cache
+def _options() -> dict[str, dict[str, Any]]:
+    text = (data_folder("reports") / "launcher" / "mpi_options.yaml").read_text(encoding="utf-8")
+    return {name: option for option in yaml.safe_load(text) for name in option["names"]}

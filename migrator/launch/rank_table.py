@@ -1,0 +1,289 @@
+"""Rank tables: which NPU of which server is which rank, as HCCL reads it from ``RANK_TABLE_FILE``.
+
+Two forms of the JSON file are in use. The current one (version 1.0) lists servers with
+their devices; the older one, which ModelArts still writes, lists groups of instances.
+Both are described in the HCCL guide of CANN and in ModelArts' guide to images of one's own.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+CURRENT, OLDER = "current", "older"
+
+
+class RankTableError(ValueError):
+    """What cannot be read as a rank table, or as a description of hosts; the text is the user's line."""
+
+
+@dataclass(frozen=True)
+class Device:
+    """One NPU. ``ip`` is that of its own network card, empty where it is not known."""
+
+    device_id: int
+    ip: str
+    rank: int
+
+
+@dataclass(frozen=True)
+class Server:
+    """One machine; ``name`` is what the table calls its id, usually its address."""
+
+    name: str
+    devices: tuple[Device, ...]
+
+
+@dataclass(frozen=True)
+class Host:
+    """A machine of which a table is to be made: its NPUs by number, and their addresses as far as known."""
+
+    name: str
+    devices: tuple[int, ...]
+    addresses: Mapping[int, str]
+
+
+def build(hosts: Sequence[Host]) -> tuple[Server, ...]:
+    """Ranks counted through the hosts in their order, and within a host by the number of the NPU."""
+    servers = []
+    rank = 0
+    for host in hosts:
+        devices = []
+        for number in sorted(host.devices):
+            devices.append(Device(number, host.addresses.get(number, ""), rank))
+            rank += 1
+        servers.append(Server(host.name, tuple(devices)))
+    return tuple(servers)
+
+
+def dump(servers: Sequence[Server], form: str = CURRENT) -> str:
+    """The JSON text in one of the two forms, ending with a newline."""
+    content = _current(servers) if form == CURRENT else _older(servers)
+    return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+
+
+def _current(servers: Sequence[Server]) -> dict[str, Any]:
+    return {
+        "status": "completed",
+        "version": "1.0",
+        "server_count": str(len(servers)),
+        "server_list": [
+            {
+                "server_id": server.name,
+                "device": [{**_device(device), "rank_id": str(device.rank)} for device in server.devices],
+            }
+            for server in servers
+        ],
+    }
+
+
+def _older(servers: Sequence[Server]) -> dict[str, Any]:
+    """Ranks have no number of their own here: they are counted in the order of the file."""
+    by_rank = sorted(((device, server.name) for server in servers for device in server.devices), key=_rank)
+    instances: list[dict[str, Any]] = []
+    for device, name in by_rank:
+        if not instances or instances[-1]["server_id"] != name:
+            instances.append({"pod_name": f"rank-{device.rank}", "server_id": name, "devices": []})
+        instances[-1]["devices"].append(_device(device))
+    group = {
+        "group_name": "hccl_world_group",
+        "device_count": str(len(by_rank)),
+        "instance_count": str(len(instances)),
+        "instance_list": instances,
+    }
+    return {"status": "completed", "group_count": "1", "group_list": [group]}
+
+
+def _rank(item: tuple[Device, str]) -> int:
+    return item[0].rank
+
+
+def _device(device: Device) -> dict[str, str]:
+    content = {"device_id": str(device.device_id)}
+    if device.ip:
+        content["device_ip"] = device.ip
+    return content
+
+
+def form_of(content: Any) -> str:
+    """Which of the two forms a parsed file has. Raises RankTableError for neither."""
+    if isinstance(content, dict):
+        if "server_list" in content:
+            return CURRENT
+        if "group_list" in content:
+            return OLDER
+    raise RankTableError("is no rank table: it has neither server_list nor group_list")
+
+
+def parse(text: str) -> Any:
+    """The JSON of a file. Raises RankTableError that names line and column."""
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        place = (
+            f"line {error.lineno}, column {error.colno}: " if isinstance(error, json.JSONDecodeError) else ""
+        )
+        reason = error.msg if isinstance(error, json.JSONDecodeError) else str(error)
+        raise RankTableError(f"is no JSON: {place}{reason}") from error
+
+
+def read(content: Any) -> tuple[Server, ...]:
+    """The servers of a table that ``problems`` has nothing against.
+
+    Raises RankTableError for the first problem.
+    """
+    for problem in problems(content):
+        raise RankTableError(problem)
+    if form_of(content) == CURRENT:
+        return tuple(
+            Server(
+                server["server_id"],
+                tuple(
+                    Device(int(one["device_id"]), one.get("device_ip", ""), int(one["rank_id"]))
+                    for one in server["device"]
+                ),
+            )
+            for server in content["server_list"]
+        )
+    devices: dict[str, list[Device]] = {}
+    for rank, (_, name, one) in enumerate(_older_devices(content)):
+        devices.setdefault(name, []).append(Device(int(one["device_id"]), one.get("device_ip", ""), rank))
+    return tuple(Server(name, tuple(found)) for name, found in devices.items())
+
+
+def problems(content: Any) -> Iterator[str]:
+    """What is wrong with a table, each with its place in the file, such as ``server_list[1].device[0]``.
+
+    Raises RankTableError where it is no table at all.
+    """
+    form = form_of(content)
+    if content.get("status") != "completed":
+        yield f"status is {content.get('status')!r}: a table that can be used says 'completed'"
+    yield from _current_problems(content) if form == CURRENT else _older_problems(content)
+
+
+def _current_problems(content: Mapping[str, Any]) -> Iterator[str]:
+    if content.get("version") not in ("1.0", "1.2"):  # 1.2: the same, and more, for super nodes
+        yield f"version is {content.get('version')!r}, not '1.0'"
+    servers = content["server_list"]
+    yield from _list_problems(servers, "server_list", content.get("server_count"), "server_count")
+    names: dict[str, str] = {}
+    ranks: dict[int, str] = {}
+    devices: list[tuple[str, str, Any]] = []
+    for i, server in enumerate(servers if isinstance(servers, list) else ()):
+        place = f"server_list[{i}]"
+        if not isinstance(server, dict) or not isinstance(server.get("server_id"), str):
+            yield f"{place} has no server_id"
+            continue
+        name = server["server_id"]
+        if name in names:
+            yield f"{place}: server_id {name!r} is that of {names[name]} too"
+        names.setdefault(name, place)
+        yield from _list_problems(server.get("device"), f"{place}.device")
+        for k, device in enumerate(_items(server.get("device"))):
+            here = f"{place}.device[{k}]"
+            devices.append((here, name, device))
+            rank = _number(device, "rank_id")
+            if rank is None:
+                yield f"{here} has no rank_id, or one that is no whole number"
+            elif rank in ranks:
+                yield f"{here}: rank_id {rank} is that of {ranks[rank]} too"
+            else:
+                ranks[rank] = here
+    yield from _device_problems(devices)
+    missing = sorted(set(range(len(devices))) - set(ranks))
+    if devices and missing and len(ranks) == len(devices):
+        yield f"ranks are not 0 to {len(devices) - 1}: {_few(missing)} missing"
+
+
+def _older_problems(content: Mapping[str, Any]) -> Iterator[str]:
+    groups = content["group_list"]
+    yield from _list_problems(groups, "group_list", content.get("group_count"), "group_count")
+    for i, group in enumerate(groups if isinstance(groups, list) else ()):
+        place = f"group_list[{i}]"
+        if not isinstance(group, dict):
+            yield f"{place} is no object"
+            continue
+        instances = group.get("instance_list")
+        yield from _list_problems(
+            instances, f"{place}.instance_list", group.get("instance_count"), "instance_count"
+        )
+        count = 0
+        for k, instance in enumerate(instances if isinstance(instances, list) else ()):
+            here = f"{place}.instance_list[{k}]"
+            if not isinstance(instance, dict) or not isinstance(instance.get("server_id"), str):
+                yield f"{here} has no server_id"
+            else:
+                yield from _list_problems(instance.get("devices"), f"{here}.devices")
+                count += len(instance["devices"]) if isinstance(instance.get("devices"), list) else 0
+        stated = group.get("device_count", group.get("device_num"))
+        if stated is not None and str(stated) != str(count):
+            yield f"{place}: device_count says {stated}, and there are {count}"
+    yield from _device_problems(list(_older_devices(content)))
+
+
+def _older_devices(content: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:
+    """Place, server and device of each rank, in the order of ``rank_id`` where instances have one."""
+    found = []
+    for i, group in enumerate(_items(content.get("group_list"))):
+        for k, instance in enumerate(_items(group.get("instance_list"))):
+            number = _number(instance, "rank_id")
+            for j, device in enumerate(_items(instance.get("devices"))):
+                place = f"group_list[{i}].instance_list[{k}].devices[{j}]"
+                found.append((number or 0, (place, str(instance.get("server_id")), device)))
+    return (item for _, item in sorted(found, key=lambda one: one[0]))
+
+
+def _items(value: Any) -> list[Mapping[str, Any]]:
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+
+
+def _list_problems(value: Any, place: str, count: Any = None, counter: str = "") -> Iterator[str]:
+    if not isinstance(value, list) or not value:
+        yield f"{place} is no list, or an empty one"
+    elif counter and count is not None and str(count) != str(len(value)):
+        yield f"{counter} says {count}, and {place} has {len(value)}"
+    elif counter and count is None:
+        yield f"{counter} is missing"
+
+
+def _device_problems(devices: Sequence[tuple[str, str, Any]]) -> Iterator[str]:
+    numbers: dict[tuple[str, int], str] = {}
+    addresses: dict[str, str] = {}
+    without = []
+    for place, server, device in devices:
+        number = _number(device, "device_id")
+        if number is None:
+            yield f"{place} has no device_id, or one that is no whole number"
+            continue
+        if (server, number) in numbers:
+            yield f"{place}: device_id {number} of {server} is that of {numbers[server, number]} too"
+        numbers.setdefault((server, number), place)
+        address = device.get("device_ip", "")
+        if not address:
+            without.append(place)
+            continue
+        try:
+            ipaddress.ip_address(address)
+        except ValueError:
+            yield f"{place}: device_ip {address!r} is no IP address"
+        if address in addresses:
+            yield f"{place}: device_ip {address} is that of {addresses[address]} too"
+        addresses.setdefault(str(address), place)
+    if without and (len({server for _, server, _ in devices}) > 1 or addresses):
+        yield f"{_few(without)}: no device_ip, which several servers need"
+
+
+def _number(value: Any, key: str) -> int | None:
+    text = value.get(key) if isinstance(value, dict) else None
+    if isinstance(text, str) and text.isascii() and text.isdigit():
+        return int(text)
+    return text if isinstance(text, int) and not isinstance(text, bool) and text >= 0 else None
+
+
+def _few(items: Sequence[object]) -> str:
+    shown = ", ".join(map(str, items[:3]))
+    return shown if len(items) <= 3 else f"{shown} and {len(items) - 3} more"

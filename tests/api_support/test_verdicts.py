@@ -1,0 +1,56 @@
+"""Documents and kernels together."""
+
+from __future__ import annotations
+
+import pytest
+
+from migrator.api_support.verdicts import judge, modules, resolve, tensor_methods
+from migrator.api_support.versions import resolve as version
+
+NOW = version("2.6")
+
+
+@pytest.mark.parametrize(
+    ("api", "status", "documents", "kernel"),
+    [
+        ("torch.nn.MaxPool2d", "unsupported", "unsupported", "composite"),  # torch builds it from max_pool2d
+        ("torch.cdist", "unsupported", "unsupported", "kernel"),
+        ("torch.heaviside", "unsupported", "unsupported", "none"),
+        ("torch.copysign", "fallback", "partial", "none"),
+        (
+            "torch.igamma",
+            "fallback",
+            "unsupported",
+            "none",
+        ),  # as of torch 1.11
+        ("torch.Tensor.trace", "supported", "unsupported", "kernel"),  # as of torch 1.8
+        ("torch.istft", "unknown", "unsupported", ""),  # as of torch 1.11
+        ("torch._foreach_add_", "supported", "", "kernel"),  # in no document
+        ("torch.no_such_thing", "unknown", "", ""),
+    ],
+)
+def test_a_verdict_has_both_kinds_of_evidence(api: str, status: str, documents: str, kernel: str) -> None:
+    verdict = judge(api, NOW)
+    assert (verdict.status, verdict.documents, verdict.kernel) == (status, documents, kernel)
+
+
+def test_names_lead_to_what_the_documents_call_them() -> None:
+    verdict = resolve("torch.nn.Parameter.data", NOW)
+    assert verdict is not None
+    assert verdict.api == "torch.nn.parameter.Parameter"
+    assert resolve("torch.nn.functional", NOW) is None  # a module
+    assert "torch.fft" in modules()
+
+
+def test_wide_dtypes_are_refused_where_the_list_is_about_floats() -> None:
+    eye, embedding = judge("torch.eye", NOW), judge("torch.nn.Embedding", NOW)
+    assert eye.refuses("float64")
+    assert eye.refuses("complex64")
+    assert not eye.refuses("float16")
+    assert not eye.refuses("bfloat16")  # a list says what was tried, and NPUs have it
+    assert not embedding.refuses("float64")  # the list is about the indices
+
+
+def test_methods_of_tensors() -> None:
+    assert "unique_consecutive" in tensor_methods(NOW, "unsupported")
+    assert "mean" not in tensor_methods(NOW, "unsupported", "fallback", "partial", "unknown")

@@ -1,0 +1,279 @@
+"""Rank tables: made, checked, converted, through the command."""
+
+from __future__ import annotations
+
+import copy
+import json
+import socket
+from pathlib import Path
+from typing import Any, Callable
+
+import pytest
+
+from migrator.cli.main import run
+
+
+@pytest.fixture
+def launch(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
+    def command(*arguments: object) -> tuple[int, str, str]:
+        capsys.readouterr()
+        code = run(["launch", "rank-table", *map(str, arguments)])
+        return (code, *capsys.readouterr())
+
+    return command
+
+
+def hccn(folder: Path, first: str, count: int = 2) -> Path:
+    """A hccn.conf as the tool of the driver writes it."""
+    path = folder / f"hccn_{first.replace('.', '_')}.conf"
+    lines = [f"address_{i}={first}{i + 1}\nnetmask_{i}=255.255.255.0\n" for i in range(count)]
+    path.write_text("".join(lines))
+    return path
+
+
+def test_two_servers_with_addresses(launch, tmp_path):
+    a, b = hccn(tmp_path, "192.168.1."), hccn(tmp_path, "192.168.2.")
+    code, out, err = launch(
+        "--hosts", "10.0.0.1:2,10.0.0.2:2", "--hccn", f"10.0.0.1={a}", "--hccn", f"10.0.0.2={b}"
+    )
+    assert code == 0
+    assert json.loads(out) == {
+        "status": "completed",
+        "version": "1.0",
+        "server_count": "2",
+        "server_list": [
+            {
+                "server_id": "10.0.0.1",
+                "device": [
+                    {"device_id": "0", "device_ip": "192.168.1.1", "rank_id": "0"},
+                    {"device_id": "1", "device_ip": "192.168.1.2", "rank_id": "1"},
+                ],
+            },
+            {
+                "server_id": "10.0.0.2",
+                "device": [
+                    {"device_id": "0", "device_ip": "192.168.2.1", "rank_id": "2"},
+                    {"device_id": "1", "device_ip": "192.168.2.2", "rank_id": "3"},
+                ],
+            },
+        ],
+    }
+    assert err == "assumed: ranks 0 to 3, counted through the hosts in their order\n"
+
+
+def test_the_older_form(launch, tmp_path):
+    code, out, _ = launch("--hosts", "a", "--hccn", hccn(tmp_path, "192.168.1.", 8), "--format", "older")
+    table = json.loads(out)
+    assert code == 0
+    assert (table["status"], table["group_count"], table["group_list"][0]["device_count"]) == (
+        "completed",
+        "1",
+        "8",
+    )
+    instance = table["group_list"][0]["instance_list"][0]
+    assert instance["server_id"] == "a"
+    assert instance["devices"][7] == {"device_id": "7", "device_ip": "192.168.1.8"}
+
+
+def test_an_mpi_host_file(launch, tmp_path):
+    (tmp_path / "hosts").write_text(
+        "# my hosts\nnode-1 slots=2 max_slots=4\n\nnode-2   # one\nnode-1 slots=1\n"
+    )
+    code, out, err = launch("--hostfile", tmp_path / "hosts")
+    servers = {s["server_id"]: [d["rank_id"] for d in s["device"]] for s in json.loads(out)["server_list"]}
+    assert (code, servers) == (0, {"node-1": ["0", "1", "2"], "node-2": ["3"]})
+    assert "no addresses of the NPUs of node-1, node-2" in err
+
+
+def test_this_machine_by_its_hccn_conf(launch, tmp_path):
+    _, out, _ = launch("--hccn", hccn(tmp_path, "192.168.1.", 3))
+    (server,) = json.loads(out)["server_list"]
+    assert (server["server_id"], len(server["device"])) == (socket.gethostname(), 3)
+
+
+def test_some_devices_only(launch):
+    _, out, _ = launch("--hosts", "a,b", "--devices", "1,4-5")
+    devices = [[d["device_id"] for d in s["device"]] for s in json.loads(out)["server_list"]]
+    assert devices == [["1", "4", "5"]] * 2
+
+
+def test_thousands_of_devices(launch, tmp_path):
+    names = ",".join(f"node{i}:16" for i in range(512))
+    file = tmp_path / "table.json"
+    assert launch("--hosts", names, "-o", file)[0] == 0
+    table = json.loads(file.read_text())
+    assert table["server_list"][-1]["device"][-1]["rank_id"] == "8191"
+
+
+@pytest.mark.parametrize("form", ["current", "older"])
+def test_forms_convert_into_one_another(launch, tmp_path, form):
+    first, second, third = (tmp_path / name for name in ("first", "second", "third"))
+    other = "older" if form == "current" else "current"
+    launch("--hosts", "10.0.0.1:2", "--hccn", hccn(tmp_path, "192.168.1."), "--format", form, "-o", first)
+    assert launch("check", first)[:2] == (0, f"{first}: {form} form, servers: 1, ranks: 2\n")
+    assert launch("convert", first, "--format", other, "-o", second)[0] == 0
+    assert launch("convert", second, "--format", form, "-o", third)[0] == 0
+    assert third.read_text() == first.read_text()
+    assert second.read_text() != first.read_text()
+
+
+def test_ranks_that_go_to_and_fro_keep_their_places(launch, tmp_path):
+    file = tmp_path / "table"
+    file.write_text(json.dumps(table(ranks=((0, 2), (1, 3)))))
+    launch("convert", file, "--format", "older", "-o", tmp_path / "older")
+    _, out, _ = launch("convert", tmp_path / "older")
+    servers = {s["server_id"]: [d["rank_id"] for d in s["device"]] for s in json.loads(out)["server_list"]}
+    assert servers == {"a": ["0", "2"], "b": ["1", "3"]}
+
+
+def test_modelarts_writes_the_older_form(launch, tmp_path):
+    file = tmp_path / "jobstart_hccl.json"
+    devices = [{"device_id": "4", "device_ip": "192.1.10.254"}]
+    instance = {"pod_name": "job-0", "server_id": "192.168.0.25", "devices": devices}
+    group = {"device_count": "1", "group_name": "job", "instance_count": "1", "instance_list": [instance]}
+    file.write_text(json.dumps({"group_count": "1", "group_list": [group], "status": "completed"}))
+    _, out, _ = launch("convert", file)
+    assert json.loads(out)["server_list"] == [
+        {"server_id": "192.168.0.25", "device": [{**devices[0], "rank_id": "0"}]}
+    ]
+
+
+def table(ranks=((0, 1), (2, 3))) -> dict[str, Any]:
+    servers = [
+        {
+            "server_id": name,
+            "device": [
+                {"device_id": str(i), "device_ip": f"192.168.{k}.{i + 1}", "rank_id": str(ranks[k][i])}
+                for i in range(2)
+            ],
+        }
+        for k, name in enumerate("ab")
+    ]
+    return {"status": "completed", "version": "1.0", "server_count": "2", "server_list": servers}
+
+
+def older(**change: Any) -> dict[str, Any]:
+    devices = [{"device_id": "0", "device_ip": "1.2.3.4"}, {"device_id": "1", "device_ip": "1.2.3.5"}]
+    group = {
+        "group_name": "g",
+        "device_count": "2",
+        "instance_count": "1",
+        "instance_list": [{"server_id": "a", "devices": devices}],
+    }
+    return {"status": "completed", "group_count": "1", "group_list": [{**group, **change}]}
+
+
+def changed(path: str, value: Any) -> dict[str, Any]:
+    """The good table with one value changed; None takes it away."""
+    content = copy.deepcopy(table())
+    *way, last = [int(part) if part.isdigit() else part for part in path.split(".")]
+    inner: Any = content
+    for part in way:
+        inner = inner[part]
+    if value is None:
+        del inner[last]
+    else:
+        inner[last] = value
+    return content
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        (changed("status", "initializing"), "status is 'initializing'"),
+        (changed("version", "2.0"), "version is '2.0', not '1.0'"),
+        (changed("server_count", "3"), "server_count says 3, and server_list has 2"),
+        (changed("server_count", None), "server_count is missing"),
+        (changed("server_list", []), "server_list is no list, or an empty one"),
+        (
+            changed("server_list.1.server_id", "a"),
+            "server_list[1]: server_id 'a' is that of server_list[0] too",
+        ),
+        (changed("server_list.1.server_id", None), "server_list[1] has no server_id"),
+        (changed("server_list.1.device", []), "server_list[1].device is no list, or an empty one"),
+        (
+            changed("server_list.1.device.0.rank_id", "1"),
+            "server_list[1].device[0]: rank_id 1 is that of server_list[0].device[1] too",
+        ),
+        (changed("server_list.1.device.0.rank_id", "x"), "server_list[1].device[0] has no rank_id"),
+        (changed("server_list.1.device.0.rank_id", "9"), "ranks are not 0 to 3: 2 missing"),
+        (
+            changed("server_list.0.device.1.device_id", "0"),
+            "server_list[0].device[1]: device_id 0 of a is that of server_list[0].device[0] too",
+        ),
+        (changed("server_list.0.device.1.device_id", -1), "server_list[0].device[1] has no device_id"),
+        (
+            changed("server_list.1.device.0.device_ip", "192.168.0.1"),
+            "server_list[1].device[0]: device_ip 192.168.0.1 is that of server_list[0].device[0] too",
+        ),
+        (
+            changed("server_list.1.device.0.device_ip", "1.2.3"),
+            "server_list[1].device[0]: device_ip '1.2.3' is no IP address",
+        ),
+        (changed("server_list.1.device.0.device_ip", None), "server_list[1].device[0]: no device_ip"),
+        (older(device_count="8"), "group_list[0]: device_count says 8, and there are 2"),
+        (older(instance_count="2"), "instance_count says 2, and group_list[0].instance_list has 1"),
+        (older(instance_list=[{"devices": []}]), "group_list[0].instance_list[0] has no server_id"),
+    ],
+)
+def test_what_check_finds(launch, tmp_path, content, problem):
+    file = tmp_path / "table.json"
+    file.write_text(json.dumps(content))
+    code, out, err = launch("check", file)
+    assert (code, err) == (1, "")
+    assert f"{file}: {problem}" in out
+    assert launch("convert", file)[0] == 2
+
+
+@pytest.mark.parametrize("content", [table(), older()])
+def test_check_is_content(launch, tmp_path, content):
+    file = tmp_path / "table.json"
+    file.write_text(json.dumps(content))
+    assert launch("check", file)[0] == 0
+
+
+@pytest.mark.parametrize(
+    "text", ['{"status": }', "[]", "3", '{"a": 1}', "", '{"server_list": 3, "status": 1}']
+)
+def test_no_table_never_is_a_traceback(launch, tmp_path, text):
+    file = tmp_path / "table.json"
+    file.write_text(text)
+    code, out, err = launch("check", file)
+    assert code in (1, 2)
+    assert str(file) in out + err
+    assert "internal error" not in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (["--hosts", "a:8,:4"], "--hosts, part 2 (':4'): '' is no host name or address"),
+        (["--hosts", "a:0"], "--hosts, part 1 ('a:0'): '0' is no number of NPUs (1 to 4096)"),
+        (["--hosts", "a,a"], "--hosts: a stands there twice"),
+        (["--hosts", "a", "--hostfile", "b"], "--hosts and --hostfile exclude each other"),
+        (["--hosts", "a", "--devices", "3-1"], "--devices: '3-1' is not like 0 or 4-7"),
+        (["--hosts", "a", "--devices", "1,1"], "--devices: 1,1 names one twice"),
+        ([], "which hosts? --hosts a:8,b:8, --hostfile FILE or --hccn /etc/hccn.conf says it"),
+        (["--hostfile", "no"], "no cannot be read: No such file or directory"),
+    ],
+)
+def test_wrong_use_is_one_line(launch, arguments, line):
+    assert launch(*arguments) == (2, "", f"npumigrate: {line}\n")
+
+
+def test_wrong_files_are_named_with_the_line(launch, tmp_path):
+    hosts, conf = tmp_path / "hosts", tmp_path / "hccn.conf"
+    hosts.write_text("a slots=8\nb slot=8\n")
+    assert (
+        launch("--hostfile", hosts)[2]
+        == f"npumigrate: {hosts}:2: 'slot=8' is neither slots=N nor max_slots=N\n"
+    )
+    conf.write_text("address_0=1.2.3.4\naddress_1=1.2.3.400\n")
+    assert launch("--hccn", conf)[2] == f"npumigrate: {conf}:2: '1.2.3.400' is no IP address\n"
+    conf.write_text("address_0=1.2.3.4\n")
+    assert launch("--hosts", "a:2", "--hccn", conf)[2] == "npumigrate: --hccn of a has no address_1\n"
+    assert (
+        launch("--hosts", "a:1", "--hccn", f"b={conf}")[2] == "npumigrate: --hccn b=…: there is no host b\n"
+    )
+    two = launch("--hosts", "a:1,b:1", "--hccn", conf)
+    assert two[2] == "npumigrate: --hccn FILE is for one host; with several it is --hccn HOST=FILE\n"

