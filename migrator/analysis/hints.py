@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from migrator.analysis.index import ModuleIndex
+
 
 @dataclass(frozen=True)
 class PlaceData:

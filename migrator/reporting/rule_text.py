@@ -32,9 +32,10 @@ migration; an *unsafe* one by a migration and by `--unsafe-fixes`, and a person 
 def as_markdown(rule: Rule, level: int = 1) -> str:
     """One rule as a chapter whose heading has ``level`` signs."""
     versions = f", for torch {rule.versions}" if rule.versions else ""
+    asked = " It is off unless it is asked for: `--extend-select`." if rule.opt_in else ""
     parts = [
         f"{'#' * level} {rule.code}: {rule.name}",
-        f"{rule.summary.rstrip('.')}. {rule.severity.capitalize()}, {_FIXES[rule.fix]}{versions}.",
+        f"{rule.summary.rstrip('.')}. {rule.severity.capitalize()}, {_FIXES[rule.fix]}{versions}.{asked}",
     ]
     if rule.why:
         parts.append(rule.why.strip())
@@ -76,6 +77,7 @@ def _content(rule: Rule) -> dict[str, Any]:
         "severity": rule.severity,
         "status": rule.status or None,
         "fix": rule.fix,
+        "opt_in": rule.opt_in,
         "versions": rule.versions or None,
         "why": rule.why,
         "advice": rule.advice or None,
@@ -85,11 +87,13 @@ def _content(rule: Rule) -> dict[str, Any]:
 
 
 def _plain(example: Mapping[str, Any]) -> dict[str, str]:
-    return {key: str(example[key]) for key in ("before", "after", "unchanged", "version") if key in example}
+    return {key: str(example[key]) for key in ("before", "after", "reported", "unchanged", "version") if key in example}
 
 
 def _example(example: Mapping[str, Any]) -> str:
     version = f", torch {example['version']}" if "version" in example else ""
+    if "reported" in example:
+        return f"Reported{version}:\n\n{_code(example['reported'])}"
     if "unchanged" in example:
         return f"Left alone{version}:\n\n{_code(example['unchanged'])}"
     if example["before"] == example["after"]:
