@@ -23,6 +23,7 @@ from migrator.cli.launch import launch
 from migrator.cli.lint import lint
 from migrator.cli.migrate import migrate
 from migrator.cli.rule import rule
+from migrator.cli.server import server
 from migrator.cli.verify import verify
 
 DONE = 0
@@ -47,6 +48,7 @@ app.command(context_settings={"allow_interspersed_args": False})(emulate)  # wha
 app.command()(verify)
 app.add_typer(launch, name="launch")
 app.command()(rule)
+app.command()(server)
 
 
 @app.callback(invoke_without_command=True)

@@ -67,6 +67,11 @@ class Diagnostic:
     api: str = ""  # the qualified name that it is about, where there is one
 
     @property
+    def span(self) -> tuple[Position, Position]:
+        """Where it starts, and the place behind its last character."""
+        return Position(self.row, self.column), Position(self.end_row, self.end_column)
+
+    @property
     def safely_fixable(self) -> bool:
         """Whether ``--fix`` alone repairs it."""
         return self.fix is not None and self.fix.applicability == "safe"

@@ -45,7 +45,7 @@ def targets(
                 found = _below(path, place, configuration, trouble)
             else:
                 options = configuration.options_for(place.parent)
-                named = not _named_but_excluded(place, options)
+                named = not (options.force_exclude and excluded(place, options))
                 found = iter([_target(path, place, configuration, options)] if named else [])
             for target in found:
                 if target.place not in seen:
@@ -59,9 +59,8 @@ def _target(path: str, place: Path, configuration: Configuration, options: Optio
     return Target(path, place, for_file(options, place, configuration.command_line))
 
 
-def _named_but_excluded(place: Path, options: Options) -> bool:
-    if not options.force_exclude:
-        return False
+def excluded(place: Path, options: Options) -> bool:
+    """Whether ``exclude`` or ``extend-exclude`` leave out a file, or its folders below the root."""
     folders = [folder for folder in place.parents if options.root in folder.parents]
     return _excluded(options, place, False) or any(_excluded(options, folder, True) for folder in folders)
 

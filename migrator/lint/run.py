@@ -141,7 +141,7 @@ class Run:
             try:
                 data = self._data(target)
                 key = digest(data)
-                self._facts.append((_name(target), self._facts_of(target, data, key)))
+                self._facts.append((name_in_project(target), self._facts_of(target, data, key)))
             except Unreadable as error:
                 self.outcome.troubles.append(f"{shown(target.path)}: {error}")
                 continue
@@ -199,7 +199,7 @@ class Run:
         rules = self._rules(target)
         if rules not in self._rule_keys:
             self._rule_keys[rules] = digest(repr(astuple(rules)).encode("utf-8", "surrogatepass"))
-        name = _name(target).encode("utf-8", "surrogatepass")
+        name = name_in_project(target).encode("utf-8", "surrogatepass")
         return digest(content, self._rule_keys[rules], self._project_key, name, repr(ignored).encode())
 
     def _all_checked(self, readable: Sequence[tuple[Target, bytes]]) -> list[Checked]:
@@ -240,7 +240,7 @@ class Run:
 
     def _job(self, target: Target, ignored: tuple[str, ...]) -> Job:
         data = self._request.data.get(target.place)
-        return Job(target.path, target.place, _name(target), self._rules(target), ignored, data)
+        return Job(target.path, target.place, name_in_project(target), self._rules(target), ignored, data)
 
     # -- from findings to what counts ---------------------------------------
 
@@ -329,7 +329,7 @@ class Run:
         placed = self._placed(target, own)
         ignored = ignored_codes(target.options, target.place)
         rules = self._rules(target)
-        name = _name(target)
+        name = name_in_project(target)
         done = fix_text(engine_for(rules, self._request.fix), name, item.text, self.project(), own, ignored)
         if done.trouble:
             self.outcome.troubles.append(f"{shown(target.path)}: not fixed: {done.trouble}")
@@ -393,8 +393,8 @@ def _pack_bytes(file: str) -> bytes:
         ) from None
 
 
-def _name(target: Target) -> str:
-    """The file's name inside its project."""
+def name_in_project(target: Target) -> str:
+    """The file's name below the folder of its configuration."""
     name = str(target.place)
     root = str(target.options.root).rstrip(os.sep) + os.sep
     return name[len(root) :] if name.startswith(root) else name

@@ -1,0 +1,110 @@
+"""What lint says of an open document. It knows nothing of the protocol."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from migrator.engine.project import Project
+from migrator.lint import baseline
+from migrator.lint.check import SYNTAX
+from migrator.lint.diagnostic import Diagnostic
+from migrator.lint.document import Document
+from migrator.lint.engines import check_document, engine_for
+from migrator.lint.files import Target
+from migrator.lint.fixing import fix_text
+from migrator.lint.jobs import RuleSet
+from migrator.lint.options import ignored_codes, severity_at_least
+from migrator.lint.run import name_in_project, rule_set
+from migrator.server.facts import parses
+from migrator.sources.source import LINE_END, Source
+
+
+@dataclass(frozen=True)
+class Question:
+    """What decides an analysis: equal questions have equal answers. Raises ConfigError and UnknownVersion."""
+
+    text: str
+    target: Target
+    rules: RuleSet
+    project: Project
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """The findings of a text.
+
+    In a text that is ``broken``, no Python just now, they are those of the text before it
+    whose lines are still there, without fixes. ``trouble`` says why there are none.
+    """
+
+    question: Question
+    found: tuple[Diagnostic, ...]
+    broken: bool = False
+    trouble: str = ""
+
+
+def question(text: str, target: Target, project: Project) -> Question:
+    """The question for a text. Raises ConfigError and UnknownVersion, as the target's options deserve."""
+    return Question(text, target, rule_set(target.options), project)
+
+
+def answer(asked: Question, before: Analysis | None) -> Analysis:
+    """Lint a text; ``before`` is the analysis of the text that it was made from.
+
+    Raises ConfigError and RuleError for options that cannot be used.
+    """
+    target, text = asked.target, asked.text
+    options = target.options
+    ignored = ignored_codes(options, target.place)
+    item = Document(b"", Source(target.path, text))
+    checked = check_document(asked.rules, target.path, name_in_project(target), item, asked.project, ignored)
+    found: Sequence[Diagnostic] = [
+        item for item in checked.found if severity_at_least(item.severity, options.severity)
+    ]
+    if before is not None and before.found and _is_broken(checked.found, text):
+        return Analysis(asked, (*_carried(before, text), *found), broken=True)
+    if options.baseline and found:
+        file = Path(options.baseline)
+        lines = LINE_END.split(text)
+        root = file.absolute().parent
+        found, _, _ = baseline.split(found, baseline.read(file), lambda _: lines, root, ())
+    return Analysis(asked, tuple(found), trouble=checked.trouble)
+
+
+def fixed(analysis: Analysis) -> str:
+    """The text with the fixes that ``lint --fix`` makes."""
+    asked = analysis.question
+    target = asked.target
+    wanted = "unsafe" if target.options.unsafe_fixes else "safe"
+    engine = engine_for(asked.rules, wanted)
+    ignored = ignored_codes(target.options, target.place)
+    name = name_in_project(target)
+    return fix_text(engine, name, asked.text, asked.project, analysis.found, ignored).text
+
+
+def _is_broken(found: Sequence[Diagnostic], text: str) -> bool:
+    if found:
+        return any(item.code == SYNTAX for item in found)
+    return not parses(text)  # NPU999 may be off
+
+
+def _carried(before: Analysis, text: str) -> list[Diagnostic]:
+    """The earlier findings in the lines above and below what was changed."""
+    old, new = LINE_END.split(before.question.text), LINE_END.split(text)
+    most = min(len(old), len(new))
+    same_above = next((row for row in range(most) if old[row] != new[row]), most)
+    most -= same_above
+    same_below = next((row for row in range(most) if old[-1 - row] != new[-1 - row]), most)
+    moved = len(new) - len(old)
+    kept = []
+    for item in before.found:
+        if item.code == SYNTAX:
+            continue
+        if item.end_row <= same_above:
+            kept.append(replace(item, fix=None, noqa_row=None))
+        elif item.row > len(old) - same_below:
+            row, end_row = item.row + moved, item.end_row + moved
+            kept.append(replace(item, row=row, end_row=end_row, fix=None, noqa_row=None))
+    return kept

@@ -1,0 +1,81 @@
+"""What open files have to know of the workspace's other files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Optional
+
+from migrator.analysis.index import parse
+from migrator.engine.project import ClassFacts, Project, scan_file
+from migrator.lint.config_files import Configuration
+from migrator.lint.document import document
+from migrator.lint.files import Target, targets
+from migrator.lint.run import name_in_project
+from migrator.sources.errors import Unreadable
+from migrator.sources.source import read_bytes
+
+# More files are no project, but somebody's home folder.
+_MOST_FILES = 50_000
+_AT_ONCE = 100
+
+Facts = tuple[ClassFacts, ...]
+
+
+class WorkspaceFacts:
+    """The facts of each file, by the folder of the workspace that it lies in, None outside of all."""
+
+    def __init__(self) -> None:
+        self._facts: dict[Optional[Path], dict[Path, Facts]] = {}
+
+    def project(self, folder: Optional[Path], place: Path) -> Project:
+        """What a file knows of itself and of the others in its folder."""
+        files = self._facts.get(folder, {})
+        if folder is None:
+            return Project(files.get(place, ()))
+        return Project(tuple(fact for place in sorted(files) for fact in files[place]))
+
+    def learn(self, folder: Optional[Path], target: Target, text: Optional[str]) -> bool:
+        """Look at one file again; None stands for one that is gone. Says whether that changed the facts."""
+        files = self._facts.setdefault(folder, {})
+        new = (scan_file(name_in_project(target), text) if text is not None else None) or ()
+        old = files.pop(target.place, ())
+        if old and not new and text is not None and not parses(text):
+            new = old  # somebody types just now
+        if new:
+            files[target.place] = new
+        return new != old
+
+    def scan(self, folder: Path, configuration: Configuration) -> Iterator[bool]:
+        """Look at all files of a folder, some at each step. Says whether something was found."""
+        found = False
+        for number, target in enumerate(targets([str(folder)], configuration, lambda _: None)):
+            if number >= _MOST_FILES:
+                break
+            found = self.learn(folder, target, text_of(target)) or found
+            if number % _AT_ONCE == _AT_ONCE - 1:
+                yield found
+                found = False
+        yield found
+
+    def forget(self, folder: Path) -> None:
+        """The folder has left the workspace."""
+        self._facts.pop(folder, None)
+
+
+def parses(text: str) -> bool:
+    """Whether a text is Python just now."""
+    try:
+        parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    return True
+
+
+def text_of(target: Target) -> Optional[str]:
+    """The text of a file on the disk that may define what others have to know; None without."""
+    try:
+        data = read_bytes(target.place)
+        return document(data, target.path).text if b"cuda" in data else None
+    except Unreadable:
+        return None

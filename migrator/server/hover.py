@@ -1,0 +1,111 @@
+"""What is shown of the name under the cursor: what ``npumigrate api`` says, and why there is a finding."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import Any, Optional
+
+from migrator.analysis.index import ModuleIndex
+from migrator.analysis.receivers import MODULE, TENSOR, receiver
+from migrator.api_support.answer import look_up
+from migrator.api_support.versions import resolve
+from migrator.engine.packs import Rule
+from migrator.lint.diagnostic import Diagnostic
+from migrator.reporting.rule_text import as_markdown
+
+_WORD = re.compile(r"[^\W\d]\w*")
+_DOTTED = re.compile(r"[^\W\d][\w.]*\Z")
+_COLOR = re.compile(r"\x1b\[[0-9;]*m")
+_ROOTS = ("torch.", "torch_npu.")
+_CLASSES = {TENSOR: "torch.Tensor", MODULE: "torch.nn.Module"}
+
+
+def qualified_name(text: str, offset: int) -> tuple[str, int, int]:
+    """What the name at an index of a text stands for, and where its last word starts and ends.
+
+    Empty where that cannot be told. In a text that is no Python, a name that is written
+    out in full is known all the same; so is a word inside a text, for environment variables.
+    """
+    word = next((m for m in _WORD.finditer(text, _line_start(text, offset)) if m.end() >= offset), None)
+    if word is None or word.start() > offset:
+        return "", offset, offset
+    try:
+        name = _in_tree(text, word)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        name = _as_written(text, word)
+    return name, word.start(), word.end()
+
+
+@lru_cache(maxsize=256)
+def api_status(name: str, version: str) -> str:
+    """What ``npumigrate api NAME -v VERSION`` prints, as Markdown; empty where nothing is known."""
+    variable = name.isupper()
+    if not variable and not name.startswith(_ROOTS):
+        return ""
+    found = look_up(name)
+    if found is None or (found.kind == "environment") != variable:
+        return ""
+    from migrator.cli.api_text import page
+
+    head, _, *lines = (_COLOR.sub("", line) for line in page(found, resolve(version)))
+    body = "\n".join(lines).strip("\n")
+    return f"**{head}**\n\n```text\n{body}\n```" if body else ""
+
+
+def explanation(found: Iterable[Diagnostic], rules: dict[str, Rule]) -> str:
+    """The rules of findings as Markdown, each once."""
+    codes = dict.fromkeys(item.code for item in found)
+    return "\n---\n\n".join(as_markdown(rules[code], 4) for code in codes)
+
+
+def _line_start(text: str, offset: int) -> int:
+    return max(text.rfind("\n", 0, offset), text.rfind("\r", 0, offset)) + 1
+
+
+def _in_tree(text: str, word: re.Match[str]) -> str:
+    index = ModuleIndex(text, [word.group()])
+    start = len(text[: word.start()].encode("utf-8"))
+    end = start + len(word.group().encode("utf-8"))
+    for ref in index.refs:
+        node: Any = ref
+        while node is not None:
+            if index.end(node) == end and (isinstance(node, ast.Name) or index.start(node) < start):
+                return index.qualified_name(node) or _of_object(index, node)
+            node = node.value if isinstance(node, ast.Attribute) else None
+    if any(index.start(node) <= start and end <= index.end(node) for node in index.strings):
+        return word.group() if word.group().isupper() else ""
+    for statement in index.imports:
+        if index.start(statement) <= start and end <= index.end(statement):
+            return _imported(statement, word.group()) or _as_written(text, word)
+    return ""
+
+
+def _of_object(index: ModuleIndex, node: Any) -> str:
+    """A method of a tensor or a module, by what the object surely is."""
+    if not isinstance(node, ast.Attribute):
+        return ""
+    kind, name = receiver(index, node.value)
+    if kind not in _CLASSES:
+        return ""
+    own = f"{name}.{node.attr}"
+    return own if kind == MODULE and look_up(own) else f"{_CLASSES[kind]}.{node.attr}"
+
+
+def _imported(statement: ast.Import | ast.ImportFrom, word: str) -> str:
+    if isinstance(statement, ast.ImportFrom) and not statement.level:
+        for alias in statement.names:
+            if word in (alias.name, alias.asname):
+                return f"{statement.module}.{alias.name}"
+    for alias in statement.names:
+        if word == alias.asname:
+            return alias.name
+    return ""
+
+
+def _as_written(text: str, word: re.Match[str]) -> str:
+    """The dotted name that ends with a word."""
+    before: Optional[re.Match[str]] = _DOTTED.search(text, _line_start(text, word.start()), word.end())
+    return before.group() if before else word.group()

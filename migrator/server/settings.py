@@ -1,0 +1,99 @@
+"""Which options hold for an open file: those of the configuration files, and of the editor."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Optional
+
+from migrator.lint.config_files import Configuration
+from migrator.lint.files import Target, excluded
+from migrator.lint.options import KEYS, Options, checked, for_file, unknown_key
+
+CONFIG_NAMES = (".npumigrate.toml", "npumigrate.toml", "pyproject.toml")
+_OF_EDITOR = (
+    "version",
+    "select",
+    "ignore",
+    "extend-select",
+    "per-file-ignores",
+    "rules",
+    "exclude",
+    "extend-exclude",
+    "severity",
+    "unsafe-fixes",
+    "baseline",
+)
+_WHERE = "the editor's settings for npumigrate"
+_Stamp = tuple[tuple[str, int, int], ...]
+
+
+class Settings:
+    """The options for files, read again whenever a configuration file has changed."""
+
+    def __init__(self) -> None:
+        self.of_editor: dict[str, Any] = {}
+        self.folders: list[Path] = []  # of the workspace
+        self._known: dict[Path, tuple[_Stamp, Options]] = {}
+
+    def take(self, given: Any) -> None:
+        """Take over the editor's settings; they beat the files. Raises ConfigError, and keeps the old ones.
+
+        They are a table with the keys of a configuration file, at the top or below
+        ``settings`` or ``npumigrate``.
+        """
+        values = given if isinstance(given, Mapping) else {}
+        for inner in ("settings", "npumigrate"):
+            if isinstance(values.get(inner), Mapping):
+                values = values[inner]
+        known = {key: KEYS[key] for key in _OF_EDITOR}
+        taken = {}
+        for key, value in values.items():
+            if key not in known:
+                raise unknown_key(key, known, _WHERE)
+            if value is not None:
+                taken[key] = checked(key, value, _WHERE, self.folders[0] if self.folders else Path.cwd())
+        self.of_editor = taken
+        self._known.clear()
+
+    def target(self, place: Path) -> Optional[Target]:
+        """A file with its options, or None where it is left out. Raises ConfigError."""
+        options = self._options(place.parent)
+        options = for_file(options, place, self.of_editor)
+        return None if self._left_out(place, options) else Target(str(place), place, options)
+
+    def folder_of(self, place: Path) -> Optional[Path]:
+        """The innermost folder of the workspace that holds a file."""
+        return max((f for f in self.folders if f in place.parents), key=lambda f: len(f.parts), default=None)
+
+    def _options(self, folder: Path) -> Options:
+        stamp = _stamp(folder)
+        known = self._known.get(folder)
+        if known is None or known[0] != stamp:
+            options = Configuration(self.of_editor).options_for(folder)
+            if not options.origin:
+                options = replace(options, root=self.folder_of(folder / "file") or folder)
+            known = self._known[folder] = (stamp, options)
+        return known[1]
+
+    def _left_out(self, place: Path, options: Options) -> bool:
+        """Files that lint would not take from the project; of others, those of installed packages."""
+        home = self.folder_of(place)
+        if home is None and self.folders:
+            options = replace(options, root=Path(place.anchor))
+        return excluded(place, options)
+
+
+def _stamp(folder: Path) -> _Stamp:
+    found = []
+    for parent in (folder, *folder.parents):
+        for name in CONFIG_NAMES:
+            file = os.path.join(parent, name)
+            try:
+                status = os.stat(file)
+            except OSError:
+                continue
+            found.append((file, status.st_mtime_ns, status.st_size))
+    return tuple(found)

@@ -1,0 +1,211 @@
+"""An editor: a client of pygls that talks to the real command over its standard streams."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Coroutine, Iterator
+from pathlib import Path
+from typing import Any, Callable
+
+import pytest
+from lsprotocol import types
+from pygls.lsp.client import LanguageClient
+
+_PATIENCE = 60  # seconds
+
+
+class Editor:
+    """What a person does in an editor. ``said`` holds the messages that were shown."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.said: list[str] = []
+        self.registered: list[types.Registration] = []
+        self._texts: dict[str, str] = {}
+        self._versions: dict[str, int] = {}
+        self._published: dict[str, types.PublishDiagnosticsParams] = {}
+        self._loop = asyncio.new_event_loop()
+        self._client = LanguageClient("editor", "1")
+        client = self._client
+
+        @client.feature(types.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)
+        def publish(params: types.PublishDiagnosticsParams) -> None:
+            self._published[params.uri] = params
+
+        @client.feature(types.WINDOW_SHOW_MESSAGE)
+        def show(params: types.ShowMessageParams) -> None:
+            self.said.append(params.message)
+
+        @client.feature(types.WINDOW_LOG_MESSAGE)
+        def log(params: types.LogMessageParams) -> None:
+            self.said.append(params.message)
+
+        @client.feature(types.CLIENT_REGISTER_CAPABILITY)
+        def register(params: types.RegistrationParams) -> None:
+            self.registered += params.registrations
+
+    def run(self, work: Coroutine[Any, Any, Any]) -> Any:
+        return self._loop.run_until_complete(asyncio.wait_for(work, _PATIENCE))
+
+    def start(
+        self,
+        options: Any = None,
+        encodings: list[types.PositionEncodingKind] | None = None,
+        resolve: bool = True,
+        folders: bool = True,
+    ) -> types.InitializeResult:
+        self.run(self._client.start_io(sys.executable, "-m", "migrator", "server", "--stdio"))
+        support = types.ClientCodeActionResolveOptions(["edit"]) if resolve else None
+        capabilities = types.ClientCapabilities(
+            general=types.GeneralClientCapabilities(position_encodings=encodings),
+            text_document=types.TextDocumentClientCapabilities(
+                code_action=types.CodeActionClientCapabilities(resolve_support=support)
+            ),
+            workspace=types.WorkspaceClientCapabilities(
+                workspace_edit=types.WorkspaceEditClientCapabilities(document_changes=resolve),
+                did_change_watched_files=types.DidChangeWatchedFilesClientCapabilities(True),
+            ),
+        )
+        home = [types.WorkspaceFolder(self.folder.as_uri(), "home")] if folders else None
+        given = types.InitializeParams(
+            capabilities=capabilities, workspace_folders=home, initialization_options=options
+        )
+        result = self.run(self._client.initialize_async(given))
+        self._client.initialized(types.InitializedParams())
+        return result
+
+    def open(self, name: str, text: str) -> list[types.Diagnostic]:
+        """Open a file that need not be on the disk; gives its findings."""
+        uri = self.uri(name)
+        self._texts[uri], self._versions[uri] = text, 1
+        item = types.TextDocumentItem(uri, types.LanguageKind.Python, 1, text)
+        self._client.text_document_did_open(types.DidOpenTextDocumentParams(item))
+        return self.found(name)
+
+    def change(self, name: str, text: str, span: types.Range | None = None) -> list[types.Diagnostic]:
+        """Replace a range, or all, of the text; gives the findings then."""
+        self.type(name, text, span)
+        return self.found(name)
+
+    def type(self, name: str, text: str, span: types.Range | None = None) -> None:
+        uri = self.uri(name)
+        self._versions[uri] += 1
+        if span is None:
+            change: Any = types.TextDocumentContentChangeWholeDocument(text)
+            self._texts[uri] = text
+        else:
+            change = types.TextDocumentContentChangePartial(span, text)
+        name_of = types.VersionedTextDocumentIdentifier(self._versions[uri], uri)
+        self._client.text_document_did_change(types.DidChangeTextDocumentParams(name_of, [change]))
+
+    def close(self, name: str) -> None:
+        name_of = types.TextDocumentIdentifier(self.uri(name))
+        self._client.text_document_did_close(types.DidCloseTextDocumentParams(name_of))
+
+    def file_changed(self, name: str) -> None:
+        event = types.FileEvent(self.uri(name), types.FileChangeType.Changed)
+        self._client.workspace_did_change_watched_files(types.DidChangeWatchedFilesParams([event]))
+
+    def settings_changed(self, settings: Any) -> None:
+        self._client.workspace_did_change_configuration(types.DidChangeConfigurationParams(settings))
+
+    def found(self, name: str) -> list[types.Diagnostic]:
+        """What was published for the present version."""
+        uri = self.uri(name)
+        self.wait(lambda: uri in self._published and self._published[uri].version == self._versions[uri])
+        return list(self._published[uri].diagnostics)
+
+    def published(self, name: str) -> list[str]:
+        """The codes that were published last."""
+        return [str(item.code) for item in self._published[self.uri(name)].diagnostics]
+
+    def wait(self, condition: Callable[[], object]) -> None:
+        async def loop() -> None:
+            while not condition():
+                await asyncio.sleep(0.01)
+
+        self.run(loop())
+
+    def hover(self, name: str, line: int, character: int) -> str:
+        where = types.TextDocumentIdentifier(self.uri(name)), types.Position(line, character)
+        found = self.run(self._client.text_document_hover_async(types.HoverParams(*where)))
+        return found.contents.value if found else ""
+
+    def actions(self, name: str, line: int, only: list[str] | None = None) -> list[types.CodeAction]:
+        """The actions for a line."""
+        params = types.CodeActionParams(
+            types.TextDocumentIdentifier(self.uri(name)),
+            types.Range(types.Position(line, 0), types.Position(line, 999)),
+            types.CodeActionContext([], only=only),
+        )
+        return list(self.run(self._client.text_document_code_action_async(params)) or [])
+
+    def resolve(self, action: types.CodeAction) -> types.CodeAction:
+        return self.run(self._client.code_action_resolve_async(action))
+
+    def applied(self, name: str, action: types.CodeAction) -> str:
+        """The text with the edits of an action, put in as the protocol says (columns are UTF-16)."""
+        uri = self.uri(name)
+        assert action.edit is not None
+        if action.edit.document_changes:
+            (change,) = action.edit.document_changes
+            assert isinstance(change, types.TextDocumentEdit)
+            assert change.text_document.version == self._versions[uri]
+            edits = list(change.edits)
+        else:
+            assert action.edit.changes is not None
+            edits = list(action.edit.changes[uri])
+        lines = self._texts[uri].encode("utf-16-le").split("\n".encode("utf-16-le"))
+        starts = [0]
+        for line in lines:
+            starts.append(starts[-1] + len(line) + 2)
+        data = self._texts[uri].encode("utf-16-le")
+
+        def offset(place: types.Position) -> int:
+            return starts[place.line] + 2 * place.character
+
+        for edit in sorted(edits, key=lambda one: offset(one.range.start), reverse=True):
+            new = edit.new_text.encode("utf-16-le")
+            data = data[: offset(edit.range.start)] + new + data[offset(edit.range.end) :]
+        return data.decode("utf-16-le")
+
+    def leave(self) -> int:
+        """Say goodbye; gives the server's exit code."""
+        self.run(self._client.shutdown_async(None))
+        self._client.exit(None)
+        return self.ended()
+
+    def vanish(self) -> int:
+        """Close the streams without a word."""
+        self.process.stdin.close()
+        return self.ended()
+
+    def send(self, data: bytes) -> None:
+        self.process.stdin.write(data)
+
+    @property
+    def process(self) -> Any:
+        return self._client._server
+
+    def ended(self) -> int:
+        return int(self.run(self.process.wait()))
+
+    def clean_up(self) -> None:
+        if self.process is not None and self.process.returncode is None:
+            self.process.kill()
+            self.ended()
+        for task in asyncio.all_tasks(self._loop):
+            task.cancel()
+        self._loop.run_until_complete(asyncio.sleep(0))
+        self._loop.close()
+
+    def uri(self, name: str) -> str:
+        return name if ":" in name else (self.folder / name).as_uri()
+
+
+@pytest.fixture
+def editor(tmp_path: Path) -> Iterator[Editor]:
+    made = Editor(tmp_path)
+    yield made
+    made.clean_up()
