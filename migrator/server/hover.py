@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any, Optional
 
@@ -56,9 +57,10 @@ def api_status(name: str, version: str) -> str:
 
 
 def explanation(found: Iterable[Diagnostic], rules: dict[str, Rule]) -> str:
-    """The rules of findings as Markdown, each once."""
+    """The rules of findings as Markdown, each once, with an example."""
     codes = dict.fromkeys(item.code for item in found)
-    return "\n---\n\n".join(as_markdown(rules[code], 4) for code in codes)
+    shown = (replace(rules[code], examples=rules[code].examples[:1]) for code in codes)
+    return "\n---\n\n".join(as_markdown(rule, 4) for rule in shown)
 
 
 def _line_start(text: str, offset: int) -> int:

@@ -6,6 +6,7 @@ a form feed ends none. Columns count in the units that were agreed on with the e
 
 from __future__ import annotations
 
+import os
 from bisect import bisect_right
 from difflib import SequenceMatcher
 from typing import Optional
@@ -70,17 +71,25 @@ class Text:
         return Text(self.text[:start] + new + self.text[max(start, end) :], self._units)
 
     def edits_to(self, new: str) -> list[types.TextEdit]:
-        """The replacements of lines that make ``new`` of this text."""
+        """The replacements that make ``new`` of this text, one for each run of changed lines."""
         old_lines, new_lines = _lines(self.text), _lines(new)
         found = []
         for tag, first, last, new_first, new_last in SequenceMatcher(
             None, old_lines, new_lines
         ).get_opcodes():
             if tag != "equal":
-                start, end = self._start_of(first), self._start_of(last)
-                span = types.Range(self.place(start), self.place(end))
-                found.append(types.TextEdit(span, "".join(new_lines[new_first:new_last])))
+                replacement = "".join(new_lines[new_first:new_last])
+                found.append(self._edit(self._start_of(first), self._start_of(last), replacement))
         return found
+
+    def _edit(self, start: int, end: int, new: str) -> types.TextEdit:
+        """A replacement, without what it has in common with the old text at its ends: cursors stay there."""
+        same = len(os.path.commonprefix([self.text[start:end], new]).rstrip("\r"))
+        start, new = start + same, new[same:]
+        tail = os.path.commonprefix([self.text[start:end][::-1], new[::-1]])
+        same = len(tail.rstrip("\n") if "\r" in new + self.text[start:end] else tail)  # no \r\n is split
+        end, new = end - same, new[: len(new) - same]
+        return types.TextEdit(types.Range(self.place(start), self.place(end)), new)
 
     def _start_of(self, row: int) -> int:
         return self._starts[row] if row < len(self._starts) else len(self.text)

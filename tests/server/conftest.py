@@ -77,11 +77,14 @@ class Editor:
 
     def open(self, name: str, text: str) -> list[types.Diagnostic]:
         """Open a file that need not be on the disk; gives its findings."""
+        self.open_only(name, text)
+        return self.found(name)
+
+    def open_only(self, name: str, text: str) -> None:
         uri = self.uri(name)
         self._texts[uri], self._versions[uri] = text, 1
         item = types.TextDocumentItem(uri, types.LanguageKind.Python, 1, text)
         self._client.text_document_did_open(types.DidOpenTextDocumentParams(item))
-        return self.found(name)
 
     def change(self, name: str, text: str, span: types.Range | None = None) -> list[types.Diagnostic]:
         """Replace a range, or all, of the text; gives the findings then."""
