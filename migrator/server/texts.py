@@ -6,7 +6,6 @@ a form feed ends none. Columns count in the units that were agreed on with the e
 
 from __future__ import annotations
 
-import os
 from bisect import bisect_right
 from difflib import SequenceMatcher
 from typing import Optional
@@ -84,12 +83,13 @@ class Text:
 
     def _edit(self, start: int, end: int, new: str) -> types.TextEdit:
         """A replacement, without what it has in common with the old text at its ends: cursors stay there."""
-        same = len(os.path.commonprefix([self.text[start:end], new]).rstrip("\r"))
-        start, new = start + same, new[same:]
-        tail = os.path.commonprefix([self.text[start:end][::-1], new[::-1]])
-        same = len(tail.rstrip("\n") if "\r" in new + self.text[start:end] else tail)  # no \r\n is split
-        end, new = end - same, new[: len(new) - same]
-        return types.TextEdit(types.Range(self.place(start), self.place(end)), new)
+        old = self.text[start:end]
+        head = _common(old, new).rstrip("\r")  # no \r\n is split
+        old, new = old[len(head) :], new[len(head) :]
+        tail = _common(old[::-1], new[::-1])
+        tail = tail.rstrip("\n") if "\r" in old + new else tail
+        span = types.Range(self.place(start + len(head)), self.place(end - len(tail)))
+        return types.TextEdit(span, new[: len(new) - len(tail)])
 
     def _start_of(self, row: int) -> int:
         return self._starts[row] if row < len(self._starts) else len(self.text)
@@ -104,6 +104,12 @@ def _size(text: str, units: str) -> int:
     if units == UTF8:
         return len(text.encode("utf-8", "surrogatepass"))
     return len(text.encode("utf-16-le", "surrogatepass")) // 2
+
+
+def _common(one: str, other: str) -> str:
+    """What two texts begin with."""
+    most = min(len(one), len(other))
+    return one[: next((at for at in range(most) if one[at] != other[at]), most)]
 
 
 def _lines(text: str) -> list[str]:
