@@ -17,8 +17,7 @@ _ABOUT = {
     "document": "Documents",
 }
 
-app = typer.Typer(
-    name="db",
+db = typer.Typer(
     help="The tables that say which API works where: add a release, compare versions, check.",
     context_settings={"help_option_names": ["-h", "--help"]},
     rich_markup_mode=None,
@@ -26,7 +25,7 @@ app = typer.Typer(
 Several = Optional[list[str]]
 
 
-@app.command()
+@db.command()
 def build(
     wheel: Several = typer.Option(
         None, "--wheel", metavar="FILE", help="A torch_npu wheel, or torch's own for it; may be repeated."
@@ -90,7 +89,7 @@ def build(
         typer.echo(f"to use these tables, set {tables.VARIABLE}={out}")
 
 
-@app.command()
+@db.command()
 def diff(
     older: str = typer.Argument(..., metavar="VERSION", help="A torch version: 2.12"),
     newer: str = typer.Argument(..., metavar="VERSION", help="Another one: 2.13"),
@@ -144,7 +143,7 @@ def diff(
     typer.echo("\n".join(lines), color=False if os.environ.get("NO_COLOR") else None)
 
 
-@app.command()
+@db.command()
 def verify(
     folder: Optional[Path] = typer.Argument(None, metavar="[DIR]", help="Tables; those in use without it."),
     live: Optional[bool] = typer.Option(

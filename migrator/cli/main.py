@@ -10,48 +10,42 @@ import os
 import sys
 import tempfile
 from collections.abc import Sequence
-from typing import Optional
+from importlib import import_module
+from typing import Any, Callable, Optional
 
 import typer
 
 from migrator import __version__
-from migrator.cli import db
-from migrator.cli.analyze import analyze
-from migrator.cli.api import api
-from migrator.cli.emulate import emulate
-from migrator.cli.launch import launch
-from migrator.cli.lint import lint
-from migrator.cli.migrate import migrate
-from migrator.cli.rule import rule
-from migrator.cli.server import server
-from migrator.cli.verify import verify
 
 DONE = 0
 WRONG_USE = 2
 INTERRUPTED = 130
-# The command reads its options itself.
-_AS_GIVEN = {"ignore_unknown_options": True, "allow_extra_args": True, "help_option_names": []}
+# Each command, in the order of the help, with what its parser is told; it is migrator.cli.NAME.NAME. Only the
+# one that is asked for is imported and gets a parser: making one of each takes longer than most commands.
+_COMMANDS: dict[str, dict[str, Any]] = {
+    "migrate": {},
+    "analyze": {},
+    "lint": {
+        # It reads its options itself.
+        "context_settings": {
+            "ignore_unknown_options": True,
+            "allow_extra_args": True,
+            "help_option_names": [],
+        },
+        "add_help_option": False,
+    },
+    "verify": {},
+    "emulate": {"context_settings": {"allow_interspersed_args": False}},  # what follows is the program's
+    "launch": {},
+    "api": {},
+    "rule": {},
+    "db": {},
+    "server": {},
+    "version": {},
+}
 _FRAME_OPTIONS = ("-h", "--help", "-V")
 
-app = typer.Typer(
-    name="npumigrate",
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-app.command()(migrate)
-app.command()(analyze)
-app.command()(api)
-app.add_typer(db.app)
-app.command(context_settings={"allow_interspersed_args": False})(emulate)  # what follows is the program's
-app.command()(verify)
-app.add_typer(launch, name="launch")
-app.command()(rule)
-app.command()(server)
 
-
-@app.callback(invoke_without_command=True)
 def frame(
     show_version: bool = typer.Option(False, "-V", help="Show the version of npumigrate."),
 ) -> None:
@@ -64,16 +58,55 @@ def frame(
         raise typer.Exit(DONE)
 
 
-@app.command("lint", add_help_option=False, context_settings=_AS_GIVEN)
 def lint_command(context: typer.Context) -> None:
     """Find what keeps a project from running on Ascend NPUs: for CI, hooks and editors."""
+    from migrator.cli.lint import lint
+
     raise typer.Exit(lint(context.args))
 
 
-@app.command()
 def version() -> None:
     """Show the version of npumigrate."""
     typer.echo(f"npumigrate {__version__}")
+
+
+def parser(name: str) -> typer.Typer:
+    """The parser for a line that starts with ``name``: that command's, or a list of all commands."""
+    app = typer.Typer(
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    if name not in _COMMANDS:
+        app.callback(invoke_without_command=True)(frame)
+        for each in _COMMANDS:
+            app.command(each)(_listed(each))
+        return app
+    app.callback()(lambda: None)
+    command = _command(name)
+    if isinstance(command, typer.Typer):
+        app.add_typer(command, name=name)
+    else:
+        app.command(name, **_COMMANDS[name])(command)
+    return app
+
+
+def _command(name: str) -> Any:
+    """A command's function, or the typer.Typer of the commands below it."""
+    own = {"lint": lint_command, "version": version}
+    return own.get(name) or getattr(import_module(f"migrator.cli.{name}"), name)
+
+
+def _listed(name: str) -> Callable[[], None]:
+    """What stands for a command in the list of all: its name and its help."""
+    command = _command(name)
+
+    def stub() -> None:
+        """Never called: a line that starts with a command gets the command's own parser."""
+
+    stub.__doc__ = command.info.help if isinstance(command, typer.Typer) else command.__doc__
+    return stub
 
 
 def run(arguments: Optional[Sequence[str]] = None) -> int:
@@ -109,7 +142,7 @@ def internal_error(error: Exception) -> int:
 
 
 def _run_app(arguments: list[str]) -> int:
-    return app(arguments, prog_name="npumigrate", standalone_mode=False) or DONE
+    return parser(arguments[0])(arguments, prog_name="npumigrate", standalone_mode=False) or DONE
 
 
 def _fail(line: str, code: int) -> int:

@@ -38,7 +38,8 @@ class WorkspaceFacts:
     def learn(self, folder: Optional[Path], target: Target, text: Optional[str]) -> bool:
         """Look at one file again; None stands for one that is gone. Says whether that changed the facts."""
         files = self._facts.setdefault(folder, {})
-        new = (scan_file(name_in_project(target), text) if text is not None else None) or ()
+        found = scan_file(name_in_project(target), text) if text is not None else None
+        new = found.classes if found else ()
         old = files.pop(target.place, ())
         if old and not new and text is not None and not parses(text):
             new = old  # somebody types just now

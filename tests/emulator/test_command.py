@@ -88,7 +88,7 @@ def test_no_compiler(capsys, monkeypatch):
 def test_help():
     assert (
         "npumigrate emulate"
-        in CliRunner().invoke(main.app, ["emulate", "--help"], prog_name="npumigrate").output
+        in CliRunner().invoke(main.parser("emulate"), ["emulate", "--help"], prog_name="npumigrate").output
     )
 
 
