@@ -10,6 +10,7 @@ import asyncio
 import os
 from collections.abc import Coroutine, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Callable, Optional, TypeVar
@@ -64,9 +65,10 @@ class Session:
         """Take the workspace's folders and the editor's settings."""
         uris = [folder.uri for folder in params.workspace_folders or ()]
         uris = uris or [uri for uri in [params.root_uri] if uri]
-        self._settings.folders = _folders(uris)
+        self._settings.set_folders(_folders(uris))
         if self._settings.folders:
-            os.chdir(self._settings.folders[0])  # where a person would run lint
+            with suppress(OSError):
+                os.chdir(self._settings.folders[0])  # where a person would run lint
         self.take_settings(params.initialization_options)
 
     def started(self) -> None:
@@ -98,7 +100,7 @@ class Session:
         new = _folders(folder.uri for folder in event.added)
         for folder in gone:
             self._facts.forget(folder)
-        self._settings.folders = [f for f in self._settings.folders if f not in gone] + new
+        self._settings.set_folders([f for f in self._settings.folders if f not in gone] + new)
         for folder in new:
             self._later(self._scan(folder))
         self.check_all()

@@ -38,6 +38,11 @@ class Settings:
         self.folders: list[Path] = []  # of the workspace
         self._known: dict[Path, tuple[_Stamp, Options]] = {}
 
+    def set_folders(self, folders: list[Path]) -> None:
+        """The workspace has these folders now."""
+        self.folders = folders
+        self._known.clear()
+
     def take(self, given: Any) -> None:
         """Take over the editor's settings; they beat the files. Raises ConfigError, and keeps the old ones.
 

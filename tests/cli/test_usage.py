@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from migrator import __version__
+from migrator.cli import main
 
 HEAVY = ["pandas", "jedi", "libcst", "torch", "numpy", "yaml"]
 
@@ -40,6 +41,27 @@ def test_help_imports_nothing_heavy() -> None:
     )
     answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert answer.stderr.strip() == "[]"
+
+
+def test_help_lists_every_command(npumigrate) -> None:
+    listed = npumigrate("--help").out.partition("Commands:")[2].partition("Usage:")[0]
+    commands = {line.split()[0] for line in listed.splitlines() if line.strip()}
+    folder = Path(main.__file__).parent
+    assert {
+        path.stem for path in folder.glob("*.py") if f"\ndef {path.stem}(" in path.read_text()
+    } <= commands
+    assert {"db", "launch", "version"} <= commands
+    for command in commands:
+        assert npumigrate(command, "--help").code == 0
+
+
+def test_a_command_loads_no_other_one() -> None:
+    code = (
+        "import sys; from migrator.cli.main import run; run(['rule', 'NPU101']);"
+        "print(sorted(name for name in sys.modules if name.startswith('migrator.cli.')), file=sys.stderr)"
+    )
+    answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert answer.stderr.strip() == "['migrator.cli.main', 'migrator.cli.rule']"
 
 
 @pytest.mark.parametrize("arguments", [["version"], ["-V"]])
