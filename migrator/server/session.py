@@ -57,6 +57,7 @@ class Session:
         self._worker = ThreadPoolExecutor(1)
         self._tasks: set[asyncio.Task[None]] = set()
         self._told: set[str] = set()
+        self._news = False  # a document defines other things than before that its neighbours have to know
         self.stopped = False  # the editor said goodbye
 
     # -- the session's start, settings and end ------------------------------
@@ -96,7 +97,7 @@ class Session:
 
     def change_folders(self, event: types.WorkspaceFoldersChangeEvent) -> None:
         """Folders were added to the workspace, or taken out of it."""
-        gone = _folders(folder.uri for folder in event.removed)
+        gone = [Path(path) for path in (to_fs_path(folder.uri) for folder in event.removed) if path]
         new = _folders(folder.uri for folder in event.added)
         for folder in gone:
             self._facts.forget(folder)
@@ -188,8 +189,9 @@ class Session:
         Raises ConfigError, RuleError and UnknownVersion where its options cannot be used.
         """
         text = document.text
-        analysis, news = await self._work(lambda: self._analysed(document, text.text))
-        if news:
+        analysis = await self._work(lambda: self._analysed(document, text.text))
+        if self._news:
+            self._news = False
             for other in self._documents.values():
                 if other is not document:
                     self._check_soon(other, 0)
@@ -197,18 +199,18 @@ class Session:
             self._log(f"{document.place}: {analysis.trouble}")
         return analysis
 
-    def _analysed(self, document: Document, text: str) -> tuple[Optional[Analysis], bool]:
-        """In the worker: the analysis, and whether there is something new for other files."""
+    def _analysed(self, document: Document, text: str) -> Optional[Analysis]:
+        """In the worker: the analysis; None where the file is not to be linted."""
         place = document.place
         target = self._settings.target(place) if place.suffix != _NOTEBOOK else None
         if target is None:
-            return None, False
+            return None
         folder = self._settings.folder_of(place)
-        news = self._facts.learn(folder, target, text)
+        self._news = self._facts.learn(folder, target, text) or self._news
         asked = question(text, target, self._facts.project(folder, place))
         if document.analysis is None or document.analysis.question != asked:
             document.analysis = answer(asked, document.analysis)
-        return document.analysis, news
+        return document.analysis
 
     # -- questions -------------------------------------------------------------
 
