@@ -110,6 +110,11 @@ class Editor:
         event = types.FileEvent(self.uri(name), types.FileChangeType.Changed)
         self._client.workspace_did_change_watched_files(types.DidChangeWatchedFilesParams([event]))
 
+    def folders_changed(self, added: list[Path], removed: list[Path]) -> None:
+        new, gone = ([types.WorkspaceFolder(f.as_uri(), f.name) for f in each] for each in (added, removed))
+        event = types.WorkspaceFoldersChangeEvent(new, gone)
+        self._client.workspace_did_change_workspace_folders(types.DidChangeWorkspaceFoldersParams(event))
+
     def settings_changed(self, settings: Any) -> None:
         self._client.workspace_did_change_configuration(types.DidChangeConfigurationParams(settings))
 

@@ -146,6 +146,22 @@ def test_other_files_of_the_workspace_are_known(editor: Editor, tmp_path: Path) 
     editor.wait(lambda: editor.published("user.py") == [item["code"] for item in together])
     editor.open("tools.py", "class Toolkit:\n    pass\n")  # as it will be saved
     editor.wait(lambda: editor.published("user.py") == [item["code"] for item in alone])
+    editor.close("tools.py")  # and was not
+    editor.wait(lambda: editor.published("user.py") == [item["code"] for item in together])
+    (tmp_path / "tools.py").unlink()
+    editor.file_changed("tools.py")
+    editor.wait(lambda: editor.published("user.py") == [item["code"] for item in alone])
+
+
+def test_folders_come_and_go(editor: Editor, tmp_path: Path) -> None:
+    user = "from tools import Toolkit\nprint(Toolkit().cuda())\n"
+    (tmp_path / "tools.py").write_text("class Toolkit:\n    def cuda(self):\n        return 12\n")
+    editor.start(VERSION, folders=False)
+    alone = codes(editor.open("user.py", user))
+    editor.folders_changed([tmp_path], [])
+    editor.wait(lambda: editor.published("user.py") != alone)
+    editor.folders_changed([], [tmp_path])
+    editor.wait(lambda: editor.published("user.py") == alone)
 
 
 def test_left_out_files_have_no_findings(editor: Editor, tmp_path: Path) -> None:
