@@ -87,7 +87,8 @@ def _content(rule: Rule) -> dict[str, Any]:
 
 
 def _plain(example: Mapping[str, Any]) -> dict[str, str]:
-    return {key: str(example[key]) for key in ("before", "after", "reported", "unchanged", "version") if key in example}
+    shown = ("before", "after", "reported", "unchanged", "version")
+    return {key: str(example[key]) for key in shown if key in example}
 
 
 def _example(example: Mapping[str, Any]) -> str:
