@@ -8,7 +8,8 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -84,6 +85,26 @@ def find(command: str, env: Mapping[str, str], folder: Path | None = None) -> st
     return shutil.which(command, path=env.get("PATH"))
 
 
+@contextmanager
+def one_launch(env: Mapping[str, str]) -> Iterator[dict[str, str]]:
+    """Give the environment in which all processes of one launch draw from the same memory of each device."""
+    ledger = os.memfd_create("npumigrate-memory")  # each process notes in it how much it uses
+    try:
+        yield {**env, "NPUMIGRATE_EMULATOR_LEDGER": f"/proc/{os.getpid()}/fd/{ledger}"}
+    finally:
+        os.close(ledger)
+
+
+def ending_with_me() -> Callable[[], None]:
+    """Return what a child does before its program starts, to be asked to end when this process dies."""
+    libc = ctypes.CDLL(None)
+
+    def prepare() -> None:
+        libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+
+    return prepare
+
+
 def run(command: Sequence[str], env: Mapping[str, str]) -> int:
     """Run a command to its end and return its exit code, as a shell gives it.
 
@@ -91,31 +112,20 @@ def run(command: Sequence[str], env: Mapping[str, str]) -> int:
 
     Raises OSError if it cannot be started.
     """
-    libc = ctypes.CDLL(None)
+    with one_launch(env) as shared:
+        process = subprocess.Popen(command, env=shared, preexec_fn=ending_with_me())
 
-    def end_with_me() -> None:
-        libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+        def pass_on(number: int, _: object) -> None:
+            if number != signal.SIGINT:  # a terminal sends that to the command as well
+                process.send_signal(number)
 
-    # Where the processes of this launch note how much of each device's memory they use.
-    ledger = os.memfd_create("npumigrate-memory")
-    shared = {**env, "NPUMIGRATE_EMULATOR_LEDGER": f"/proc/{os.getpid()}/fd/{ledger}"}
-    try:
-        process = subprocess.Popen(command, env=shared, preexec_fn=end_with_me)
-    except OSError:
-        os.close(ledger)
-        raise
-
-    def pass_on(number: int, _: object) -> None:
-        if number != signal.SIGINT:  # a terminal sends that to the command as well
-            process.send_signal(number)
-
-    before = {
-        number: signal.signal(number, pass_on) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    }
-    try:
-        code = process.wait()
-    finally:
-        os.close(ledger)
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        before = {
+            number: signal.signal(number, pass_on)
+            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+        }
+        try:
+            code = process.wait()
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
     return 128 - code if code < 0 else code

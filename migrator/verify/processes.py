@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, BinaryIO
 
+from migrator.emulator.launch import ending_with_me, one_launch
+
 _SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER, see prctl(2)
 _GRACE = 10.0  # seconds to end in order, once asked to
 _REST = 3.0  # seconds for helpers, such as multiprocessing's resource tracker, to follow the program
@@ -47,7 +49,7 @@ def run(
     """Run a command in a folder.
 
     ``keep`` keeps what it prints, ``shown`` also lets it through. What asks this process to end
-    is passed on, and so is the end of the time.
+    is passed on, and so is the end of the time; the death of this process asks the command to end.
 
     Raises OSError if it cannot be started.
     """
@@ -55,22 +57,29 @@ def run(
     before = set(_descendants())
     start = time.monotonic()
     pipe = subprocess.PIPE if keep else None
-    process = subprocess.Popen(
-        command, env=dict(env), cwd=folder, stdout=pipe, stderr=pipe, start_new_session=True
-    )
     output: tuple[list[bytes], list[bytes]] = ([], [])
-    streams = ((process.stdout, sys.stdout, output[0]), (process.stderr, sys.stderr, output[1]))
-    readers = [
-        threading.Thread(target=_copy, args=(source, target.buffer if shown else None, kept), daemon=True)
-        for source, target, kept in streams
-        if source is not None
-    ]
-    for reader in readers:
-        reader.start()
-    with _passing_on(process) as asked:
-        timed_out = _wait(process, asked, timeout)
-        seconds = time.monotonic() - start
-        left = _end_rest(before)
+    with one_launch(env) as shared:
+        process = subprocess.Popen(
+            command,
+            env=shared,
+            cwd=folder,
+            stdout=pipe,
+            stderr=pipe,
+            start_new_session=True,
+            preexec_fn=ending_with_me(),
+        )
+        streams = ((process.stdout, sys.stdout, output[0]), (process.stderr, sys.stderr, output[1]))
+        readers = [
+            threading.Thread(target=_copy, args=(source, target.buffer if shown else None, kept), daemon=True)
+            for source, target, kept in streams
+            if source is not None
+        ]
+        for reader in readers:
+            reader.start()
+        with _passing_on(process) as asked:
+            timed_out = _wait(process, asked, timeout)
+            seconds = time.monotonic() - start
+            left = _end_rest(before)
     for reader in readers:
         reader.join()
     code = process.returncode
@@ -99,8 +108,14 @@ def _wait(process: subprocess.Popen[bytes], asked: list[int], timeout: float | N
             process.kill()
         elif now >= end:
             timed_out = ending = True
-            process.terminate()
+            _ask(process, signal.SIGTERM)
             end = now + _GRACE
+
+
+def _ask(process: subprocess.Popen[bytes], number: int) -> None:
+    """Send a signal to the program and its group, as a terminal does: a shell waits for what it runs."""
+    if process.poll() is None:  # its number is still its own
+        os.killpg(process.pid, number)
 
 
 @contextmanager
@@ -110,7 +125,7 @@ def _passing_on(process: subprocess.Popen[bytes]) -> Iterator[list[int]]:
 
     def pass_on(number: int, _: object) -> None:
         asked.append(number)
-        process.send_signal(number)
+        _ask(process, number)
 
     numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     before = {number: signal.signal(number, pass_on) for number in numbers}

@@ -42,7 +42,7 @@ def test_training_is_that_of_one_cpu(emulate):
 
 
 def test_a_dead_rank_ends_the_others(emulate):
-    done = emulate("python", f"{PROGRAMS}/dying_rank.py", str(free_port()), timeout=60)
+    done = emulate("python", f"{PROGRAMS}/dying_rank.py", str(free_port()))
     assert done.returncode == 0, done.stderr[-3000:]
     ended, codes = done.stdout.splitlines()
     assert codes == "[3, -9]"

@@ -151,6 +151,8 @@ dist.init_process_group("hccl")
 torch.npu.set_device(rank)
 train(f"npu:{rank}")
 dist.all_reduce(torch.ones(8, device=f"npu:{rank}"))
+free, total = torch.npu.mem_get_info(1 - rank)
+assert free < total, "the other rank uses its NPU"
 dist.destroy_process_group()
 """
     code, verdict, _ = verify({"train": program}, command=(*torchrun(2), "train.py"))

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import textwrap
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,7 @@ pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="th
 
 # Starts a process in a session of its own, as torchrun does, and writes its number.
 PROGRAM = """
-import subprocess, sys, time
+import os, subprocess, sys, time
 child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(300)"], start_new_session=True)
 open("child", "w").write(str(child.pid))
 {then}
@@ -62,13 +63,40 @@ def test_nothing_is_left(tmp_path, then, timeout, said):
 
 def test_interrupted(tmp_path):
     process = start(tmp_path, "time.sleep(300)", None)
-    end = time.monotonic() + 30
-    while not (tmp_path / "child").exists() and time.monotonic() < end:
-        time.sleep(0.05)
+    wait_until((tmp_path / "child").exists)
     process.send_signal(signal.SIGINT)
     out, _ = process.communicate(timeout=60)
     assert out.startswith("130 False True 1 ")
     assert_gone(tmp_path)
+
+
+def test_interrupted_below_a_shell(tmp_path):
+    """The shell waits for its program, which has to get the signal too, as from a terminal."""
+    program = "import os, time; open('below', 'w').write(str(os.getpid())); time.sleep(300)"
+    shell = f'subprocess.call(["bash", "-c", "{sys.executable} -c \\"$0\\"; true", {program!r}])'
+    process = start(tmp_path, shell, None)
+    wait_until((tmp_path / "below").exists)
+    begin = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    out, _ = process.communicate(timeout=60)
+    assert out.startswith("130 False True 1 ")
+    assert time.monotonic() - begin < 9  # not after the ten seconds in which it may end in order
+
+
+def test_killed(tmp_path):
+    process = start(tmp_path, "open('itself', 'w').write(str(os.getpid())); time.sleep(300)", None)
+    wait_until(lambda: (tmp_path / "itself").exists() and (tmp_path / "itself").read_text())
+    process.kill()
+    process.communicate(timeout=60)
+    os.kill(int((tmp_path / "child").read_text()), signal.SIGKILL)  # nobody knows it any more
+    wait_until(lambda: not Path("/proc", (tmp_path / "itself").read_text()).exists())
+
+
+def wait_until(done: Callable[[], object]) -> None:
+    end = time.monotonic() + 30
+    while not done():
+        assert time.monotonic() < end
+        time.sleep(0.05)
 
 
 def assert_gone(tmp_path: Path) -> None:

@@ -1,16 +1,16 @@
 """One rank is killed while the others wait for it: they must end by themselves."""
 
+import multiprocessing
 import os
 import signal
 import sys
 import time
 
-import torch
-import torch.distributed as dist
-import torch.multiprocessing as mp
-
 
 def work(rank):
+    import torch
+    import torch.distributed as dist
+
     os.environ.update(RANK=str(rank), WORLD_SIZE="2", MASTER_ADDR="127.0.0.1", MASTER_PORT=sys.argv[1])
     torch.npu.set_device(rank)
     dist.init_process_group("hccl")
@@ -28,7 +28,7 @@ def work(rank):
 
 
 if __name__ == "__main__":
-    context = mp.get_context("spawn")
+    context = multiprocessing.get_context("spawn")
     processes = [context.Process(target=work, args=(rank,)) for rank in range(2)]
     for process in processes:
         process.start()
