@@ -64,12 +64,13 @@ def emulate(
 
 def prepare() -> tuple[Installed, Built]:
     """Return what is installed and the libraries, built if need be; stop where the emulator cannot run."""
+    from migrator.cli.progress import ProgressBar
     from migrator.emulator.build import build
     from migrator.emulator.installed import EmulatorError, look
 
     try:
         installed = look()
-        return installed, build(installed, say)
+        return installed, build(installed, say, ProgressBar(shown=True))
     except EmulatorError as error:
         stop(str(error), CANNOT_RUN)
 

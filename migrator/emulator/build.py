@@ -11,10 +11,11 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from migrator.emulator.elf import Wanted, defined_functions, wanted_from_cann
 from migrator.emulator.installed import EmulatorError, Installed
@@ -26,7 +27,10 @@ COMPUTE = "libnpumigrate_compute.so"
 _CANN_FOLDERS = ("compiler", "opp", "runtime")
 _FLAGS = ("-std=c++20", "-O1", "-fPIC")
 
+_LOOK = 0.5  # seconds between two calls of Progress
+
 Say = Callable[[str], None]
+Progress = Callable[[str, int, int], None]  # stage, done, total
 
 
 @dataclass(frozen=True)
@@ -52,9 +56,10 @@ def cache_folder() -> Path:
     return (Path(base) if os.path.isabs(base) else Path.home() / ".cache") / "npumigrate" / "emulator"
 
 
-def build(installed: Installed, say: Say) -> Built:
+def build(installed: Installed, say: Say, progress: AbstractContextManager[Progress] | None = None) -> Built:
     """Return the build for what is installed; make it if there is none yet.
 
+    ``say`` gets whole lines; ``progress`` is entered while compilers run, and called twice a second.
     Several processes may call this at once: one builds, the others wait. A build appears by one rename.
 
     Raises EmulatorError.
@@ -66,7 +71,7 @@ def build(installed: Installed, say: Say) -> Built:
         folder.parent.mkdir(parents=True, exist_ok=True)
         with _lock(folder.parent / "lock", say):
             if not folder.is_dir():
-                _build_into(folder, installed, say)
+                _build_into(folder, installed, say, progress or nullcontext(_unseen))
     except OSError as error:
         raise EmulatorError(
             f"cannot build in {folder.parent}: {error.strerror}; XDG_CACHE_HOME names another"
@@ -112,13 +117,20 @@ def _lock(path: Path, say: Say) -> Iterator[None]:
         yield
 
 
-def _build_into(folder: Path, installed: Installed, say: Say) -> None:
+def _unseen(stage: str, done: int, total: int) -> None:
+    pass
+
+
+def _build_into(
+    folder: Path, installed: Installed, say: Say, progress: AbstractContextManager[Progress]
+) -> None:
     say(f"building the emulated NPU for torch_npu {installed.torch_npu} (once, half a minute)")
     start = time.monotonic()
     work = Path(tempfile.mkdtemp(prefix="building-", dir=folder.parent))
     try:
         os.chmod(work, 0o755)
-        _compile(work, installed)
+        with progress as shown:
+            _compile(work, installed, shown)
         for name in _CANN_FOLDERS:
             (work / "cann" / name).mkdir(parents=True)
         shutil.rmtree(work / "objects")
@@ -128,7 +140,7 @@ def _build_into(folder: Path, installed: Installed, say: Say) -> None:
     say(f"built in {time.monotonic() - start:.0f} s: {folder}")
 
 
-def _compile(work: Path, installed: Installed) -> None:
+def _compile(work: Path, installed: Installed, progress: Progress) -> None:
     objects, libraries = work / "objects", work / "lib"
     objects.mkdir()
     libraries.mkdir()
@@ -163,11 +175,27 @@ def _compile(work: Path, installed: Installed) -> None:
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         wanted = pool.submit(wanted_from_cann, installed.torch_npu_folder, installed.torch_folder)
-        compute, *cann = pool.map(compile_one, jobs)
+        compiled = [pool.submit(compile_one, job) for job in jobs]
+        _watch([wanted, *compiled], progress)
+        compute, *cann = [each.result() for each in compiled]
     _link_cann(installed, libraries, cann, wanted.result(), objects)
     torch_libraries = installed.torch_folder / "lib"
     with_torch = [f"-L{torch_libraries}", "-ltorch_cpu", "-lc10", f"-Wl,-rpath,{torch_libraries}"]
     _run(installed, ["-shared", "-o", str(libraries / COMPUTE), str(compute), *with_torch], COMPUTE)
+
+
+def _watch(work: Sequence[Future[Any]], progress: Progress) -> None:
+    """Wait until all is done; raise the first error, and begin nothing after it."""
+    left = set(work)
+    try:
+        while left:
+            progress("compiling", len(work) - len(left), len(work))
+            done, left = wait(left, _LOOK, FIRST_COMPLETED)
+            for each in done:
+                each.result()
+    finally:
+        for each in left:
+            each.cancel()
 
 
 def _link_cann(

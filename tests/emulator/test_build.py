@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -54,6 +55,15 @@ def test_a_build_is_made_once_and_shown(installed, tmp_path):
     assert len(said) == 2
     assert linked(tmp_path) == 1
     assert sorted(path.name for path in built.folder.parent.iterdir()) == ["lock", built.folder.name]
+
+
+def test_progress_while_compilers_run(installed):
+    seen: list[tuple[str, int, int]] = []
+    building.build(installed, lambda _: None, nullcontext(lambda *step: seen.append(step)))
+    done, totals = [step[1] for step in seen], {step[2] for step in seen}
+    assert (seen[0][:2], len(totals)) == (("compiling", 0), 1)
+    assert done == sorted(done)
+    assert done[-1] < max(totals)
 
 
 def test_several_at_once_build_once(installed, tmp_path):
