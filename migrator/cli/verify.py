@@ -69,12 +69,19 @@ def verify(
         stop("--original is for --compare-cpu", WRONG_USE)
     if json_file is not None and not json_file.absolute().parent.is_dir():
         stop(f"--json: no such folder: {json_file.absolute().parent}", WRONG_USE)
+    if json_file is not None and json_file.is_dir():
+        stop(f"--json: a folder, not a file: {json_file}", WRONG_USE)
     from migrator.emulator.launch import Machine
 
     machine = Machine(devices, checked_soc(soc), size(memory), random_from_cpu=compare_cpu)
     source = _original(migrated, original) if compare_cpu else None
     limits = (timeout, seed if compare_cpu else None, tolerance)
     verdict = _verify(migrated.resolve(), list(command), machine, source, limits)
+    from rich.console import Console
+
+    from migrator.verify.terminal import show_verdict
+
+    show_verdict(Console(stderr=True, highlight=False), verdict)
     if json_file is not None:
         from migrator.verify.as_json import verdict_text
 
@@ -82,12 +89,7 @@ def verify(
         try:
             json_file.write_text(verdict_text(verdict, str(migrated), command, shown), encoding="utf-8")
         except OSError as error:
-            say(f"--json: cannot write {json_file}: {error.strerror}")
-    from rich.console import Console
-
-    from migrator.verify.terminal import show_verdict
-
-    show_verdict(Console(stderr=True, highlight=False), verdict)
+            stop(f"--json: cannot write {json_file}: {error.strerror}", WRONG_USE)
     raise typer.Exit(verdict.exit_code)
 
 

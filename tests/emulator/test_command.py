@@ -131,14 +131,30 @@ def test_other_python_programs_notice_nothing(emulate, tmp_path):
 
 
 def test_a_report_says_what_ran_where(emulate, tmp_path):
-    program = "import torch; (torch.ones(2, 2, device='npu:1') @ torch.ones(2, 2, device='npu:1')).sum()"
+    """One for each process that imports torch itself; not for what is forked from it."""
+    program = (
+        "import multiprocessing, os, sys\n"
+        "def work(device):\n"
+        "    import torch; (torch.ones(2, 2, device=device) @ torch.ones(2, 2, device=device)).sum()\n"
+        "child = multiprocessing.get_context('fork').Process(target=work, args=('npu:0',))\n"
+        "child.start(); child.join(); work('npu:1')\n"
+        "if os.fork() == 0: sys.exit()\n"
+        "os.wait()\n"
+    )
     done = emulate("python", "-c", program, options=("--report", str(tmp_path)))
     assert done.returncode == 0, done.stderr
-    (file,) = tmp_path.glob("process-*.json")
-    report = json.loads(file.read_text())
-    assert report["operators"]["1"]["aten::mm"] == 1
-    assert report["without_npu_kernel"] == []
-    assert report["collectives"] == {}
+    reports = [json.loads(file.read_text()) for file in tmp_path.glob("process-*.json")]
+    of_child, of_parent = sorted(reports, key=lambda report: list(report["operators"]))
+    assert of_child["operators"]["0"]["aten::mm"] == of_parent["operators"]["1"]["aten::mm"] == 1
+    assert of_parent["without_npu_kernel"] == []
+    assert of_parent["collectives"] == {}
+
+
+def test_a_report_that_cannot_be_written_is_told_once(emulate, tmp_path):
+    (tmp_path / "file").touch()
+    done = emulate("python", "-c", "import torch", options=("--report", str(tmp_path / "file")))
+    assert (done.returncode, done.stdout) == (0, "")
+    assert done.stderr.count("no report from process") == 1
 
 
 def test_processes_share_the_memory_of_an_npu(emulate):

@@ -228,6 +228,7 @@ def test_an_original_that_fails(verify, tmp_path):
             "--soc: 'H100' is not the name of an Ascend chip, such as Ascend910B2",
         ),
         ((".", "--json", "no/where.json", "--", "true"), "--json: no such folder: "),
+        ((".", "--json", ".", "--", "true"), "--json: a folder, not a file: ."),
         (
             (".", "--compare-cpu", "--", "true"),
             ". has no migration_report/summary.json: --original DIR names the original",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import json
 import os
 import sys
@@ -19,11 +18,9 @@ def begin() -> None:
     if not os.environ.get("NPUMIGRATE_EMULATOR_REPORT"):
         return
     compute.note_cpu()
-    process = os.getpid()
-    atexit.register(_write, process)
-    # multiprocessing's children end without atexit.
-    util.Finalize(None, _write, args=(process,), exitpriority=0)
-    os.register_at_fork(after_in_child=lambda: atexit.unregister(_write))
+    # Called at the end of this process, but not of those forked from it. Not atexit: the children that
+    # multiprocessing forks end without that.
+    util.Finalize(None, _write, exitpriority=0)
 
 
 def torch_npu_is_here(native: frozenset[str]) -> None:
@@ -32,9 +29,8 @@ def torch_npu_is_here(native: frozenset[str]) -> None:
     _native = native
 
 
-def _write(process: int) -> None:
-    if process != os.getpid():
-        return
+def _write() -> None:
+    process = os.getpid()
     operators = compute.operators()
     names = sorted({name for counts in operators.values() for name in counts})
     result = {
