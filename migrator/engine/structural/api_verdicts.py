@@ -112,7 +112,8 @@ def _walk(context: FileContext) -> Iterator[_Use]:
     for ref in context.index.refs:
         name = context.index.qualified_name(ref)
         if name:
-            if isinstance(_root(ref).ctx, ast.Load):
+            root = _root(ref)  # a name, or a getattr() that stands for one
+            if not isinstance(root, ast.Name) or isinstance(root.ctx, ast.Load):
                 for use in _named(context, ref, name):
                     named.add(use[1].api)
                     yield use
