@@ -60,12 +60,12 @@ Row = tuple[str, dict[str, str]]
 
 @dataclass(frozen=True)
 class Survey:
-    """The files of the input in order, the version they are judged for, and the files of ``--api-files``."""
+    """The files of the input in order, and the user's settings (all rules are selected) and processes."""
 
     root: Path
     entries: tuple[Entry, ...]
-    version: str
-    api_files: tuple[Path, ...] = ()
+    settings: Settings
+    jobs: int | None = None
 
 
 @dataclass(frozen=True)
@@ -181,7 +181,7 @@ def _fill(
             for name in waiting:
                 _record(FileResult(name, skipped=_NOT_REACHED), modes, tables, tally)
             return False
-    survey = Survey(job.source, entries, settings.version, job.api_files)
+    survey = Survey(job.source, entries, replace(job.settings, deep=""), job.jobs)
     for mode in modes:
         if mode.whole_tree:
             find: Callable[[Survey, Progress], Iterator[Row]] = import_module(mode.whole_tree).find

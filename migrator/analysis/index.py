@@ -274,13 +274,26 @@ class ModuleIndex:
     # -- what is around a node -------------------------------------------
 
     def statement_of(self, node: Any) -> Any:
-        """The statement (or except handler, or match case) that a walked node belongs to."""
+        """The statement (or except handler, or match case) that a node belongs to."""
         while not isinstance(node, (ast.stmt, ast.ExceptHandler)) and not hasattr(node, "scope"):
-            node = node.parent
+            node = getattr(node, "parent", None) or self._statement_around(node)
         return node
 
+    def _statement_around(self, node: Any) -> Any:
+        """The statement of a node that was not walked, because no word led to it; walks it."""
+        place = (node.lineno, node.col_offset)
+        around: Any = self.tree.body[0]
+        for statement in self.statements:  # an inner one comes behind its outer one
+            if hasattr(statement, "lineno"):
+                heads = [statement, *getattr(statement, "decorator_list", ())]
+                start = min((head.lineno, head.col_offset) for head in heads)
+                if start <= place < (statement.end_lineno, statement.end_col_offset):
+                    around = statement
+        self.expand(around)
+        return around
+
     def scope_of(self, node: Any) -> Scope:
-        """The scope in which a walked node's names are looked up."""
+        """The scope in which a node's names are looked up."""
         scope: Scope = self.statement_of(node).scope
         return scope
 

@@ -196,9 +196,30 @@ class _Question:
                 return TENSOR if tensor_class(self.index, owner) else OTHER
         if options_like(node):
             return OTHER
-        bindings = self.index.bindings(node)
-        answers = [self._binding(node, binding) for binding in bindings if not _augmented(binding)]
-        return _together(answers)
+        bindings = [binding for binding in self.index.bindings(node) if not _augmented(binding)]
+        last = self._just_before(node, bindings)
+        if last is None:
+            return _together(self._binding(node, binding) for binding in bindings)
+        answer = self.of(last)
+        if answer == UNKNOWN and isinstance(last, ast.Call):
+            given = [a for a in last.args if isinstance(a, ast.Name) and a.id == node.id]
+            if given and self.of(given[0]) in (TENSOR, MAYBE):
+                return MAYBE  # x = self.block(x)
+        return answer
+
+    def _just_before(self, node: ast.Name, bindings: list[Binding]) -> Any:
+        """What a name was given last, where no branch and no loop lies between; None where one may."""
+        here = self.index.statement_of(node)
+        before = [b for b in bindings if getattr(b.node, "lineno", here.lineno) < here.lineno]
+        last = max(before, key=lambda binding: int(binding.node.lineno), default=None)
+        if last is None or last.value is None or not isinstance(last.node, ast.Assign):
+            return None
+        parent = getattr(here, "parent", None)
+        blocks = [getattr(parent, name, None) or () for name in ("body", "orelse", "finalbody")]
+        if not any(last.node in block and here in block for block in blocks):
+            return None
+        self.index.expand(last.node)
+        return last.value
 
     def _binding(self, node: ast.Name, binding: Binding) -> str:
         if binding.kind == "import":

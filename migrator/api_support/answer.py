@@ -304,17 +304,6 @@ def _names() -> list[str]:
     return sorted(found)
 
 
-def limit_words(limits: Iterable[str]) -> list[str]:
-    """Coded limits in words (limits.csv), one for each code; those that say that there is none come last."""
-    meanings = dict(tables.rows("limits"))
-    parameters: dict[str, list[str]] = {}
-    for limit in limits:
-        code, colon, parameter = limit.partition(":")
-        parameters.setdefault(code + colon, []).append(parameter)
-    words = [meanings.get(code, code).replace("{}", ", ".join(names)) for code, names in parameters.items()]
-    return sorted(words, key=lambda word: word.startswith("no limit"))
-
-
 @dataclass(frozen=True)
 class AtVersion:
     """What holds of a name at one torch version; fields are empty where nothing is known.

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple, Optional
 
-from migrator.api_support import npu_names, tables
+from migrator.api_support import tables
 from migrator.api_support.versions import TorchVersion, known
 
 
@@ -62,59 +62,11 @@ def look_up(api: str, version: TorchVersion) -> Optional[Support]:
 
 
 @cache
-def apis(version: TorchVersion, *statuses: str) -> frozenset[str]:
-    """The APIs that have one of these statuses at a version, as the table spells them."""
-    return frozenset(api for api, status in _statuses(version).items() if status in statuses)
-
-
-@cache
 def names() -> frozenset[str]:
     """Every API that the documents list at some version, and every alias of one."""
     return frozenset(
         line.partition(",")[0] for table in ("api_support", "aliases") for line in tables.lines(table)
     )
-
-
-@cache
-def words(version: TorchVersion, *statuses: str) -> frozenset[str]:
-    """Last name components of the APIs that have one of these statuses at a version."""
-    return frozenset(api.rpartition(".")[2] for api in apis(version, *statuses))
-
-
-@cache
-def unsupported_words(version: TorchVersion) -> frozenset[str]:
-    """Last name components of APIs that are unsupported, or that an NPU lacks, at a version.
-
-    Names without an NPU form that can stay as they are (torch.backends.cudnn.benchmark)
-    are not among them.
-    """
-    absent = set()
-    for name in npu_names.names():
-        found = npu_names.look_up(name, version)
-        if found and not found.npu and found.unchanged not in ("works", "no_effect"):
-            absent.add(name.rpartition(".")[2])
-    return words(version, "unsupported") | absent
-
-
-@cache
-def _statuses(version: TorchVersion) -> dict[str, str]:
-    """The status of every API, by one pass over the table: look_up() for each takes ten times as long."""
-    begun = {""} | {other.text for other in known() if other.tuple <= version.tuple}
-    not_ended = {""} | {other.text for other in known() if other.tuple >= version.tuple}
-    covering: dict[str, str] = {}
-    below: dict[str, str] = {}
-    above: dict[str, str] = {}
-    for line in tables.lines("api_support"):
-        api, first, last, status, _ = line.split(",", 4)
-        if first not in begun:
-            above.setdefault(api, status)
-        elif last in not_ended:
-            covering[api] = status
-        else:
-            below[api] = status
-    one_side = {**above, **below}
-    between = {api: _agreed(below[api], above[api]) for api in below.keys() & above.keys()}
-    return {**one_side, **between, **covering}
 
 
 def _at(api: str, version: TorchVersion) -> Optional[Support]:

@@ -24,7 +24,23 @@ _FIRST_LISTS = (2, 1)  # from here on a wheel lists every kernel that it registe
 _FLAT = ("torch.Tensor.", "torch.nn.functional.", "torch.")
 _OPERATORS = {
     "torch.nn.functional.grid_sample": "grid_sampler_2d",
+    "torch.masked_fill": "masked_fill_",
+    "torch.scalar_tensor": "fill_",
+    "torch.special.gammaln": "lgamma",
+    "torch.special.psi": "digamma",
+    "torch.special.gammainc": "igamma",
+    "torch.special.gammaincc": "igammac",
+    "torch.det": "_linalg_det",
+    "torch.logdet": "_linalg_slogdet",
+    "torch.slogdet": "_linalg_slogdet",
+    "torch.linalg.det": "_linalg_det",
+    "torch.linalg.slogdet": "_linalg_slogdet",
+    "torch.linalg.eigh": "_linalg_eigh",
+    "torch.linalg.eigvalsh": "_linalg_eigh",
+    "torch.linalg.solve": "_linalg_solve_ex",
+    "torch.linalg.cholesky": "linalg_cholesky_ex",
     "torch.linalg.svd": "_linalg_svd",
+    "torch.linalg.svdvals": "_linalg_svd",
     "torch.linalg.inv": "inverse",
     "torch.fft.fft": "_fft_c2c",
     "torch.fft.ifft": "_fft_c2c",
@@ -37,6 +53,8 @@ _OPERATORS = {
     "torch.fft.irfft": "_fft_c2r",
     "torch.fft.irfft2": "_fft_c2r",
 }
+# Parameters that nearly every call names, whatever their limit is (torch.norm).
+_IN_EVERY_CALL = {"dim"}
 _HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")  # MaxPool2d is max_pool2d
 _PREFIXED = ("torch.linalg.", "torch.fft.", "torch.special.")
 _WIDE = {
@@ -102,7 +120,8 @@ def judge(api: str, version: TorchVersion) -> Verdict:
         kernel=kernel,
         limits=found.limits,
         dtypes=frozenset(main[0].split("+")) if "dtype" in found.limits and main else frozenset(),
-        parameters=frozenset(limit[6:] for limit in found.limits if limit.startswith("param:")),
+        parameters=frozenset(limit[6:] for limit in found.limits if limit.startswith("param:"))
+        - _IN_EVERY_CALL,
     )
 
 
@@ -144,7 +163,9 @@ def _operators(api: str) -> list[str]:
         return [_HUMP.sub("_", api[9:]).lower()]
     for prefix in _PREFIXED:
         if api.startswith(prefix):
-            return [api[len("torch.") :].replace(".", "_")]
+            # torch.special has other names for torch.i0, torch.digamma and the like.
+            plain = [api[len(prefix) :]] if prefix == "torch.special." else []
+            return [api[len("torch.") :].replace(".", "_"), *plain]
     for prefix in _FLAT:
         if api.startswith(prefix):
             name = api[len(prefix) :]

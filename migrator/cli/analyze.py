@@ -76,10 +76,12 @@ def analyze(
         _stop(f"missing: {', '.join(missing)} (npumigrate analyze --help shows all options)", _WRONG_USE)
     if quiet and verbose:
         _stop("--quiet and --verbose exclude each other", _WRONG_USE)
-    modes = tuple(dict.fromkeys(_split(mode))) or _MODES[:1]
+    modes = tuple(dict.fromkeys(_split(mode))) if mode else _MODES[:1]
     wrong = [name for name in modes if name not in _MODES]
-    if wrong:
-        _stop(f"there is no mode {', '.join(wrong)}: choose of {', '.join(_MODES)}", _WRONG_USE)
+    if wrong or not modes:
+        named = ", ".join(wrong) or "without a name"
+        _stop(f"there is no mode {named}: choose of {', '.join(_MODES)}", _WRONG_USE)
+    _check_together(modes, api_files, deep, env_path)
 
     # From here on the work begins, and with it the imports that take their time.
     from migrator.api_support.versions import UnknownVersion, resolve
@@ -120,6 +122,19 @@ def analyze(
     if not quiet:
         _show(outcome, f"{source} for torch {settings.version}: {', '.join(modes)}")
     raise typer.Exit(outcome.exit_code)
+
+
+def _check_together(modes: tuple[str, ...], api_files: Several, deep: bool, env_path: Several) -> None:
+    """Refuse an option that would do nothing."""
+    if api_files and "torch_apis" not in modes:
+        _stop(f"--api-files is for the mode torch_apis: -m {','.join((*modes, 'torch_apis'))}", _WRONG_USE)
+    if deep and modes == ("third_party",):
+        _stop("--deep does nothing in the mode third_party", _WRONG_USE)
+    if env_path and not deep:
+        _stop("--env-path is for --deep: give that too", _WRONG_USE)
+    for path in env_path or ():
+        if not os.path.isdir(path):
+            _stop(f"--env-path {path}: there is no such folder", _WRONG_USE)
 
 
 def _folder(source: str) -> str:

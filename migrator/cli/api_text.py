@@ -9,7 +9,8 @@ from typing import Optional
 
 import typer
 
-from migrator.api_support.answer import Answer, AtVersion, Own, at_version, limit_words
+from migrator.api_support.answer import Answer, AtVersion, Own, at_version
+from migrator.api_support.limits import limit_words
 from migrator.api_support.tables import as_tuple
 from migrator.api_support.versions import TorchVersion, newest
 

@@ -10,7 +10,6 @@ from migrator.reporting.columns import load_tables, tables_of
 CHANGES = "change_list.csv"
 UNSUPPORTED = "unsupported_api.csv"
 UNKNOWN = "unknown_api.csv"
-CUDA_OPERATORS = "cuda_op_list.csv"
 REVIEW = "manual_review.csv"
 SKIPPED = "skipped_files.csv"
 

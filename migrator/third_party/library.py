@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Optional
 
 from migrator.operators.module_names import SOURCE_FOLDER
 from migrator.third_party.source_facts import ClassFacts, FunctionFacts, SourceFacts
@@ -39,7 +38,6 @@ class Library:
         self.modules: dict[str, SourceFacts] = {}
         for facts in files:
             self.modules.setdefault(facts.module, facts)
-        self._meanings: dict[tuple[str, str], Optional[Meaning]] = {}
         self._lines: dict[Key, list[Key]] = {}
 
     def function(self, key: Key) -> FunctionFacts:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from migrator.analysis.index import parse
 from migrator.engine.run import Engine, merge_facts, scan_file
-from migrator.engine.settings import Settings
 from migrator.finding import Finding
 from migrator.operators.native_files import read_native
 from migrator.processes import processes_for
@@ -132,9 +131,8 @@ def _read(
     native = read_native((entry.name, entry.path) for entry in survey.entries if entry.kind == "file")
     project = merge_facts([scan_file(name, text) for name, text in texts.items()], native)
     work = [Work(entry.name, entry.path) for entry in entries if entry.name in texts]
-    settings = Settings(version=survey.version)
-    jobs = processes_for(sum(map(len, texts.values())), None)
-    done = process_files(work, Engine(settings), settings, project, jobs, "inspect")
+    jobs = processes_for(sum(map(len, texts.values())), survey.jobs)
+    done = process_files(work, Engine(survey.settings), survey.settings, project, jobs, "inspect")
     files: list[SourceFacts] = []
     findings: dict[str, list[Finding]] = {}
     for number, (item, result) in enumerate(zip(work, done), 1):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from migrator.api_support import answer, difference, versions
+from migrator.api_support.limits import limit_words
 
 
 def look_up(asked: str) -> answer.Answer:
@@ -117,7 +118,7 @@ def test_near_misses(asked: str, meant: str) -> None:
 
 
 def test_limits_in_words() -> None:
-    assert answer.limit_words(["dtype_full", "param:p", "param:q", "no_backward"]) == [
+    assert limit_words(["dtype_full", "param:p", "param:q", "no_backward"]) == [
         "limited arguments: p, q (see the document)",
         "has no backward pass",
         "no limit: all twelve basic dtypes",

@@ -66,30 +66,3 @@ def test_every_api_has_an_answer_at_every_version(version: str) -> None:
     resolved = versions.resolve(version)
     apis = {line.partition(",")[0] for line in tables.lines("api_support")}
     assert all(support.look_up(api, resolved) for api in apis)
-
-
-def test_unsupported_words() -> None:
-    found = support.unsupported_words(versions.newest())
-    assert {"heaviside", "RNN", "range_push", "cudart"} <= found
-    assert not {"abs", "benchmark", "synchronize", "record_function", "OutOfMemoryError"} & found
-    assert "set_stream" in support.unsupported_words(versions.resolve("1.8.1"))
-
-
-@pytest.mark.parametrize("version", ["1.8.1", "2.4.0", "2.5.1", "2.13.0"])
-def test_apis_agree_with_look_ups(version: str) -> None:
-    resolved = versions.resolve(version)
-    aliases = {line.partition(",")[0] for line in tables.lines("aliases")}
-    for status in ("supported", "partial", "unsupported", "unknown"):
-        for api in support.apis(resolved, status):
-            found = support.look_up(api, resolved)
-            # The older of two spellings is answered by the newer one's document.
-            assert found
-            assert found.status == status or api in aliases, api
-
-
-def test_every_api_has_one_status() -> None:
-    resolved = versions.resolve("2.5")
-    counts = [
-        len(support.apis(resolved, word)) for word in ("supported", "partial", "unsupported", "unknown")
-    ]
-    assert sum(counts) == len({line.partition(",")[0] for line in tables.lines("api_support")})

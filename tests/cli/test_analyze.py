@@ -148,3 +148,38 @@ def test_a_file_that_cannot_be_parsed_is_listed(project: Path) -> None:
     code, reports = analyze(project, "-q")
     assert code == 1
     assert [row["File"] for row in rows(reports, "skipped_files.csv")] == ["broken.py"]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("-m", "affinity_apis", "--api-files", "x.csv"), "--api-files is for the mode torch_apis"),
+        (("-m", "third_party", "--deep"), "--deep does nothing in the mode third_party"),
+        (("--env-path", "."), "--env-path is for --deep"),
+        (("--deep", "--env-path", "no/such"), "no/such: there is no such folder"),
+        (("-m", ""), "choose of torch_apis, third_party"),
+    ],
+)
+def test_an_option_that_would_do_nothing_is_refused(
+    project: Path, options: tuple[str, ...], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, reports = analyze(project, *options)
+    assert code == 2
+    assert said in capsys.readouterr().err
+    assert not reports.exists()
+
+
+def test_third_party_takes_the_rules_and_what_is_ignored(project: Path) -> None:
+    (project / "pkg" / "ops.py").write_text(
+        "import torch\ndef f():\n    torch.cuda.nvtx.mark('a')\ndef g(x):\n    return torch.hub.other(x)\n"
+    )
+    pack = project.parent / "pack.yaml"
+    pack.write_text(
+        "- {code: OWN001, name: other, summary: none, kind: name, match: torch.hub.other, severity: error,\n"
+        "   status: absent, message: gone, advice: none, why: none}\n"
+    )
+    options = ("-m", "third_party", "--rules", str(pack), "--ignore", "NPU101", "-j", "1", "-q")
+    code, reports = analyze(project, *options)
+    assert code == 0
+    found = rows(reports, "full_unsupported_results.csv")
+    assert [(row["API"], row["OP"]) for row in found] == [("pkg.ops.g", "torch.hub.other")]

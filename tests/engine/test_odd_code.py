@@ -7,7 +7,8 @@ from textwrap import dedent
 
 import pytest
 
-from tests.engine.migrating import migrate, migrated
+from migrator.engine.run import merge_facts, scan_file
+from tests.engine.migrating import engine, migrate, migrated
 
 # (what it is, before, after); an after of None means: stays as it is.
 CASES = [
@@ -459,3 +460,11 @@ def test_module_in_an_attribute_is_reported() -> None:
     [finding] = migrate(text).findings
     assert (finding.code, finding.line, finding.fixed) == ("NPU101", 3, False)
     assert "torch.npu.synchronize" in finding.advice
+
+
+def test_an_analysis_follows_getattr() -> None:
+    text = "import torch\nvalue = getattr(torch, 'fft').unknown\nx = torch.cdist(1, 2)\n"
+    facts = merge_facts([scan_file("a.py", text)])
+    result = engine("2.6", select=("NPU5",)).inspect_text("a.py", text, facts)
+    assert result.skipped == ""
+    assert [finding.api for finding in result.findings] == ["torch.cdist"]

@@ -142,3 +142,11 @@ def test_a_builder() -> None:
     text = "from builders import ScaleBuilder\nm = ScaleBuilder().load()\ny = m.scale(m.plain(x))\n"
     assert used(text, **{"builders.py": builder}) == [("ScaleBuilder", 2), ("ScaleBuilder.scale", 3)]
     assert used(builder, "builders.py") == [("ScaleBuilder", 1)]
+
+
+def test_decorators_on_lines_that_are_not_looked_at() -> None:
+    text = (
+        "import triton\nfrom tools import plain\n@plain\ndef first(x):\n    pass\n@triton.jit\ndef add(x):\n"
+        "    pass\n"
+    )
+    assert [(f.code, f.line) for f in findings({"a.py": text}, "a.py")] == [("NPU654", 6)]

@@ -24,6 +24,8 @@ def find_methods(context: FileContext, rules: list[Rule]) -> Iterator[Found]:
         if called and not _arguments_fit(call):
             continue
         if not called and not _method_as_value(context, node):
+            if _handed_on(context, node):
+                yield _asked_about(context, rule, node)
             continue
         yield from _judged(context, rule, node)
 
@@ -67,11 +69,38 @@ def _method_as_value(context: FileContext, node: ast.Attribute) -> bool:
     return kind in (TENSOR, MODULE)
 
 
+def _handed_on(context: FileContext, node: ast.Attribute) -> bool:
+    """Whether the member of something unknown is given to a call: ``map(x.cuda, …)``, ``apply(x.cuda)``."""
+    around = getattr(node, "parent", None)
+    if not isinstance(around, ast.Call) or node not in around.args or not isinstance(node.ctx, ast.Load):
+        return False
+    name = context.index.qualified_name(node.value)
+    own = isinstance(node.value, ast.Name) and node.value.id in ("self", "cls")  # a setting, as often as not
+    if own or name in _MODULES or options_like(node.value) or context.project.stores(node.attr):
+        return False
+    return receiver(context.index, node.value)[0] not in (FOREIGN, CLASS)
+
+
+def _asked_about(context: FileContext, rule: Rule, node: ast.Attribute) -> Found:
+    return found(
+        context,
+        rule,
+        node,
+        api=f".{node.attr}",
+        severity="warning",
+        message=f".{node.attr} is left: it is not known whether it is the method of a tensor or a module",
+        advice=f"Where it is, write {rule.replace}.",
+    )
+
+
+_MODULES = frozenset({"torch", "torch.version", "torch.backends", "torch._C"})
+
+
 def _judged(context: FileContext, rule: Rule, node: ast.Attribute) -> Iterator[Found]:
     index, project = context.index, context.project
     holder = node.value
     name = index.qualified_name(holder)
-    if name in ("torch", "torch.version", "torch.backends", "torch._C") or options_like(holder):
+    if name in _MODULES or options_like(holder):
         return
     kind, owner = receiver(index, holder)
     if kind == FOREIGN:

@@ -15,6 +15,7 @@ from typing import Any
 from migrator.analysis.receivers import options_like
 from migrator.analysis.tensors import MAYBE, OTHER, TENSOR, tensor_like
 from migrator.analysis.written_names import qualified
+from migrator.api_support.limits import limit_words
 from migrator.api_support.verdicts import WIDE_DTYPES, Verdict, judge, resolve, tensor_methods
 from migrator.api_support.versions import TorchVersion
 from migrator.engine.context import FileContext, Found, found
@@ -112,7 +113,8 @@ def _walk(context: FileContext) -> Iterator[_Use]:
     for ref in context.index.refs:
         name = context.index.qualified_name(ref)
         if name:
-            if isinstance(_root(ref).ctx, ast.Load):
+            root = _root(ref)  # a name, or a getattr() that stands for one
+            if not isinstance(root, ast.Name) or isinstance(root.ctx, ast.Load):
                 for use in _named(context, ref, name):
                     named.add(use[1].api)
                     yield use
@@ -138,7 +140,7 @@ def _root(node: Any) -> Any:
 
 def _named(context: FileContext, ref: Any, name: str) -> Iterator[_Use]:
     verdict = _verdict(name, context.version) if name.startswith("torch.") else None
-    if verdict is None:
+    if verdict is None or _asks_for_type(ref):
         return
     call = getattr(ref, "parent", None)
     is_called = isinstance(call, ast.Call) and call.func is ref
@@ -152,8 +154,20 @@ def _named(context: FileContext, ref: Any, name: str) -> Iterator[_Use]:
             yield ref, verdict, "partial", note, "certain"
 
 
+def _asks_for_type(ref: Any) -> bool:
+    """Whether a class is only compared with: ``isinstance(x, (nn.GRU, nn.LSTM))``."""
+    child, call = ref, getattr(ref, "parent", None)
+    if isinstance(call, ast.Tuple):
+        child, call = call, getattr(call, "parent", None)
+    if not isinstance(call, ast.Call) or child not in call.args[1:]:
+        return False
+    return isinstance(call.func, ast.Name) and call.func.id in ("isinstance", "issubclass")
+
+
 def _shown_limit(context: FileContext, call: ast.Call, verdict: Verdict) -> str:
-    """What the call itself shows of the document's limits; empty where it keeps to them."""
+    """What the call itself shows of the document's limits; empty where it keeps to them or is on the CPU."""
+    if any(keyword.arg == "device" and _is_cpu(context, keyword.value) for keyword in call.keywords):
+        return ""
     for keyword in call.keywords:
         dtype = _dtype_name(context, keyword.value) if keyword.arg == "dtype" else ""
         if verdict.refuses(dtype):
@@ -180,7 +194,7 @@ def _is_usual(context: FileContext, keyword: ast.keyword) -> bool:
     )
 
 
-_DEFAULTS = {"sorted": (True,), "dilation": (1,), "approximate": ("none",)}
+_DEFAULTS = {"sorted": (True,), "dilation": (1,), "approximate": ("none",), "mode": ("constant", "nearest")}
 
 
 def _dtype_note(verdict: Verdict, dtype: str) -> str:
@@ -264,6 +278,13 @@ def _says_cpu(call: ast.Call) -> bool:
     return isinstance(first, ast.Constant) and first.value == "cpu"
 
 
+def _is_cpu(context: FileContext, device: Any) -> bool:
+    """Whether a device is written as the CPU: ``"cpu"``, ``torch.device("cpu")``."""
+    if isinstance(device, ast.Call) and context.index.qualified_name(device.func) == "torch.device":
+        return _says_cpu(device)
+    return isinstance(device, ast.Constant) and device.value == "cpu"
+
+
 # Methods that nothing but a tensor (or a numpy-like twin of one) has.
 _ONLY_TENSORS = frozenset(
     "cauchy_ chalf cholesky_inverse cholesky_solve digamma_ geometric_ geqrf index_reduce index_reduce_"
@@ -344,7 +365,7 @@ def _words(verdict: Verdict, status: object, note: str, rule: Rule) -> tuple[str
         if note:
             severity = "info" if note.startswith(_PARAMETER) else rule.severity
             return f"{api} has limits on an NPU{where}: {note}", severity
-        return f"{api} has limits on an NPU{where}: {', '.join(verdict.limits)}", "info"
+        return f"{api} has limits on an NPU{where}: {', '.join(limit_words(verdict.limits))}", "info"
     if verdict.documents == "unsupported":
         return f"only the documents of torch {verdict.asof} list {api}, and call it unsupported", "info"
     if verdict.documents:

@@ -209,6 +209,8 @@ def find_kernels(context: FileContext, rule: Rule) -> Iterator[Found]:
     for function in context.index.functions:
         for decorator in function.decorator_list:
             called = decorator.func if isinstance(decorator, ast.Call) else decorator
+            if not hasattr(called, "parent"):
+                continue  # not walked: no word from which a rule starts is on its lines
             name = context.index.qualified_name(called)
             if name and rule_fits(rule, name):
                 yield found(
