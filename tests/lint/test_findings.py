@@ -19,7 +19,11 @@ from migrator.lint.fixing import apply_fixes
 ROOT = Path(__file__).parents[2]
 BEFORE = [
     pytest.param(
-        example["before"], example["after"], example.get("version", "2.6"), id=f"{rule.code}-{place}"
+        example["before"],
+        example["after"],
+        example.get("version", "2.6"),
+        rule.opt_in,
+        id=f"{rule.code}-{place}",
     )
     for rule in load_all()
     for place, example in enumerate(rule.examples)
@@ -27,28 +31,36 @@ BEFORE = [
 ]
 
 
+OPT_IN = tuple(rule.code for rule in load_all() if rule.opt_in)
+
+
 @cache
-def engine(version: str) -> Engine:
-    return Engine(Settings(version=version))
+def engine(version: str, opt_in: bool = False) -> Engine:
+    return Engine(Settings(version=version, select=OPT_IN if opt_in else ("ALL",)))
 
 
-@pytest.mark.parametrize(("before", "after", "version"), BEFORE)
-def test_lint_finds_what_a_migration_changes_and_reports(before: str, after: str, version: str) -> None:
+@pytest.mark.parametrize(("before", "after", "version", "opt_in"), BEFORE)
+def test_lint_finds_what_a_migration_changes_and_reports(
+    before: str, after: str, version: str, opt_in: bool
+) -> None:
     project = merge_facts([scan_file("example.py", before)])
-    migrated = engine(version).migrate_text("example.py", before, project)
-    checked = engine(version).check_text("example.py", before, project)
+    migrated = engine(version, opt_in).migrate_text("example.py", before, project)
+    checked = engine(version, opt_in).check_text("example.py", before, project)
+    assert migrated.text is not None
     assert [(item.code, item.line, item.column, item.message) for item in checked.findings] == [
         (item.code, item.line, item.column, item.message) for item in migrated.findings
     ]
     assert checked.text is None
 
 
-@pytest.mark.parametrize(("before", "after", "version"), BEFORE)
-def test_the_fixes_of_the_findings_add_up_to_the_migration(before: str, after: str, version: str) -> None:
+@pytest.mark.parametrize(("before", "after", "version", "opt_in"), BEFORE)
+def test_the_fixes_of_the_findings_add_up_to_the_migration(
+    before: str, after: str, version: str, opt_in: bool
+) -> None:
     text = before
     for _ in range(8):
         project = merge_facts([scan_file("example.py", text)])
-        found = check(engine(version), "example.py", "example.py", text, project).found
+        found = check(engine(version, opt_in), "example.py", "example.py", text, project).found
         text, made = apply_fixes(text, found)
         if not made:
             break
