@@ -60,6 +60,7 @@ def _parser() -> argparse.ArgumentParser:
         help="files and folders (default: the current one), or - for stdin",
     )
     add("-v", "--version", metavar="VERSION", help="torch version to run on (default: the newest known)")
+    add("--hw", metavar="HW", help="what it runs on: A1, A2, A3 or 950DT (default: none in particular)")
     group = parser.add_argument_group("fixing")
     add = group.add_argument
     add("--fix", action=switch, help="make the safe fixes, in place")
@@ -143,6 +144,7 @@ def _wishes(given: argparse.Namespace) -> Wishes:
 
     settings = {
         "version": given.version,
+        "hw": given.hw,
         "fix": given.fix,
         "unsafe-fixes": given.unsafe_fixes,
         "show-fixes": given.show_fixes,

@@ -25,7 +25,14 @@ def engine_for(rules: RuleSet, fixing: Optional[str] = None) -> Engine:
     """
     key = (rules, fixing)
     if key not in _engines:
-        settings = Settings(rules.version, rules.select, rules.ignore, fixing == "safe", rules.rules)
+        settings = Settings(
+            rules.version,
+            rules.select,
+            rules.ignore,
+            safe_only=fixing == "safe",
+            rule_files=rules.rules,
+            hardware=rules.hardware,
+        )
         engine = Engine(settings)
         choose(list(engine.rules.values()), rules.mentioned, ())
         _engines[key] = engine

@@ -23,6 +23,7 @@ class RuleSet:
     content: str = ""
     mentioned: tuple[str, ...] = ()
     noqa: bool = True
+    hardware: str = ""
 
 
 @dataclass(frozen=True)

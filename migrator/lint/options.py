@@ -12,6 +12,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Callable, Optional
 
+from migrator.api_support.hardware import HARDWARE
 from migrator.lint.diagnostic import SEVERITIES, Severity
 from migrator.reporting.lint_formats import FORMATS
 from migrator.sources.patterns import Matcher, matcher
@@ -67,6 +68,7 @@ class Options:
     root: Path
     origin: str = ""
     version: str = ""  # empty: the newest one that is known
+    hw: str = ""  # empty: none in particular
     select: tuple[str, ...] = ("ALL",)
     ignore: tuple[str, ...] = ()
     extend_select: tuple[str, ...] = ()
@@ -100,6 +102,7 @@ class Key:
 
 KEYS: dict[str, Key] = {
     "version": Key("text", "The torch version that the project will run on, such as '2.6'.", override=True),
+    "hw": Key("choice", "The product line that it will run on: APIs are judged for it, too.", HARDWARE, True),
     "select": Key("codes", "The rules to use: codes, their beginnings, or ALL.", override=True),
     "ignore": Key("codes", "The rules not to use. It wins over select.", override=True),
     "extend-select": Key("codes", "More rules to use, beside those of select.", override=True),

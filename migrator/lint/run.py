@@ -371,6 +371,7 @@ def rule_set(options: Options, noqa: bool = True) -> RuleSet:
     mentioned = {code for item in options.per_file_ignores for code in item.codes}
     return RuleSet(
         version=torch_version(options),
+        hardware=options.hw,
         select=rule_choice(options),
         ignore=options.ignore,
         rules=options.rules,

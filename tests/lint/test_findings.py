@@ -169,6 +169,47 @@ def test_selection(lint, train) -> None:
     )
 
 
+HARDWARE = """\
+import torch
+from torch import nn
+
+def build(x: nn.Linear):
+    layer = nn.Linear(2, 2)
+    wide = torch.concat([x], dtype=torch.complex64)
+    first = torch.concat(torch.zeros(2, dtype=torch.complex64))
+    return layer, [1, 2].sort(), torch.zeros(2).sort()
+"""
+
+
+def test_hardware(lint, tmp_path) -> None:
+    (tmp_path / "a.py").write_text(HARDWARE)
+
+    def found(*arguments: str) -> list[tuple[str, str, int]]:
+        answer = lint("--output-format=json", *arguments, version="2.7.1")
+        return [(i["code"], i["severity"], i["location"]["row"]) for i in answer.json()]
+
+    assert found() == found("--hw=A3") == []
+    assert found("--hw=950DT") == [
+        ("NPU501", "info", 5),
+        ("NPU503", "warning", 6),
+        ("NPU503", "warning", 7),
+        ("NPU503", "info", 8),
+    ]
+    out = lint("--hw=950DT", "--output-format=concise", version="2.7.1").out
+    assert "the documents list torch.nn.Linear for A2 and A3, not for 950DT" in out
+    assert "the documents take complex64 out for 950DT" in out
+    assert "differs on 950DT" in out
+    (tmp_path / "npumigrate.toml").write_text('hw = "950DT"\n[[overrides]]\npaths = ["a.py"]\nhw = "A2"\n')
+    assert found() == []
+    assert len(found("--hw=950DT")) == 4
+
+
+def test_unknown_hardware_is_one_line(lint, train) -> None:
+    answer = lint("--hw", "910")
+    assert answer.code == 2
+    assert answer.err == "npumigrate: --hw: hw is '910' and should be A1 | A2 | A3 | 950DT\n"
+
+
 def test_severity_and_fail_on(lint, tmp_path) -> None:
     (tmp_path / "a.py").write_text("import torch\ntorch.backends.cudnn.benchmark = True\n")
     assert lint("a.py").code == 1
