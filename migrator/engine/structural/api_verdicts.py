@@ -74,8 +74,8 @@ def _verdict(name: str, version: TorchVersion, hardware: str) -> Verdict | None:
         private = last.startswith("_") and parent != "torch"
         if parent not in _MAY_NEED_A_BACKEND or private or last[:1].isupper() or last in _NO_OPERATORS:
             return None
-    if verdict.by_hardware and not verdict.kernel and verdict.api.rpartition(".")[0] not in _MAY_NEED_A_BACKEND:
-        return None
+    if verdict.by_hardware and not verdict.kernel:
+        return verdict if verdict.api.rpartition(".")[0] in _MAY_NEED_A_BACKEND else None
     return verdict
 
 
