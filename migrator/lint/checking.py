@@ -14,7 +14,7 @@ from migrator.lint.diagnostic import Checked
 from migrator.lint.facts import Facts
 from migrator.lint.files import Target, name_in_project
 from migrator.lint.jobs import Job, RuleSet, rule_set
-from migrator.lint.options import ignored_codes
+from migrator.lint.options import ignored_codes, with_origin
 from migrator.lint.texts import Texts
 from migrator.sources.errors import Unreadable, shown
 
@@ -85,7 +85,7 @@ class Checker:
         try:
             self.rules(target)
         except ValueError as error:  # UnknownVersion, ConfigError
-            self._trouble(_of_origin(target, error))
+            self._trouble(with_origin(target.options, error))
             return False
         return True
 
@@ -103,14 +103,10 @@ class Checker:
         try:
             engine_for(self.rules(target))
         except RuleError as error:
-            self._trouble(_of_origin(target, error))
+            self._trouble(with_origin(target.options, error))
             return False
         return True
 
     def _job(self, target: Target, ignored: tuple[str, ...]) -> Job:
         data = self._texts.given.get(target.place)
         return Job(target.path, target.place, name_in_project(target), self.rules(target), ignored, data)
-
-
-def _of_origin(target: Target, error: Exception) -> str:
-    return f"{shown(target.options.origin)}: {error}" if target.options.origin else str(error)

@@ -23,6 +23,7 @@ from migrator.lint.options import (
     checked,
     for_file,
     severity_at_least,
+    with_origin,
 )
 from migrator.lint.run import Outcome, Request, run
 from migrator.reporting.lint_formats import writer
@@ -83,6 +84,7 @@ def lint_once(wishes: Wishes) -> int:
     """
     configuration = configuration_of(wishes)
     options = for_file(configuration.options_for(Path.cwd()), Path.cwd(), configuration.command_line)
+    _check_combinations(wishes, options)
     troubles: list[str] = []
     native: list[tuple[str, Path]] = []
     data: dict[Path, bytes] = {}
@@ -106,6 +108,16 @@ def lint_once(wishes: Wishes) -> int:
     return _exit_code(wishes, options, outcome, _told(troubles))
 
 
+def _check_combinations(wishes: Wishes, options: Options) -> None:
+    if wishes.statistics and options.output_format not in (*_FOR_PEOPLE, "json"):
+        raise ConfigError(f"--statistics prints text or json, not {options.output_format}")
+    writing = ("--add-noqa", wishes.add_noqa), ("--write-baseline", bool(wishes.write_baseline))
+    fixing = ("--diff", wishes.diff), ("--fix", options.fix), ("--fix-only", options.fix_only)
+    chosen = [option for option, wanted in (*writing, *fixing) if wanted]
+    if len(chosen) > 1 and any(wanted for _, wanted in writing):
+        raise ConfigError(f"{chosen[0]} and {chosen[1]} exclude each other")
+
+
 def _check_rules(options: Options, wishes: Wishes) -> None:
     """What is wrong with the rules or the version is told even where there is nothing to lint."""
     from migrator.lint.engines import RuleError, engine_for
@@ -113,7 +125,7 @@ def _check_rules(options: Options, wishes: Wishes) -> None:
     try:
         engine_for(rule_set(options, wishes.noqa))
     except (RuleError, ValueError) as error:  # UnknownVersion, ConfigError
-        raise ConfigError(f"{shown(options.origin)}: {error}" if options.origin else str(error)) from None
+        raise ConfigError(with_origin(options, error)) from None
 
 
 def _stdin(wishes: Wishes, configuration: Configuration, data: dict[Path, bytes]) -> list[Target]:
@@ -181,7 +193,7 @@ def _print(wishes: Wishes, options: Options, outcome: Outcome, incomplete: bool)
         notes=outcome.notes,
         summary=not wishes.quiet,
         files=outcome.files,
-        complete=not incomplete,
+        complete=not (incomplete or wishes.add_noqa or wishes.write_baseline),
     )
     stream = io.StringIO()
     if wishes.statistics:

@@ -15,6 +15,7 @@ from migrator.engine.run import Engine, merge_facts, scan_file
 from migrator.engine.settings import Settings
 from migrator.lint.check import check
 from migrator.lint.fixing import apply_fixes
+from migrator.reporting.lint_formats import FORMATS
 
 ROOT = Path(__file__).parents[2]
 BEFORE = [
@@ -162,6 +163,8 @@ def test_selection(lint, train) -> None:
     assert codes("--select", "NPU9", "--extend-select", "NPU101") == ["NPU901", "NPU101"]
     assert codes("--per-file-ignores", "tr*.py:NPU1,NPU901") == []
     assert codes("--per-file-ignores", "!tr*.py:NPU1") == ["NPU901", "NPU111", "NPU101"]
+    assert codes("--per-file-ignores", "tr*.py:ALL") == []
+    assert codes("--per-file-ignores", "tr*.py:NPU8") == ["NPU901", "NPU111", "NPU101"]
     answer = lint("--select", "NPU1O1")
     assert (answer.code, answer.err) == (
         2,
@@ -207,7 +210,64 @@ def test_hardware(lint, tmp_path) -> None:
 def test_unknown_hardware_is_one_line(lint, train) -> None:
     answer = lint("--hw", "910")
     assert answer.code == 2
-    assert answer.err == "npumigrate: --hw: hw is '910' and should be A1 | A2 | A3 | 950DT\n"
+    assert answer.err == "npumigrate: --hw is '910' and should be A1 | A2 | A3 | 950DT\n"
+
+
+LOADER = "import torch\nloader = torch.utils.data.DataLoader(d)\ntorch.cuda.init()\n"
+
+
+def test_rules_that_are_off_are_used_where_they_are_named(lint, tmp_path) -> None:
+    (tmp_path / "a.py").write_text(LOADER)
+
+    def codes(*arguments: str) -> set[str]:
+        return {place[0] for place in lint("--output-format=json", *arguments).places()}
+
+    assert codes() == codes("--select=ALL") == {"NPU101", "NPU901"}
+    assert codes("--select=NPU7") == {"NPU701"}
+    assert codes("--extend-select=NPU7") == {"NPU101", "NPU701", "NPU901"}
+    assert codes("--extend-select=NPU7", "--ignore=NPU70") == {"NPU101", "NPU901"}
+    assert codes("--select=NPU7", "--per-file-ignores=a.py:NPU7") == set()
+    (tmp_path / "npumigrate.toml").write_text('extend-select = ["NPU701"]\n')
+    assert codes() == {"NPU101", "NPU701", "NPU901"}
+    answer = lint("--select=NPU8O1")
+    assert (answer.code, answer.out) == (2, "")
+    assert answer.err.startswith("npumigrate: unknown rule 'NPU8O1'; did you mean NPU8")
+    assert lint("--select=all").err == "npumigrate: unknown rule 'all'; did you mean ALL?\n"
+
+
+def test_wrong_use_is_told_even_where_there_is_nothing_to_lint(lint, tmp_path) -> None:
+    (tmp_path / "empty").mkdir()
+    for arguments, version in ((["empty"], "99"), (["--select=NPU0", "empty"], "2.6")):
+        answer = lint(*arguments, version=version)
+        assert (answer.code, answer.out, answer.err.count("\n")) == (2, "", 1)
+    assert lint("empty").code == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--select="], "--select names no rule"),
+        (["--statistics", "--output-format=sarif"], "--statistics prints text or json, not sarif"),
+        (["--fix", "--add-noqa"], "--add-noqa and --fix exclude each other"),
+        (["--diff", "--write-baseline=b.json"], "--write-baseline and --diff exclude each other"),
+        (["--per-file-ignores=tests/*"], "should be GLOB:RULES"),
+    ],
+)
+def test_options_that_make_no_sense(lint, train, arguments: list[str], words: str) -> None:
+    answer = lint(*arguments)
+    assert (answer.code, answer.out, answer.err.count("\n")) == (2, "", 1)
+    assert words in answer.err
+
+
+def test_nothing_is_said_to_have_passed_that_was_not_looked_at(lint, tmp_path) -> None:
+    (tmp_path / "a.py").write_bytes(b"torch.cuda = '\xff'\n")
+    assert (lint().code, lint().out) == (2, "")
+    assert lint("--statistics").out == ""
+
+
+def test_the_help_names_every_format(lint) -> None:
+    text = " ".join(lint("--help").out.split()).replace("json- lines", "json-lines")
+    assert [name for name in FORMATS if f"{name}," not in text and f", {name}" not in text] == ["full"]
 
 
 def test_severity_and_fail_on(lint, tmp_path) -> None:
