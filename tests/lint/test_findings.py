@@ -318,3 +318,23 @@ def test_two_processes_find_the_same(lint, tmp_path) -> None:
     two = lint("--output-format=json", "--no-cache", "-j2")
     assert len(one.json()) == 40
     assert one.out == two.out
+
+
+def test_texts_that_name_devices_are_told_in_words(lint, tmp_path) -> None:
+    (tmp_path / "a.py").write_text(
+        "import torch\nx = torch.zeros(1, device='cuda')\nparser.add_argument('--device', default='cuda')\n"
+    )
+    messages = [item["message"] for item in lint("--select=NPU12", "--output-format=json").json()]
+    assert messages == [
+        "'cuda' is a CUDA device (zeros(device=…))",
+        "'cuda' looks like a CUDA device (an option whose name says device (--device))",
+    ]
+
+
+def test_modules_that_are_called_for_break_nothing(lint, tmp_path) -> None:
+    (tmp_path / "a.py").write_text(
+        "import torch\nvalues = torch.igamma(x, y)\n"
+        "__import__('os').environ['CUBLAS_WORKSPACE_CONFIG'] = ':4'\n"
+    )
+    answer = lint("--select=NPU502,NPU403", "--output-format=json")
+    assert (answer.err, [code for code, _, _ in answer.places()]) == ("", ["NPU502", "NPU403"])

@@ -117,7 +117,7 @@ def _walk(context: FileContext) -> Iterator[_Use]:
     for ref in context.index.refs:
         name = context.index.qualified_name(ref)
         if name:
-            if isinstance(_root(ref).ctx, ast.Load):
+            if not isinstance(getattr(_root(ref), "ctx", None), (ast.Store, ast.Del)):  # a call has none
                 for use in _named(context, ref, name):
                     named.add(use[1].api)
                     yield use
