@@ -286,6 +286,7 @@ def _summary(plan: Plan, tally: Tally, code: int, entry: str) -> bytes:
     options = {
         "input": shown(os.path.basename(os.path.abspath(plan.source))),
         "mode": "transfer" if settings.transfer else "rewrite",
+        "hardware": settings.hardware,
         "select": list(settings.select),
         "ignore": list(settings.ignore),
         "safe_only": settings.safe_only,

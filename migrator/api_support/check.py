@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from migrator.api_support import tables
+from migrator.api_support.hardware import HARDWARE
 
 _COLUMNS = {
     "aliases": "alias api",
@@ -45,7 +46,6 @@ _WORDS = {
     ("wheel_names", "kind"): _KINDS,
     **{("versions", switch): _YES_NO for switch in _COLUMNS["versions"].split()[5:10]},
 }
-_HARDWARE = {"A1", "A2", "A3", "950DT"}
 _EVIDENCE = {"docs", "wheel", "interpolated"}
 _LARGEST = 3_000_000  # bytes; more than that nobody reviews
 
@@ -200,5 +200,5 @@ def _limits(read: Records) -> Iterator[str]:
             if code not in codes and code not in seen:
                 seen.add(code)
                 yield f"api_support.csv: {record['api']}: the limit {limit} is not in limits.csv"
-        if not set(record["hardware"].split()) <= _HARDWARE:
+        if not set(record["hardware"].split()) <= set(HARDWARE):
             yield f"api_support.csv: {record['api']}: hardware {record['hardware']!r} is not known"

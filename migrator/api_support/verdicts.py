@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from migrator.api_support import support
+from migrator.api_support.hardware import differs, is_left_out, left_out_dtypes
 from migrator.api_support.versions import TorchVersion, known
 
 # What holds for every use of an API, whatever its arguments.
@@ -65,6 +66,23 @@ _WIDE = {
     "complex128": "complex128",
     "cdouble": "complex128",
 }
+# Those that a product line may lack, beside them.
+_OTHER = {
+    "float32": "fp32",
+    "float": "fp32",
+    "float16": "fp16",
+    "half": "fp16",
+    "bfloat16": "bf16",
+    "uint8": "uint8",
+    "int8": "int8",
+    "int16": "int16",
+    "short": "int16",
+    "int32": "int32",
+    "int": "int32",
+    "int64": "int64",
+    "long": "int64",
+    "bool": "bool",
+}
 
 
 @dataclass(frozen=True)
@@ -76,6 +94,9 @@ class Verdict:
     version whose document that is where it is another one. ``kernel`` is kernel, composite, none or empty
     (not known). ``dtypes`` are those of the main input, empty where all are allowed; ``parameters`` those
     that the document limits.
+
+    Where the verdict is for a product line, ``by_hardware`` says that the status is its own; ``ticked`` are
+    the others if the document leaves it out, ``left_out`` the dtypes that it takes from it.
     """
 
     api: str
@@ -86,35 +107,51 @@ class Verdict:
     limits: tuple[str, ...] = ()
     dtypes: frozenset[str] = frozenset()
     parameters: frozenset[str] = frozenset()
+    by_hardware: bool = False
+    ticked: tuple[str, ...] = ()
+    left_out: frozenset[str] = frozenset()
 
     @property
     def silent(self) -> bool:
         """Whether there is nothing to say, whatever the call looks like."""
-        return self.status == "supported" and not self.dtypes and not self.parameters
+        return self.status == "supported" and not (self.dtypes or self.parameters or self.left_out)
 
     def refuses(self, dtype: str) -> bool:
         """Whether the document leaves out a dtype, spelled as in ``torch.float64``, of the main input."""
         # Lists leave out what was not tried. What NPUs lack as a rule are 64 bit floats and complex numbers;
         # a list without float32 is about something else than the result, such as indices.
         basic = _WIDE.get(dtype, "")
-        return bool(basic) and "fp32" in self.dtypes and basic not in self.dtypes
+        return self.lacks(dtype) or (bool(basic) and "fp32" in self.dtypes and basic not in self.dtypes)
+
+    def lacks(self, dtype: str) -> bool:
+        """Whether the document takes a dtype, spelled as in ``torch.float64``, from the product line."""
+        return (_WIDE.get(dtype) or _OTHER.get(dtype)) in self.left_out
 
 
 WIDE_DTYPES = frozenset(_WIDE)
+DTYPES = WIDE_DTYPES.union(_OTHER)
 
 
 @cache
-def judge(api: str, version: TorchVersion) -> Verdict:
-    """The verdict on a qualified name. A name in no table has the status unfound."""
+def judge(api: str, version: TorchVersion, hardware: str = "") -> Verdict:
+    """The verdict on a qualified name, for a product line where one is named.
+
+    A name in no table has the status unknown.
+    """
     found = support.look_up(api, version)
     if found is None:
         kernel = _kernel("", api, version)
         return Verdict(api, _BY_KERNEL.get(kernel, "unknown"), kernel=kernel)
     kernel = _kernel(found.kernel, found.api, version)
     main = [group for group in found.dtypes if ":" not in group]
+    status = _status(found, kernel, version)
+    left_out = differing = False
+    if status in ("supported", "partial"):
+        left_out = is_left_out(hardware, found.hardware)
+        differing = differs(hardware, found.limits)
     return Verdict(
         api=found.api,
-        status=_status(found, kernel, version),
+        status="unsupported" if left_out else "partial" if differing else status,
         documents=found.status,
         asof=found.neighbour,
         kernel=kernel,
@@ -122,6 +159,9 @@ def judge(api: str, version: TorchVersion) -> Verdict:
         dtypes=frozenset(main[0].split("+")) if "dtype" in found.limits and main else frozenset(),
         parameters=frozenset(limit[6:] for limit in found.limits if limit.startswith("param:"))
         - _IN_EVERY_CALL,
+        by_hardware=left_out or (differing and status == "supported"),
+        ticked=found.hardware if left_out else (),
+        left_out=left_out_dtypes(hardware, found.dtypes) if hardware else frozenset(),
     )
 
 
@@ -187,7 +227,7 @@ def modules() -> frozenset[str]:
 
 
 @cache
-def resolve(name: str, version: TorchVersion) -> Verdict | None:
+def resolve(name: str, version: TorchVersion, hardware: str = "") -> Verdict | None:
     """The verdict on the API that a dotted name means; None for a module.
 
     A name may go on behind the API: ``torch.nn.Parameter.data`` is judged as the class, where the member
@@ -195,12 +235,12 @@ def resolve(name: str, version: TorchVersion) -> Verdict | None:
     """
     if name in modules():
         return None
-    verdict = judge(name, version)
+    verdict = judge(name, version, hardware)
     if verdict.documents or verdict.kernel:
         return verdict
     parent = name.rpartition(".")[0]
     while parent and parent not in modules():
-        other = judge(parent, version)
+        other = judge(parent, version, hardware)
         if other.documents:
             return other
         parent = parent.rpartition(".")[0]
@@ -208,8 +248,8 @@ def resolve(name: str, version: TorchVersion) -> Verdict | None:
 
 
 @cache
-def tensor_methods(version: TorchVersion, *statuses: str) -> frozenset[str]:
+def tensor_methods(version: TorchVersion, *statuses: str, hardware: str = "") -> frozenset[str]:
     """The methods and attributes of tensors whose verdict is one of these."""
     prefix = "torch.Tensor."
     names = {name[len(prefix) :] for name in support.names() if name.startswith(prefix)}
-    return frozenset(name for name in names if judge(prefix + name, version).status in statuses)
+    return frozenset(name for name in names if judge(prefix + name, version, hardware).status in statuses)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Optional
 
 import typer
 
-from migrator.cli.migrate import Several, _log_on_terminal, _split, _stop
+from migrator.cli.migrate import Several, _log_on_terminal, _split, _stop, check_hardware
 from migrator.cli.progress import ProgressBar
 
 if TYPE_CHECKING:
@@ -28,6 +28,9 @@ def analyze(
     ),
     version: Optional[str] = typer.Option(
         None, "--version", "-v", metavar="VERSION", help="torch version to run on: 2.6, 1.11.0, …"
+    ),
+    hardware: Optional[str] = typer.Option(
+        None, "--hw", metavar="HW", help="What it runs on: A1, A2, A3 or 950DT; judge APIs for it, too."
     ),
     mode: Several = typer.Option(
         None,
@@ -76,6 +79,7 @@ def analyze(
         _stop(f"missing: {', '.join(missing)} (npumigrate analyze --help shows all options)", _WRONG_USE)
     if quiet and verbose:
         _stop("--quiet and --verbose exclude each other", _WRONG_USE)
+    check_hardware(hardware)
     modes = tuple(dict.fromkeys(_split(mode))) if mode else _MODES[:1]
     wrong = [name for name in modes if name not in _MODES]
     if wrong or not modes:
@@ -95,6 +99,7 @@ def analyze(
     try:
         settings = Settings(
             version=resolve(version or "").text,
+            hardware=hardware or "",
             ignore=_split(ignore),
             rule_files=tuple(rules or ()),
             deep=_folder(source or "") if deep else "",

@@ -29,6 +29,12 @@ looked at; 130 interrupted.
 """
 
 
+_FORMATS = (
+    "full (the default), concise, grouped, json, json-lines, sarif, "
+    "github, gitlab, junit, azure, pylint, rdjson"
+)
+
+
 class _UsageError(ValueError):
     """A command line that cannot be understood; its text is the user's line."""
 
@@ -60,6 +66,7 @@ def _parser() -> argparse.ArgumentParser:
         help="files and folders (default: the current one), or - for stdin",
     )
     add("-v", "--version", metavar="VERSION", help="torch version to run on (default: the newest known)")
+    add("--hw", metavar="HW", help="what it runs on: A1, A2, A3 or 950DT (default: none in particular)")
     group = parser.add_argument_group("fixing")
     add = group.add_argument
     add("--fix", action=switch, help="make the safe fixes, in place")
@@ -87,7 +94,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--force-exclude", action=switch, help="leave out excluded files even if they are named")
     add("--stdin-filename", metavar="NAME", help="the name of what comes from stdin")
     add = parser.add_argument_group("output").add_argument
-    add("--output-format", metavar="FORMAT", help="full (the default), concise, grouped, json, ...")
+    add("--output-format", metavar="FORMAT", help=_FORMATS)
     add("-o", "--output-file", metavar="FILE", help="write the findings to a file")
     add("--statistics", action="store_true", help="print how often each rule finds something")
     add("--color", choices=("auto", "always", "never"), default="auto", help="colours (default: auto)")
@@ -143,14 +150,15 @@ def _wishes(given: argparse.Namespace) -> Wishes:
 
     settings = {
         "version": given.version,
+        "hw": given.hw,
         "fix": given.fix,
         "unsafe-fixes": given.unsafe_fixes,
         "show-fixes": given.show_fixes,
         "fix-only": given.fix_only,
         "output-format": given.output_format,
-        "select": _split(given.select),
-        "ignore": _split(given.ignore),
-        "extend-select": _split(given.extend_select),
+        "select": _codes("--select", given.select),
+        "ignore": _codes("--ignore", given.ignore),
+        "extend-select": _codes("--extend-select", given.extend_select),
         "per-file-ignores": _by_glob(given.per_file_ignores),
         "rules": given.rules,
         "severity": given.severity,
@@ -203,6 +211,13 @@ def _split(values: Optional[list[str]]) -> Optional[list[str]]:
     if values is None:
         return None
     return [part.strip() for value in values for part in value.split(",") if part.strip()]
+
+
+def _codes(option: str, values: Optional[list[str]]) -> Optional[list[str]]:
+    codes = _split(values)
+    if codes == []:
+        raise _UsageError(f"{option} names no rule")
+    return codes
 
 
 def _by_glob(values: Optional[list[str]]) -> Optional[dict[str, Any]]:

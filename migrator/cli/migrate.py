@@ -44,6 +44,9 @@ def migrate(
     version: Optional[str] = typer.Option(
         None, "--version", "-v", metavar="VERSION", help="torch version to run on: 2.6, 1.11.0, …"
     ),
+    hardware: Optional[str] = typer.Option(
+        None, "--hw", metavar="HW", help="What it runs on: A1, A2, A3 or 950DT; judge APIs for it, too."
+    ),
     select: Several = typer.Option(
         None, "--select", metavar="RULES", help="Only these rules: NPU101,NPU2 or ALL (the default)."
     ),
@@ -101,6 +104,7 @@ def migrate(
         _stop(f"missing: {', '.join(missing)} (npumigrate --help shows all options)", _WRONG_USE)
     if quiet and verbose:
         _stop("--quiet and --verbose exclude each other", _WRONG_USE)
+    check_hardware(hardware)
 
     # From here on the work begins, and with it the imports that take their time.
     from migrator.api_support.versions import UnknownVersion, resolve
@@ -113,6 +117,7 @@ def migrate(
     try:
         settings = Settings(
             version=resolve(version or "").text,
+            hardware=hardware or "",
             select=(_split(select) or ("ALL",)) + _split(extend_select),
             ignore=_split(ignore),
             safe_only=safe_only,
@@ -129,6 +134,14 @@ def migrate(
     if not quiet:
         _show(outcome, plan)
     raise typer.Exit(outcome.exit_code)
+
+
+def check_hardware(hardware: Optional[str]) -> None:
+    """Stop where there is no such product line."""
+    from migrator.api_support.hardware import HARDWARE
+
+    if hardware is not None and hardware not in HARDWARE:
+        _stop(f"there is no hardware {hardware!r}: choose of {', '.join(HARDWARE)}", _WRONG_USE)
 
 
 def _split(values: Several) -> tuple[str, ...]:

@@ -16,13 +16,17 @@ from migrator.finding import Edit, Finding
 
 @dataclass(frozen=True)
 class FileContext:
-    """One file, and what the run knows beside it; ``elsewhere`` asks the project's other files."""
+    """One file, and what the run knows beside it; ``elsewhere`` asks the project's other files.
+
+    ``hardware`` is the product line that it is for (``A2``), empty for none in particular.
+    """
 
     name: str
     index: ModuleIndex
     version: TorchVersion
     project: Project
     elsewhere: Optional[Elsewhere] = None
+    hardware: str = ""
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from pathlib import PurePosixPath
 
 from migrator.finding import FileResult, Finding
 from migrator.operators.catalog import Catalog, Operator
-from migrator.operators.native import CUDA_SUFFIXES, NATIVE_SUFFIXES
+from migrator.operators.native_names import CUDA_SUFFIXES, NATIVE_SUFFIXES
 
 _TEXTS = frozenset(
     ".sh .bash .zsh .slurm .sbatch .pbs .yaml .yml .json .toml .cfg .ini .ipynb .env .conf .mk .cmake .bat"

@@ -269,7 +269,7 @@ def choose(rules: list[Rule], select: Iterable[str], ignore: Iterable[str]) -> l
         if wanted != "ALL" and not any(rule.code.startswith(wanted) for rule in rules):
             from difflib import get_close_matches
 
-            near = get_close_matches(wanted, [rule.code for rule in rules], n=3, cutoff=0.5)
+            near = get_close_matches(wanted.upper(), ["ALL", *(rule.code for rule in rules)], n=3, cutoff=0.5)
             hint = f"; did you mean {', '.join(near)}?" if near else ""
             raise RuleError(f"unknown rule {wanted!r}{hint}")
     named = tuple(pattern for pattern in select if pattern != "ALL")

@@ -138,7 +138,7 @@ class Engine:
         rules = [rule for rule in self._rules if not self._words[rule.code].isdisjoint(words)]
         apis = frozenset[str]()
         if any(_judges_apis(rule) for rule in rules):
-            apis = api_verdicts.starting_words(self.version, text, written, words)
+            apis = api_verdicts.starting_words(self.version, self.settings.hardware, text, written, words)
         rules = [rule for rule in rules if (apis if _judges_apis(rule) else self._file_fits(rule, words))]
         return rules, apis.union(self._triggers(rules)) if rules else apis
 
@@ -146,15 +146,20 @@ class Engine:
         self, file: str, text: str, rules: list[Rule], words: frozenset[str], project: Project
     ) -> FileResult:
         index = ModuleIndex(text, words)
-        context = FileContext(file, index, self.version, project, self._elsewhere(file, index))
+        context = self._context(file, index, project, self._elsewhere(file, index))
         matches, alone = self._match(context, rules)
         accepted, rest = self._accept(restrained(index, matches, knows_npus(text)))
         findings = [replace(item.finding, operation="") for item in (*accepted, *rest)]
         return FileResult(file, findings=_in_order(findings), left_alone=alone)
 
     def _transfer(self, file: str, text: str, project: Project) -> FileResult:
-        context = FileContext(file, ModuleIndex(text, {"torch"}), self.version, project)
+        context = self._context(file, ModuleIndex(text, {"torch"}), project)
         return add_transfer(context, self.rules[_TRANSFER_RULE])
+
+    def _context(
+        self, file: str, index: ModuleIndex, project: Project, elsewhere: Optional[Elsewhere] = None
+    ) -> FileContext:
+        return FileContext(file, index, self.version, project, elsewhere, self.settings.hardware)
 
     def _elsewhere(self, file: str, index: ModuleIndex) -> Optional[Elsewhere]:
         definitions = self._definitions
@@ -191,7 +196,7 @@ class Engine:
         self, file: str, text: str, rules: list[Rule], words: frozenset[str], project: Project
     ) -> FileResult:
         """The first pass; the others only where a fix has to wait for another one."""
-        context = FileContext(file, ModuleIndex(text, words), self.version, project)
+        context = self._context(file, ModuleIndex(text, words), project)
         matches, left_alone = self._match(context, rules)
         matches = restrained(context.index, matches, knows_npus(text))
         accepted, rest = self._accept(matches)
@@ -244,7 +249,7 @@ class Engine:
         back: Callable[[int], int] = _same
         left_alone = 0
         for step in range(_MAX_PASSES):
-            context = FileContext(file, index, self.version, project)
+            context = self._context(file, index, project)
             matches, alone = self._match(context, rules)
             matches = restrained(index, matches, aware)
             if admit is not None:

@@ -13,7 +13,8 @@ class Settings:
     ``select`` and ``ignore`` are rule codes or their prefixes (``NPU1``), or
     ``ALL``. ``rule_files`` are a user's own rule packs. ``deep`` is the
     project's folder where names are followed into its other files and into the
-    folders ``deep_paths``, empty where they are not.
+    folders ``deep_paths``, empty where they are not. ``hardware`` is the product
+    line that the project is for (``A2``), empty for none in particular.
     """
 
     version: str
@@ -24,3 +25,4 @@ class Settings:
     transfer: bool = False
     deep: str = ""
     deep_paths: tuple[str, ...] = ()
+    hardware: str = ""

@@ -15,6 +15,7 @@ from migrator.lint.cache import FOLDER, Cache, tool_digest
 from migrator.lint.config_files import Configuration, inline_values
 from migrator.lint.diagnostic import LintReport, RuleText, Severity
 from migrator.lint.files import Target, targets
+from migrator.lint.jobs import rule_set
 from migrator.lint.options import (
     ConfigError,
     Options,
@@ -22,8 +23,9 @@ from migrator.lint.options import (
     checked,
     for_file,
     severity_at_least,
+    with_origin,
 )
-from migrator.lint.run import Outcome, Request, Run, rule_set
+from migrator.lint.run import Outcome, Request, run
 from migrator.reporting.lint_formats import writer
 from migrator.sources.errors import shown
 from migrator.sources.replacing import replace_file
@@ -82,25 +84,48 @@ def lint_once(wishes: Wishes) -> int:
     """
     configuration = configuration_of(wishes)
     options = for_file(configuration.options_for(Path.cwd()), Path.cwd(), configuration.command_line)
+    _check_combinations(wishes, options)
     troubles: list[str] = []
+    native: list[tuple[str, Path]] = []
     data: dict[Path, bytes] = {}
     if "-" in wishes.paths:
         files = _stdin(wishes, configuration, data)
     else:
-        files = list(targets(wishes.paths, configuration, troubles.append))
+        files = list(targets(wishes.paths, configuration, troubles.append, lambda *file: native.append(file)))
     if wishes.show_files or wishes.show_settings:
         _show(files, options, wishes)
         return _told(troubles)
-    if not files and not troubles and not wishes.silent:
-        print("npumigrate: no Python files or notebooks found under the given paths", file=sys.stderr)
-    run = Run(_request(wishes, options, files, data), _cache(wishes, options))
-    outcome = run.check()
+    if not files:
+        _check_rules(options, wishes)
+        if not troubles and not wishes.silent:
+            print("npumigrate: no Python files or notebooks found under the given paths", file=sys.stderr)
+    outcome = run(_request(wishes, options, files, native, data), _cache(wishes, options))
     troubles += outcome.troubles
     if not wishes.silent:
-        _print(wishes, options, run, outcome)
+        _print(wishes, options, outcome, bool(troubles))
     if data and (options.fix or options.fix_only) and not wishes.diff:
         _print_stdin(outcome, data)
     return _exit_code(wishes, options, outcome, _told(troubles))
+
+
+def _check_combinations(wishes: Wishes, options: Options) -> None:
+    if wishes.statistics and options.output_format not in (*_FOR_PEOPLE, "json"):
+        raise ConfigError(f"--statistics prints text or json, not {options.output_format}")
+    writing = ("--add-noqa", wishes.add_noqa), ("--write-baseline", bool(wishes.write_baseline))
+    fixing = ("--diff", wishes.diff), ("--fix", options.fix), ("--fix-only", options.fix_only)
+    chosen = [option for option, wanted in (*writing, *fixing) if wanted]
+    if len(chosen) > 1 and any(wanted for _, wanted in writing):
+        raise ConfigError(f"{chosen[0]} and {chosen[1]} exclude each other")
+
+
+def _check_rules(options: Options, wishes: Wishes) -> None:
+    """What is wrong with the rules or the version is told even where there is nothing to lint."""
+    from migrator.lint.engines import RuleError, engine_for
+
+    try:
+        engine_for(rule_set(options, wishes.noqa))
+    except (RuleError, ValueError) as error:  # UnknownVersion, ConfigError
+        raise ConfigError(with_origin(options, error)) from None
 
 
 def _stdin(wishes: Wishes, configuration: Configuration, data: dict[Path, bytes]) -> list[Target]:
@@ -117,12 +142,19 @@ def _stdin(wishes: Wishes, configuration: Configuration, data: dict[Path, bytes]
     return [] if excluded else [Target(name, place, options)]
 
 
-def _request(wishes: Wishes, options: Options, files: Sequence[Target], data: dict[Path, bytes]) -> Request:
+def _request(
+    wishes: Wishes,
+    options: Options,
+    files: Sequence[Target],
+    native: Sequence[tuple[str, Path]],
+    data: dict[Path, bytes],
+) -> Request:
     fix = ""
     if options.fix or options.fix_only or wishes.diff:
         fix = "unsafe" if options.unsafe_fixes else "safe"
     return Request(
         targets=files,
+        native=native,
         jobs=wishes.jobs,
         diff_base=wishes.diff_base,
         baseline=Path(options.baseline) if options.baseline else None,
@@ -145,14 +177,14 @@ def _cache(wishes: Wishes, options: Options) -> Cache:
 # -- what is printed ----------------------------------------------------------
 
 
-def _print(wishes: Wishes, options: Options, run: Run, outcome: Outcome) -> None:
+def _print(wishes: Wishes, options: Options, outcome: Outcome, incomplete: bool) -> None:
     if wishes.diff:
         _print_diff(outcome, wishes)
         return
     for_people = options.output_format in _FOR_PEOPLE
     report = LintReport(
         diagnostics=[] if options.fix_only else outcome.found,
-        lines=run.lines,
+        lines=outcome.texts.lines,
         rules=lambda: _rule_texts(options, wishes.noqa),
         color=_colored(wishes),
         fixed=outcome.fixed,
@@ -161,6 +193,7 @@ def _print(wishes: Wishes, options: Options, run: Run, outcome: Outcome) -> None
         notes=outcome.notes,
         summary=not wishes.quiet,
         files=outcome.files,
+        complete=not (incomplete or wishes.add_noqa or wishes.write_baseline),
     )
     stream = io.StringIO()
     if wishes.statistics:
@@ -170,7 +203,7 @@ def _print(wishes: Wishes, options: Options, run: Run, outcome: Outcome) -> None
     text = stream.getvalue()
     if wishes.output_file:
         replace_file(Path(wishes.output_file), text.encode("utf-8", "backslashreplace"))
-    elif run.has_stdin and (options.fix or options.fix_only):
+    elif outcome.texts.given and (options.fix or options.fix_only):
         sys.stderr.write(text)  # the standard output is the fixed text's
     else:
         sys.stdout.write(text)
@@ -229,7 +262,7 @@ def _write_statistics(report: LintReport, options: Options, stream: io.StringIO)
     for (code, name), count in rows:
         star = "[*]" if fixable[code] == count else "[-]" if fixable[code] else "[ ]"
         stream.write(f"{count:>{width}}  {code}  {star}  {name}\n")
-    if report.summary:
+    if report.summary and (rows or report.complete):
         total = sum(counts.values())
         stream.write(f"Found {total} finding{'' if total == 1 else 's'}.\n")
 

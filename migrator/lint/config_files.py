@@ -36,7 +36,7 @@ class Configuration:
     def _read(self, file: Optional[Path]) -> Options:
         if file not in self._of_file:
             root = file.parent if file is not None and file != self._file else Path.cwd()
-            options = Options(root=root, origin=str(file or ""))
+            options = Options(root=root, origin=str(file or ""), given=frozenset(self.command_line))
             if file is not None:
                 options = with_values(options, read_file(file))
             self._of_file[file] = with_values(options, self.command_line)

@@ -124,3 +124,4 @@ class LintReport:
     notes: Sequence[str] = ()
     summary: bool = True  # whether lines for people follow the findings
     files: int = 0  # how many files were looked at
+    complete: bool = True  # whether no findings mean that there are none

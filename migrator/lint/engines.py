@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Optional
 
-from migrator.engine.packs import RuleError, choose
+from migrator.engine.packs import RuleError, choose, load_all
 from migrator.engine.project import Project
 from migrator.engine.run import Engine
 from migrator.engine.settings import Settings
@@ -25,9 +25,19 @@ def engine_for(rules: RuleSet, fixing: Optional[str] = None) -> Engine:
     """
     key = (rules, fixing)
     if key not in _engines:
-        settings = Settings(rules.version, rules.select, rules.ignore, fixing == "safe", rules.rules)
+        settings = Settings(
+            rules.version,
+            rules.select,
+            rules.ignore,
+            safe_only=fixing == "safe",
+            rule_files=rules.rules,
+            hardware=rules.hardware,
+        )
         engine = Engine(settings)
-        choose(list(engine.rules.values()), rules.mentioned, ())
+        known = tuple(engine.rules)
+        unknown = [code for code in rules.mentioned if not any(rule.startswith(code) for rule in known)]
+        if unknown:  # rules that are off, or none at all
+            choose(load_all(rules.rules, unknown), unknown, ())
         _engines[key] = engine
     return _engines[key]
 

@@ -25,14 +25,33 @@ class Target:
     options: Options
 
 
+def name_in_project(target: Target) -> str:
+    """The file's name below the folder of its configuration."""
+    return _name(target.place, target.options)
+
+
+def _name(place: Path, options: Options) -> str:
+    name = str(place)
+    root = str(options.root).rstrip(os.sep) + os.sep
+    return name[len(root) :] if name.startswith(root) else name
+
+
+def _ignore(*_: object) -> None:
+    """What nobody asked for."""
+
+
 def targets(
-    paths: Sequence[str], configuration: Configuration, trouble: Callable[[str], None]
+    paths: Sequence[str],
+    configuration: Configuration,
+    trouble: Callable[[str], None],
+    native: Callable[[str, Path], None] = _ignore,
 ) -> Iterator[Target]:
     """The Python files and notebooks among ``paths`` and below the folders among them, each once.
 
     A file that is named is taken, whatever it is called and whether it is excluded or
     not (unless force-exclude is set). ``trouble`` is given a line for each path,
-    folder or configuration that cannot be used; the others are.
+    folder or configuration that cannot be used; the others are. ``native`` is given
+    the name inside the project and the place of each C++ or CUDA file below the folders.
     """
     seen: set[Path] = set()
     for path in paths:
@@ -42,7 +61,7 @@ def targets(
                 trouble(f"{shown(path)}: no such file or folder")
                 continue
             if place.is_dir():
-                found = _below(path, place, configuration, trouble)
+                found = _below(path, place, configuration, trouble, native)
             else:
                 options = configuration.options_for(place.parent)
                 named = not (options.force_exclude and excluded(place, options))
@@ -66,8 +85,14 @@ def excluded(place: Path, options: Options) -> bool:
 
 
 def _below(
-    path: str, top: Path, configuration: Configuration, trouble: Callable[[str], None]
+    path: str,
+    top: Path,
+    configuration: Configuration,
+    trouble: Callable[[str], None],
+    native: Callable[[str, Path], None],
 ) -> Iterator[Target]:
+    from migrator.operators.native_names import is_native
+
     ignore = GitIgnore(top)
     waiting = [("" if path == "." else path.rstrip("/"), str(top))]
     while waiting:
@@ -87,7 +112,8 @@ def _below(
         for item in entries:
             try:
                 is_folder = item.is_dir(follow_symlinks=False)
-                if not is_folder and not (item.is_file() and _is_lintable(item)):
+                cpp = not is_folder and is_native(item.name)
+                if not is_folder and not (item.is_file() and (cpp or _is_lintable(item))):
                     continue
             except OSError:
                 continue
@@ -97,7 +123,9 @@ def _below(
             if options.respect_gitignore and ignore.ignores(place, is_folder):
                 continue
             name = f"{shown_folder}/{item.name}" if shown_folder else item.name
-            if not is_folder:
+            if cpp:
+                native(_name(place, options), place)
+            elif not is_folder:
                 yield _target(name, place, configuration, options)
             elif not os.path.lexists(os.path.join(item.path, "pyvenv.cfg")):
                 folders.append((name, item.path))

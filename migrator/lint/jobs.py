@@ -1,10 +1,14 @@
-"""What a process is told about one file to check."""
+"""What decides which findings a file has: its rules, and what a process is told about it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Optional
+
+from migrator.lint.cache import digest
+from migrator.lint.options import ConfigError, Options, rule_choice, torch_version
+from migrator.sources.errors import shown
 
 
 @dataclass(frozen=True)
@@ -23,6 +27,7 @@ class RuleSet:
     content: str = ""
     mentioned: tuple[str, ...] = ()
     noqa: bool = True
+    hardware: str = ""
 
 
 @dataclass(frozen=True)
@@ -39,3 +44,27 @@ class Job:
     rules: RuleSet
     ignored: tuple[str, ...]
     data: Optional[bytes] = None
+
+
+def rule_set(options: Options, noqa: bool = True) -> RuleSet:
+    """What of the options decides which findings there are. Raises UnknownVersion and ConfigError."""
+    mentioned = {code for item in options.per_file_ignores for code in item.codes}
+    return RuleSet(
+        version=torch_version(options),
+        select=rule_choice(options),
+        ignore=options.ignore,
+        rules=options.rules,
+        content=digest(*map(_pack_bytes, options.rules)).hex() if options.rules else "",
+        mentioned=tuple(sorted(mentioned)),
+        noqa=noqa,
+        hardware=options.hw,
+    )
+
+
+def _pack_bytes(file: str) -> bytes:
+    try:
+        return Path(file).read_bytes()
+    except OSError as error:
+        raise ConfigError(
+            f"{shown(file)}: cannot be read: {(error.strerror or str(error)).lower()}"
+        ) from None

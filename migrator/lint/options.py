@@ -12,8 +12,10 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Callable, Optional
 
+from migrator.api_support.hardware import HARDWARE
 from migrator.lint.diagnostic import SEVERITIES, Severity
 from migrator.reporting.lint_formats import FORMATS
+from migrator.sources.errors import shown
 from migrator.sources.patterns import Matcher, matcher
 
 # Folders that hold nothing a person of the project wrote.
@@ -61,12 +63,14 @@ class Options:
     """What a lint run is asked to do for the files below one configuration file.
 
     ``root`` is the folder of that file, from which its relative paths count;
-    ``origin`` its path, empty without one.
+    ``origin`` its path, empty without one; ``given`` the keys that the command line sets.
     """
 
     root: Path
     origin: str = ""
+    given: frozenset[str] = frozenset()
     version: str = ""  # empty: the newest one that is known
+    hw: str = ""  # empty: none in particular
     select: tuple[str, ...] = ("ALL",)
     ignore: tuple[str, ...] = ()
     extend_select: tuple[str, ...] = ()
@@ -100,6 +104,7 @@ class Key:
 
 KEYS: dict[str, Key] = {
     "version": Key("text", "The torch version that the project will run on, such as '2.6'.", override=True),
+    "hw": Key("choice", "The product line that it will run on: APIs are judged for it, too.", HARDWARE, True),
     "select": Key("codes", "The rules to use: codes, their beginnings, or ALL.", override=True),
     "ignore": Key("codes", "The rules not to use. It wins over select.", override=True),
     "extend-select": Key("codes", "More rules to use, beside those of select.", override=True),
@@ -172,7 +177,8 @@ def _is_texts(value: Any) -> bool:
 
 def _expect(fits: bool, value: Any, key: str, wanted: str, where: str) -> Any:
     if not fits:
-        raise ConfigError(f"{where}: {key} is {value!r} and should be {wanted}")
+        place = where if where == f"--{key}" else f"{where}: {key}"
+        raise ConfigError(f"{place} is {value!r} and should be {wanted}")
     return value
 
 
@@ -212,7 +218,7 @@ def ignored_codes(options: Options, path: Path) -> tuple[str, ...]:
         negated = item.pattern.startswith("!")
         if _fits((item.pattern[negated:],), item.root, path) != negated:
             codes.update(item.codes)
-    return tuple(sorted(codes))
+    return ("",) if "ALL" in codes else tuple(sorted(codes))  # every code begins so
 
 
 def _fits(patterns: tuple[str, ...], root: Path, path: Path) -> bool:
@@ -244,7 +250,7 @@ def as_shown(options: Options) -> dict[str, Any]:
     shown: dict[str, Any] = {}
     for item in fields(options):
         value = getattr(options, item.name)
-        if item.name in ("root", "origin", "overrides"):
+        if item.name in ("root", "origin", "given", "overrides"):
             continue
         if item.name == "exclude":
             value = list(value.patterns)
@@ -268,6 +274,15 @@ def torch_version(options: Options) -> str:
 def rule_choice(options: Options) -> tuple[str, ...]:
     """The codes that are selected, those of extend-select among them."""
     return (*options.select, *(code for code in options.extend_select if code not in options.select))
+
+
+_CHOOSING = frozenset({"version", "select", "ignore", "extend-select", "per-file-ignores", "rules"})
+
+
+def with_origin(options: Options, error: Exception) -> str:
+    """What is wrong with the version or the rules, and the file that says so if the command line does not."""
+    blamed = options.origin if not options.given & _CHOOSING else ""
+    return f"{shown(blamed)}: {error}" if blamed else str(error)
 
 
 def severity_at_least(severity: Severity, threshold: Optional[Severity]) -> bool:

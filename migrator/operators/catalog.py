@@ -10,7 +10,8 @@ from fnmatch import fnmatch
 
 from migrator.operators.extensions import Extension
 from migrator.operators.module_names import module_name
-from migrator.operators.native import CUDA_SUFFIXES, Binding, NativeFile, NativeFunction, is_cuda_name
+from migrator.operators.native import Binding, NativeFile, NativeFunction, is_cuda_name
+from migrator.operators.native_names import CUDA_SUFFIXES
 
 _BUILT_NAME = "TORCH_EXTENSION_NAME"
 

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from migrator.operators.native import CUDA_SUFFIXES, NativeFile, is_native, scan_native
+from migrator.operators.native import NativeFile, scan_native
+from migrator.operators.native_names import CUDA_SUFFIXES, is_native
 
 _MAY_BUILD = re.compile(r"cpp_extension|CUDAExtension|OpBuilder\b|cuda_sources|\.cu['\"]")
 _CALLS = {

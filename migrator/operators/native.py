@@ -9,9 +9,6 @@ from dataclasses import dataclass, field
 
 from migrator.operators.cpp_tokens import Token, tokens
 
-CUDA_SUFFIXES = frozenset({".cu", ".cuh"})
-NATIVE_SUFFIXES = CUDA_SUFFIXES | {".cpp", ".cc", ".cxx", ".c", ".h", ".hpp", ".hh", ".inl"}
-
 # Words of the CUDA runtime, its libraries and torch's layer above them. CUDA_VERSION and the like are numbers
 # of the build, and is_cuda() only asks: neither needs a card.
 _CUDA_WORD = re.compile(
@@ -97,11 +94,6 @@ class NativeFile:
     def kernels(self) -> list[NativeFunction]:
         """The ``__global__`` functions that have a body."""
         return [function for function in self.functions if function.kernel]
-
-
-def is_native(name: str) -> bool:
-    """Whether a file's name says C, C++ or CUDA."""
-    return "." + name.rpartition(".")[2].lower() in NATIVE_SUFFIXES
 
 
 def is_cuda_name(name: str) -> bool:

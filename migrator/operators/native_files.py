@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from migrator.operators.native import NativeFile, is_native, mentions_cuda, scan_native
+from migrator.operators.native import NativeFile, mentions_cuda, scan_native
+from migrator.operators.native_names import is_native
 
 MAX_BYTES = 4 * 2**20
 

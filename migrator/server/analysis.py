@@ -12,11 +12,10 @@ from migrator.lint.check import SYNTAX
 from migrator.lint.diagnostic import Diagnostic
 from migrator.lint.document import Document
 from migrator.lint.engines import check_document, engine_for
-from migrator.lint.files import Target
+from migrator.lint.files import Target, name_in_project
 from migrator.lint.fixing import fix_text
-from migrator.lint.jobs import RuleSet
+from migrator.lint.jobs import RuleSet, rule_set
 from migrator.lint.options import ignored_codes, severity_at_least
-from migrator.lint.run import name_in_project, rule_set
 from migrator.server.facts import parses
 from migrator.sources.source import LINE_END, Source
 

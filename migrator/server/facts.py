@@ -10,8 +10,7 @@ from migrator.analysis.index import parse
 from migrator.engine.project import ClassFacts, Project, scan_file
 from migrator.lint.config_files import Configuration
 from migrator.lint.document import document
-from migrator.lint.files import Target, targets
-from migrator.lint.run import name_in_project
+from migrator.lint.files import Target, name_in_project, targets
 from migrator.sources.errors import Unreadable
 from migrator.sources.source import read_bytes
 

@@ -54,3 +54,32 @@ def test_wide_dtypes_are_refused_where_the_list_is_about_floats() -> None:
 def test_methods_of_tensors() -> None:
     assert "unique_consecutive" in tensor_methods(NOW, "unsupported")
     assert "mean" not in tensor_methods(NOW, "unsupported", "fallback", "partial", "unknown")
+
+
+def test_a_product_line_that_the_documents_leave_out() -> None:
+    now = version("2.7.1")
+    everywhere, there = judge("torch.nn.Linear", now), judge("torch.nn.Linear", now, "950DT")
+    assert (everywhere.status, there.status) == ("supported", "unsupported")
+    assert there.by_hardware
+    assert there.ticked == ("A2", "A3")
+    assert judge("torch.nn.Linear", now, "A2").status == "supported"
+    assert judge("torch.nn.Linear", now, "A1").status == "supported"  # nothing is ticked for A1
+    assert judge("torch.nn.LSTM", version("2.6"), "950DT").ticked == ()  # a document without product lines
+    assert judge("torch.cdist", version("2.6"), "950DT") == judge("torch.cdist", version("2.6"))
+
+
+def test_what_differs_on_a_product_line() -> None:
+    now = version("2.7.1")
+    assert judge("torch.Tensor.sort", now).status == "supported"
+    assert judge("torch.Tensor.sort", now, "950DT").status == "partial"
+    assert judge("torch.Tensor.sort", now, "A3").status == "supported"
+
+
+def test_dtypes_of_a_product_line() -> None:
+    now = version("2.7.1")
+    assert judge("torch.concat", now, "950DT").refuses("complex64")
+    assert not judge("torch.concat", now, "A2").refuses("complex64")
+    assert not judge("torch.concat", now).refuses("complex64")
+    assert judge("torch.Tensor.addcdiv_", now, "A1").refuses("bfloat16")  # listed for A2 and A3 only
+    assert not judge("torch.Tensor.addcdiv_", now, "A2").refuses("bfloat16")
+    assert judge("torch.Tensor.addcdiv_", now, "950DT").left_out == frozenset()  # nothing is listed for it

@@ -25,9 +25,7 @@ def repository(tmp_path, lint, train):
 
 
 def test_baseline_lets_only_new_findings_through(lint, train, tmp_path) -> None:
-    assert (
-        lint("--write-baseline", "known.json").out == "All checks passed!\nWrote 3 findings to known.json.\n"
-    )
+    assert lint("--write-baseline", "known.json").out == "Wrote 3 findings to known.json.\n"
     answer = lint("--baseline", "known.json")
     assert (answer.code, answer.out) == (
         0,

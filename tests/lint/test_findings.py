@@ -15,11 +15,16 @@ from migrator.engine.run import Engine, merge_facts, scan_file
 from migrator.engine.settings import Settings
 from migrator.lint.check import check
 from migrator.lint.fixing import apply_fixes
+from migrator.reporting.lint_formats import FORMATS
 
 ROOT = Path(__file__).parents[2]
 BEFORE = [
     pytest.param(
-        example["before"], example["after"], example.get("version", "2.6"), id=f"{rule.code}-{place}"
+        example["before"],
+        example["after"],
+        example.get("version", "2.6"),
+        rule.opt_in,
+        id=f"{rule.code}-{place}",
     )
     for rule in load_all()
     for place, example in enumerate(rule.examples)
@@ -27,28 +32,36 @@ BEFORE = [
 ]
 
 
+OPT_IN = tuple(rule.code for rule in load_all() if rule.opt_in)
+
+
 @cache
-def engine(version: str) -> Engine:
-    return Engine(Settings(version=version))
+def engine(version: str, opt_in: bool = False) -> Engine:
+    return Engine(Settings(version=version, select=OPT_IN if opt_in else ("ALL",)))
 
 
-@pytest.mark.parametrize(("before", "after", "version"), BEFORE)
-def test_lint_finds_what_a_migration_changes_and_reports(before: str, after: str, version: str) -> None:
+@pytest.mark.parametrize(("before", "after", "version", "opt_in"), BEFORE)
+def test_lint_finds_what_a_migration_changes_and_reports(
+    before: str, after: str, version: str, opt_in: bool
+) -> None:
     project = merge_facts([scan_file("example.py", before)])
-    migrated = engine(version).migrate_text("example.py", before, project)
-    checked = engine(version).check_text("example.py", before, project)
+    migrated = engine(version, opt_in).migrate_text("example.py", before, project)
+    checked = engine(version, opt_in).check_text("example.py", before, project)
+    assert migrated.text is not None
     assert [(item.code, item.line, item.column, item.message) for item in checked.findings] == [
         (item.code, item.line, item.column, item.message) for item in migrated.findings
     ]
     assert checked.text is None
 
 
-@pytest.mark.parametrize(("before", "after", "version"), BEFORE)
-def test_the_fixes_of_the_findings_add_up_to_the_migration(before: str, after: str, version: str) -> None:
+@pytest.mark.parametrize(("before", "after", "version", "opt_in"), BEFORE)
+def test_the_fixes_of_the_findings_add_up_to_the_migration(
+    before: str, after: str, version: str, opt_in: bool
+) -> None:
     text = before
     for _ in range(8):
         project = merge_facts([scan_file("example.py", text)])
-        found = check(engine(version), "example.py", "example.py", text, project).found
+        found = check(engine(version, opt_in), "example.py", "example.py", text, project).found
         text, made = apply_fixes(text, found)
         if not made:
             break
@@ -150,11 +163,111 @@ def test_selection(lint, train) -> None:
     assert codes("--select", "NPU9", "--extend-select", "NPU101") == ["NPU901", "NPU101"]
     assert codes("--per-file-ignores", "tr*.py:NPU1,NPU901") == []
     assert codes("--per-file-ignores", "!tr*.py:NPU1") == ["NPU901", "NPU111", "NPU101"]
+    assert codes("--per-file-ignores", "tr*.py:ALL") == []
+    assert codes("--per-file-ignores", "tr*.py:NPU8") == ["NPU901", "NPU111", "NPU101"]
     answer = lint("--select", "NPU1O1")
     assert (answer.code, answer.err) == (
         2,
         "npumigrate: unknown rule 'NPU1O1'; did you mean NPU611, NPU511, NPU311?\n",
     )
+
+
+HARDWARE = """\
+import torch
+from torch import nn
+
+def build(x: nn.Linear):
+    layer = nn.Linear(2, 2)
+    wide = torch.concat([x], dtype=torch.complex64)
+    first = torch.concat(torch.zeros(2, dtype=torch.complex64))
+    return layer, [1, 2].sort(), torch.zeros(2).sort()
+"""
+
+
+def test_hardware(lint, tmp_path) -> None:
+    (tmp_path / "a.py").write_text(HARDWARE)
+
+    def found(*arguments: str) -> list[tuple[str, str, int]]:
+        answer = lint("--output-format=json", *arguments, version="2.7.1")
+        return [(i["code"], i["severity"], i["location"]["row"]) for i in answer.json()]
+
+    assert found() == found("--hw=A3") == []
+    assert found("--hw=950DT") == [
+        ("NPU501", "info", 5),
+        ("NPU503", "warning", 6),
+        ("NPU503", "warning", 7),
+        ("NPU503", "info", 8),
+    ]
+    out = lint("--hw=950DT", "--output-format=concise", version="2.7.1").out
+    assert "the documents list torch.nn.Linear for A2 and A3, not for 950DT" in out
+    assert "the documents take complex64 out for 950DT" in out
+    assert "differs on 950DT" in out
+    (tmp_path / "npumigrate.toml").write_text('hw = "950DT"\n[[overrides]]\npaths = ["a.py"]\nhw = "A2"\n')
+    assert found() == []
+    assert len(found("--hw=950DT")) == 4
+
+
+def test_unknown_hardware_is_one_line(lint, train) -> None:
+    answer = lint("--hw", "910")
+    assert answer.code == 2
+    assert answer.err == "npumigrate: --hw is '910' and should be A1 | A2 | A3 | 950DT\n"
+
+
+LOADER = "import torch\nloader = torch.utils.data.DataLoader(d)\ntorch.cuda.init()\n"
+
+
+def test_rules_that_are_off_are_used_where_they_are_named(lint, tmp_path) -> None:
+    (tmp_path / "a.py").write_text(LOADER)
+
+    def codes(*arguments: str) -> set[str]:
+        return {place[0] for place in lint("--output-format=json", *arguments).places()}
+
+    assert codes() == codes("--select=ALL") == {"NPU101", "NPU901"}
+    assert codes("--select=NPU7") == {"NPU701"}
+    assert codes("--extend-select=NPU7") == {"NPU101", "NPU701", "NPU901"}
+    assert codes("--extend-select=NPU7", "--ignore=NPU70") == {"NPU101", "NPU901"}
+    assert codes("--select=NPU7", "--per-file-ignores=a.py:NPU7") == set()
+    (tmp_path / "npumigrate.toml").write_text('extend-select = ["NPU701"]\n')
+    assert codes() == {"NPU101", "NPU701", "NPU901"}
+    answer = lint("--select=NPU8O1")
+    assert (answer.code, answer.out) == (2, "")
+    assert answer.err.startswith("npumigrate: unknown rule 'NPU8O1'; did you mean NPU8")
+    assert lint("--select=all").err == "npumigrate: unknown rule 'all'; did you mean ALL?\n"
+
+
+def test_wrong_use_is_told_even_where_there_is_nothing_to_lint(lint, tmp_path) -> None:
+    (tmp_path / "empty").mkdir()
+    for arguments, version in ((["empty"], "99"), (["--select=NPU0", "empty"], "2.6")):
+        answer = lint(*arguments, version=version)
+        assert (answer.code, answer.out, answer.err.count("\n")) == (2, "", 1)
+    assert lint("empty").code == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--select="], "--select names no rule"),
+        (["--statistics", "--output-format=sarif"], "--statistics prints text or json, not sarif"),
+        (["--fix", "--add-noqa"], "--add-noqa and --fix exclude each other"),
+        (["--diff", "--write-baseline=b.json"], "--write-baseline and --diff exclude each other"),
+        (["--per-file-ignores=tests/*"], "should be GLOB:RULES"),
+    ],
+)
+def test_options_that_make_no_sense(lint, train, arguments: list[str], words: str) -> None:
+    answer = lint(*arguments)
+    assert (answer.code, answer.out, answer.err.count("\n")) == (2, "", 1)
+    assert words in answer.err
+
+
+def test_nothing_is_said_to_have_passed_that_was_not_looked_at(lint, tmp_path) -> None:
+    (tmp_path / "a.py").write_bytes(b"torch.cuda = '\xff'\n")
+    assert (lint().code, lint().out) == (2, "")
+    assert lint("--statistics").out == ""
+
+
+def test_the_help_names_every_format(lint) -> None:
+    text = " ".join(lint("--help").out.split()).replace("json- lines", "json-lines")
+    assert [name for name in FORMATS if f"{name}," not in text and f", {name}" not in text] == ["full"]
 
 
 def test_severity_and_fail_on(lint, tmp_path) -> None:
@@ -205,3 +318,23 @@ def test_two_processes_find_the_same(lint, tmp_path) -> None:
     two = lint("--output-format=json", "--no-cache", "-j2")
     assert len(one.json()) == 40
     assert one.out == two.out
+
+
+def test_texts_that_name_devices_are_told_in_words(lint, tmp_path) -> None:
+    (tmp_path / "a.py").write_text(
+        "import torch\nx = torch.zeros(1, device='cuda')\nparser.add_argument('--device', default='cuda')\n"
+    )
+    messages = [item["message"] for item in lint("--select=NPU12", "--output-format=json").json()]
+    assert messages == [
+        "'cuda' is a CUDA device (zeros(device=…))",
+        "'cuda' looks like a CUDA device (an option whose name says device (--device))",
+    ]
+
+
+def test_modules_that_are_called_for_break_nothing(lint, tmp_path) -> None:
+    (tmp_path / "a.py").write_text(
+        "import torch\nvalues = torch.igamma(x, y)\n"
+        "__import__('os').environ['CUBLAS_WORKSPACE_CONFIG'] = ':4'\n"
+    )
+    answer = lint("--select=NPU502,NPU403", "--output-format=json")
+    assert (answer.err, [code for code, _, _ in answer.places()]) == ("", ["NPU502", "NPU403"])

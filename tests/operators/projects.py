@@ -11,7 +11,8 @@ from migrator.engine.settings import Settings
 from migrator.finding import Finding
 from migrator.operators.catalog import Catalog, catalog
 from migrator.operators.extensions import Extension, scan_extensions
-from migrator.operators.native import NativeFile, is_native, scan_native
+from migrator.operators.native import NativeFile, scan_native
+from migrator.operators.native_names import is_native
 
 KERNEL = "__global__ void scale_kernel(float* x) { x[0] = 2; }\n"
 LAUNCHER = (

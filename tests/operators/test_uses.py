@@ -119,6 +119,11 @@ def test_kernels_in_python() -> None:
     assert [(f.code, f.api, f.line) for f in found] == [("NPU654", "add", 4), ("NPU655", "mul", 7)]
 
 
+def test_decorators_beside_kernels_are_walked() -> None:
+    text = "import triton\nfrom functools import cache\n@cache\ndef plain():\n    return triton.cdiv(3, 2)\n"
+    assert findings({"a.py": text}, "a.py") == []
+
+
 def test_an_implementation_for_npus_makes_it_no_error() -> None:
     both = LAUNCHER + "at::Tensor scale_npu(at::Tensor x) { EXEC_NPU_CMD(aclnnScale, x); return x; }\n"
     bind = (

@@ -83,7 +83,8 @@ def _placed(
     if rule is None:
         return None
     changes = edits() if place.verdict in (CERTAIN, LIKELY) else []
-    message = f"{value!r}: {place.reason}"
+    message = rule.message or "{value}: {place}"
+    message = message.replace("{value}", repr(value)).replace("{place}", place.reason)
     return found(
         context,
         rule,

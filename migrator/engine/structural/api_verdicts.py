@@ -16,7 +16,7 @@ from migrator.analysis.receivers import options_like
 from migrator.analysis.tensors import MAYBE, OTHER, TENSOR, tensor_like
 from migrator.analysis.written_names import qualified
 from migrator.api_support.limits import limit_words
-from migrator.api_support.verdicts import WIDE_DTYPES, Verdict, judge, resolve, tensor_methods
+from migrator.api_support.verdicts import DTYPES, WIDE_DTYPES, Verdict, judge, resolve, tensor_methods
 from migrator.api_support.versions import TorchVersion
 from migrator.engine.context import FileContext, Found, found
 from migrator.engine.matching import pattern_fits
@@ -34,17 +34,19 @@ _MAY_NEED_A_BACKEND = (
 _CAST = {"double": "float64", "half": "float16", "bfloat16": "bfloat16", "cdouble": "complex128"}
 
 
-def starting_words(version: TorchVersion, text: str, written: set[str], words: set[str]) -> frozenset[str]:
+def starting_words(
+    version: TorchVersion, hardware: str, text: str, written: set[str], words: set[str]
+) -> frozenset[str]:
     """The words of a text from which the rules start in it: of names that are not plainly supported."""
     if "torch" not in words:
         return frozenset()
-    found = set(words & _member_words(version))
-    limited = words & WIDE_DTYPES
+    found = set(words & _member_words(version, hardware))
+    limited = words & (DTYPES if hardware else WIDE_DTYPES)
     for name in qualified(text, written, "torch"):
-        verdict = _verdict(name, version)
+        verdict = _verdict(name, version, hardware)
         if verdict is None:
             continue
-        shown = (verdict.dtypes and limited) or not words.isdisjoint(verdict.parameters)
+        shown = ((verdict.dtypes or verdict.left_out) and limited) or not words.isdisjoint(verdict.parameters)
         if verdict.status in _OPEN or shown:
             found.update(_last_parts(name, verdict))
     return frozenset(found)
@@ -56,15 +58,15 @@ def _last_parts(name: str, verdict: Verdict) -> tuple[str, str]:
 
 
 @cache
-def _member_words(version: TorchVersion) -> frozenset[str]:
-    return tensor_methods(version, *_OPEN)
+def _member_words(version: TorchVersion, hardware: str) -> frozenset[str]:
+    return tensor_methods(version, *_OPEN, hardware=hardware)
 
 
-def _verdict(name: str, version: TorchVersion) -> Verdict | None:
+def _verdict(name: str, version: TorchVersion, hardware: str) -> Verdict | None:
     """What to say of a full name; None where this is not the place to say anything."""
     if name.startswith(_ELSEWHERE):
         return None
-    verdict = resolve(name, version)
+    verdict = resolve(name, version, hardware)
     if verdict is None or verdict.silent:
         return None
     if verdict.status == "unknown" and not verdict.documents:
@@ -72,6 +74,8 @@ def _verdict(name: str, version: TorchVersion) -> Verdict | None:
         private = last.startswith("_") and parent != "torch"
         if parent not in _MAY_NEED_A_BACKEND or private or last[:1].isupper() or last in _NO_OPERATORS:
             return None
+    if verdict.by_hardware and not verdict.kernel:
+        return verdict if verdict.api.rpartition(".")[0] in _MAY_NEED_A_BACKEND else None
     return verdict
 
 
@@ -109,12 +113,11 @@ def _uses(context: FileContext) -> list[_Use]:
 
 def _walk(context: FileContext) -> Iterator[_Use]:
     named: set[str] = set()
-    members = _member_words(context.version)
+    members = _member_words(context.version, context.hardware)
     for ref in context.index.refs:
         name = context.index.qualified_name(ref)
         if name:
-            root = _root(ref)  # a name, or a getattr() that stands for one
-            if not isinstance(root, ast.Name) or isinstance(root.ctx, ast.Load):
+            if not isinstance(getattr(_root(ref), "ctx", None), (ast.Store, ast.Del)):  # a call has none
                 for use in _named(context, ref, name):
                     named.add(use[1].api)
                     yield use
@@ -139,12 +142,14 @@ def _root(node: Any) -> Any:
 
 
 def _named(context: FileContext, ref: Any, name: str) -> Iterator[_Use]:
-    verdict = _verdict(name, context.version) if name.startswith("torch.") else None
+    verdict = _verdict(name, context.version, context.hardware) if name.startswith("torch.") else None
     if verdict is None or _asks_for_type(ref):
         return
     call = getattr(ref, "parent", None)
     is_called = isinstance(call, ast.Call) and call.func is ref
     if verdict.status in _OPEN:
+        if verdict.by_hardware and not is_called:
+            return  # too little to speak of annotations
         if is_called or verdict.documents or verdict.kernel:  # what is only named may be a module, or a value
             yield ref, verdict, verdict.status, "", "certain"
         return
@@ -171,13 +176,17 @@ def _shown_limit(context: FileContext, call: ast.Call, verdict: Verdict) -> str:
     for keyword in call.keywords:
         dtype = _dtype_name(context, keyword.value) if keyword.arg == "dtype" else ""
         if verdict.refuses(dtype):
-            return _dtype_note(verdict, dtype)
+            return _dtype_note(context, verdict, dtype)
         if keyword.arg in verdict.parameters and not _is_usual(context, keyword):
             return f"{_PARAMETER} {keyword.arg}"
-    if call.args and verdict.dtypes and verdict.api.rpartition(".")[0] in _MAY_NEED_A_BACKEND:
+    if (
+        call.args
+        and (verdict.dtypes or verdict.left_out)
+        and verdict.api.rpartition(".")[0] in _MAY_NEED_A_BACKEND
+    ):
         dtype = _dtype_of(context, call.args[0])
         if verdict.refuses(dtype):
-            return _dtype_note(verdict, dtype)
+            return _dtype_note(context, verdict, dtype)
     return ""
 
 
@@ -197,7 +206,9 @@ def _is_usual(context: FileContext, keyword: ast.keyword) -> bool:
 _DEFAULTS = {"sorted": (True,), "dilation": (1,), "approximate": ("none",), "mode": ("constant", "nearest")}
 
 
-def _dtype_note(verdict: Verdict, dtype: str) -> str:
+def _dtype_note(context: FileContext, verdict: Verdict, dtype: str) -> str:
+    if verdict.lacks(dtype):
+        return f"the documents take {dtype} out for {context.hardware}"
     allowed = ", ".join(sorted(verdict.dtypes))
     return f"{dtype} is not among the dtypes that the documents list for it ({allowed})"
 
@@ -231,7 +242,7 @@ def _dtype_of(context: FileContext, node: Any, depth: int = 0) -> str:
 
 def _member(context: FileContext, node: ast.Attribute) -> Iterator[_Use]:
     """``x.mode()``: a method of a tensor, if x is one."""
-    verdict = judge(f"torch.Tensor.{node.attr}", context.version)
+    verdict = judge(f"torch.Tensor.{node.attr}", context.version, context.hardware)
     if options_like(node.value):
         return
     call = getattr(node, "parent", None)
@@ -241,8 +252,12 @@ def _member(context: FileContext, node: ast.Attribute) -> Iterator[_Use]:
     kind = tensor_like(context.index, node.value, context.elsewhere)
     if kind == OTHER:
         return
+    if verdict.by_hardware and not called:
+        return
     if kind == TENSOR or (called and node.attr in _ONLY_TENSORS):
         yield node, verdict, verdict.status, "", "certain"
+    elif verdict.by_hardware:
+        return
     elif called and kind == MAYBE:
         yield (
             node,
@@ -306,8 +321,8 @@ def _imported(context: FileContext, named: set[str]) -> Iterator[_Use]:
         if not isinstance(node, ast.ImportFrom) or node.level or not (node.module or "").startswith("torch"):
             continue
         for alias in node.names:
-            verdict = _verdict(f"{node.module}.{alias.name}", context.version)
-            if verdict is None or not (verdict.documents or verdict.kernel):
+            verdict = _verdict(f"{node.module}.{alias.name}", context.version, context.hardware)
+            if verdict is None or verdict.by_hardware or not (verdict.documents or verdict.kernel):
                 continue
             if verdict.status in _OPEN and verdict.api not in named:
                 named.add(verdict.api)
@@ -315,7 +330,7 @@ def _imported(context: FileContext, named: set[str]) -> Iterator[_Use]:
 
 
 def _found(context: FileContext, rule: Rule, node: Any, verdict: Verdict, note: str, certainty: str) -> Found:
-    message, severity = _words(verdict, rule.options.get("verdict", ""), note, rule)
+    message, severity = _words(context, verdict, rule.options.get("verdict", ""), note, rule)
     if certainty != "certain":
         message = f"{message} ({certainty})"
         severity = "info"
@@ -347,10 +362,15 @@ _KERNEL_WORDS = {
 }
 
 
-def _words(verdict: Verdict, status: object, note: str, rule: Rule) -> tuple[str, str]:
+def _words(context: FileContext, verdict: Verdict, status: object, note: str, rule: Rule) -> tuple[str, str]:
     """Message and severity."""
     api = verdict.api
     where = f" (as of torch {verdict.asof})" if verdict.asof else ""
+    if verdict.ticked and status == "unsupported":
+        message = (
+            f"the documents list {api} for {' and '.join(verdict.ticked)}{where}, not for {context.hardware}"
+        )
+        return f"{message}{_KERNEL_WORDS[verdict.kernel]}", "info"
     if status == "unsupported":
         doubtful = verdict.kernel in ("kernel", "composite") or "docs_untested" in verdict.limits
         message = f"the documents call {api} unsupported{where}{_KERNEL_WORDS[verdict.kernel]}"
@@ -365,7 +385,8 @@ def _words(verdict: Verdict, status: object, note: str, rule: Rule) -> tuple[str
         if note:
             severity = "info" if note.startswith(_PARAMETER) else rule.severity
             return f"{api} has limits on an NPU{where}: {note}", severity
-        return f"{api} has limits on an NPU{where}: {', '.join(limit_words(verdict.limits))}", "info"
+        limits = [words for words in limit_words(verdict.limits) if not words.startswith("no limit")]
+        return f"{api} has limits on an NPU{where}: {'; '.join(limits)}", "info"
     if verdict.documents == "unsupported":
         return f"only the documents of torch {verdict.asof} list {api}, and call it unsupported", "info"
     if verdict.documents:

@@ -207,6 +207,8 @@ class _Users:
 def find_kernels(context: FileContext, rule: Rule) -> Iterator[Found]:
     """Functions that a decorator compiles as a kernel."""
     for function in context.index.functions:
+        if function.decorator_list:
+            context.index.expand(function)
         for decorator in function.decorator_list:
             called = decorator.func if isinstance(decorator, ast.Call) else decorator
             if not hasattr(called, "parent"):

@@ -53,7 +53,7 @@ def summary(report: LintReport) -> list[str]:
         lines += _fixable(report)
     elif fixed:
         lines.append(f"Found {fixed} {_plural('finding', fixed)} ({fixed} fixed, 0 remaining).")
-    else:
+    elif report.complete:
         lines.append("All checks passed!")
     return [*lines, *report.notes]
 

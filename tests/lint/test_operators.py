@@ -1,0 +1,78 @@
+"""Custom CUDA operators: what C++ and CUDA files of the folders define decides findings in Python files."""
+
+from __future__ import annotations
+
+import pytest
+
+from migrator.lint import operators
+from migrator.operators.native_files import read_native
+from tests.operators.projects import LAUNCHER
+
+BINDING = LAUNCHER + 'PYBIND11_MODULE(scale_ext, m) { m.def("scale", &scale_cuda); }\n'
+SETUP = """\
+from setuptools import setup
+from torch.utils.cpp_extension import CUDAExtension
+
+setup(ext_modules=[CUDAExtension("scale_ext", ["scale.cu"])])
+"""
+USE = "import scale_ext\n\n\ndef double(x):\n    return scale_ext.scale(x)\n"
+
+
+@pytest.fixture
+def scaled(tmp_path):
+    (tmp_path / "scale.cu").write_text(BINDING)
+    (tmp_path / "setup.py").write_text(SETUP)
+    (tmp_path / "use.py").write_text(USE)
+    return tmp_path
+
+
+def places(answer) -> list[tuple[str, int]]:
+    return [(code, row) for code, row, _ in answer.places()]
+
+
+FOUND = [("NPU651", 4), ("NPU653", 1), ("NPU653", 5)]
+
+
+def test_operators_of_the_folder_are_known(lint, scaled) -> None:
+    answer = lint("--select=NPU65", "--output-format=json")
+    assert places(answer) == FOUND
+    assert lint("--select=NPU65", "--output-format=json").out == answer.out  # from the cache
+    assert places(lint("--select=NPU65", "--output-format=json", "--no-cache", "-j2")) == FOUND
+
+
+def test_of_single_files_only_what_they_say_themselves(lint, scaled) -> None:
+    assert lint("use.py", "--select=NPU65").code == 0
+    assert places(lint("setup.py", "--select=NPU65", "--output-format=json")) == FOUND[:1]
+
+
+def test_a_changed_native_file_changes_the_findings(lint, scaled) -> None:
+    lint("--select=NPU65")
+    plain = 'int plain() {}\nPYBIND11_MODULE(scale_ext, m) { m.def("scale", &plain); }\n'
+    (scaled / "scale.cu").write_text(plain)
+    cached = lint("--select=NPU65", "--output-format=json")
+    assert cached.out == lint("--select=NPU65", "--output-format=json", "--no-cache").out
+    assert ("NPU653", 5) not in places(cached)
+    (scaled / "scale.cu").unlink()
+    (scaled / "setup.py").unlink()
+    assert places(lint("--select=NPU65", "--output-format=json")) == []
+
+
+def test_native_files_are_read_once(lint, scaled, monkeypatch) -> None:
+    asked: list[int] = []
+
+    def noted(files):
+        asked.append(1)
+        return read_native(files)
+
+    monkeypatch.setattr("migrator.operators.native_files.read_native", noted)
+    assert operators.read_operators
+    lint("--select=NPU65")
+    (scaled / "use.py").write_text(USE + "\n\nprint(double)\n")
+    assert places(lint("--select=NPU65", "--output-format=json")) == FOUND
+    assert len(asked) == 1
+
+
+def test_excluded_native_files_are_not_read(lint, scaled) -> None:
+    (scaled / "setup.py").unlink()
+    assert places(lint("--select=NPU65", "--output-format=json")) == FOUND[1:]
+    assert places(lint("--select=NPU65", "--output-format=json", "--exclude=*.cu")) == []

@@ -1,0 +1,65 @@
+"""--watch."""
+
+from __future__ import annotations
+
+import os
+import time
+
+import pytest
+
+from migrator.lint import watching
+
+
+@pytest.fixture
+def steps(monkeypatch):
+    """Functions that are called in place of the pauses, one after the other; then Ctrl-C."""
+    waiting: list = []
+
+    def pause(seconds: float) -> None:
+        if not waiting:
+            raise KeyboardInterrupt
+        waiting.pop(0)()
+
+    monkeypatch.setattr(watching.time, "sleep", pause)
+    assert watching.time is time
+    return waiting
+
+
+def test_a_change_is_linted_and_nothing_else_is(lint, train, tmp_path, steps) -> None:
+    def change() -> None:
+        train.write_text("import torch\ntorch.cuda.init()\n# and a remark\n")
+
+    steps += [lambda: None, change, lambda: None]
+    answer = lint("--watch", "--output-format=concise", "--select=NPU101")
+    assert answer.code == 130
+    assert answer.out.count("Found 1 finding.") == 2
+    assert "train.py:4:1" in answer.out.split("Found 1 finding.")[0]
+    assert "train.py:2:1" in answer.out.split("Found 1 finding.")[1]
+
+
+def test_new_files_and_a_configuration_that_breaks_are_seen(lint, train, tmp_path, steps) -> None:
+    file = tmp_path / "npumigrate.toml"
+    steps += [
+        lambda: (tmp_path / "new.py").write_text("import torch\ntorch.cuda.init()\n"),
+        lambda: file.write_text("selct = []\n"),
+        lambda: file.write_text('select = ["NPU111"]\n'),
+        lambda: os.remove(file),
+    ]
+    answer = lint("--watch", "--output-format=concise")
+    assert [line for line in answer.out.splitlines() if line.startswith("Found")] == [
+        "Found 3 findings.",
+        "Found 5 findings.",
+        "Found 1 finding.",
+        "Found 5 findings.",
+    ]
+    assert answer.err.splitlines()[0].endswith("unknown key 'selct'; did you mean 'select'?")
+
+
+def test_fixes_do_not_start_another_run(lint, train, steps) -> None:
+    steps += [lambda: None, lambda: None]
+    assert lint("--watch", "--fix").out.count("Found 3 findings (3 fixed") == 1
+
+
+def test_the_standard_input_cannot_be_watched(lint) -> None:
+    answer = lint("--watch", "-", stdin="")
+    assert (answer.code, answer.err.count("\n")) == (2, 1)
