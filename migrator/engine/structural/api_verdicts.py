@@ -14,7 +14,7 @@ from typing import Any
 
 from migrator.analysis.receivers import options_like
 from migrator.analysis.tensors import MAYBE, OTHER, TENSOR, tensor_like
-from migrator.analysis.written_names import qualified
+from migrator.analysis.written_names import behind_a_dot, qualified
 from migrator.api_support.verdicts import WIDE_DTYPES, Verdict, judge, resolve, tensor_methods
 from migrator.api_support.versions import TorchVersion
 from migrator.engine.context import FileContext, Found, found
@@ -33,20 +33,30 @@ _MAY_NEED_A_BACKEND = (
 _CAST = {"double": "float64", "half": "float16", "bfloat16": "bfloat16", "cdouble": "complex128"}
 
 
-def starting_words(version: TorchVersion, text: str, written: set[str], words: set[str]) -> frozenset[str]:
-    """The words of a text from which the rules start in it: of names that are not plainly supported."""
+def starting_words(
+    version: TorchVersion, text: str, written: set[str], words: set[str], members: set[str]
+) -> frozenset[str]:
+    """The words of a text from which the rules start in it: of names that are not plainly supported.
+
+    ``written``, ``words`` and ``members`` are what ``written_names`` reads off the text.
+    """
     if "torch" not in words:
         return frozenset()
-    found = set(words & _member_words(version))
+    wanted = words & _member_words(version)
+    found = {word for word in wanted if word in members or behind_a_dot(text, word)}
     limited = words & WIDE_DTYPES
     for name in qualified(text, written, "torch"):
         verdict = _verdict(name, version)
-        if verdict is None:
-            continue
-        shown = (verdict.dtypes and limited) or not words.isdisjoint(verdict.parameters)
-        if verdict.status in _OPEN or shown:
+        if verdict is not None and (verdict.status in _OPEN or _may_show(verdict, words, limited)):
             found.update(_last_parts(name, verdict))
     return frozenset(found)
+
+
+def _may_show(verdict: Verdict, words: set[str], limited: set[str]) -> bool:
+    """Whether a file with these words, some of them dtypes, may have a call that does not keep to the limits."""
+    if any(verdict.refuses(dtype) for dtype in limited):
+        return True
+    return any(word in words and (word != "dtype" or limited) for word in verdict.parameters)
 
 
 def _last_parts(name: str, verdict: Verdict) -> tuple[str, str]:
@@ -59,9 +69,10 @@ def _member_words(version: TorchVersion) -> frozenset[str]:
     return tensor_methods(version, *_OPEN)
 
 
+@cache
 def _verdict(name: str, version: TorchVersion) -> Verdict | None:
     """What to say of a full name; None where this is not the place to say anything."""
-    if name.startswith(_ELSEWHERE):
+    if name.startswith(_ELSEWHERE) or not name.rpartition(".")[2].isidentifier():  # a version in a comment
         return None
     verdict = resolve(name, version)
     if verdict is None or verdict.silent:
@@ -94,6 +105,7 @@ def find(context: FileContext, rule: Rule) -> Iterator[Found]:
         yield _found(context, rule, node, verdict, note, certainty)
 
 
+_LOAD = ast.Load()
 _Use = tuple[Any, Verdict, str, str, str]
 _last: tuple[Any, list[_Use]] | None = None
 
@@ -112,7 +124,7 @@ def _walk(context: FileContext) -> Iterator[_Use]:
     for ref in context.index.refs:
         name = context.index.qualified_name(ref)
         if name:
-            if isinstance(_root(ref).ctx, ast.Load):
+            if isinstance(getattr(_root(ref), "ctx", _LOAD), ast.Load):  # getattr(torch, "cuda").x has a call there
                 for use in _named(context, ref, name):
                     named.add(use[1].api)
                     yield use
