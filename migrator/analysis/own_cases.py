@@ -8,7 +8,7 @@ from typing import Any
 
 from migrator.analysis.index import ModuleIndex
 
-# The word first, and only then what is before it: a search for plain text is fast, and most files speak of input.
+# The word first, then what is before it: a search for plain text is fast, and most files speak of input.
 _NPU_WORD = re.compile(r"npu(?<![^\W_]npu)(?![^\W\d_])")
 _CUDA_BUILD = re.compile(r"\bCUDAExtension\b|\bCUDA_HOME\b|\bnvcc\b|\.cu\b")
 _QUESTIONS = frozenset({"is_available", "device_count"})

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-# Patterns that begin with a class of plain characters, or with a character, are several times as fast as others.
+# Patterns that begin with a plain character, or a class of them, are several times as fast as others.
 _CHAIN = re.compile(r"[\w.]+")
 _ASCII_CHAIN = re.compile(r"[a-zA-Z_.][a-zA-Z_.0-9]*")
 # A line break is put before the text: so each line begins with one.
@@ -22,7 +22,7 @@ _COMMENT = re.compile(r"#[^\n]*")
 
 
 def chains(text: str) -> set[str]:
-    """Every dotted name as it is written, such as ``F.relu``; what follows a bracket keeps its dot: ``.relu``."""
+    """Every dotted name as it is written, such as ``F.relu``; behind a bracket with its dot: ``.relu``."""
     return set((_ASCII_CHAIN if text.isascii() else _CHAIN).findall(text))
 
 

@@ -234,8 +234,10 @@ class Engine:
 
     def _may_go_on(self, accepted: list[Found]) -> bool:
         """Whether what is written now has words from which rules start, and so may need another pass."""
-        new = " ".join(edit.text for item in accepted for edit in item.finding.edits)
-        return not self._all_words.isdisjoint(identifiers(new))
+        new = identifiers(" ".join(edit.text for item in accepted for edit in item.finding.edits))
+        return any(
+            not new.isdisjoint(self._words[rule.code]) for rule in self._rules if not _judges_apis(rule)
+        )  # verdicts on APIs have no fixes
 
     def _migrate(
         self,

@@ -459,3 +459,9 @@ def test_module_in_an_attribute_is_reported() -> None:
     [finding] = migrate(text).findings
     assert (finding.code, finding.line, finding.fixed) == ("NPU101", 3, False)
     assert "torch.npu.synchronize" in finding.advice
+
+
+def test_an_api_behind_an_import_call() -> None:
+    result = migrate('import torch\n\nz = __import__("torch").geqrf(x)\n')
+    assert not result.skipped
+    assert [finding.api for finding in result.findings] == ["torch.geqrf"]

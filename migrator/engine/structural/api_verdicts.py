@@ -53,7 +53,7 @@ def starting_words(
 
 
 def _may_show(verdict: Verdict, words: set[str], limited: set[str]) -> bool:
-    """Whether a file with these words, some of them dtypes, may have a call that does not keep to the limits."""
+    """Whether a file with these words, some of them dtypes, may have a call outside of the limits."""
     if any(verdict.refuses(dtype) for dtype in limited):
         return True
     return any(word in words and (word != "dtype" or limited) for word in verdict.parameters)
@@ -124,7 +124,7 @@ def _walk(context: FileContext) -> Iterator[_Use]:
     for ref in context.index.refs:
         name = context.index.qualified_name(ref)
         if name:
-            if isinstance(getattr(_root(ref), "ctx", _LOAD), ast.Load):  # getattr(torch, "cuda").x has a call there
+            if isinstance(getattr(_root(ref), "ctx", _LOAD), ast.Load):  # a call's root has none
                 for use in _named(context, ref, name):
                     named.add(use[1].api)
                     yield use
