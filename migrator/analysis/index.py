@@ -78,9 +78,21 @@ class ModuleIndex:
         self.strings: list[ast.expr] = []
         self.compares: list[ast.expr] = []
         self.patterns: list[ast.AST] = []
+        self._walked: list[Any] = []
         self._walk_statements()
-        present = identifiers(text).intersection(words)
-        self._expand_lines(present | self._aliases(present))
+        words = set(words)
+        self._expand_lines(words | self._aliases(words))
+
+    def close(self) -> None:
+        """Take the tree apart, so that it goes without a search for garbage. The index is of no use then."""
+        for scope in list(self.module_scope.and_inner()):
+            scope.bindings.clear()
+            scope.inner.clear()
+            scope.node = None
+        for node in self.statements:
+            node.parent = node.scope = None
+        for node in self._walked:
+            node.parent = None
 
     # -- places ---------------------------------------------------------
 
@@ -231,8 +243,10 @@ class ModuleIndex:
             if not hasattr(node, "parent"):
                 node.parent = parent
         stack = [node for node in reversed(nodes) if not isinstance(node, ast.stmt)]
+        walked = self._walked
         while stack:
             node = stack.pop()
+            walked.append(node)
             cls = node.__class__
             if cls is ast.Attribute or cls is ast.Name:
                 if node.parent.__class__ is not ast.Attribute:

@@ -64,6 +64,7 @@ class Engine:
         self._all_words = frozenset().union(*self._words.values()) if self._words else frozenset()
         self._places = _place_data(every)
         self._project: Project | None = None
+        self._open: list[ModuleIndex] = []  # those of the file that is being worked on
         self._definitions: Optional[Definitions] = None
         if settings.deep:
             self._definitions = Definitions(Path(settings.deep), tuple(map(Path, settings.deep_paths)))
@@ -134,18 +135,20 @@ class Engine:
         """The rules that may match in a text, and the words from which they start in it."""
         self._learn(project)
         written = chains(text)
-        words = words_of(written)
+        words, members = words_of(written)
         rules = [rule for rule in self._rules if not self._words[rule.code].isdisjoint(words)]
         apis = frozenset[str]()
         if any(_judges_apis(rule) for rule in rules):
-            apis = api_verdicts.starting_words(self.version, self.settings.hardware, text, written, words)
+            apis = api_verdicts.starting_words(
+                self.version, self.settings.hardware, text, written, words, members
+            )
         rules = [rule for rule in rules if (apis if _judges_apis(rule) else self._file_fits(rule, words))]
         return rules, apis.union(self._triggers(rules)) if rules else apis
 
     def _inspect(
         self, file: str, text: str, rules: list[Rule], words: frozenset[str], project: Project
     ) -> FileResult:
-        index = ModuleIndex(text, words)
+        index = self._index(text, words)
         context = self._context(file, index, project, self._elsewhere(file, index))
         matches, alone = self._match(context, rules)
         accepted, rest = self._accept(restrained(index, matches, knows_npus(text)))
@@ -153,7 +156,7 @@ class Engine:
         return FileResult(file, findings=_in_order(findings), left_alone=alone)
 
     def _transfer(self, file: str, text: str, project: Project) -> FileResult:
-        context = self._context(file, ModuleIndex(text, {"torch"}), project)
+        context = self._context(file, self._index(text, {"torch"}), project)
         return add_transfer(context, self.rules[_TRANSFER_RULE])
 
     def _context(
@@ -172,8 +175,14 @@ class Engine:
             return False
         return not unwanted or words.isdisjoint(unwanted)
 
+    def _index(self, text: str, words: Iterable[str]) -> ModuleIndex:
+        index = ModuleIndex(text, words)
+        self._open.append(index)
+        return index
+
     def _guarded(self, file: str, text: str, work: Callable[[], FileResult]) -> FileResult:
-        # A tree is built at once and dropped at once: looking for garbage meanwhile costs a quarter more.
+        # A tree is built at once and dropped at once: looking for garbage meanwhile, or for the tree itself
+        # afterwards, costs a quarter more.
         collecting = gc.isenabled()
         gc.disable()
         try:
@@ -189,6 +198,8 @@ class Engine:
         except Exception as error:
             return FileResult(file, skipped=f"internal error, file left as it was: {error!r}")
         finally:
+            while self._open:
+                self._open.pop().close()
             if collecting:
                 gc.enable()
 
@@ -196,7 +207,7 @@ class Engine:
         self, file: str, text: str, rules: list[Rule], words: frozenset[str], project: Project
     ) -> FileResult:
         """The first pass; the others only where a fix has to wait for another one."""
-        context = self._context(file, ModuleIndex(text, words), project)
+        context = self._context(file, self._index(text, words), project)
         matches, left_alone = self._match(context, rules)
         matches = restrained(context.index, matches, knows_npus(text))
         accepted, rest = self._accept(matches)
@@ -230,8 +241,10 @@ class Engine:
 
     def _may_go_on(self, accepted: list[Found]) -> bool:
         """Whether what is written now has words from which rules start, and so may need another pass."""
-        new = " ".join(edit.text for item in accepted for edit in item.finding.edits)
-        return not self._all_words.isdisjoint(identifiers(new))
+        new = identifiers(" ".join(edit.text for item in accepted for edit in item.finding.edits))
+        return any(
+            not new.isdisjoint(self._words[rule.code]) for rule in self._rules if not _judges_apis(rule)
+        )  # verdicts on APIs have no fixes
 
     def _migrate(
         self,
@@ -245,7 +258,7 @@ class Engine:
         """Apply fixes in passes until no rule has one left: then a second migration changes nothing."""
         findings: list[Finding] = []
         aware = knows_npus(text)
-        original = index = ModuleIndex(text, words)
+        original = index = self._index(text, words)
         back: Callable[[int], int] = _same
         left_alone = 0
         for step in range(_MAX_PASSES):
@@ -267,7 +280,7 @@ class Engine:
             findings += [_described(item, index, by_line, original, back) for item in made]
             new_text = apply(index.data, edits).decode("utf-8")
             back = _chain(back, back_mapping(edits))
-            index = ModuleIndex(new_text, words)
+            index = self._index(new_text, words)
         else:
             return FileResult(file, skipped="internal error, file left as it was: the rules do not settle")
         changed = index.text if index.text != text else None

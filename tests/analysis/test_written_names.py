@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from migrator.analysis.written_names import chains, qualified, words_of
+from migrator.analysis.written_names import behind_a_dot, chains, qualified, words_of
 
 
 def names(text: str) -> set[str]:
@@ -35,4 +35,17 @@ def test_others_are_not() -> None:
 
 
 def test_words_are_the_parts_of_names() -> None:
-    assert words_of(chains("a.b(c)[0].d # e")) == {"a", "b", "c", "d", "e"}
+    words, members = words_of(chains("a.b(c)[0].d # e. ..."))
+    assert words == {"a", "b", "c", "d", "e"}
+    assert members == {"b", "d"}
+    assert words_of(chains("ä.b(c).d"))[1] == {"b", "d"}
+
+
+def test_names_that_end_a_sentence() -> None:
+    assert names("import torch\n# as torch.nn.GRU. Not in torch. Or torch...") == {"torch.nn.GRU"}
+
+
+@pytest.mark.parametrize("text", ["x. mode()", "x.\\\n  mode()", "(x.  # why\n  mode())"])
+def test_members_apart_from_their_dot(text: str) -> None:
+    assert behind_a_dot(text, "mode")
+    assert not behind_a_dot("mode(x). model", "mode")

@@ -468,3 +468,9 @@ def test_an_analysis_follows_getattr() -> None:
     result = engine("2.6", select=("NPU5",)).inspect_text("a.py", text, facts)
     assert result.skipped == ""
     assert [finding.api for finding in result.findings] == ["torch.cdist"]
+
+
+def test_an_api_behind_an_import_call() -> None:
+    result = migrate('import torch\n\nz = __import__("torch").geqrf(x)\n')
+    assert not result.skipped
+    assert [finding.api for finding in result.findings] == ["torch.geqrf"]

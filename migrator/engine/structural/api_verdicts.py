@@ -14,7 +14,7 @@ from typing import Any
 
 from migrator.analysis.receivers import options_like
 from migrator.analysis.tensors import MAYBE, OTHER, TENSOR, tensor_like
-from migrator.analysis.written_names import qualified
+from migrator.analysis.written_names import behind_a_dot, qualified
 from migrator.api_support.limits import limit_words
 from migrator.api_support.verdicts import DTYPES, WIDE_DTYPES, Verdict, judge, resolve, tensor_methods
 from migrator.api_support.versions import TorchVersion
@@ -35,21 +35,29 @@ _CAST = {"double": "float64", "half": "float16", "bfloat16": "bfloat16", "cdoubl
 
 
 def starting_words(
-    version: TorchVersion, hardware: str, text: str, written: set[str], words: set[str]
+    version: TorchVersion, hardware: str, text: str, written: set[str], words: set[str], members: set[str]
 ) -> frozenset[str]:
-    """The words of a text from which the rules start in it: of names that are not plainly supported."""
+    """The words of a text from which the rules start in it: of names that are not plainly supported.
+
+    ``written``, ``words`` and ``members`` are what ``written_names`` reads off the text.
+    """
     if "torch" not in words:
         return frozenset()
-    found = set(words & _member_words(version, hardware))
+    wanted = words & _member_words(version, hardware)
+    found = {word for word in wanted if word in members or behind_a_dot(text, word)}
     limited = words & (DTYPES if hardware else WIDE_DTYPES)
     for name in qualified(text, written, "torch"):
         verdict = _verdict(name, version, hardware)
-        if verdict is None:
-            continue
-        shown = ((verdict.dtypes or verdict.left_out) and limited) or not words.isdisjoint(verdict.parameters)
-        if verdict.status in _OPEN or shown:
+        if verdict is not None and (verdict.status in _OPEN or _may_show(verdict, words, limited)):
             found.update(_last_parts(name, verdict))
     return frozenset(found)
+
+
+def _may_show(verdict: Verdict, words: set[str], limited: set[str]) -> bool:
+    """Whether a file with these words, some of them dtypes, may have a call outside of the limits."""
+    if any(verdict.refuses(dtype) for dtype in limited):
+        return True
+    return any(word in words and (word != "dtype" or limited) for word in verdict.parameters)
 
 
 def _last_parts(name: str, verdict: Verdict) -> tuple[str, str]:
@@ -62,9 +70,10 @@ def _member_words(version: TorchVersion, hardware: str) -> frozenset[str]:
     return tensor_methods(version, *_OPEN, hardware=hardware)
 
 
+@cache
 def _verdict(name: str, version: TorchVersion, hardware: str) -> Verdict | None:
     """What to say of a full name; None where this is not the place to say anything."""
-    if name.startswith(_ELSEWHERE):
+    if name.startswith(_ELSEWHERE) or not name.rpartition(".")[2].isidentifier():  # a version in a comment
         return None
     verdict = resolve(name, version, hardware)
     if verdict is None or verdict.silent:
@@ -99,6 +108,7 @@ def find(context: FileContext, rule: Rule) -> Iterator[Found]:
         yield _found(context, rule, node, verdict, note, certainty)
 
 
+_LOAD = ast.Load()
 _Use = tuple[Any, Verdict, str, str, str]
 _last: tuple[Any, list[_Use]] | None = None
 
@@ -117,7 +127,7 @@ def _walk(context: FileContext) -> Iterator[_Use]:
     for ref in context.index.refs:
         name = context.index.qualified_name(ref)
         if name:
-            if not isinstance(getattr(_root(ref), "ctx", None), (ast.Store, ast.Del)):  # a call has none
+            if isinstance(getattr(_root(ref), "ctx", _LOAD), ast.Load):  # a call's root has none
                 for use in _named(context, ref, name):
                     named.add(use[1].api)
                     yield use
