@@ -48,7 +48,7 @@ def accumulate_without_sync(draft: Draft, training: Training, wrapped: Wrapping)
         )
         return
     first, last = body[calls[0]], body[end]
-    context = f"(contextlib.nullcontext() if {' '.join(test.split())} else {wrapped.home.text}.no_sync())"
+    context = f"contextlib.nullcontext() if {' '.join(test.split())} else {wrapped.home.text}.no_sync()"
     draft.of(file).contexts[first] = (last, context)
     draft.of(file).imports.append("import contextlib")
     draft.changed(file, first, "gradients are exchanged in the step that uses them", f"with {context}:")

@@ -239,8 +239,9 @@ def _parameters_in(node: Any) -> list[Any]:
 
 def _bases(program: Program, file: File, call: ast.Call) -> list[tuple[File, Any, str]]:
     places = [(file, node) for node in _parameters_in(call)]
-    if not places and call.args:
-        for where, origin in program.origins(file, call.args[0]):
+    names = [node for one in call.args[:1] for node in ast.walk(one) if isinstance(node, ast.Name)]
+    for name in () if places else names:
+        for where, origin in program.origins(file, name):
             places += [(where, node) for node in _parameters_in(origin)]
     found = []
     for where, node in places:

@@ -10,7 +10,7 @@ from migrator.distributed.draft import DIST, Draft
 from migrator.distributed.find import Training, Uncertain
 from migrator.distributed.model import own_line
 from migrator.distributed.program import File, Program, call_sites, dotted, function_of
-from migrator.distributed.write import arguments
+from migrator.distributed.write import arguments, replaced
 
 _POSITIONS = ("dataset", "batch_size", "shuffle", "sampler", "batch_sampler")
 _IMPORT = "from torch.utils.data.distributed import DistributedSampler"
@@ -70,8 +70,6 @@ def _share(program: Program, draft: Draft, file: File, call: ast.Call, found: li
     if not text:
         text = _named(draft, file, call, data)
     drop = [given.places[name] for name in ("shuffle", "sampler") if name in given.places]
-    if not dotted(data):
-        drop.append(given.places["dataset"])
     made = f"DistributedSampler({text}{shuffle})"
     conditions = [] if file is program.entry or given.stars else [_READY]
     value = given.values.get("shuffle")
@@ -86,11 +84,6 @@ def _share(program: Program, draft: Draft, file: File, call: ast.Call, found: li
         add = [f"**{{**{star}, 'sampler': {made}, 'shuffle': False}}"]
     elif _READY in conditions and _constant(value) is not False:
         add.append(f"shuffle={'' if _constant(value) is True else f'({_text(file, given)}) and '}not {_READY}")
-    if not dotted(data):
-        keep = [n for n in _POSITIONS[1:] if n in given.places and n not in ("shuffle", "sampler")]
-        positional = [name for name in keep if given.places[name] < len(call.args)]
-        add[:0] = [f"dataset={text}", *(f"{n}={file.index.segment(given.values[n])}" for n in positional)]
-        drop += [given.places[name] for name in positional]
     draft.of(file).expressions[call] = arguments(drop, add)
     draft.of(file).imports.append(_IMPORT)
     if _READY in conditions:
@@ -211,4 +204,5 @@ def _named(draft: Draft, file: File, call: ast.Call, data: Any) -> str:
             call,
         )
     draft.of(file).before.setdefault(statement, []).append(f"{name} = {file.index.segment(data)}")
+    draft.of(file).expressions[data] = replaced(name)
     return name

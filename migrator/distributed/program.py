@@ -81,6 +81,7 @@ def load(entry: str, read: Callable[[str], Optional[str]]) -> Program:
             continue
         for statement in index.statements:
             index.expand(statement)
+        _put_fields(index)
         file = File(name, text, index, {})
         files[name] = file
         for bound, module, attribute in _imported(file):
@@ -95,6 +96,35 @@ def load(entry: str, read: Callable[[str], Optional[str]]) -> Program:
             if definition:
                 program.calls.setdefault(id(definition[1]), []).append((file, call))
     return program
+
+
+def _put_fields(index: ModuleIndex) -> None:
+    """Put the fields of f-strings, at their places in the text, where ``ast`` has its own."""
+    for text in [node for node in ast.walk(index.tree) if isinstance(node, ast.JoinedStr)]:
+        values: list[Any] = []
+        for part in getattr(text, "parts", None) or ():
+            if part.expression is None:
+                values.append(ast.copy_location(ast.Constant(part.raw), text))
+            else:
+                values.append(ast.copy_location(ast.FormattedValue(part.expression, -1, None), text))
+                part.expression.parent = values[-1]
+                for node in ast.walk(part.expression):
+                    if isinstance(node, ast.expr):
+                        _set_place(index, node)
+            values[-1].parent = text
+        text.values = values
+
+
+def _set_place(index: ModuleIndex, node: Any) -> None:
+    start, end = index.start(node), index.end(node)
+    node.lineno, node.col_offset = index.line_of(start), _column(index, start)
+    node.end_lineno, node.end_col_offset = index.line_of(end), _column(index, end)
+    node.placed = (start, end)
+
+
+def _column(index: ModuleIndex, offset: int) -> int:
+    line = index.line_of(offset)
+    return offset - index.line_span(line, line)[0]
 
 
 def _imported(file: File) -> Iterator[tuple[str, str, str]]:
