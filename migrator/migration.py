@@ -123,7 +123,9 @@ def _convert(plan: Plan, survey: _Survey) -> Conversion | None:
     if not plan.distributed:
         return None
     if not plan.main and not survey.candidates:
-        raise SourceError(f"{shown(plan.source)} has no training script that could be found: -m FILE names it")
+        raise SourceError(
+            f"{shown(plan.source)} has no training script that could be found: -m FILE names it"
+        )
     entry = place_of(plan.source, plan.main) if plan.main else survey.candidates[0].name
     paths = {work.name: work.path for work in survey.work()}
 

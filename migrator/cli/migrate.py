@@ -83,7 +83,9 @@ def migrate(
         help="The script that run_distributed_npu.sh starts; else found.",
     ),
     distributed: bool = typer.Option(
-        False, "--distributed", help="Let that script, made for one card, train on many: OUT/<name>_msft_multi."
+        False,
+        "--distributed",
+        help="Let that script, made for one card, train on many: OUT/<name>_msft_multi.",
     ),
     target_model: str = typer.Option(
         "", "--target-model", "-t", metavar="NAME", help="What that script calls the model; else found."
@@ -144,9 +146,7 @@ def migrate(
             rule_files=tuple(rules or ()),
             transfer=mode is Mode.transfer,
         )
-        plan = Plan(
-            Path(source or ""), settings, tuple(exclude or ()), jobs, main, distributed, target_model
-        )
+        plan = Plan(Path(source or ""), settings, tuple(exclude or ()), jobs, main, distributed, target_model)
         with _log_on_terminal(verbose), bar:
             outcome = _run(plan, None if diff else Path(output or ""), overwrite, bar)
     except (UnknownVersion, RuleError, SourceError) as error:
@@ -233,7 +233,14 @@ def _show(outcome: Outcome, plan: Plan) -> None:
     conversion = outcome.conversion.line() if outcome.conversion else ""
     try:
         show_summary(
-            console, outcome.tally, head, outcome.not_copied, outcome.result, outcome.reports, launch, conversion
+            console,
+            outcome.tally,
+            head,
+            outcome.not_copied,
+            outcome.result,
+            outcome.reports,
+            launch,
+            conversion,
         )
     except (BrokenPipeError, SystemExit):  # rich turns the one into the other
         _forget_stdout()

@@ -20,22 +20,34 @@ def accumulate_without_sync(draft: Draft, training: Training, wrapped: Wrapping)
     steps = [
         one
         for one in body
-        if isinstance(one, ast.If) and not one.orelse and any(map(_is_step, ast.walk(one))) and "Mod()" in ast.dump(one.test)
+        if isinstance(one, ast.If)
+        and not one.orelse
+        and any(map(_is_step, ast.walk(one)))
+        and "Mod()" in ast.dump(one.test)
     ]
-    holding = [number for number, one in enumerate(body) if any(node is training.backward for node in ast.walk(one))]
+    holding = [
+        number for number, one in enumerate(body) if any(node is training.backward for node in ast.walk(one))
+    ]
     if len(steps) != 1 or len(holding) != 1:
         return
     file, end = training.file, holding[0]
     calls = [
         number
         for number, one in enumerate(body[: end + 1])
-        if any(isinstance(node, ast.Call) and dotted(node.func) == wrapped.home.text for node in ast.walk(one))
+        if any(
+            isinstance(node, ast.Call) and dotted(node.func) == wrapped.home.text for node in ast.walk(one)
+        )
     ]
     step = body.index(steps[0])
     test = file.index.segment(steps[0].test)
     advice = f"with contextlib.nullcontext() if {test} else {wrapped.home.text}.no_sync():"
     between = body[calls[0] : step] if calls else []
-    set_ = {dotted(node) for one in between for node in ast.walk(one) if isinstance(getattr(node, "ctx", None), ast.Store)}
+    set_ = {
+        dotted(node)
+        for one in between
+        for node in ast.walk(one)
+        if isinstance(getattr(node, "ctx", None), ast.Store)
+    }
     asked = {dotted(node) for node in ast.walk(steps[0].test) if isinstance(node, ast.Name)}
     plain = between and step > end and not set_ & asked and wrapped.home.file is file
     if not plain or not all(own_line(file, one) and not _multiline_text(one) for one in between):

@@ -9,17 +9,16 @@ from dataclasses import dataclass, field, replace
 from typing import Optional
 
 from migrator.distributed.draft import Draft
-from migrator.distributed.find import Uncertain
+from migrator.distributed.find import UncertainError
 from migrator.distributed.plan import SET_UP, plan
-from migrator.distributed.program import Program, load
-from migrator.distributed.write import NotPlaced, write
+from migrator.distributed.program import AlreadyDistributedError, Program, load
+from migrator.distributed.write import NotPlacedError, write
 from migrator.finding import FileResult, Finding
-from migrator.launch.entry import is_distributed
 
 
 @dataclass(frozen=True)
 class Converted:
-    """One file of the program: its text for many cards (that of the input where it stays), and the findings."""
+    """One file of the program: its text for many cards (the input's where it stays), and the findings."""
 
     before: str
     text: str
@@ -43,7 +42,8 @@ class Conversion:
         if self.already:
             return f"{self.entry} is distributed already: it is only migrated"
         if self.reason:
-            return f"{self.entry} stays a program for one card: {self.reason} (manual_review.csv has the lines to write)"
+            lines = "manual_review.csv has the lines to write"
+            return f"{self.entry} stays a program for one card: {self.reason} ({lines})"
         changed = sum(one.text != one.before for one in self.files.values())
         return f"{self.entry} trains on many cards; files changed for that: {changed}"
 
@@ -56,20 +56,20 @@ def convert(entry: str, read: Callable[[str], Optional[str]], target: str = "") 
     """
     try:
         program = load(entry, read)
+    except AlreadyDistributedError:
+        return Conversion(entry, already=True)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return Conversion(entry, reason="it cannot be parsed")
-    if any(is_distributed(file.text) for file in program.files.values()):
-        return Conversion(entry, already=True)
     try:
         draft = plan(program, target)
         texts = {}
         for name, changes in draft.changes.items():
             texts[name] = write(program.files[name].text, changes)
             ast.parse(texts[name])
-    except Uncertain as error:
+    except UncertainError as error:
         return _by_hand(program, error)
-    except (NotPlaced, SyntaxError) as error:
-        return _by_hand(program, Uncertain(f"a change has no place ({error})", "Convert it by hand."))
+    except (NotPlacedError, SyntaxError) as error:
+        return _by_hand(program, UncertainError(f"a change has no place ({error})", "Convert it by hand."))
     return Conversion(entry, _files(program, draft, texts))
 
 
@@ -85,7 +85,7 @@ def _files(program: Program, draft: Draft, texts: dict[str, str]) -> dict[str, C
     }
 
 
-def _by_hand(program: Program, error: Uncertain) -> Conversion:
+def _by_hand(program: Program, error: UncertainError) -> Conversion:
     """Nothing is changed; the findings hold the lines to write."""
     draft = Draft()
     draft.report(error.file or program.entry, error.node, error.message, error.advice, "error")
@@ -93,13 +93,22 @@ def _by_hand(program: Program, error: Uncertain) -> Conversion:
     imports += "from torch.nn.parallel import DistributedDataParallel\n"
     imports += "from torch.utils.data.distributed import DistributedSampler\n\n"
     steps = (
-        ("the ranks have to find each other", f"{imports}\n{SET_UP}\nFirst in the program call setup_distributed(), "
-         "at its end dist.destroy_process_group()."),
-        ("the model has to be wrapped", "When it is on its device: model = DistributedDataParallel(model). In "
-         "checkpoints: model.module.state_dict() and model.module.load_state_dict(…)."),
-        ("every rank has to train on its share of the data", "DataLoader(dataset, …, "
-         "sampler=DistributedSampler(dataset, shuffle=True)) without shuffle=; first in each epoch: "
-         "train_loader.sampler.set_epoch(epoch)"),
+        (
+            "the ranks have to find each other",
+            f"{imports}\n{SET_UP}\nFirst in the program call setup_distributed(), "
+            "at its end dist.destroy_process_group().",
+        ),
+        (
+            "the model has to be wrapped",
+            "When it is on its device: model = DistributedDataParallel(model). In "
+            "checkpoints: model.module.state_dict() and model.module.load_state_dict(…).",
+        ),
+        (
+            "every rank has to train on its share of the data",
+            "DataLoader(dataset, …, "
+            "sampler=DistributedSampler(dataset, shuffle=True)) without shuffle=; first in each epoch: "
+            "train_loader.sampler.set_epoch(epoch)",
+        ),
         ("one rank has to write the files", "if dist.get_rank() == 0: torch.save(…)"),
     )
     for message, advice in steps:
@@ -123,7 +132,9 @@ def _lines(before: str, after: str) -> list[int]:
     """For each line of the new text the one of the old that it comes from, or behind which it was put."""
     old, new = before.splitlines(), after.splitlines()
     result = [1] * (len(new) or 1)
-    for tag, old_first, old_last, new_first, new_last in difflib.SequenceMatcher(None, old, new, False).get_opcodes():
+    for tag, old_first, old_last, new_first, new_last in difflib.SequenceMatcher(
+        None, old, new, False
+    ).get_opcodes():
         for number in range(new_first, new_last):
             offset = number - new_first if tag in ("equal", "replace") else 0
             result[number] = max(1, min(old_first + offset + (tag != "insert"), max(old_last, 1)))

@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 from migrator.distributed.draft import Draft
-from migrator.distributed.find import Uncertain
+from migrator.distributed.find import UncertainError
 from migrator.distributed.model import own_line
 from migrator.distributed.program import File, Program, dotted
 from migrator.distributed.write import arguments, first_argument, replaced
@@ -19,7 +19,7 @@ _ADVICE = "Each rank uses the card that torch.cuda.set_device chose: write 'cuda
 
 
 def use_own_card(program: Program, draft: Draft) -> None:
-    """Plan it for the whole program. Raises Uncertain where it uses several cards."""
+    """Plan it for the whole program. Raises UncertainError where it uses several cards."""
     numbers: dict[str, tuple[File, Any]] = {}
     for file in program.files.values():
         for node in file.nodes(ast.Constant, ast.JoinedStr, ast.BinOp, ast.Call, ast.Assign):
@@ -27,7 +27,7 @@ def use_own_card(program: Program, draft: Draft) -> None:
                 numbers.setdefault(number, (file, node))
     if len(numbers) > 1:
         file, node = list(numbers.values())[1]
-        raise Uncertain("the program uses several cards by their numbers", _ADVICE, file, node)
+        raise UncertainError("the program uses several cards by their numbers", _ADVICE, file, node)
 
 
 def _plan(draft: Draft, file: File, node: Any) -> list[str]:
@@ -114,6 +114,8 @@ def _visible_devices(draft: Draft, file: File, node: ast.Assign) -> None:
     block = getattr(node, "parent", None)
     alone = len(getattr(block, "body", [0, 0])) < 2
     if alone or not own_line(file, node):
-        raise Uncertain("the program chooses its card by CUDA_VISIBLE_DEVICES", "Remove this line.", file, node)
+        raise UncertainError(
+            "the program chooses its card by CUDA_VISIBLE_DEVICES", "Remove this line.", file, node
+        )
     draft.of(file).removed.add(node)
     draft.changed(file, node, "the launcher chooses the cards (--devices)", "", "DELETE")

@@ -27,7 +27,7 @@ _OPTIMIZER = re.compile(r"(?:Adam|SGD|Lamb|LAMB|LARS|Lion|RMSprop|Adafactor|Opti
 _DEPTH = 8
 
 
-class Uncertain(Exception):
+class UncertainError(Exception):
     """Something without which a program cannot be converted was not found, or is not plain."""
 
     def __init__(self, message: str, advice: str, file: File | None = None, node: Any = None) -> None:
@@ -61,18 +61,19 @@ class Training:
 
 @dataclass(frozen=True, eq=False)
 class Home:
-    """A scope in which the model has a name: a function, None for a file's margin, a class for ``self.name``."""
+    """A scope in which the model has a name: a function, None for a margin, a class for ``self.name``."""
 
     file: File
     scope: Any
     text: str
 
     def same(self, other: Home) -> bool:
+        """Whether both are the same name in the same scope."""
         return self.scope is other.scope and self.text == other.text and self.file is other.file
 
 
 def trainings(program: Program) -> list[Training]:
-    """The program's training loops. Raises Uncertain where there is none over a loader that can be found."""
+    """The program's training loops. Raises UncertainError where there is none over a known loader."""
     found: dict[int, Training] = {}
     backwards = 0
     for file in program.files.values():
@@ -83,7 +84,7 @@ def trainings(program: Program) -> list[Training]:
                     found.setdefault(id(training.batches), training)
     if not found:
         what = "no loop that calls backward() runs over a DataLoader that could be found" if backwards else ""
-        raise Uncertain(what or "nothing calls backward()", "Name the training script with -m FILE.")
+        raise UncertainError(what or "nothing calls backward()", "Name the training script with -m FILE.")
     return list(found.values())
 
 
@@ -198,20 +199,22 @@ def _renamed(function: Any, call: ast.Call, text: str) -> str:
 def homes(program: Program) -> list[list[Home]]:
     """For each optimizer the scopes in which its model has a name, the innermost first.
 
-    Raises Uncertain for an optimizer whose model cannot be told, and where there is none.
+    Raises UncertainError for an optimizer whose model cannot be told, and where there is none.
     """
     found = []
     for file in program.files.values():
         for call in file.nodes(ast.Call):
             name = file.called(call)
-            own = name.startswith("torch.optim.") and ".lr_scheduler." not in name and ".swa_utils." not in name
+            own = (
+                name.startswith("torch.optim.") and ".lr_scheduler." not in name and ".swa_utils." not in name
+            )
             if not (own and name.split(".")[-1][0].isupper()) and not (
                 _OPTIMIZER.match(dotted(call.func).split(".")[-1]) and _parameters_in(call)
             ):
                 continue
             bases = _bases(program, file, call)
             if len({(id(where), text) for where, _, text in bases}) != 1:
-                raise Uncertain(
+                raise UncertainError(
                     "it is not plain of which one model the optimizer takes the parameters",
                     "Wrap each model that is trained: model = DistributedDataParallel(model)",
                     file,
@@ -220,7 +223,7 @@ def homes(program: Program) -> list[list[Home]]:
             where, node, text = bases[0]
             found.append(list(_outwards(program, _home(where, node, text), _DEPTH)))
     if not found:
-        raise Uncertain(
+        raise UncertainError(
             "no optimizer was found, and so no model", "model = DistributedDataParallel(model)", None
         )
     return found
@@ -268,7 +271,9 @@ def _outwards(program: Program, home: Home, depth: int) -> Iterator[Home]:
         values = on_self(home.file, home.scope, home.text.partition(".")[2])
     elif home.scope is not None and home.text in parameters(home.scope):
         given = [(w, argument(c, home.scope, home.text)) for w, c in call_sites(program, home.scope)]
-        names = {(id(where), dotted(node), id(function_of(node))) for where, node in given if node is not None}
+        names = {
+            (id(where), dotted(node), id(function_of(node))) for where, node in given if node is not None
+        }
         if len(names) == 1 and len(given) == sum(node is not None for _, node in given):
             where, node = given[0]
             text = dotted(node)
@@ -300,7 +305,7 @@ def chosen(candidates: list[list[Home]], found: list[Training], target: str) -> 
     """The scope to wrap the model in, and those around it that have it too.
 
     It is one through which the training goes: elsewhere the wrapped model would be
-    forgotten. ``target`` is the model's name where the user gives one. Raises Uncertain.
+    forgotten. ``target`` is the model's name where the user gives one. Raises UncertainError.
     """
     lasting = []
     for ways in candidates:
@@ -313,11 +318,11 @@ def chosen(candidates: list[list[Home]], found: list[Training], target: str) -> 
     if not first or any(not kept[0].same(first[0]) for kept in lasting):
         file = candidates[0][0].file
         what = "several models are trained" if lasting else "the model is not where the training is"
-        raise Uncertain(
+        raise UncertainError(
             f"{what}: it is not plain which name to wrap", "model = DistributedDataParallel(model)", file
         )
     if len(lasting) < len(candidates) and not target:
-        raise Uncertain(
+        raise UncertainError(
             "the optimizers are of several models", "model = DistributedDataParallel(model)", first[0].file
         )
     every = next(ways for ways in candidates if any(home is first[0] for home in ways))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from migrator.distributed.draft import DIST, Draft
-from migrator.distributed.find import Training, Uncertain
+from migrator.distributed.find import Training, UncertainError
 from migrator.distributed.model import own_line
 from migrator.distributed.program import File, Program, call_sites, dotted, function_of
 from migrator.distributed.write import arguments, replaced
@@ -27,7 +27,7 @@ class _Given:
 
 
 def share_loaders(program: Program, draft: Draft, found: list[Training]) -> None:
-    """Plan the samplers. Raises Uncertain for a loader of which it is not plain how to share it."""
+    """Plan the samplers. Raises UncertainError for a loader of which it is not plain how to share it."""
     seen: list[ast.Call] = []
     for training in found:
         for file, call in training.loaders:
@@ -41,16 +41,16 @@ def _share(program: Program, draft: Draft, file: File, call: ast.Call, found: li
     data = given.values.get("dataset")
     advice = "sampler=DistributedSampler(dataset, shuffle=True), without shuffle=, in the DataLoader call"
     if data is None:
-        raise Uncertain("the dataset of this DataLoader is not plain", f"Write {advice}.", file, call)
+        raise UncertainError("the dataset of this DataLoader is not plain", f"Write {advice}.", file, call)
     if "batch_sampler" in given.values:
-        raise Uncertain(
+        raise UncertainError(
             "a batch_sampler chooses the batches of this DataLoader: each rank has to choose its own",
             "Let the batch sampler take its indices from DistributedSampler(dataset, shuffle=True).",
             file,
             call,
         )
     if _iterable(program, file, data):
-        raise Uncertain(
+        raise UncertainError(
             "an IterableDataset cannot be shared by a sampler",
             "In its __iter__ write: for i, item in enumerate(items): if i % dist.get_world_size() == "
             "dist.get_rank(): yield item",
@@ -60,7 +60,7 @@ def _share(program: Program, draft: Draft, file: File, call: ast.Call, found: li
     sampler = given.values.get("sampler")
     shuffle = _shuffle(file, given, sampler, call)
     if _serves_others(program, file, call, found) and _constant(given.values.get("shuffle")) is not _NOT:
-        raise Uncertain(
+        raise UncertainError(
             "the function that makes this DataLoader is called for other loaders than the training one",
             f"For the training loader write {advice}.",
             file,
@@ -83,7 +83,9 @@ def _share(program: Program, draft: Draft, file: File, call: ast.Call, found: li
         drop.append(len(call.args) + [keyword.arg for keyword in call.keywords].index(None))
         add = [f"**{{**{star}, 'sampler': {made}, 'shuffle': False}}"]
     elif _READY in conditions and _constant(value) is not False:
-        add.append(f"shuffle={'' if _constant(value) is True else f'({_text(file, given)}) and '}not {_READY}")
+        add.append(
+            f"shuffle={'' if _constant(value) is True else f'({_text(file, given)}) and '}not {_READY}"
+        )
     draft.of(file).expressions[call] = arguments(drop, add)
     draft.of(file).imports.append(_IMPORT)
     if _READY in conditions:
@@ -93,7 +95,7 @@ def _share(program: Program, draft: Draft, file: File, call: ast.Call, found: li
 
 def _read(file: File, call: ast.Call) -> _Given:
     if any(isinstance(one, ast.Starred) for one in call.args) or len(call.args) > 3:
-        raise Uncertain(
+        raise UncertainError(
             "the arguments of this DataLoader are not plain", "Name them: dataset=, sampler=.", file, call
         )
     values: dict[str, Any] = dict(zip(_POSITIONS, call.args))
@@ -114,7 +116,7 @@ def _read(file: File, call: ast.Call) -> _Given:
         # Where shuffle is given, a sampler among the others would have been an error in the original, too.
         plain = _no_samplers(file)
         if len(stars) > 1 or not plain or not stars[0].replace(".", "").replace("_", "").isalnum():
-            raise Uncertain(
+            raise UncertainError(
                 "it is not plain what ** gives to this DataLoader",
                 "Write sampler=DistributedSampler(dataset, shuffle=True), without shuffle=.",
                 file,
@@ -127,7 +129,9 @@ def _read(file: File, call: ast.Call) -> _Given:
 
 def _no_samplers(file: File) -> bool:
     words = {node.value for node in file.nodes(ast.Constant) if isinstance(node.value, str)}
-    words |= {keyword.arg for keyword in ast.walk(file.index.tree) if isinstance(keyword, ast.keyword)}
+    for call in file.nodes(ast.Call):
+        if dotted(call.func).split(".")[-1] in ("dict", "update"):
+            words |= {str(keyword.arg) for keyword in call.keywords}
     return not {"sampler", "batch_sampler"} & words
 
 
@@ -150,10 +154,10 @@ def _shuffle(file: File, given: _Given, sampler: Any, call: ast.Call) -> str:
         if plain and kind in ("RandomSampler", "SequentialSampler"):
             return "" if kind == "RandomSampler" else ", shuffle=False"
         name = kind or file.index.segment(sampler)
-        raise Uncertain(
+        raise UncertainError(
             f"the sampler {name} of this DataLoader chooses for one card",
-            "For indices: DistributedSampler(torch.utils.data.Subset(dataset, indices)), and that subset as the "
-            "dataset. For weights: a sampler that gives each rank every world_size-th of the drawn indices.",
+            "For indices: DistributedSampler(torch.utils.data.Subset(dataset, indices)), and that subset as "
+            "the dataset. For weights: a sampler that gives each rank every world_size-th of the drawn indices.",
             file,
             call,
         )
@@ -197,7 +201,7 @@ def _named(draft: Draft, file: File, call: ast.Call, data: Any) -> str:
         statement = statement.parent  # type: ignore[attr-defined]
     name = "train_dataset"
     if not own_line(file, statement) or hasattr(statement, "body") or name in file.text:
-        raise Uncertain(
+        raise UncertainError(
             "the dataset of this DataLoader has no name",
             "Give it one, and write sampler=DistributedSampler(dataset, shuffle=True), without shuffle=.",
             file,

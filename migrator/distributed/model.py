@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from migrator.distributed.find import Home, Training, Uncertain
+from migrator.distributed.find import Home, Training, UncertainError
 from migrator.distributed.names import listed
 from migrator.distributed.program import (
     FUNCTIONS,
@@ -21,6 +21,7 @@ from migrator.distributed.program import (
     function_of,
     on_self,
     parameters,
+    parent,
 )
 
 _DEPTH = 6
@@ -67,12 +68,12 @@ def uses(home: Home) -> list[Any]:
     return found
 
 
-def wrapping(program: Program, ways: list[Home]) -> Wrapping:
-    """Where to wrap: behind what prepares the model, before what uses it. Raises Uncertain."""
+def wrapping(program: Program, ways: list[Home], found: list[Training]) -> Wrapping:
+    """Where to wrap: behind what prepares the model, before what uses it. Raises UncertainError."""
     home = ways[0]
     line = f"{home.text} = DistributedDataParallel({home.text})"
     if not any(_moved(program, one) for one in ways):
-        raise Uncertain(
+        raise UncertainError(
             f"no place was found where {home.text} is put on its device",
             f"Behind that place write: {line}",
             home.file,
@@ -86,7 +87,9 @@ def wrapping(program: Program, ways: list[Home]) -> Wrapping:
             if isinstance(node.ctx, ast.Store) and _is_method(node, scope)
         ]
         if len({id(one) for one in stored}) != 1:
-            raise Uncertain(f"{home.text} is set in several methods", f"Wrap it: {line}", home.file, scope)
+            raise UncertainError(
+                f"{home.text} is set in several methods", f"Wrap it: {line}", home.file, scope
+            )
         scope = stored[0]
     block: Any = scope.body if scope is not None else home.file.index.tree.body
     own = {id(node) for node in uses(home) if function_of(node) is scope}
@@ -97,17 +100,20 @@ def wrapping(program: Program, ways: list[Home]) -> Wrapping:
             break
         block = inner
     behind = None
+    loops = {id(one.batches) for one in found}
     known = home.text in parameters(scope) if scope is not None else False
     for statement in block:
         mentioned = [node for node in ast.walk(statement) if id(node) in own]
         if not mentioned or isinstance(statement, (*FUNCTIONS, ast.ClassDef)):
             continue
-        if not all(_prepares(program, home.file, node, _DEPTH) for node in mentioned):
+        if loops & _ids(statement) or not all(
+            _prepares(program, home.file, node, _DEPTH) for node in mentioned
+        ):
             break
         behind = statement
-        known = known or any(isinstance(node.ctx, ast.Store) for node in mentioned)
+        known = known or any(isinstance(getattr(node, "ctx", None), ast.Store) for node in mentioned)
     if behind is None or not known or not own_line(home.file, behind):
-        raise Uncertain(
+        raise UncertainError(
             f"it is not plain where {home.text} is ready to be wrapped",
             f"Where it is on its device, and before it is used, write: {line}",
             home.file,
@@ -147,7 +153,7 @@ def _moved(program: Program, home: Home) -> bool:
     """Whether the model is put on a device in this scope, or comes from a function that does it."""
     for node in uses(home):
         up = node.parent
-        if isinstance(up, ast.Attribute) and _is_move(up.parent):
+        if isinstance(up, ast.Attribute) and _is_move(parent(up)):
             return True
     if isinstance(home.scope, ast.ClassDef):
         values = on_self(home.file, home.scope, home.text.partition(".")[2])
@@ -169,7 +175,9 @@ def _is_move(node: Any) -> bool:
     if node.func.attr == "cuda":
         return True
     given = [*node.args, *(keyword.value for keyword in node.keywords)]
-    return node.func.attr == "to" and not all("float" in dotted(one) or "dtype" in dotted(one) for one in given)
+    return node.func.attr == "to" and not all(
+        "float" in dotted(one) or "dtype" in dotted(one) for one in given
+    )
 
 
 def _prepares(program: Program, file: File, node: Any, depth: int) -> bool:
@@ -179,13 +187,13 @@ def _prepares(program: Program, file: File, node: Any, depth: int) -> bool:
         return True
     if isinstance(up, ast.Attribute):
         return up.attr != "forward"
-    call = up.parent if isinstance(up, ast.keyword) else up
+    call = parent(up) if isinstance(up, ast.keyword) else up
     if not isinstance(call, ast.Call) or call.func is node:
         return False
     found = program.definition(file, call)
     if found is None:
         return not _loops(call)  # of another package
-    where, definition = found
+    where = found[0]
     for function, name in _receiving(program, file, call, node):
         scope = Home(where, function, name)
         if not depth or not all(_prepares(program, where, one, depth - 1) for one in uses(scope)):
@@ -216,7 +224,10 @@ def _receiving(program: Program, file: File, call: ast.Call, node: Any) -> Itera
 
 
 def held(program: Program, wrapped: Wrapping, found: list[Training]) -> Held:
-    """Follow the wrapped model through the program. Raises Uncertain where training goes past the wrapper."""
+    """Follow the wrapped model through the program.
+
+    Raises UncertainError where training goes past the wrapper.
+    """
     result = Held()
     start = wrapped.home
     training = {id(node) for one in found for node in ast.walk(one.batches)}
@@ -249,8 +260,9 @@ def _use(program: Program, home: Home, node: Any, result: Held, training: set[in
         if listed("same_when_wrapped", up.attr):
             return
         harmless = up.attr in ("state_dict", "load_state_dict")
-        if id(node) in training and isinstance(up.parent, ast.Call) and up.parent.func is up and not harmless:
-            raise Uncertain(
+        call = parent(up)
+        if id(node) in training and isinstance(call, ast.Call) and call.func is up and not harmless:
+            raise UncertainError(
                 f"training calls {home.text}.{up.attr}(): a DistributedDataParallel model synchronizes only "
                 "what goes through its call",
                 f"Let forward() do what {up.attr}() does, and call {home.text}(…).",
@@ -259,7 +271,7 @@ def _use(program: Program, home: Home, node: Any, result: Held, training: set[in
             )
         result.inner[node] = (file, False)
         return
-    call = up.parent if isinstance(up, ast.keyword) else up
+    call = parent(up) if isinstance(up, ast.keyword) else up
     if isinstance(call, ast.Call):
         if call.func is node:
             result.called = result.called or id(node) in training

@@ -9,16 +9,16 @@ from typing import Any
 from migrator.distributed.accumulation import accumulate_without_sync
 from migrator.distributed.devices import use_own_card
 from migrator.distributed.draft import DIST, Draft
-from migrator.distributed.find import Training, Uncertain, chosen, homes, trainings
+from migrator.distributed.find import Training, UncertainError, chosen, homes, trainings
 from migrator.distributed.loaders import share_loaders
 from migrator.distributed.model import Wrapping, held, own_line, wrapping
 from migrator.distributed.names import listed
-from migrator.distributed.program import File, Program, dotted, function_of
+from migrator.distributed.program import File, Program, dotted, function_of, parent
 from migrator.distributed.write import replaced, suffixed, unwrapped
 
 SET_UP = '''\
 def setup_distributed():
-    """Join the ranks that the launcher has started, each on a card of its own. Without a launcher there is one."""
+    """Join the ranks that the launcher has started, each on its card; without a launcher, be the only one."""
     backend = "gloo"
     if torch.cuda.is_available():
         backend = "nccl"
@@ -38,12 +38,12 @@ _OWN_CARD = "[torch.cuda.current_device()] if torch.cuda.is_available() else Non
 def plan(program: Program, target: str = "") -> Draft:
     """The changes that convert a program. ``target``: the name of the model, where it has to be given.
 
-    Raises Uncertain where one that is needed cannot be placed.
+    Raises UncertainError where one that is needed cannot be placed.
     """
     draft = Draft()
     found = trainings(program)
     ways = chosen(homes(program), found, target)
-    wrapped = wrapping(program, ways)
+    wrapped = wrapping(program, ways, found)
     _wrap(program, draft, wrapped)
     _unwrap(program, draft, wrapped, found)
     share_loaders(program, draft, found)
@@ -65,7 +65,13 @@ def _wrap(program: Program, draft: Draft, wrapped: Wrapping) -> None:
     changes = draft.of(home.file)
     changes.after.setdefault(wrapped.behind, []).append(line)
     changes.imports.append(_CLASS)
-    draft.changed(home.file, wrapped.behind, "the model is wrapped: gradients are averaged over the ranks", line, "INSERT")
+    draft.changed(
+        home.file,
+        wrapped.behind,
+        "the model is wrapped: gradients are averaged over the ranks",
+        line,
+        "INSERT",
+    )
 
 
 def _data_parallel(program: Program, draft: Draft) -> bool:
@@ -73,13 +79,16 @@ def _data_parallel(program: Program, draft: Draft) -> bool:
     any_ = False
     for file in program.files.values():
         for node in file.nodes(ast.Name, ast.Attribute):
-            if file.index.qualified_name(node) not in ("torch.nn.DataParallel", "torch.nn.parallel.DataParallel"):
+            if file.index.qualified_name(node) not in (
+                "torch.nn.DataParallel",
+                "torch.nn.parallel.DataParallel",
+            ):
                 continue
             up = node.parent
             if isinstance(up, (ast.alias, ast.Attribute)) or isinstance(node.ctx, ast.Store):
                 continue
             if not isinstance(up, ast.Call):
-                raise Uncertain(
+                raise UncertainError(
                     "nn.DataParallel is used in a way that is not plain",
                     "Write DistributedDataParallel.",
                     file,
@@ -90,13 +99,13 @@ def _data_parallel(program: Program, draft: Draft) -> bool:
                 draft.of(file).imports.append(_CLASS)
                 continue
             any_ = True
-            assign = up.parent
+            assign = parent(up)
             if not isinstance(assign, ast.Assign) or dotted(assign.targets[0]) != dotted(up.args[0]):
                 continue
-            block = assign.parent
+            block = parent(assign)
             if isinstance(block, ast.If) and assign in block.body and all(map(_says, block.body)):
                 if block.orelse or not own_line(file, block) or block.col_offset < 0:
-                    raise Uncertain(
+                    raise UncertainError(
                         "nn.DataParallel is chosen by a condition",
                         "DistributedDataParallel takes its place in each case.",
                         file,
@@ -122,7 +131,7 @@ def _says(statement: Any) -> bool:
 def _unwrap(program: Program, draft: Draft, wrapped: Wrapping, found: list[Training]) -> None:
     result = held(program, wrapped, found)
     if not result.called:
-        raise Uncertain(
+        raise UncertainError(
             f"training does not call {wrapped.home.text} where it can be seen",
             f"{wrapped.home.text} = DistributedDataParallel({wrapped.home.text})",
             wrapped.home.file,
@@ -132,7 +141,9 @@ def _unwrap(program: Program, draft: Draft, wrapped: Wrapping, found: list[Train
         text = dotted(node)
         draft.of(file).expressions[node] = unwrapped if perhaps else suffixed("module")
         after = f'getattr({text}, "module", {text})' if perhaps else f"{text}.module"
-        draft.changed(file, node, "the model inside of DistributedDataParallel: keys have no module. before them", after)
+        draft.changed(
+            file, node, "the model inside of DistributedDataParallel: keys have no module. before them", after
+        )
     for file, node in result.unclear:
         text = dotted(node)
         draft.report(
@@ -158,7 +169,9 @@ def _set_epoch(program: Program, draft: Draft, training: Training) -> None:
     line = f"{epochs.loader}.sampler.set_epoch({dotted(epochs.loop.target)})"
     first = epochs.loop.body[0]
     if not own_line(epochs.file, first):
-        draft.report(epochs.file, epochs.loop, "set_epoch has no place in a loop of one line", f"Write {line}")
+        draft.report(
+            epochs.file, epochs.loop, "set_epoch has no place in a loop of one line", f"Write {line}"
+        )
         return
     lines = draft.of(epochs.file).first.setdefault(epochs.loop, [])
     if line not in lines:
@@ -178,12 +191,22 @@ def _rank_zero(program: Program, draft: Draft) -> None:
             test = "dist.get_rank() == 0"
             if file is not program.entry:
                 test = f"not dist.is_initialized() or {test}"
-            if not own_line(file, node):
+            if not own_line(file, node) or _in_open(node):
                 draft.report(file, node, "every rank writes this file", f"Write it below: if {test}:")
                 continue
             draft.of(file).guards[node] = test
             draft.of(file).imports.append(DIST)
             draft.changed(file, node, "one rank writes for all", f"if {test}:")
+
+
+def _in_open(node: Any) -> bool:
+    """Whether the file that is written is opened around a statement: that one rank does, too."""
+    up = node.parent
+    while up is not None and not isinstance(up, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        if isinstance(up, ast.With) and any("id='open'" in ast.dump(item.context_expr) for item in up.items):
+            return True
+        up = getattr(up, "parent", None)
+    return False
 
 
 def _look_at(program: Program, draft: Draft, found: list[Training]) -> None:
@@ -202,7 +225,9 @@ def _look_at(program: Program, draft: Draft, found: list[Training]) -> None:
                     "If it is of the training batches, before step(loss) write: loss = torch.tensor(loss, "
                     "device='cuda'); dist.all_reduce(loss); loss = loss.item() / dist.get_world_size()",
                 )
-            elif last == "random_split" and not seeded and not any(k.arg == "generator" for k in call.keywords):
+            elif (
+                last == "random_split" and not seeded and not any(k.arg == "generator" for k in call.keywords)
+            ):
                 draft.report(
                     file,
                     call,
@@ -216,6 +241,17 @@ def _look_at(program: Program, draft: Draft, found: list[Training]) -> None:
                     "every rank logs its own run",
                     "Log on one rank: if dist.get_rank() == 0:, here and at the uses.",
                 )
+            elif last == "open" and _writes(call):
+                draft.report(
+                    file, call, "every rank writes this file", "Write it below: if dist.get_rank() == 0:"
+                )
+            elif name == "torch.load" and any(_comes_after(file, call, one) for one in found):
+                draft.report(
+                    file,
+                    call,
+                    "rank 0 may still be writing this file",
+                    "Before it, where every rank comes by, write: dist.barrier()",
+                )
             elif name == "torch.load" and not _given(call, "map_location"):
                 draft.report(
                     file,
@@ -228,8 +264,8 @@ def _look_at(program: Program, draft: Draft, found: list[Training]) -> None:
                     file,
                     call,
                     "every rank downloads the data at the same time",
-                    "Have them there before the start, or put before it: if dist.get_rank() != 0: dist.barrier(); "
-                    "and behind it: if dist.get_rank() == 0: dist.barrier()",
+                    "Have them there before the start, or put before it: if dist.get_rank() != 0: "
+                    "dist.barrier(); and behind it: if dist.get_rank() == 0: dist.barrier()",
                     "info",
                 )
             elif name == "os.mkdir" or (name == "os.makedirs" and not _given(call, "exist_ok")):
@@ -237,11 +273,25 @@ def _look_at(program: Program, draft: Draft, found: list[Training]) -> None:
                     file,
                     call,
                     "the first rank makes this folder, and the others may fail on it",
-                    f"Write os.makedirs({file.index.segment(call.args[0]) if call.args else 'folder'}, exist_ok=True)",
+                    "Write os.makedirs(folder, exist_ok=True)",
                 )
     for training in found:
         if training.epochs:
             _breaks(draft, training.epochs.file, training.epochs.loop, training.batches)
+
+
+def _writes(call: ast.Call) -> bool:
+    """Whether a call of ``open`` names a mode in which files are written."""
+    modes = [*call.args[1:2], *(one.value for one in call.keywords if one.arg == "mode")]
+    return any(isinstance(mode, ast.Constant) and set("wax+") & set(str(mode.value)) for mode in modes)
+
+
+def _comes_after(file: File, call: ast.Call, training: Training) -> bool:
+    """Whether a call stands behind the loop over epochs, in the same function."""
+    epochs = training.epochs
+    if epochs is None or epochs.file is not file or function_of(call) is not function_of(epochs.loop):
+        return False
+    return bool(call.lineno > (epochs.loop.end_lineno or 0))
 
 
 def _given(call: ast.Call, name: str) -> bool:
@@ -259,8 +309,8 @@ def _breaks(draft: Draft, file: File, loop: Any, batches: Any) -> None:
                     file,
                     node,
                     "all ranks have to stop in the same epoch, or those that go on wait for the others",
-                    "Let the condition depend on what is the same on every rank: a metric of the whole validation "
-                    "set, or a reduced one.",
+                    "Let the condition depend on what is the same on every rank: a metric of the whole "
+                    "validation set, or a reduced one.",
                 )
 
 
@@ -276,7 +326,7 @@ def _set_up(program: Program, draft: Draft) -> None:
     call, end = "setup_distributed()", "dist.destroy_process_group()"
     if guard is not None and not _works_above(entry, guard):
         if not own_line(entry, guard.body[0]):
-            raise Uncertain("the main block is one line", f"First in it write {call}", entry, guard)
+            raise UncertainError("the main block is one line", f"First in it write {call}", entry, guard)
         changes.first.setdefault(guard, []).insert(0, call)
         if not _leaves(guard.body[-1]):
             changes.last.setdefault(guard, []).append(end)
@@ -294,7 +344,9 @@ def _works_above(entry: File, guard: Any) -> bool:
         if function_of(node) is None and not guard.lineno <= node.lineno <= guard.end_lineno:
             name = entry.called(node)
             moves = isinstance(node.func, ast.Attribute) and node.func.attr in ("to", "cuda", "backward")
-            if moves or (name.startswith("torch.cuda.") and not name.endswith(("is_available", "device_count"))):
+            if moves or (
+                name.startswith("torch.cuda.") and not name.endswith(("is_available", "device_count"))
+            ):
                 return True
     return False
 

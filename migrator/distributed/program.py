@@ -1,9 +1,10 @@
-"""A program: the script that is started and the project's files that it imports, and what their names stand for."""
+"""A program: the script that is started, the project's files that it imports, and what names stand for."""
 
 from __future__ import annotations
 
 import ast
 import posixpath
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Optional, Union
@@ -13,25 +14,49 @@ from migrator.analysis.index import ModuleIndex, identifiers
 Definition = Union[ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef]
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _DEPTH = 12
+_DISTRIBUTED = re.compile(
+    r"\binit_process_group\b|\bDistributedDataParallel\b|\btorch\.distributed\b|^\s*(?:import|from)\s+"
+    r"(?:deepspeed|accelerate|lightning|pytorch_lightning|horovod|mmengine|megatron|colossalai|fairscale|ignite)\b",
+    re.M,
+)
 
 
 @dataclass(frozen=True, eq=False)
 class File:
-    """One file. ``imports``: the names that its imports bind, with the file and the name there (none: all of it)."""
+    """One file. ``imports``: the names that its imports bind, with the file and the name there.
+
+    ``by_kind``: its nodes, in the order of the lines; ``stores``: the names and attributes that it sets.
+    """
 
     name: str
     text: str
     index: ModuleIndex
     imports: dict[str, tuple[str, str]] = field(default_factory=dict)
+    by_kind: dict[type, list[Any]] = field(default_factory=dict)
+    stores: dict[str, list[Any]] = field(default_factory=dict)
 
-    def nodes(self, *kinds: Any) -> list[Any]:
+    def __post_init__(self) -> None:
+        for node in ast.walk(self.index.tree):
+            if hasattr(node, "lineno"):
+                self.by_kind.setdefault(type(node), []).append(node)
+        for nodes in self.by_kind.values():
+            nodes.sort(key=_place_in_text)
+        for node in self.nodes(ast.Name, ast.Attribute):
+            if isinstance(node.ctx, ast.Store):
+                self.stores.setdefault(dotted(node), []).append(node)
+
+    def nodes(self, *kinds: type) -> list[Any]:
         """The nodes of these kinds, in the order of the text's lines."""
-        found = [node for node in ast.walk(self.index.tree) if isinstance(node, kinds)]
-        return sorted(found, key=lambda node: (node.lineno, node.col_offset))
+        found = [node for kind in kinds for node in self.by_kind.get(kind, ())]
+        return found if len(kinds) == 1 else sorted(found, key=_place_in_text)
 
     def called(self, call: ast.Call) -> str:
         """The full name of what a call calls, through import aliases; empty where it is not known."""
         return self.index.qualified_name(call.func)
+
+
+def _place_in_text(node: Any) -> tuple[int, int]:
+    return node.lineno, node.col_offset
 
 
 @dataclass(frozen=True)
@@ -53,18 +78,23 @@ class Program:
         """
         try:
             return list(_origins(self, file, node, _DEPTH))
-        except _Unknown:
+        except _UnknownError:
             return []
 
 
-class _Unknown(Exception):
+class _UnknownError(Exception):
     pass
 
 
-def load(entry: str, read: Callable[[str], Optional[str]]) -> Program:
-    """The program of the file ``entry``; ``read`` gives the text of a project's file, None where there is none.
+class AlreadyDistributedError(Exception):
+    """A program that is for many cards."""
 
-    Raises SyntaxError or ValueError where the entry cannot be parsed; other such files are left out.
+
+def load(entry: str, read: Callable[[str], Optional[str]]) -> Program:
+    """The program of the file ``entry``; ``read`` gives the text of a file, None where there is none.
+
+    Raises SyntaxError or ValueError where the entry cannot be parsed (other such files are left out),
+    AlreadyDistributedError.
     """
     files: dict[str, File] = {}
     waiting = [entry]
@@ -73,6 +103,8 @@ def load(entry: str, read: Callable[[str], Optional[str]]) -> Program:
         text = read(name)
         if name in files or text is None:
             continue
+        if _DISTRIBUTED.search(text):
+            raise AlreadyDistributedError
         try:
             index = ModuleIndex(text, identifiers(text))
         except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -167,7 +199,7 @@ def dotted(node: Any) -> str:
 
 
 def function_of(node: Any) -> Any:
-    """The function around a node, None at the margin. Of a parameter's default, the one around its function."""
+    """The function around a node, None at the margin; around a parameter's default, the outer one."""
     child, up = node, getattr(node, "parent", None)
     while up is not None:
         if isinstance(up, FUNCTIONS) and child in up.body:
@@ -176,10 +208,15 @@ def function_of(node: Any) -> Any:
     return None
 
 
+def parent(node: Any) -> Any:
+    """What a node is part of."""
+    return node.parent
+
+
 def class_of(function: Any) -> ast.ClassDef | None:
     """The class whose method a function is."""
-    parent = getattr(function, "parent", None)
-    return parent if isinstance(parent, ast.ClassDef) else None
+    owner = getattr(function, "parent", None)
+    return owner if isinstance(owner, ast.ClassDef) else None
 
 
 def argument(call: ast.Call, function: Any, name: str) -> Any:
@@ -218,14 +255,14 @@ def bindings(file: File, function: Any, name: str) -> list[tuple[Any, int]]:
     A value is None where something else than an assignment binds the name.
     """
     found: list[tuple[Any, int]] = []
-    for node in file.nodes(ast.Name):
-        if node.id != name or not isinstance(node.ctx, ast.Store) or function_of(node) is not function:
+    for node in file.stores.get(name, ()):
+        if function_of(node) is not function:
             continue
         up = node.parent
         if isinstance(up, (ast.Assign, ast.AnnAssign, ast.NamedExpr)):
             found.append((up.value, -1))
-        elif isinstance(up, (ast.Tuple, ast.List)) and isinstance(up.parent, ast.Assign):
-            found.append((up.parent.value, up.elts.index(node)))
+        elif isinstance(up, (ast.Tuple, ast.List)) and isinstance(parent(up), ast.Assign):
+            found.append((parent(up).value, up.elts.index(node)))
         else:
             found.append((None, -1))
     return found
@@ -234,16 +271,14 @@ def bindings(file: File, function: Any, name: str) -> list[tuple[Any, int]]:
 def on_self(file: File, owner: ast.ClassDef, attribute: str) -> list[tuple[Any, int]]:
     """The same for ``self.attribute`` in a class."""
     found: list[tuple[Any, int]] = []
-    for node in file.nodes(ast.Attribute):
-        if dotted(node) != f"self.{attribute}" or not isinstance(node.ctx, ast.Store):
-            continue
+    for node in file.stores.get(f"self.{attribute}", ()):
         if class_of(function_of(node)) is not owner:
             continue
         up = node.parent
         if isinstance(up, (ast.Assign, ast.AnnAssign)):
             found.append((up.value, -1))
-        elif isinstance(up, ast.Tuple) and isinstance(up.parent, ast.Assign):
-            found.append((up.parent.value, up.elts.index(node)))
+        elif isinstance(up, ast.Tuple) and isinstance(parent(up), ast.Assign):
+            found.append((parent(up).value, up.elts.index(node)))
         else:
             found.append((None, -1))
     return found
@@ -277,7 +312,7 @@ def _definition(program: Program, file: File, call: ast.Call, depth: int) -> tup
                 if found is None or not isinstance(found[1], ast.ClassDef) or owner not in (None, found[1]):
                     return None
                 place, owner = found
-        except _Unknown:
+        except _UnknownError:
             return None
     if not isinstance(owner, ast.ClassDef):
         return None
@@ -306,10 +341,10 @@ def _origins(
     program: Program, file: File, node: Any, depth: int, place: int = -1
 ) -> Iterator[tuple[File, Any]]:
     if depth == 0 or node is None:
-        raise _Unknown
+        raise _UnknownError
     if place >= 0 and isinstance(node, (ast.Tuple, ast.List)):
         if place >= len(node.elts) or any(isinstance(one, ast.Starred) for one in node.elts):
-            raise _Unknown
+            raise _UnknownError
         yield from _origins(program, file, node.elts[place], depth - 1)
     elif isinstance(node, ast.Name):
         yield from _of_name(program, file, node, depth, place)
@@ -321,7 +356,7 @@ def _origins(
         found = _definition(program, file, node, depth - 1)
         if found is None or isinstance(found[1], ast.ClassDef):
             if place >= 0:
-                raise _Unknown
+                raise _UnknownError
             yield file, node
             return
         where, function = found
@@ -329,7 +364,7 @@ def _origins(
         values = [(one.value, place) for one in returned if function_of(one) is function]
         yield from _all(program, where, values, depth)
     elif place >= 0:
-        raise _Unknown
+        raise _UnknownError
     else:
         yield file, node
 
@@ -338,10 +373,10 @@ def _all(
     program: Program, file: File, values: list[tuple[Any, int]], depth: int, place: int = -1
 ) -> Iterator[tuple[File, Any]]:
     if not values:
-        raise _Unknown
+        raise _UnknownError
     for value, position in values:
         if position >= 0 and place >= 0:
-            raise _Unknown
+            raise _UnknownError
         yield from _origins(program, file, value, depth - 1, max(position, place))
 
 
@@ -353,7 +388,7 @@ def _of_name(
     if function is not None and node.id in parameters(function) and not values:
         sites = call_sites(program, function)
         if not sites:
-            raise _Unknown
+            raise _UnknownError
         for where, call in sites:
             yield from _origins(program, where, argument(call, function, node.id), depth - 1, place)
         return

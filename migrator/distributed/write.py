@@ -16,13 +16,13 @@ _EMPTY = [cst.EmptyLine(indent=False), cst.EmptyLine(indent=False)]
 _Key = tuple[int, int, int, int]
 
 
-class NotPlaced(Exception):
+class NotPlacedError(Exception):
     """A change whose place LibCST does not see where the plan does."""
 
 
 @dataclass
 class Changes:
-    """What changes in one file, by the nodes of its ``ast``. ``header`` goes behind the imports at its top."""
+    """What changes in one file, by the nodes of its ``ast``. ``header`` goes behind its first imports."""
 
     expressions: dict[Any, Rewrite] = field(default_factory=dict)
     before: dict[Any, list[str]] = field(default_factory=dict)
@@ -41,12 +41,12 @@ class Changes:
 
 
 def write(text: str, changes: Changes) -> str:
-    """The text with the changes. Raises NotPlaced where one of them finds no place."""
+    """The text with the changes. Raises NotPlacedError where one of them finds no place."""
     wrapper = MetadataWrapper(cst.parse_module(text))
     writer = _Writer(text, changes)
     module = wrapper.visit(writer)
     if writer.waiting:
-        raise NotPlaced(f"{len(writer.waiting)} places, the first in line {min(writer.waiting)[0]}")
+        raise NotPlacedError(f"{len(writer.waiting)} places, the first in line {min(writer.waiting)[0]}")
     return str(_with_header(module, changes).code)
 
 
@@ -80,12 +80,12 @@ def arguments(drop: Sequence[int], add: Sequence[str]) -> Rewrite:
             place = sum(arg.star != "**" for arg in old)
         every = [*old[:place], *new, *old[place:]]
         plain = cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
-        commas = [arg.comma if isinstance(arg.comma, cst.Comma) else plain for arg in every]
+        commas: list[Any] = [arg.comma if isinstance(arg.comma, cst.Comma) else plain for arg in every]
         if named and new:
             kept = call.args[named[0]].comma
             commas[place + len(new) - 1] = kept if isinstance(kept, cst.Comma) else plain
         if every:
-            commas[-1] = call.args[-1].comma if call.args else cst.MaybeSentinel.DEFAULT
+            commas[-1] = call.args[-1].comma
         return call.with_changes(args=[arg.with_changes(comma=c) for arg, c in zip(every, commas)])
 
     return rewrite
@@ -137,14 +137,13 @@ class _Writer(cst.CSTTransformer):
         return (*self._start(node), *end)
 
     def on_leave(self, original_node: Any, updated_node: Any) -> Any:
-        node = super().on_leave(original_node, updated_node)
+        node: Any = super().on_leave(original_node, updated_node)
         if isinstance(original_node, cst.BaseExpression):
             place = self.get_metadata(PositionProvider, original_node)
             key = (place.start.line, place.start.column, place.end.line, place.end.column)
             if key in self._expressions and key in self.waiting:
                 self.waiting.discard(key)
-                changed = self._expressions[key](node)
-                return changed
+                return self._expressions[key](node)
         elif isinstance(original_node, (cst.SimpleStatementLine, cst.BaseCompoundStatement)):
             place = self.get_metadata(PositionProvider, original_node)
             return self._statement((place.start.line, place.start.column), node)
@@ -200,7 +199,8 @@ def _with_header(module: Any, changes: Changes) -> Any:
     body = list(module.body)
     place = _behind_imports(body)
     wanted = dict.fromkeys(changes.imports)
-    new = _parsed([line for line in wanted if f"\n{line}\n" not in f"\n{module.code}\n"])
+    there = {f"import {name}" for name in _imported(body)} | set(module.code.splitlines())
+    new = _parsed([line for line in wanted if line not in there])
     rest: list[Any] = []
     if changes.header:
         rest = list(cst.parse_module(changes.header).body)
@@ -211,6 +211,16 @@ def _with_header(module: Any, changes: Changes) -> Any:
                 lines.pop(0)
             body[place] = body[place].with_changes(leading_lines=[*_EMPTY, *lines])
     return module.with_changes(body=[*body[:place], *new, *rest, *body[place:], *_parsed(changes.end)])
+
+
+def _imported(body: Sequence[Any]) -> set[str]:
+    """The modules that plain imports at the margin bind under their own names."""
+    found = set()
+    for statement in body:
+        for one in statement.body if isinstance(statement, cst.SimpleStatementLine) else ():
+            if isinstance(one, cst.Import):
+                found |= {alias.evaluated_name for alias in one.names if alias.asname is None}
+    return found
 
 
 def _behind_imports(body: Sequence[Any]) -> int:

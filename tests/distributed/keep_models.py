@@ -1,4 +1,4 @@
-"""Runs a program, and keeps what its wrapped model has become on each rank: program, folder."""
+"""Runs a program, and keeps what its wrapped model has become on each rank: program, folder, its arguments."""
 
 import os
 import runpy
@@ -19,7 +19,7 @@ def init(self, *args, **kwargs):
 
 
 DistributedDataParallel.__init__ = init
-sys.argv = [program]
+sys.argv = [program, *sys.argv[3:]]
 sys.path.insert(0, str(Path(program).parent))
 runpy.run_path(program, run_name="__main__")
 (model,) = wrapped

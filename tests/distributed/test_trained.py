@@ -16,6 +16,7 @@ from tests.emulator.conftest import Emulate, cache, emulate
 
 __all__ = ["cache", "emulate"]
 HERE = Path(__file__).parent
+SAMPLES = HERE.parents[1] / "samples"
 BATCH = re.compile(r"\bbatch_size ?= ?(8|16|4)\b")
 # Programs and the ranks on which they run.
 STYLES = {
@@ -37,10 +38,23 @@ def convert(name: str, ranks: int, folder: Path) -> Path:
         text = file.read_text()
         first = "data.py" if name == "other_files" else "train.py"
         if file.name == first:
-            text = BATCH.sub(lambda found: found.group().replace(found[1], str(int(found[1]) // ranks)), text, 1)
+            text = BATCH.sub(
+                lambda found: found.group().replace(found[1], str(int(found[1]) // ranks)), text, 1
+            )
             assert ranks == 1 or text != file.read_text()
         file.write_text(text)
-    arguments = ["-q", "-i", str(source), "-o", str(folder / "out"), "-v", "2.13", "distributed", "-m", "train.py"]
+    arguments = [
+        "-q",
+        "-i",
+        str(source),
+        "-o",
+        str(folder / "out"),
+        "-v",
+        "2.13",
+        "distributed",
+        "-m",
+        "train.py",
+    ]
     assert run(arguments) == 0
     return folder / "out" / f"{name}_msft_multi" / "train.py"
 
@@ -55,8 +69,9 @@ def final(output: str) -> float:
 def test_ranks_train_as_one_card_with_the_whole_batch(
     emulate: Emulate, tmp_path: Path, name: str, ranks: int
 ) -> None:
-    import torch
-
+    with pytest.MonkeyPatch.context() as patch:  # no NPU in this process
+        patch.setenv("TORCH_DEVICE_BACKEND_AUTOLOAD", "0")
+        torch = pytest.importorskip("torch")
     one = tmp_path / "one"
     one.mkdir()
     alone = subprocess.run(
@@ -99,3 +114,33 @@ def test_without_a_launcher_it_trains_alone(emulate: Emulate, tmp_path: Path) ->
     assert done.returncode == 0, done.stderr[-3000:]
     assert final(done.stdout) > 0
     assert (tmp_path / "model.pt").exists()
+
+
+def test_the_resnet_sample(emulate: Emulate, tmp_path: Path) -> None:
+    """It has BatchNorm, whose averages are rank 0's: the parameters are those of both ranks."""
+    arguments = [
+        "-q",
+        "-i",
+        str(SAMPLES / "resnet18_cifar"),
+        "-o",
+        str(tmp_path),
+        "-v",
+        "2.13",
+        "--distributed",
+    ]
+    assert run([*arguments, "-m", "train.py"]) == 0
+    script = tmp_path / "resnet18_cifar_msft_multi" / "train.py"
+    small = "--synthetic --epochs 1 --batch-size 2 --workers 0 --steps 2 --lr 0.01 --image-size 16".split()
+    launcher = ("torchrun", "--standalone", "--nproc_per_node=2", str(HERE / "keep_models.py"))
+    done = emulate(*launcher, str(script), str(tmp_path), *small, options=("--cpu-random",), cwd=tmp_path)
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert done.stdout.count("FINAL") == 1
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TORCH_DEVICE_BACKEND_AUTOLOAD", "0")
+        torch = pytest.importorskip("torch")
+    states = [torch.load(tmp_path / f"rank-{rank}.pt") for rank in range(2)]
+    saved = torch.load(tmp_path / "checkpoint" / "ckpt.pth", map_location="cpu")["net"]
+    assert list(saved) == list(states[0])
+    for key, value in states[0].items():
+        assert "running_" in key or torch.equal(value, states[1][key]), key
+        assert torch.equal(value, saved[key]), key

@@ -1,5 +1,6 @@
 #!/usr/bin/env python
 """Trains on one card."""
+
 import argparse
 import os
 
