@@ -282,14 +282,14 @@ def _outwards(program: Program, home: Home, depth: int) -> Iterator[Home]:
         return
     else:
         return
-    outer = {dotted(_unmoved(value)) for value, _ in values if value is not None} - {"", home.text}
+    outer = {dotted(unmoved(value)) for value, _ in values if value is not None} - {"", home.text}
     if len(outer) == 1:
         text = outer.pop()
-        node = next(_unmoved(value) for value, _ in values if dotted(_unmoved(value)) == text)
+        node = next(unmoved(value) for value, _ in values if dotted(unmoved(value)) == text)
         yield from _outwards(program, _home(home.file, node, text), depth - 1)
 
 
-def _unmoved(node: Any) -> Any:
+def unmoved(node: Any) -> Any:
     """The model in ``model.to(device)`` and ``nn.DataParallel(model)``."""
     while isinstance(node, ast.Call):
         if isinstance(node.func, ast.Attribute) and node.func.attr in ("to", "cuda"):
@@ -309,7 +309,7 @@ def chosen(candidates: list[list[Home]], found: list[Training], target: str) -> 
     """
     lasting = []
     for ways in candidates:
-        kept = [home for home in ways if _lasts(home, found)]
+        kept = [home for home in ways if lasts(home, found)]
         if target:
             kept = [home for home in kept if target in (home.text, home.text.partition(".")[2])]
         if kept:
@@ -329,7 +329,8 @@ def chosen(candidates: list[list[Home]], found: list[Training], target: str) -> 
     return [first[0], *every]
 
 
-def _lasts(home: Home, found: list[Training]) -> bool:
+def lasts(home: Home, found: list[Training]) -> bool:
+    """Whether training goes through a scope: elsewhere a wrapped model would be forgotten."""
     for training in found:
         for file, function in training.scopes:
             if isinstance(home.scope, ast.ClassDef):

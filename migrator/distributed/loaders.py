@@ -75,7 +75,7 @@ def _share(program: Program, draft: Draft, file: File, call: ast.Call, found: li
     value = given.values.get("shuffle")
     if _constant(value) is _NOT and _serves_others(program, file, call, found):
         made = f"DistributedSampler({text})"
-        conditions.insert(0, f"({_text(file, given)})")
+        conditions.insert(0, _condition(file, given))
     otherwise = file.index.segment(sampler) if sampler is not None else "None"
     add = [f"sampler={made}" + (f" if {' and '.join(conditions)} else {otherwise}" if conditions else "")]
     if given.stars:
@@ -84,7 +84,7 @@ def _share(program: Program, draft: Draft, file: File, call: ast.Call, found: li
         add = [f"**{{**{star}, 'sampler': {made}, 'shuffle': False}}"]
     elif _READY in conditions and _constant(value) is not False:
         add.append(
-            f"shuffle={'' if _constant(value) is True else f'({_text(file, given)}) and '}not {_READY}"
+            f"shuffle={'' if _constant(value) is True else f'{_condition(file, given)} and '}not {_READY}"
         )
     draft.of(file).expressions[call] = arguments(drop, add)
     draft.of(file).imports.append(_IMPORT)
@@ -157,7 +157,7 @@ def _shuffle(file: File, given: _Given, sampler: Any, call: ast.Call) -> str:
         raise UncertainError(
             f"the sampler {name} of this DataLoader chooses for one card",
             "For indices: DistributedSampler(torch.utils.data.Subset(dataset, indices)), and that subset as "
-            "the dataset. For weights: a sampler that gives each rank every world_size-th of the drawn indices.",
+            "the dataset. For weights: a sampler that gives each rank its share of the drawn ones.",
             file,
             call,
         )
@@ -167,6 +167,11 @@ def _shuffle(file: File, given: _Given, sampler: Any, call: ast.Call) -> str:
     if value is _NOT:
         return f", shuffle={_text(file, given)}"
     return "" if value else ", shuffle=False"
+
+
+def _condition(file: File, given: _Given) -> str:
+    text = _text(file, given)
+    return text if dotted(given.values["shuffle"]) else f"({text})"
 
 
 def _text(file: File, given: _Given) -> str:

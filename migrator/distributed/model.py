@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from migrator.distributed.find import Home, Training, UncertainError
+from migrator.distributed.find import Home, Training, UncertainError, lasts, unmoved
 from migrator.distributed.names import listed
 from migrator.distributed.program import (
     FUNCTIONS,
@@ -73,6 +73,9 @@ def wrapping(program: Program, ways: list[Home], found: list[Training]) -> Wrapp
     home = ways[0]
     line = f"{home.text} = DistributedDataParallel({home.text})"
     if not any(_moved(program, one) for one in ways):
+        for inner in _inwards(program, home):
+            if lasts(inner, found) and _moved(program, inner):
+                return wrapping(program, [inner], found)
         raise UncertainError(
             f"no place was found where {home.text} is put on its device",
             f"Behind that place write: {line}",
@@ -95,10 +98,10 @@ def wrapping(program: Program, ways: list[Home], found: list[Training]) -> Wrapp
     own = {id(node) for node in uses(home) if function_of(node) is scope}
     while True:
         holding = [one for one in block if own & _ids(one)]
-        inner = _only_block(holding[0]) if len(holding) == 1 else None
-        if inner is None:
+        inside = _only_block(holding[0]) if len(holding) == 1 else None
+        if inside is None:
             break
-        block = inner
+        block = inside
     behind = None
     loops = {id(one.batches) for one in found}
     known = home.text in parameters(scope) if scope is not None else False
@@ -120,6 +123,22 @@ def wrapping(program: Program, ways: list[Home], found: list[Training]) -> Wrapp
             (uses(home) or [None])[0],
         )
     return Wrapping(home, behind)
+
+
+def _inwards(program: Program, home: Home) -> Iterator[Home]:
+    """The scopes to which the model is handed: functions, and classes that keep it."""
+    for node in uses(home):
+        call = parent(node.parent) if isinstance(node.parent, ast.keyword) else node.parent
+        where = program.definition(home.file, call) if isinstance(call, ast.Call) else None
+        for function, name in _receiving(program, home.file, call, node) if where else ():
+            assert where is not None
+            yield Home(where[0], function, name)
+            owner = class_of(function)
+            for assign in where[0].nodes(ast.Assign) if owner else ():
+                kept = dotted(assign.targets[0])
+                if function_of(assign) is function and dotted(unmoved(assign.value)) == name:
+                    if kept.startswith("self.") and kept.count(".") == 1:
+                        yield Home(where[0], owner, kept)
 
 
 def _is_method(node: Any, owner: ast.ClassDef) -> bool:

@@ -216,7 +216,7 @@ def _look_at(program: Program, draft: Draft, found: list[Training]) -> None:
     for file in program.files.values():
         for call in file.nodes(ast.Call):
             name = file.called(call)
-            last = name.split(".")[-1] or getattr(call.func, "attr", "")
+            last = (name or dotted(call.func)).split(".")[-1] or getattr(call.func, "attr", "")
             if last == "ReduceLROnPlateau":
                 draft.report(
                     file,

@@ -1,4 +1,4 @@
-"""Runs a program, and keeps what its wrapped model has become on each rank: program, folder, its arguments."""
+"""Runs a program, and keeps what each rank's wrapped model has become: program, folder, arguments."""
 
 import os
 import runpy

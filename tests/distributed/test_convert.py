@@ -180,6 +180,47 @@ def test_a_model_that_is_on_no_device() -> None:
     )
 
 
+def test_a_model_that_is_moved_where_it_is_trained() -> None:
+    head, _, loop = BASE.replace("model.cuda()\n", "").partition("for epoch")
+    body = "def fit(model):\n    model = model.cuda()\n    for epoch" + loop.replace("\n", "\n    ")
+    result = converted(head.replace("loader =", "\nloader =") + body.rstrip() + "\n\n\nfit(model)\n")
+    assert not result.reason
+    lines = result.files["train.py"].text.splitlines()
+    at = lines.index("    model = DistributedDataParallel(model)")
+    assert lines[at - 1] == "    model = model.cuda()"
+    assert "        loader.sampler.set_epoch(epoch)" in lines
+
+
+def test_a_model_that_a_trainer_moves() -> None:
+    head, _, loop = BASE.replace("model.cuda()\n", "").partition("for epoch")
+    loop = "for epoch" + loop.replace("model(", "self.net(").replace("\n", "\n        ").rstrip()
+    body = "class Trainer:\n    def __init__(self, model):\n        self.net = model.to('cuda')\n\n"
+    body += "    def fit(self):\n        " + loop + "\n\n\ntrainer = Trainer(model)\ntrainer.fit()\n"
+    result = converted(head + body)
+    assert not result.reason
+    lines = result.files["train.py"].text.splitlines()
+    assert lines[lines.index("        self.net = model.to('cuda')") + 1] == (
+        "        self.net = DistributedDataParallel(self.net)"
+    )
+
+
+def test_a_function_that_makes_both_loaders() -> None:
+    made = "def make(d, training):\n    return DataLoader(d, batch_size=2, shuffle=training)\n\n\n"
+    result = with_loader("make(data, True)", made + "val_loader = make(val, False)\n")
+    sampler = "sampler=DistributedSampler(d) if training else None"
+    assert f"    return DataLoader(d, batch_size=2, {sampler})" in new_lines(result)
+    always = made.replace("shuffle=training", "shuffle=True")
+    result = with_loader("make(data, True)", always + "val_loader = make(val, False)\n")
+    assert "is called for other loaders than the training one" in result.reason
+
+
+def test_files_that_every_rank_would_write() -> None:
+    text = "import json\n" + BASE + "with open('a.json', 'w') as f:\n    torch.save(model.state_dict(), f)\n"
+    result = converted(text)
+    assert reported(result).count("every rank writes this file") == 2
+    assert "dist.get_rank() == 0:\n" not in result.files["train.py"].text
+
+
 def test_several_cards() -> None:
     text = BASE.replace("model.cuda()", 'model.to("cuda:0")').replace("x.cuda()", 'x.to("cuda:1")')
     assert converted(text).reason == "the program uses several cards by their numbers"
