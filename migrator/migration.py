@@ -10,17 +10,19 @@ import os
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Callable
 
 from migrator import __version__
 from migrator.api_support.versions import resolve
+from migrator.distributed.convert import Conversion, convert
 from migrator.engine.other_files import MAX_BYTES, examine, is_candidate
 from migrator.engine.project import Project
 from migrator.engine.run import Engine, merge_facts, scan_file
 from migrator.engine.settings import Settings
 from migrator.finding import FileResult
-from migrator.launch.add import Launcher, add_launcher
+from migrator.launch.add import Launcher, add_launcher, place_of
 from migrator.launch.entry import Candidate, candidate, is_distributed, ranked
 from migrator.operators.native_files import read_native
 from migrator.processes import processes_for
@@ -30,6 +32,7 @@ from migrator.reporting.summary import summary_text
 from migrator.reporting.tally import Tally
 from migrator.sources.discover import Entry, discover
 from migrator.sources.errors import CannotWrite, SourceError, Unreadable, cannot_write, shown, unreadable
+from migrator.sources.naming import MULTI_SUFFIX, SUFFIX
 from migrator.sources.output import OutputTree, add, copy, output_tree, write
 from migrator.sources.source import read
 from migrator.workers import Done, Task, Work, process_files
@@ -50,6 +53,8 @@ class Plan:
     """What to migrate, and how.
 
     ``jobs``, and ``main``, the script to start, are None where the user leaves them to the tool.
+    ``distributed``: that script is for one card, and becomes one for many; ``target_model`` is what it
+    calls the model, empty where that is to be found.
     """
 
     source: Path
@@ -57,6 +62,8 @@ class Plan:
     exclude: tuple[str, ...] = ()
     jobs: int | None = None
     main: str | None = None
+    distributed: bool = False
+    target_model: str = ""
 
 
 @dataclass(frozen=True)
@@ -72,6 +79,7 @@ class Outcome:
     result: Path | None = None
     reports: Path | None = None
     launcher: Launcher | None = None
+    conversion: Conversion | None = None
 
 
 def migrate(plan: Plan, out: Path, overwrite: bool, progress: Progress) -> Outcome:
@@ -82,21 +90,55 @@ def migrate(plan: Plan, out: Path, overwrite: bool, progress: Progress) -> Outco
     """
     _check_readable(plan.source)
     engine = Engine(plan.settings)
-    with output_tree(plan.source, out, overwrite) as tree:
+    suffix = MULTI_SUFFIX if plan.distributed else SUFFIX
+    with output_tree(plan.source, out, overwrite, suffix) as tree:
         reports = _make_report_folder(tree)
         try:
             with log_to(reports), CsvTables(reports, _runs(engine)) as tables:
                 _log_start(plan)
                 survey = _look_around(plan, tree, progress)
+                conversion = _convert(plan, survey)
+                converted = conversion is not None and not conversion.reason
                 launcher = add_launcher(
-                    tree, survey.candidates, plan.main, survey.distributed, resolve(plan.settings.version)
+                    tree,
+                    survey.candidates,
+                    plan.main,
+                    survey.distributed or converted,
+                    resolve(plan.settings.version),
                 )
+                survey = replace(survey, conversion=conversion)
                 tally = _fill(tree, tables, plan, engine, survey, progress)
         except OSError as error:  # the report files; those of the tree have errors of their own
             raise cannot_write(error, tree.result / REPORTS) from error
         code = _exit_code(tally)
         add(tree, _SUMMARY, _summary(plan, tally, code, launcher.entry))
-    return Outcome(tally, code, survey.not_copied, tree.result, tree.result / REPORTS, launcher)
+    return Outcome(tally, code, survey.not_copied, tree.result, tree.result / REPORTS, launcher, conversion)
+
+
+def _convert(plan: Plan, survey: _Survey) -> Conversion | None:
+    """What becomes of the training script where it is to train on many cards.
+
+    Raises SourceError where there is none.
+    """
+    if not plan.distributed:
+        return None
+    if not plan.main and not survey.candidates:
+        raise SourceError(
+            f"{shown(plan.source)} has no training script that could be found: -m FILE names it"
+        )
+    entry = place_of(plan.source, plan.main) if plan.main else survey.candidates[0].name
+    paths = {work.name: work.path for work in survey.work()}
+
+    @cache
+    def text_of(name: str) -> str | None:
+        try:
+            return read(paths[name], name).text if name in paths else None
+        except Unreadable:
+            return None
+
+    if text_of(entry) is None:
+        raise SourceError(f"{shown(entry)} is no Python file that could be converted")
+    return convert(entry, text_of, plan.target_model)
 
 
 def _fill(
@@ -121,13 +163,15 @@ def preview(plan: Plan, show: Callable[[bytes], None], progress: Progress) -> Ou
     _check_readable(plan.source)
     engine = Engine(plan.settings)
     survey = _look_around(plan, None, progress)
+    conversion = _convert(plan, survey)
+    survey = replace(survey, conversion=conversion)
     tally = Tally(engine.rules, _runs(engine))
     for _, done in _results(survey, engine, plan, "diff", progress):
         _log_file(done.result, bool(done.data))
         tally.add(done.result, changed=bool(done.data))
         if done.diff:
             show(done.diff)
-    return Outcome(tally, _exit_code(tally), survey.not_copied)
+    return Outcome(tally, _exit_code(tally), survey.not_copied, conversion=conversion)
 
 
 def _runs(engine: Engine) -> tuple[str, ...]:
@@ -156,9 +200,15 @@ class _Survey:
     not_copied: int
     candidates: tuple[Candidate, ...]
     distributed: bool
+    conversion: Conversion | None = None
 
     def work(self) -> list[Work]:
-        return [Work(entry.name, entry.path) for entry in self.entries if entry.kind == "python"]
+        converted = self.conversion.files if self.conversion else {}
+        return [
+            Work(entry.name, entry.path, converted.get(entry.name))
+            for entry in self.entries
+            if entry.kind == "python"
+        ]
 
 
 def _look_around(plan: Plan, tree: OutputTree | None, progress: Progress) -> _Survey:
@@ -292,6 +342,7 @@ def _summary(plan: Plan, tally: Tally, code: int, entry: str) -> bytes:
         "safe_only": settings.safe_only,
         "rules": [shown(os.path.basename(file)) for file in settings.rule_files],
         "exclude": list(plan.exclude),
+        "distributed": plan.distributed,
     }
     return summary_text(tally, settings.version, options, code, shown(entry)).encode(
         "utf-8", "backslashreplace"

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, Optional
 
+from migrator.distributed.convert import Converted, with_conversion
 from migrator.engine.run import Engine
 from migrator.engine.settings import Settings
 from migrator.finding import FileResult
@@ -24,10 +25,14 @@ Task = Literal["migrate", "diff", "inspect"]
 
 @dataclass(frozen=True)
 class Work:
-    """One Python file to process: its name inside the project, and where it lies."""
+    """One Python file to process: its name inside the project, and where it lies.
+
+    ``converted`` holds the text that takes the place of the file's own, and what there is to say of it.
+    """
 
     name: str
     path: Path
+    converted: Optional[Converted] = None
 
 
 @dataclass(frozen=True)
@@ -81,7 +86,10 @@ def _process(work: Work, engine: Engine, project: Project, task: Task) -> Done:
     except Unreadable as error:
         return Done(FileResult(name, skipped=str(error) if _looks_relevant(work.path, engine) else ""))
     work_on = engine.inspect_text if task == "inspect" else engine.migrate_text
-    migrated = work_on(work.name, source.text, project)
+    text = work.converted.text if work.converted else source.text
+    migrated = work_on(work.name, text, project)
+    if work.converted:
+        migrated = with_conversion(migrated, work.converted)
     # Edits have been applied, and what goes between processes should be small.
     findings = tuple(replace(finding, edits=()) for finding in migrated.findings)
     result = replace(migrated, name=name, text=None, findings=findings)

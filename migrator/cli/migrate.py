@@ -34,7 +34,16 @@ class Mode(str, Enum):
 Several = Optional[list[str]]
 
 
+class What(str, Enum):
+    """What is done beside the migration."""
+
+    distributed = "distributed"
+
+
 def migrate(
+    what: Optional[What] = typer.Argument(
+        None, help="distributed: make the training script for one card one for many, as --distributed."
+    ),
     source: Optional[str] = typer.Option(
         None, "--input", "-i", metavar="SRC", help="Project folder, or one Python file."
     ),
@@ -73,6 +82,14 @@ def migrate(
         metavar="FILE",
         help="The script that run_distributed_npu.sh starts; else found.",
     ),
+    distributed: bool = typer.Option(
+        False,
+        "--distributed",
+        help="Let that script, made for one card, train on many: OUT/<name>_msft_multi.",
+    ),
+    target_model: str = typer.Option(
+        "", "--target-model", "-t", metavar="NAME", help="What that script calls the model; else found."
+    ),
     overwrite: bool = typer.Option(False, "--overwrite", help="Replace an existing result."),
     diff: bool = typer.Option(
         False, "--diff", help="Print the changes as a unified diff and write nothing; needs no -o."
@@ -102,6 +119,11 @@ def migrate(
     missing = [option for option, value in sorted(needed.items()) if not value]
     if missing:
         _stop(f"missing: {', '.join(missing)} (npumigrate --help shows all options)", _WRONG_USE)
+    distributed = distributed or what is What.distributed
+    if target_model and not distributed:
+        _stop("-t/--target-model is for --distributed", _WRONG_USE)
+    if distributed and mode is Mode.transfer:
+        _stop("--distributed and --mode transfer exclude each other", _WRONG_USE)
     if quiet and verbose:
         _stop("--quiet and --verbose exclude each other", _WRONG_USE)
     check_hardware(hardware)
@@ -124,7 +146,7 @@ def migrate(
             rule_files=tuple(rules or ()),
             transfer=mode is Mode.transfer,
         )
-        plan = Plan(Path(source or ""), settings, tuple(exclude or ()), jobs, main)
+        plan = Plan(Path(source or ""), settings, tuple(exclude or ()), jobs, main, distributed, target_model)
         with _log_on_terminal(verbose), bar:
             outcome = _run(plan, None if diff else Path(output or ""), overwrite, bar)
     except (UnknownVersion, RuleError, SourceError) as error:
@@ -208,9 +230,17 @@ def _show(outcome: Outcome, plan: Plan) -> None:
     if resolve(plan.settings.version).evidence == "interpolated":
         head += " (judged by its neighbours: there is no evidence of its own)"
     launch = outcome.launcher.line() if outcome.launcher else ""
+    conversion = outcome.conversion.line() if outcome.conversion else ""
     try:
         show_summary(
-            console, outcome.tally, head, outcome.not_copied, outcome.result, outcome.reports, launch
+            console,
+            outcome.tally,
+            head,
+            outcome.not_copied,
+            outcome.result,
+            outcome.reports,
+            launch,
+            conversion,
         )
     except (BrokenPipeError, SystemExit):  # rich turns the one into the other
         _forget_stdout()

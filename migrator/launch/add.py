@@ -53,7 +53,7 @@ def add_launcher(
     """
     others = tuple(one.name for one in candidates)
     if main:
-        entry = _place(tree.source, main)
+        entry = place_of(tree.source, main)
         relative = has_relative_imports(_text(tree.source, entry))
     elif candidates:
         entry, relative = candidates[0].name, candidates[0].relative_imports
@@ -68,8 +68,11 @@ def add_launcher(
     return Launcher(entry, tuple(name for name in others if name != entry), one_rank=not distributed)
 
 
-def _place(source: Path, main: str) -> str:
-    """``main`` as a path below the project, also where it is given from the current folder."""
+def place_of(source: Path, main: str) -> str:
+    """``main`` as a path below the project, also where it is given from the current folder.
+
+    Raises SourceError where the project holds no such file.
+    """
     root = os.path.realpath(source if os.path.isdir(source) else os.path.dirname(source) or ".")
     for path in (os.path.join(root, main), os.path.realpath(main)):
         inside = os.path.relpath(os.path.realpath(path), root)

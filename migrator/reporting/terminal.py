@@ -26,15 +26,18 @@ def show_summary(
     result: Path | None,
     reports: Path | None,
     launcher: str = "",
+    conversion: str = "",
 ) -> None:
     """Print what was done, what is left to a person, and where the results are.
 
     ``result`` and ``reports`` are None where nothing was written, and so there is no file to point to;
-    ``launcher`` is what is to say of the launch script.
+    ``launcher`` is what is to say of the launch script, ``conversion`` of the training on many cards.
     """
     width = min(console.width, _WIDEST)
     console.print(Text(head, style="bold"), soft_wrap=True)
     console.print(_files_line(tally))
+    if conversion:
+        console.print(Text(f"Many cards: {conversion}"), soft_wrap=True)
     if tally.changes():
         _show_block(console, _change_lines(tally, width))
     if tally.groups or tally.unsafe:

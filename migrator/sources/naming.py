@@ -7,6 +7,7 @@ import zlib
 from pathlib import Path
 
 SUFFIX = "_msft"
+MULTI_SUFFIX = "_msft_multi"  # of a project that was for one card
 ANALYSIS_SUFFIX = "_analysis"
 
 # Room for "-<pid>-<number>" after the prefix of a staging folder's name.

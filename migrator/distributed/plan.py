@@ -1,0 +1,356 @@
+"""The plan of a conversion: every change that makes a program for one card one for many."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import Any
+
+from migrator.distributed.accumulation import accumulate_without_sync
+from migrator.distributed.devices import use_own_card
+from migrator.distributed.draft import DIST, Draft
+from migrator.distributed.find import Training, UncertainError, chosen, homes, trainings
+from migrator.distributed.loaders import share_loaders
+from migrator.distributed.model import Wrapping, held, own_line, wrapping
+from migrator.distributed.names import listed
+from migrator.distributed.program import File, Program, dotted, function_of, parent
+from migrator.distributed.write import replaced, suffixed, unwrapped
+
+SET_UP = '''\
+def setup_distributed():
+    """Join the ranks that the launcher has started, each on its card; without a launcher, be the only one."""
+    backend = "gloo"
+    if torch.cuda.is_available():
+        backend = "nccl"
+        torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", 0)))
+    if "RANK" in os.environ:
+        dist.init_process_group(backend)
+    else:
+        dist.init_process_group(backend, store=dist.HashStore(), rank=0, world_size=1)
+    if dist.get_rank() != 0:  # one rank speaks for all
+        builtins.print = lambda *args, **kwargs: None
+        logging.disable(logging.INFO)
+'''
+_CLASS = "from torch.nn.parallel import DistributedDataParallel"
+_OWN_CARD = "[torch.cuda.current_device()] if torch.cuda.is_available() else None"
+
+
+def plan(program: Program, target: str = "") -> Draft:
+    """The changes that convert a program. ``target``: the name of the model, where it has to be given.
+
+    Raises UncertainError where one that is needed cannot be placed.
+    """
+    draft = Draft()
+    found = trainings(program)
+    ways = chosen(homes(program), found, target)
+    wrapped = wrapping(program, ways, found)
+    _wrap(program, draft, wrapped)
+    _unwrap(program, draft, wrapped, found)
+    share_loaders(program, draft, found)
+    use_own_card(program, draft)
+    for training in found:
+        _set_epoch(program, draft, training)
+        accumulate_without_sync(draft, training, wrapped)
+    _rank_zero(program, draft)
+    _look_at(program, draft, found)
+    _set_up(program, draft)
+    return draft
+
+
+def _wrap(program: Program, draft: Draft, wrapped: Wrapping) -> None:
+    home = wrapped.home
+    parallel = _data_parallel(program, draft)
+    devices = f", device_ids={_OWN_CARD}" if parallel else ""
+    line = f"{home.text} = DistributedDataParallel({home.text}{devices})"
+    changes = draft.of(home.file)
+    changes.after.setdefault(wrapped.behind, []).append(line)
+    changes.imports.append(_CLASS)
+    draft.changed(
+        home.file,
+        wrapped.behind,
+        "the model is wrapped: gradients are averaged over the ranks",
+        line,
+        "INSERT",
+    )
+
+
+def _data_parallel(program: Program, draft: Draft) -> bool:
+    """Take nn.DataParallel's guards away; whether there is one."""
+    any_ = False
+    for file in program.files.values():
+        for node in file.nodes(ast.Name, ast.Attribute):
+            if file.index.qualified_name(node) not in (
+                "torch.nn.DataParallel",
+                "torch.nn.parallel.DataParallel",
+            ):
+                continue
+            up = node.parent
+            if isinstance(up, (ast.alias, ast.Attribute)) or isinstance(node.ctx, ast.Store):
+                continue
+            if not isinstance(up, ast.Call):
+                raise UncertainError(
+                    "nn.DataParallel is used in a way that is not plain",
+                    "Write DistributedDataParallel.",
+                    file,
+                    node,
+                )
+            if up.func is not node:  # isinstance(model, nn.DataParallel)
+                draft.of(file).expressions[node] = replaced("DistributedDataParallel")
+                draft.of(file).imports.append(_CLASS)
+                continue
+            any_ = True
+            assign = parent(up)
+            if not isinstance(assign, ast.Assign) or dotted(assign.targets[0]) != dotted(up.args[0]):
+                continue
+            block = parent(assign)
+            if isinstance(block, ast.If) and assign in block.body and all(map(_says, block.body)):
+                if block.orelse or not own_line(file, block) or block.col_offset < 0:
+                    raise UncertainError(
+                        "nn.DataParallel is chosen by a condition",
+                        "DistributedDataParallel takes its place in each case.",
+                        file,
+                        block,
+                    )
+                draft.of(file).removed.add(block)
+            elif own_line(file, assign) and len(getattr(block, "body", [0, 0])) > 1:
+                draft.of(file).removed.add(assign)
+    return any_
+
+
+def _says(statement: Any) -> bool:
+    if isinstance(statement, ast.Assign):
+        call = statement.value
+        return isinstance(call, ast.Call) and dotted(call.func).endswith("DataParallel")
+    return (
+        isinstance(statement, ast.Expr)
+        and isinstance(statement.value, ast.Call)
+        and dotted(statement.value.func).split(".")[-1] in ("print", "info")
+    )
+
+
+def _unwrap(program: Program, draft: Draft, wrapped: Wrapping, found: list[Training]) -> None:
+    result = held(program, wrapped, found)
+    if not result.called:
+        raise UncertainError(
+            f"training does not call {wrapped.home.text} where it can be seen",
+            f"{wrapped.home.text} = DistributedDataParallel({wrapped.home.text})",
+            wrapped.home.file,
+            wrapped.behind,
+        )
+    for node, (file, perhaps) in result.inner.items():
+        text = dotted(node)
+        draft.of(file).expressions[node] = unwrapped if perhaps else suffixed("module")
+        after = f'getattr({text}, "module", {text})' if perhaps else f"{text}.module"
+        draft.changed(
+            file, node, "the model inside of DistributedDataParallel: keys have no module. before them", after
+        )
+    for file, node in result.unclear:
+        text = dotted(node)
+        draft.report(
+            file,
+            node,
+            f"{text} is a DistributedDataParallel model here",
+            f"Where the model itself is needed write {text}.module",
+            "info",
+        )
+
+
+def _set_epoch(program: Program, draft: Draft, training: Training) -> None:
+    epochs = training.epochs
+    advice = "First in the loop over epochs write: train_loader.sampler.set_epoch(epoch)"
+    if epochs is None or not epochs.loader:
+        draft.report(
+            training.file,
+            training.batches,
+            "without set_epoch every epoch has the same order of samples",
+            advice,
+        )
+        return
+    line = f"{epochs.loader}.sampler.set_epoch({dotted(epochs.loop.target)})"
+    first = epochs.loop.body[0]
+    if not own_line(epochs.file, first):
+        draft.report(
+            epochs.file, epochs.loop, "set_epoch has no place in a loop of one line", f"Write {line}"
+        )
+        return
+    lines = draft.of(epochs.file).first.setdefault(epochs.loop, [])
+    if line not in lines:
+        lines.append(line)
+        draft.changed(epochs.file, epochs.loop, "each epoch has an order of its own", line, "INSERT")
+
+
+def _rank_zero(program: Program, draft: Draft) -> None:
+    for file in program.files.values():
+        for node in file.nodes(ast.Expr):
+            call = node.value
+            if not isinstance(call, ast.Call):
+                continue
+            name = file.called(call) or f"?.{getattr(call.func, 'attr', '')}"
+            if not listed("rank_zero", name):
+                continue
+            test = "dist.get_rank() == 0"
+            if file is not program.entry:
+                test = f"not dist.is_initialized() or {test}"
+            if not own_line(file, node) or _in_open(node):
+                draft.report(file, node, "every rank writes this file", f"Write it below: if {test}:")
+                continue
+            draft.of(file).guards[node] = test
+            draft.of(file).imports.append(DIST)
+            draft.changed(file, node, "one rank writes for all", f"if {test}:")
+
+
+def _in_open(node: Any) -> bool:
+    """Whether the file that is written is opened around a statement: that one rank does, too."""
+    up = node.parent
+    while up is not None and not isinstance(up, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        if isinstance(up, ast.With) and any("id='open'" in ast.dump(item.context_expr) for item in up.items):
+            return True
+        up = getattr(up, "parent", None)
+    return False
+
+
+def _look_at(program: Program, draft: Draft, found: list[Training]) -> None:
+    """Report what no rule places: what may differ between the ranks."""
+    texts = " ".join(file.text for file in program.files.values())
+    seeded = re.search(r"\bmanual_seed\(|\bseed_everything\(|\brandom_state\s*=", texts)
+    for file in program.files.values():
+        for call in file.nodes(ast.Call):
+            name = file.called(call)
+            last = (name or dotted(call.func)).split(".")[-1] or getattr(call.func, "attr", "")
+            if last == "ReduceLROnPlateau":
+                draft.report(
+                    file,
+                    call,
+                    "the metric that steps this scheduler has to be the same on every rank",
+                    "If it is of the training batches, before step(loss) write: loss = torch.tensor(loss, "
+                    "device='cuda'); dist.all_reduce(loss); loss = loss.item() / dist.get_world_size()",
+                )
+            elif (
+                last == "random_split" and not seeded and not any(k.arg == "generator" for k in call.keywords)
+            ):
+                draft.report(
+                    file,
+                    call,
+                    "each rank splits the data in its own way",
+                    "Write generator=torch.Generator().manual_seed(0) in the call.",
+                )
+            elif last == "SummaryWriter" or name == "wandb.init":
+                draft.report(
+                    file,
+                    call,
+                    "every rank logs its own run",
+                    "Log on one rank: if dist.get_rank() == 0:, here and at the uses.",
+                )
+            elif last == "open" and _writes(call):
+                draft.report(
+                    file, call, "every rank writes this file", "Write it below: if dist.get_rank() == 0:"
+                )
+            elif name == "torch.load" and any(_comes_after(file, call, one) for one in found):
+                draft.report(
+                    file,
+                    call,
+                    "rank 0 may still be writing this file",
+                    "Before it, where every rank comes by, write: dist.barrier()",
+                )
+            elif name == "torch.load" and not _given(call, "map_location"):
+                draft.report(
+                    file,
+                    call,
+                    "every rank loads this onto the card from which it was saved",
+                    "Write map_location='cpu' in the call.",
+                )
+            elif any(k.arg == "download" and getattr(k.value, "value", None) is True for k in call.keywords):
+                draft.report(
+                    file,
+                    call,
+                    "every rank downloads the data at the same time",
+                    "Have them there before the start, or put before it: if dist.get_rank() != 0: "
+                    "dist.barrier(); and behind it: if dist.get_rank() == 0: dist.barrier()",
+                    "info",
+                )
+            elif name == "os.mkdir" or (name == "os.makedirs" and not _given(call, "exist_ok")):
+                draft.report(
+                    file,
+                    call,
+                    "the first rank makes this folder, and the others may fail on it",
+                    "Write os.makedirs(folder, exist_ok=True)",
+                )
+    for training in found:
+        if training.epochs:
+            _breaks(draft, training.epochs.file, training.epochs.loop, training.batches)
+
+
+def _writes(call: ast.Call) -> bool:
+    """Whether a call of ``open`` names a mode in which files are written."""
+    modes = [*call.args[1:2], *(one.value for one in call.keywords if one.arg == "mode")]
+    return any(isinstance(mode, ast.Constant) and set("wax+") & set(str(mode.value)) for mode in modes)
+
+
+def _comes_after(file: File, call: ast.Call, training: Training) -> bool:
+    """Whether a call stands behind the loop over epochs, in the same function."""
+    epochs = training.epochs
+    if epochs is None or epochs.file is not file or function_of(call) is not function_of(epochs.loop):
+        return False
+    return bool(call.lineno > (epochs.loop.end_lineno or 0))
+
+
+def _given(call: ast.Call, name: str) -> bool:
+    return any(keyword.arg == name for keyword in call.keywords)
+
+
+def _breaks(draft: Draft, file: File, loop: Any, batches: Any) -> None:
+    for node in ast.walk(loop):
+        if isinstance(node, ast.Break):
+            up = node.parent  # type: ignore[attr-defined]
+            while not isinstance(up, (ast.For, ast.While)):
+                up = up.parent
+            if up is loop and up is not batches:
+                draft.report(
+                    file,
+                    node,
+                    "all ranks have to stop in the same epoch, or those that go on wait for the others",
+                    "Let the condition depend on what is the same on every rank: a metric of the whole "
+                    "validation set, or a reduced one.",
+                )
+
+
+def _set_up(program: Program, draft: Draft) -> None:
+    entry = program.entry
+    changes = draft.of(entry)
+    changes.imports[:0] = ["import builtins", "import logging", "import os", "import torch", DIST]
+    changes.header = SET_UP
+    tree = entry.index.tree
+    guard = next(
+        (node for node in tree.body if isinstance(node, ast.If) and "__name__" in ast.dump(node.test)), None
+    )
+    call, end = "setup_distributed()", "dist.destroy_process_group()"
+    if guard is not None and not _works_above(entry, guard):
+        if not own_line(entry, guard.body[0]):
+            raise UncertainError("the main block is one line", f"First in it write {call}", entry, guard)
+        changes.first.setdefault(guard, []).insert(0, call)
+        if not _leaves(guard.body[-1]):
+            changes.last.setdefault(guard, []).append(end)
+        draft.changed(entry, guard, "the ranks find each other, and part at the end", call, "INSERT")
+    else:
+        changes.header += f"\n\n{call}\n"
+        if not tree.body or not _leaves(tree.body[-1]):
+            changes.end.append(end)
+        draft.changed(entry, tree.body[0], "the ranks find each other, and part at the end", call, "INSERT")
+
+
+def _works_above(entry: File, guard: Any) -> bool:
+    """Whether something outside of the main block and of functions puts things on a card."""
+    for node in entry.nodes(ast.Call):
+        if function_of(node) is None and not guard.lineno <= node.lineno <= guard.end_lineno:
+            name = entry.called(node)
+            moves = isinstance(node.func, ast.Attribute) and node.func.attr in ("to", "cuda", "backward")
+            if moves or (
+                name.startswith("torch.cuda.") and not name.endswith(("is_available", "device_count"))
+            ):
+                return True
+    return False
+
+
+def _leaves(statement: Any) -> bool:
+    text = ast.dump(statement)
+    return isinstance(statement, ast.Raise) or "attr='exit'" in text or "id='exit'" in text

@@ -1,0 +1,146 @@
+"""Programs for one card, converted and trained on emulated NPUs: as one card does with the whole batch."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from migrator.cli.main import run
+from tests.emulator.conftest import Emulate, cache, emulate
+
+__all__ = ["cache", "emulate"]
+HERE = Path(__file__).parent
+SAMPLES = HERE.parents[1] / "samples"
+BATCH = re.compile(r"\bbatch_size ?= ?(8|16|4)\b")
+# Programs and the ranks on which they run.
+STYLES = {
+    "flat": 2,
+    "with_main": 2,
+    "trainer_class": 4,
+    "other_files": 2,
+    "data_parallel": 2,
+    "accumulation": 2,
+    "keywords": 2,
+}
+
+
+def convert(name: str, ranks: int, folder: Path) -> Path:
+    """The converted program; each rank takes its share of the original's batch."""
+    source = folder / name
+    shutil.copytree(HERE / "programs" / name, source)
+    for file in source.glob("*.py"):
+        text = file.read_text()
+        first = "data.py" if name == "other_files" else "train.py"
+        if file.name == first:
+            text = BATCH.sub(
+                lambda found: found.group().replace(found[1], str(int(found[1]) // ranks)), text, 1
+            )
+            assert ranks == 1 or text != file.read_text()
+        file.write_text(text)
+    arguments = [
+        "-q",
+        "-i",
+        str(source),
+        "-o",
+        str(folder / "out"),
+        "-v",
+        "2.13",
+        "distributed",
+        "-m",
+        "train.py",
+    ]
+    assert run(arguments) == 0
+    return folder / "out" / f"{name}_msft_multi" / "train.py"
+
+
+def final(output: str) -> float:
+    """The loss over all data that a program prints at its end: one rank does."""
+    (loss,) = re.findall(r"^FINAL (\d+\.\d+)$", output, re.M)
+    return float(loss)
+
+
+@pytest.mark.parametrize(("name", "ranks"), STYLES.items(), ids=STYLES)
+def test_ranks_train_as_one_card_with_the_whole_batch(
+    emulate: Emulate, tmp_path: Path, name: str, ranks: int
+) -> None:
+    with pytest.MonkeyPatch.context() as patch:  # no NPU in this process
+        patch.setenv("TORCH_DEVICE_BACKEND_AUTOLOAD", "0")
+        torch = pytest.importorskip("torch")
+    one = tmp_path / "one"
+    one.mkdir()
+    alone = subprocess.run(
+        [sys.executable, str(HERE / "programs" / name / "train.py")],
+        cwd=one,
+        env={**os.environ, "TORCH_DEVICE_BACKEND_AUTOLOAD": "0", "PYTHONDONTWRITEBYTECODE": "1"},
+        capture_output=True,
+        text=True,
+    )
+    assert alone.returncode == 0, alone.stderr
+    script = convert(name, ranks, tmp_path)
+    many = tmp_path / "many"
+    many.mkdir()
+    done = emulate(
+        "torchrun",
+        "--standalone",
+        f"--nproc_per_node={ranks}",
+        str(HERE / "keep_models.py"),
+        str(script),
+        str(many),
+        options=("--cpu-random",),
+        cwd=many,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert final(done.stdout) == pytest.approx(final(alone.stdout), rel=1e-4)
+    expected = torch.load(one / "model.pt")
+    saved = torch.load(many / "model.pt", map_location="cpu")
+    states = [torch.load(many / f"rank-{rank}.pt") for rank in range(ranks)]
+    assert list(saved) == list(expected)
+    for key, value in expected.items():
+        for state in states:
+            assert torch.equal(state[key], states[0][key]), "the ranks have parted"
+        assert torch.equal(saved[key], states[0][key])
+        assert torch.allclose(saved[key], value, rtol=1e-4, atol=1e-5), key
+
+
+def test_without_a_launcher_it_trains_alone(emulate: Emulate, tmp_path: Path) -> None:
+    script = convert("flat", 1, tmp_path)
+    done = emulate("python", str(script), options=("--cpu-random",), cwd=tmp_path)
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert final(done.stdout) > 0
+    assert (tmp_path / "model.pt").exists()
+
+
+def test_the_resnet_sample(emulate: Emulate, tmp_path: Path) -> None:
+    """It has BatchNorm, whose averages are rank 0's: the parameters are those of both ranks."""
+    arguments = [
+        "-q",
+        "-i",
+        str(SAMPLES / "resnet18_cifar"),
+        "-o",
+        str(tmp_path),
+        "-v",
+        "2.13",
+        "--distributed",
+    ]
+    assert run([*arguments, "-m", "train.py"]) == 0
+    script = tmp_path / "resnet18_cifar_msft_multi" / "train.py"
+    small = "--synthetic --epochs 1 --batch-size 2 --workers 0 --steps 2 --lr 0.01 --image-size 16".split()
+    launcher = ("torchrun", "--standalone", "--nproc_per_node=2", str(HERE / "keep_models.py"))
+    done = emulate(*launcher, str(script), str(tmp_path), *small, options=("--cpu-random",), cwd=tmp_path)
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert done.stdout.count("FINAL") == 1
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TORCH_DEVICE_BACKEND_AUTOLOAD", "0")
+        torch = pytest.importorskip("torch")
+    states = [torch.load(tmp_path / f"rank-{rank}.pt") for rank in range(2)]
+    saved = torch.load(tmp_path / "checkpoint" / "ckpt.pth", map_location="cpu")["net"]
+    assert list(saved) == list(states[0])
+    for key, value in states[0].items():
+        assert "running_" in key or torch.equal(value, states[1][key]), key
+        assert torch.equal(value, saved[key]), key
