@@ -86,10 +86,11 @@ def _in_processes(
             yield from waiting.popleft().result()
         pool.shutdown()
     except BaseException:
-        # Ctrl-C, a killed worker, or the caller has had enough: nobody waits for what is still running.
-        pool.shutdown(wait=False, cancel_futures=True)
+        # Ctrl-C, a killed worker, or the caller has had enough: nobody waits for what is still running. But the
+        # pool's own thread has to be through before Python ends, or the two meet over a closed pipe.
         for process in multiprocessing.active_children():
             process.terminate()
+        pool.shutdown(cancel_futures=True)
         raise
 
 
