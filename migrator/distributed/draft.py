@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from migrator.distributed.program import File
@@ -29,26 +29,13 @@ class Draft:
         """Say that a change is made at a node."""
         before = "" if operation == "INSERT" else file.index.segment(node)
         found = _finding(CHANGED, file, node, message)
-        self._add(
-            file,
-            Finding(
-                **{
-                    **vars(found),
-                    "safety": "unsafe",
-                    "operation": operation,
-                    "before": before,
-                    "after": after,
-                }
-            ),
-        )
+        found = replace(found, safety="unsafe", operation=operation, before=before, after=after)
+        self.findings.setdefault(file.name, []).append(found)
 
     def report(self, file: File, node: Any, message: str, advice: str, severity: str = "warning") -> None:
         """Say what a person has to look at, with the lines to write."""
-        found = _finding(REPORTED, file, node, message)
-        self._add(file, Finding(**{**vars(found), "advice": advice, "severity": severity}))
-
-    def _add(self, file: File, finding: Finding) -> None:
-        self.findings.setdefault(file.name, []).append(finding)
+        found = replace(_finding(REPORTED, file, node, message), advice=advice, severity=severity)
+        self.findings.setdefault(file.name, []).append(found)
 
 
 def _finding(code: str, file: File, node: Any, message: str) -> Finding:

@@ -36,9 +36,6 @@ class Changes:
     header: str = ""
     end: list[str] = field(default_factory=list)
 
-    def __bool__(self) -> bool:
-        return any(vars(self).values())
-
 
 def write(text: str, changes: Changes) -> str:
     """The text with the changes. Raises NotPlacedError where one of them finds no place."""
