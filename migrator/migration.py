@@ -16,7 +16,7 @@ from typing import Callable
 
 from migrator import __version__
 from migrator.api_support.versions import resolve
-from migrator.distributed.convert import Conversion, convert
+from migrator.distributed.result import Conversion
 from migrator.engine.other_files import MAX_BYTES, examine, is_candidate
 from migrator.engine.project import Project
 from migrator.engine.run import Engine, merge_facts, scan_file
@@ -138,6 +138,8 @@ def _convert(plan: Plan, survey: _Survey) -> Conversion | None:
 
     if text_of(entry) is None:
         raise SourceError(f"{shown(entry)} is no Python file that could be converted")
+    from migrator.distributed.convert import convert  # with LibCST, which a plain migration may never need
+
     return convert(entry, text_of, plan.target_model)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Optional
 
-from migrator.distributed.convert import Converted, with_conversion
+from migrator.distributed.result import Converted, with_conversion
 from migrator.engine.run import Engine
 from migrator.engine.settings import Settings
 from migrator.finding import FileResult

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
-import re
 from typing import Any
 
 from migrator.distributed.accumulation import accumulate_without_sync
 from migrator.distributed.devices import use_own_card
+from migrator.distributed.differences import report_differences
 from migrator.distributed.draft import DIST, Draft
 from migrator.distributed.find import Training, UncertainError, chosen, homes, trainings
 from migrator.distributed.loaders import share_loaders
@@ -52,7 +52,7 @@ def plan(program: Program, target: str = "") -> Draft:
         _set_epoch(program, draft, training)
         accumulate_without_sync(draft, training, wrapped)
     _rank_zero(program, draft)
-    _look_at(program, draft, found)
+    report_differences(program, draft, found)
     _set_up(program, draft)
     return draft
 
@@ -207,111 +207,6 @@ def _in_open(node: Any) -> bool:
             return True
         up = getattr(up, "parent", None)
     return False
-
-
-def _look_at(program: Program, draft: Draft, found: list[Training]) -> None:
-    """Report what no rule places: what may differ between the ranks."""
-    texts = " ".join(file.text for file in program.files.values())
-    seeded = re.search(r"\bmanual_seed\(|\bseed_everything\(|\brandom_state\s*=", texts)
-    for file in program.files.values():
-        for call in file.nodes(ast.Call):
-            name = file.called(call)
-            last = (name or dotted(call.func)).split(".")[-1] or getattr(call.func, "attr", "")
-            if last == "ReduceLROnPlateau":
-                draft.report(
-                    file,
-                    call,
-                    "the metric that steps this scheduler has to be the same on every rank",
-                    "If it is of the training batches, before step(loss) write: loss = torch.tensor(loss, "
-                    "device='cuda'); dist.all_reduce(loss); loss = loss.item() / dist.get_world_size()",
-                )
-            elif (
-                last == "random_split" and not seeded and not any(k.arg == "generator" for k in call.keywords)
-            ):
-                draft.report(
-                    file,
-                    call,
-                    "each rank splits the data in its own way",
-                    "Write generator=torch.Generator().manual_seed(0) in the call.",
-                )
-            elif last == "SummaryWriter" or name == "wandb.init":
-                draft.report(
-                    file,
-                    call,
-                    "every rank logs its own run",
-                    "Log on one rank: if dist.get_rank() == 0:, here and at the uses.",
-                )
-            elif last == "open" and _writes(call):
-                draft.report(
-                    file, call, "every rank writes this file", "Write it below: if dist.get_rank() == 0:"
-                )
-            elif name == "torch.load" and any(_comes_after(file, call, one) for one in found):
-                draft.report(
-                    file,
-                    call,
-                    "rank 0 may still be writing this file",
-                    "Before it, where every rank comes by, write: dist.barrier()",
-                )
-            elif name == "torch.load" and not _given(call, "map_location"):
-                draft.report(
-                    file,
-                    call,
-                    "every rank loads this onto the card from which it was saved",
-                    "Write map_location='cpu' in the call.",
-                )
-            elif any(k.arg == "download" and getattr(k.value, "value", None) is True for k in call.keywords):
-                draft.report(
-                    file,
-                    call,
-                    "every rank downloads the data at the same time",
-                    "Have them there before the start, or put before it: if dist.get_rank() != 0: "
-                    "dist.barrier(); and behind it: if dist.get_rank() == 0: dist.barrier()",
-                    "info",
-                )
-            elif name == "os.mkdir" or (name == "os.makedirs" and not _given(call, "exist_ok")):
-                draft.report(
-                    file,
-                    call,
-                    "the first rank makes this folder, and the others may fail on it",
-                    "Write os.makedirs(folder, exist_ok=True)",
-                )
-    for training in found:
-        if training.epochs:
-            _breaks(draft, training.epochs.file, training.epochs.loop, training.batches)
-
-
-def _writes(call: ast.Call) -> bool:
-    """Whether a call of ``open`` names a mode in which files are written."""
-    modes = [*call.args[1:2], *(one.value for one in call.keywords if one.arg == "mode")]
-    return any(isinstance(mode, ast.Constant) and set("wax+") & set(str(mode.value)) for mode in modes)
-
-
-def _comes_after(file: File, call: ast.Call, training: Training) -> bool:
-    """Whether a call stands behind the loop over epochs, in the same function."""
-    epochs = training.epochs
-    if epochs is None or epochs.file is not file or function_of(call) is not function_of(epochs.loop):
-        return False
-    return bool(call.lineno > (epochs.loop.end_lineno or 0))
-
-
-def _given(call: ast.Call, name: str) -> bool:
-    return any(keyword.arg == name for keyword in call.keywords)
-
-
-def _breaks(draft: Draft, file: File, loop: Any, batches: Any) -> None:
-    for node in ast.walk(loop):
-        if isinstance(node, ast.Break):
-            up = node.parent  # type: ignore[attr-defined]
-            while not isinstance(up, (ast.For, ast.While)):
-                up = up.parent
-            if up is loop and up is not batches:
-                draft.report(
-                    file,
-                    node,
-                    "all ranks have to stop in the same epoch, or those that go on wait for the others",
-                    "Let the condition depend on what is the same on every rank: a metric of the whole "
-                    "validation set, or a reduced one.",
-                )
 
 
 def _set_up(program: Program, draft: Draft) -> None:

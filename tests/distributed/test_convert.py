@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from migrator.cli.main import run
-from migrator.distributed.convert import Conversion, convert
+from migrator.distributed.convert import convert
+from migrator.distributed.result import Conversion
 from tests.distributed.test_trained import STYLES
 
 HERE = Path(__file__).parent
