@@ -86,8 +86,8 @@ def _in_processes(
             yield from waiting.popleft().result()
         pool.shutdown()
     except BaseException:
-        # Ctrl-C, a killed worker, or the caller has had enough: nobody waits for what is still running. But the
-        # pool's own thread has to be through before Python ends, or the two meet over a closed pipe.
+        # Ctrl-C, a killed worker, or the caller has had enough: nobody waits for what is still running. But
+        # the pool's own thread has to be through before Python ends, or the two meet over a closed pipe.
         for process in multiprocessing.active_children():
             process.terminate()
         pool.shutdown(cancel_futures=True)
