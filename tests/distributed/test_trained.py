@@ -28,6 +28,7 @@ STYLES = {
     "accumulation": 2,
     "keywords": 2,
 }
+USUAL = ("trainer_class", "other_files")  # the rest is thorough
 
 
 def convert(name: str, ranks: int, folder: Path) -> Path:
@@ -65,7 +66,13 @@ def final(output: str) -> float:
     return float(loss)
 
 
-@pytest.mark.parametrize(("name", "ranks"), STYLES.items(), ids=STYLES)
+@pytest.mark.parametrize(
+    ("name", "ranks"),
+    [
+        pytest.param(*style, id=style[0], marks=() if style[0] in USUAL else pytest.mark.thorough)
+        for style in STYLES.items()
+    ],
+)
 def test_ranks_train_as_one_card_with_the_whole_batch(
     emulate: Emulate, tmp_path: Path, name: str, ranks: int
 ) -> None:

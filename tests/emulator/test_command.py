@@ -111,6 +111,7 @@ def test_a_program_below_a_shell_below_python(emulate):
     assert (done.returncode, done.stdout) == (0, "3 2.0\n"), done.stderr
 
 
+@pytest.mark.thorough
 def test_the_program_need_not_end_in_order(emulate):
     program = (
         "import torch, threading\n"
@@ -190,7 +191,7 @@ def test_numbers_drawn_as_on_the_cpu(emulate):
     ("target", "number"),
     [
         ("group", signal.SIGINT),
-        ("npumigrate", signal.SIGTERM),
+        pytest.param("npumigrate", signal.SIGTERM, marks=pytest.mark.thorough),
         ("npumigrate", signal.SIGKILL),
         ("rank", signal.SIGKILL),
     ],

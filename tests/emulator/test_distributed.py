@@ -10,12 +10,13 @@ import pytest
 PROGRAMS = "programs"
 
 
-@pytest.mark.parametrize("ranks", [2, 3])
+@pytest.mark.parametrize("ranks", [2, pytest.param(3, marks=pytest.mark.thorough)])
 def test_every_collective(emulate, ranks):
     done = emulate(*torchrun(ranks), f"{PROGRAMS}/collectives.py")
     assert (done.returncode, done.stdout) == (0, "all collectives are right\n"), done.stderr[-3000:]
 
 
+@pytest.mark.thorough
 def test_sixteen_ranks_in_two_launches(emulate):
     """As on two hosts: each launch has a node rank of its own."""
     port = str(free_port())

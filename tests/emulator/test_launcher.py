@@ -54,7 +54,7 @@ def script(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder.parent / "out" / "my project_msft" / "run_distributed_npu.sh"
 
 
-@pytest.mark.parametrize("ranks", [1, 2])
+@pytest.mark.parametrize("ranks", [pytest.param(1, marks=pytest.mark.thorough), 2])
 def test_ranks_of_one_machine(emulate, script, tmp_path, ranks):
     done = emulate("bash", str(script), f"--nproc={ranks}", "--", "a b", cwd=tmp_path)
     assert done.returncode == 0, done.stderr[-3000:]
@@ -64,6 +64,7 @@ def test_ranks_of_one_machine(emulate, script, tmp_path, ranks):
     assert [expected[rank] in log.read_text() for rank, log in enumerate(logs)] == [True] * ranks
 
 
+@pytest.mark.thorough
 def test_as_many_ranks_as_npus(emulate, script, tmp_path):
     done = emulate("bash", str(script), options=("--devices", "3"), cwd=tmp_path)
     assert (done.returncode, len(done.stdout.splitlines())) == (0, 3), done.stderr[-3000:]

@@ -97,6 +97,7 @@ train(device)
     assert "train.py:4  1× torch.cuda.is_available" in done.stderr
 
 
+@pytest.mark.thorough
 def test_a_part_on_the_cpu_is_told(verify):
     program = (
         "from copy import deepcopy\nfrom model import data, net, train\ndeepcopy(net)(data)\ntrain('npu')\n"
@@ -196,6 +197,7 @@ def test_numbers_that_are_not_those_of_the_original(verify, tmp_path):
     assert lines[1]["original"] in done.stderr
 
 
+@pytest.mark.thorough
 def test_nothing_to_compare(verify, tmp_path):
     program = """
 import contextlib, io
@@ -210,6 +212,7 @@ print("done 1")
     assert verdict["reasons"] == ["the two runs printed no line with a number that could be compared"]
 
 
+@pytest.mark.thorough
 def test_an_original_that_fails(verify, tmp_path):
     result = migrated(tmp_path, train=CUDA)
     (tmp_path / "original" / "train.py").write_text("raise SystemExit(7)\n")
