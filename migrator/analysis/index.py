@@ -11,45 +11,25 @@ from __future__ import annotations
 
 import ast
 import re
-import warnings
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 from migrator.analysis.fstrings import place_fstring
 from migrator.analysis.scopes import Binding, Scope, bind_import, bound_names
+from migrator.analysis.tree import children, fields_of, parse
+from migrator.sources.source import line_starts
 
-_NEWLINE = re.compile(rb"\r\n|\r|\n")
 _WORD = re.compile(r"[^\W\d]\w*")
 _WORD_BYTES = frozenset(bytes([byte]) for byte in range(256) if bytes([byte]).isalnum() or byte in (95,))
-_SKIP_FIELDS = frozenset({"ctx", "op", "ops", "type_comment", "kind", "type_ignores"})
 _BODY_FIELDS = ("body", "handlers", "orelse", "finalbody", "cases")
-_FIELDS: dict[type, tuple[str, ...]] = {}
+_BODIES: dict[type, tuple[str, ...]] = {}
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
 def identifiers(text: str) -> set[str]:
     """The words of a text that could be Python names."""
     return set(_WORD.findall(text))
-
-
-def parse(text: str) -> ast.Module:
-    """``ast.parse`` without the warnings about the user's escapes.
-
-    Raises SyntaxError, ValueError (NUL bytes), RecursionError or MemoryError
-    (expressions too deep), as ``ast.parse`` does.
-    """
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return ast.parse(text)
-
-
-def _fields(cls: type) -> tuple[str, ...]:
-    fields = _FIELDS.get(cls)
-    if fields is None:
-        names = getattr(cls, "_fields", ())
-        fields = _FIELDS[cls] = tuple(name for name in names if name not in _SKIP_FIELDS)
-    return fields
 
 
 class ModuleIndex:
@@ -65,7 +45,7 @@ class ModuleIndex:
         self.text = text
         self.data = text.encode("utf-8")
         self.tree = parse(text)
-        self._starts = [0, *(match.end() for match in _NEWLINE.finditer(self.data))]
+        self._starts = line_starts(self.data)
         self.module_scope = Scope(self.tree, None)
         self.statements: list[Any] = []
         self.imports: list[ast.Import | ast.ImportFrom] = []
@@ -73,7 +53,6 @@ class ModuleIndex:
         self.functions: list[ast.FunctionDef | ast.AsyncFunctionDef] = []
         self.refs: list[ast.expr] = []
         self._named: dict[str, dict[Scope, list[ast.Name]]] = {}
-        self._inside: dict[Scope, list[Any]] = {}
         self.calls: list[ast.Call] = []
         self.strings: list[ast.expr] = []
         self.compares: list[ast.expr] = []
@@ -88,6 +67,7 @@ class ModuleIndex:
         for scope in list(self.module_scope.and_inner()):
             scope.bindings.clear()
             scope.inner.clear()
+            scope.statements.clear()
             scope.node = None
         for node in self.statements:
             node.parent = node.scope = None
@@ -127,6 +107,7 @@ class ModuleIndex:
     # -- the walk over statements ---------------------------------------
 
     def _walk_statements(self) -> None:
+        statements = self.statements
         stack: list[tuple[Any, Any, Scope]] = [
             (child, self.tree, self.module_scope) for child in reversed(self.tree.body)
         ]
@@ -136,8 +117,8 @@ class ModuleIndex:
             node.scope = scope
             inner = scope
             cls = node.__class__
-            self.statements.append(node)  # except handlers and match cases too
-            self._inside.setdefault(scope, []).append(node)
+            statements.append(node)  # except handlers and match cases too
+            scope.statements.append(node)
             if cls is ast.Import or cls is ast.ImportFrom:
                 self.imports.append(node)
                 bind_import(scope, node)
@@ -155,11 +136,8 @@ class ModuleIndex:
             else:
                 for name, value in bound_names(node):
                     scope.bind(name, Binding("assign", node, value=value))
-            for field in reversed(_BODY_FIELDS):
-                children = getattr(node, field, None)
-                if children.__class__ is list:
-                    for child in reversed(children):
-                        stack.append((child, node, inner))
+            for field in reversed(_bodies_of(cls)):
+                stack += [(child, node, inner) for child in reversed(getattr(node, field))]
 
     def _aliases(self, words: set[str]) -> set[str]:
         """Names that stand for something that one of ``words`` names."""
@@ -190,10 +168,7 @@ class ModuleIndex:
                 scope = scope.parent
 
     def _expand_lines(self, words: set[str]) -> None:
-        lines = self._lines_with(words)
-        if lines:
-            for statement in self.statements:
-                self._expand_statement(statement, lines)
+        self._expand_on(self._lines_with(words), self.statements)
 
     def _lines_with(self, words: Iterable[str], first: int = 1, last: int | None = None) -> list[int]:
         """The lines from ``first`` to ``last`` that hold one of the words as a whole word, in order."""
@@ -214,36 +189,39 @@ class ModuleIndex:
                 position = data.find(wanted, end, stop)
         return sorted(lines)
 
-    def _expand_statement(self, statement: Any, lines: list[int]) -> None:
-        """Walk the expressions of a statement that lie on one of ``lines``."""
-        if getattr(statement, "expanded", False):
+    def _expand_on(self, lines: list[int], statements: Iterable[Any]) -> None:
+        """Walk the expressions of statements that lie on one of ``lines``, which are in order."""
+        if not lines:
             return
-        if not any(getattr(statement, field, None) for field in _BODY_FIELDS):
-            if _touches(statement, lines):
-                statement.expanded = True
-                self._expand(statement, list(ast.iter_child_nodes(statement)))
-            return
-        for child in _headers(statement):
-            if not getattr(child, "expanded", False) and _touches(child, lines):
-                child.expanded = True
-                self._expand(statement, [child])
+        last = lines[-1]
+        for statement in statements:
+            if _bodies_of(statement.__class__):
+                for child in _headers(statement):
+                    if _touches(child, lines):
+                        self._expand_once(statement, child, [child])
+            elif statement.lineno <= last:
+                if lines[bisect_left(lines, statement.lineno)] <= statement.end_lineno:
+                    self._expand_once(statement, statement, children(statement))
 
     def expand(self, statement: Any) -> None:
         """Walk all expressions of a statement, wherever they are."""
-        if not any(getattr(statement, field, None) for field in _BODY_FIELDS):
-            self._expand_statement(statement, list(range(statement.lineno, statement.end_lineno + 1)))
+        if not _bodies_of(statement.__class__):
+            self._expand_once(statement, statement, children(statement))
             return
         for child in _headers(statement):
-            if not getattr(child, "expanded", False):
-                child.expanded = True
-                self._expand(statement, [child])
+            self._expand_once(statement, child, [child])
+
+    def _expand_once(self, statement: Any, what: Any, nodes: list[Any]) -> None:
+        if not hasattr(what, "expanded"):
+            what.expanded = True
+            self._expand(statement, nodes)
 
     def _expand(self, parent: Any, nodes: list[Any]) -> None:
         for node in nodes:
             if not hasattr(node, "parent"):
                 node.parent = parent
-        stack = [node for node in reversed(nodes) if not isinstance(node, ast.stmt)]
-        walked = self._walked
+        stack = nodes[::-1]
+        walked, scope = self._walked, parent.scope
         while stack:
             node = stack.pop()
             walked.append(node)
@@ -252,8 +230,7 @@ class ModuleIndex:
                 if node.parent.__class__ is not ast.Attribute:
                     self.refs.append(node)
                 if cls is ast.Name:
-                    here = self._named.setdefault(node.id, {})
-                    here.setdefault(self.scope_of(node), []).append(node)
+                    self._named.setdefault(node.id, {}).setdefault(scope, []).append(node)
             elif cls is ast.Constant:
                 if node.value.__class__ is str:
                     self.strings.append(node)
@@ -274,11 +251,11 @@ class ModuleIndex:
                 self.compares.append(node)
             elif cls.__name__ == "MatchValue":
                 self.patterns.append(node)
-            for field in _fields(cls):
+            for field in fields_of(cls):
                 child = getattr(node, field)
                 if child.__class__ is list:
                     for item in reversed(child):
-                        if isinstance(item, ast.AST) and not isinstance(item, ast.stmt):
+                        if isinstance(item, ast.AST):
                             item.parent = node  # type: ignore[attr-defined]
                             stack.append(item)
                 elif isinstance(child, ast.AST):
@@ -289,7 +266,7 @@ class ModuleIndex:
 
     def statement_of(self, node: Any) -> Any:
         """The statement (or except handler, or match case) that a node belongs to."""
-        while not isinstance(node, (ast.stmt, ast.ExceptHandler)) and not hasattr(node, "scope"):
+        while not hasattr(node, "scope"):
             node = getattr(node, "parent", None) or self._statement_around(node)
         return node
 
@@ -323,7 +300,7 @@ class ModuleIndex:
     def statements_in(self, function: Any) -> list[Any]:
         """The statements of a function's body, without those of functions and classes inside it."""
         scope: Scope | None = next((s for s in function.scope.inner if s.node is function), None)
-        return self._inside.get(scope, []) if scope is not None else []
+        return scope.statements if scope is not None else []
 
     def stored_on_self(self, owner: ast.ClassDef) -> dict[str, list[Any]]:
         """The values that a class's methods store as ``self.name``, or register as buffers or parameters."""
@@ -421,8 +398,7 @@ class ModuleIndex:
         lines = self._lines_with([name], first, getattr(scope.node, "end_lineno", len(self._starts)))
         inside = list(scope.and_inner())
         for inner in inside:
-            for statement in self._inside.get(inner, ()):
-                self._expand_statement(statement, lines)
+            self._expand_on(lines, inner.statements)
         named = self._named.get(name, {})
         return [
             use
@@ -470,18 +446,25 @@ def _argument_names(arguments: ast.arguments) -> set[str]:
 def _touches(node: Any, lines: list[int]) -> bool:
     first = getattr(node, "lineno", None)
     if first is None:  # match patterns, arguments and comprehensions carry no place of their own
-        return any(_touches(child, lines) for child in ast.iter_child_nodes(node))
+        return any(_touches(child, lines) for child in children(node))
     place = bisect_left(lines, first)
     return place < len(lines) and lines[place] <= node.end_lineno
 
 
+def _bodies_of(cls: type) -> tuple[str, ...]:
+    """The fields of a kind of statement that hold statements."""
+    bodies = _BODIES.get(cls)
+    if bodies is None:
+        bodies = _BODIES[cls] = tuple(name for name in _BODY_FIELDS if name in fields_of(cls))
+    return bodies
+
+
 def _headers(statement: Any) -> Iterator[Any]:
     """The parts of a compound statement that are not its body."""
-    for field in _fields(statement.__class__):
-        if field in _BODY_FIELDS:
-            continue
-        value = getattr(statement, field)
-        if value.__class__ is list:
-            yield from (item for item in value if isinstance(item, ast.AST))
-        elif isinstance(value, ast.AST):
-            yield value
+    for field in fields_of(statement.__class__):
+        if field not in _BODY_FIELDS:
+            value = getattr(statement, field)
+            if value.__class__ is list:
+                yield from (item for item in value if isinstance(item, ast.AST))
+            elif isinstance(value, ast.AST):
+                yield value

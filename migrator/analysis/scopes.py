@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,13 +27,14 @@ class Binding:
 class Scope:
     """A module, class or function, with the names that it binds."""
 
-    __slots__ = ("bindings", "inner", "node", "outer", "parent")
+    __slots__ = ("bindings", "inner", "node", "outer", "parent", "statements")
 
     def __init__(self, node: Any, parent: Scope | None) -> None:
         self.node = node
         self.parent = parent
         self.bindings: dict[str, list[Binding]] = {}
         self.inner: list[Scope] = []
+        self.statements: list[Any] = []  # of this scope, not of those inside it
         if parent is not None:
             parent.inner.append(self)
         self.outer: set[str] = set()  # declared global or nonlocal
@@ -112,24 +113,25 @@ def bind_import(scope: Scope, node: ast.Import | ast.ImportFrom) -> None:
             )
 
 
-def bound_names(node: Any) -> Iterator[tuple[str, Any]]:
+def bound_names(node: Any) -> Iterable[tuple[str, Any]]:
     """The bare names that a statement assigns, each with its value where that is plain."""
-    if isinstance(node, ast.Assign):
-        for target in node.targets:
-            yield from _targets(target, node.value)
-    elif isinstance(node, ast.AnnAssign):
-        yield from _targets(node.target, node.value)
-    elif isinstance(node, ast.AugAssign):
-        yield from _targets(node.target, None)
-    elif isinstance(node, (ast.For, ast.AsyncFor)):
-        yield from _targets(node.target, None)
-    elif isinstance(node, (ast.With, ast.AsyncWith)):
-        for item in node.items:
-            if item.optional_vars is not None:
-                yield from _targets(item.optional_vars, None)
-    elif isinstance(node, ast.ExceptHandler):
-        if node.name:
-            yield node.name, None
+    cls = node.__class__
+    if cls is ast.Assign:
+        return _of_targets(node.targets, node.value)
+    if cls is ast.AnnAssign:
+        return _targets(node.target, node.value)
+    if cls is ast.AugAssign or cls is ast.For or cls is ast.AsyncFor:
+        return _targets(node.target, None)
+    if cls is ast.With or cls is ast.AsyncWith:
+        return _of_targets([item.optional_vars for item in node.items], None)
+    if cls is ast.ExceptHandler and node.name:
+        return [(node.name, None)]
+    return ()
+
+
+def _of_targets(targets: list[Any], value: Any) -> Iterator[tuple[str, Any]]:
+    for target in targets:
+        yield from _targets(target, value)
 
 
 def _targets(target: Any, value: Any) -> Iterator[tuple[str, Any]]:

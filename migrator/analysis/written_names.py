@@ -28,14 +28,9 @@ def chains(text: str) -> set[str]:
 
 def words_of(written: set[str]) -> tuple[set[str], set[str]]:
     """The parts of dotted names: all of them, and those that stand right behind a dot."""
-    first: set[str] = set()
-    members: set[str] = set()
-    for chain in written:
-        word, *rest = chain.split(".")
-        first.add(word)
-        members.update(rest)
-    members.discard("")
-    return (first | members) - {""}, members
+    words = set(".".join(written).split("."))
+    members = set(".".join([chain.partition(".")[2] for chain in written]).split("."))
+    return words - {""}, members - {""}
 
 
 def behind_a_dot(text: str, word: str) -> bool:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from migrator.analysis.tree import parse
 from migrator.operators.catalog import Catalog, catalog
 from migrator.operators.extensions import Extension, may_build, scan_extensions
 from migrator.operators.library_functions import LibraryFunction
@@ -60,6 +61,10 @@ class Project:
             return self.operators.words()
         return frozenset(name.rpartition(".")[2] for name in self.libraries)
 
+    def line_words(self, source: str) -> frozenset[str]:
+        """The words beside these that the lines hold at which such a rule looks, once it has started."""
+        return self.operators.function_names() if source == "cuda_operators" else frozenset()
+
     def related(self, facts: ClassFacts) -> bool:
         """Whether a class's ``cuda`` is about tensors: by its bases, or by what it does."""
         return facts.moves_tensors or any(_MODULE_BASES.search(base) for base in facts.bases)
@@ -94,24 +99,38 @@ def scan_file(name: str, text: str) -> FileFacts | None:
 
     Never raises: a file that cannot be parsed has nothing to tell.
     """
-    defines, builds = "cuda" in text and bool(_MAY_DEFINE.search(text)), may_build(text)
+    defines, builds = _may_define(text), may_build(text)
     if not defines and not builds:
         return None
-    from migrator.analysis.index import parse
-
     try:
         tree = parse(text)
         extensions = scan_extensions(name, tree) if builds else ()
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
-    classes = tuple(
-        facts
-        for node in (ast.walk(tree) if defines else ())
-        if isinstance(node, ast.ClassDef)
-        for facts in [_class_facts(name, text, node)]
-        if facts.methods or facts.stored
-    )
+    classes = _classes(name, text, tree) if defines else ()
     return FileFacts(classes, extensions) if classes or extensions else None
+
+
+def scan_classes(name: str, text: str) -> tuple[ClassFacts, ...]:
+    """The part of ``scan_file`` that is about classes."""
+    if not _may_define(text):
+        return ()
+    try:
+        return _classes(name, text, parse(text))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return ()
+
+
+def _may_define(text: str) -> bool:
+    """A quick look: whether a class of a file may have a member with a CUDA name."""
+    return "cuda" in text and bool(_MAY_DEFINE.search(text))
+
+
+def _classes(file: str, text: str, tree: ast.Module) -> tuple[ClassFacts, ...]:
+    every = (
+        _class_facts(file, text, node) for node in ast.walk(tree) if isinstance(node, ast.ClassDef)
+    )
+    return tuple(facts for facts in every if facts.methods or facts.stored)
 
 
 def _class_facts(file: str, text: str, node: ast.ClassDef) -> ClassFacts:

@@ -13,9 +13,10 @@ from typing import Any, Callable, Optional
 
 from migrator.analysis.elsewhere import Definitions
 from migrator.analysis.hints import PlaceData
-from migrator.analysis.index import ModuleIndex, identifiers, parse
+from migrator.analysis.index import ModuleIndex, identifiers
 from migrator.analysis.own_cases import knows_npus
 from migrator.analysis.tensors import Elsewhere
+from migrator.analysis.tree import parse
 from migrator.analysis.written_names import chains, words_of
 from migrator.api_support import env_vars, versions
 from migrator.engine.context import FileContext, Found, insertion, source_lines
@@ -61,6 +62,7 @@ class Engine:
         self.opt_in = any(rule.opt_in for rule in self._rules)
         self.enabled = frozenset(rule.code for rule in self._rules)
         self._words = {rule.code: self._words_of(rule) for rule in self._rules}
+        self._line_words = {rule.code: frozenset(rule.options.get("line_words", ())) for rule in self._rules}
         self._all_words = frozenset().union(*self._words.values()) if self._words else frozenset()
         self._places = _place_data(every)
         self._project: Project | None = None
@@ -74,8 +76,10 @@ class Engine:
         if project is not self._project:
             self._project = project
             for rule in self._rules:
-                if rule.options.get("words_from") in _FROM_PROJECT:
-                    self._words[rule.code] = project.words(str(rule.options["words_from"]))
+                source = rule.options.get("words_from")
+                if source in _FROM_PROJECT:
+                    self._words[rule.code] = project.words(source)
+                    self._line_words[rule.code] = project.line_words(source)
 
     def _words_of(self, rule: Rule) -> frozenset[str]:
         source = rule.options.get("words_from")
@@ -308,7 +312,7 @@ class Engine:
 
     def _triggers(self, rules: list[Rule]) -> set[str]:
         words = set().union(*(self._words[rule.code] for rule in rules if not _judges_apis(rule)))
-        return words.union(*(rule.options.get("line_words", ()) for rule in rules))
+        return words.union(*(self._line_words[rule.code] for rule in rules))
 
     def _match(self, context: FileContext, rules: list[Rule]) -> tuple[list[Found], int]:
         kinds: dict[str, list[Rule]] = {}

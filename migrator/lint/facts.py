@@ -105,13 +105,12 @@ class Facts:
 
 def _facts_of(text: str) -> list[Any]:
     """The classes of a file, and whether it may build extensions."""
-    from migrator.engine.project import scan_file
+    from migrator.engine.project import scan_classes
     from migrator.operators.extensions import may_build
 
-    facts = scan_file("", text)
     # The file's name is put in again when they are used: the content alone decides them.
     rows = [
         [f.name, list(f.bases), sorted(f.methods), sorted(f.stored), f.moves_tensors]
-        for f in (facts.classes if facts else ())
+        for f in scan_classes("", text)
     ]
     return [rows, may_build(text)]

@@ -62,12 +62,18 @@ class Catalog:
     variables: Mapping[tuple[str, str], Module] = field(default_factory=dict)
 
     def words(self) -> frozenset[str]:
-        """Words of which a Python file that uses one of these operators holds one."""
-        words = {name.rpartition(".")[2] for name in (*self.modules, *self.torch_ops)} | set(self.builders)
-        for module in (*self.modules.values(), *self.builders.values(), *self.variables.values()):
-            words.update(module.operators or ())
+        """Words of which a Python file that uses one of these operators holds one: what holds operators."""
+        words = {name.rpartition(".")[2] for name in self.modules} | set(self.builders)
+        words.update(name.partition(".")[0] for name in self.torch_ops)
         words.update(variable for _, variable in self.variables)
         return frozenset(words)
+
+    def function_names(self) -> frozenset[str]:
+        """The operators' own names, of which many are common words: ``forward``."""
+        names = {name.rpartition(".")[2] for name in self.torch_ops}
+        for module in (*self.modules.values(), *self.builders.values(), *self.variables.values()):
+            names.update(module.operators or ())
+        return frozenset(names)
 
 
 def catalog(files: Sequence[NativeFile], extensions: Iterable[Extension]) -> Catalog:
@@ -271,7 +277,8 @@ class _Graph:
         if len(known) < 2:
             return known
         shared = [_shared_folders(file, found[0].name) for found in known]
-        return [found for found, depth in zip(known, shared) if depth == max(shared)]
+        most = max(shared)
+        return [found for found, depth in zip(known, shared) if depth == most]
 
 
 def _is_method(function: NativeFunction) -> bool:

