@@ -195,13 +195,15 @@ class ModuleIndex:
             return
         last = lines[-1]
         for statement in statements:
-            if _bodies_of(statement.__class__):
-                for child in _headers(statement):
-                    if _touches(child, lines):
-                        self._expand_once(statement, child, [child])
-            elif statement.lineno <= last:
-                if lines[bisect_left(lines, statement.lineno)] <= statement.end_lineno:
-                    self._expand_once(statement, statement, children(statement))
+            first, end = _head_lines(statement)
+            if first > last or lines[bisect_left(lines, first)] > end:
+                continue
+            if not _bodies_of(statement.__class__):
+                self._expand_once(statement, statement, children(statement))
+                continue
+            for child in _headers(statement):
+                if _touches(child, lines):
+                    self._expand_once(statement, child, [child])
 
     def expand(self, statement: Any) -> None:
         """Walk all expressions of a statement, wherever they are."""
@@ -457,6 +459,20 @@ def _bodies_of(cls: type) -> tuple[str, ...]:
     if bodies is None:
         bodies = _BODIES[cls] = tuple(name for name in _BODY_FIELDS if name in fields_of(cls))
     return bodies
+
+
+def _head_lines(statement: Any) -> tuple[int, int]:
+    """The first and the last line of a statement, without those that only its body has."""
+    cls = statement.__class__
+    bodies = _bodies_of(cls)
+    if not bodies:
+        return statement.lineno, statement.end_lineno
+    if cls.__name__ == "match_case":
+        return statement.pattern.lineno, statement.body[0].lineno
+    decorators = getattr(statement, "decorator_list", None)
+    first = decorators[0].lineno if decorators else statement.lineno
+    below = getattr(statement, bodies[0])[0]
+    return first, getattr(below, "lineno", statement.end_lineno)  # the cases of a match have no place
 
 
 def _headers(statement: Any) -> Iterator[Any]:

@@ -6,10 +6,11 @@ import re
 from bisect import bisect_right
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from itertools import accumulate
 from typing import Optional
 
 from migrator.lint.diagnostic import Diagnostic, Fix, Position, TextEdit
-from migrator.sources.source import LINE_END
+from migrator.sources.source import LINE_END, lines_of
 
 UNUSED = "NPU990"
 
@@ -154,19 +155,24 @@ def _read(text: str) -> Suppressions:
     comments: list[_Comment] = []
     ends: dict[int, int] = {}
     skip = False
-    breaks = [match.end() for match in LINE_END.finditer(text)]
+    lines = lines_of(text)
+    if "\r" in text:
+        breaks = [match.end() for match in LINE_END.finditer(text)]
+    else:
+        breaks = list(accumulate(len(line) + 1 for line in lines[:-1]))
     for match in _TOKEN.finditer(text):
         token = match.group()
-        row = bisect_right(breaks, match.start()) + 1
-        if token.startswith("#"):
+        if token[0] == "#":
             if _MAY_HOLD.match(token):
+                row = bisect_right(breaks, match.start()) + 1
                 skip = skip or bool(_SKIP_FILE.match(token))
                 start = match.start() - (breaks[row - 2] if row > 1 else 0)
                 comments += _comments(token, row, start)
         elif "\n" in token or "\r" in token:
+            row = bisect_right(breaks, match.start()) + 1
             last = bisect_right(breaks, match.end()) + 1
             ends.update((inner, last) for inner in range(row, last))
-    return Suppressions(tuple(comments), _closed(ends), skip, tuple(LINE_END.split(text)))
+    return Suppressions(tuple(comments), _closed(ends), skip, tuple(lines))
 
 
 def _closed(ends: dict[int, int]) -> dict[int, int]:

@@ -11,7 +11,7 @@ from migrator.lint.diagnostic import Diagnostic
 from migrator.lint.document import NOTEBOOK, document, in_cells
 from migrator.lint.files import Target
 from migrator.sources.errors import Unreadable
-from migrator.sources.source import LINE_END, read_bytes
+from migrator.sources.source import lines_of, read_bytes
 
 
 class Texts:
@@ -61,4 +61,4 @@ def _lines(item: Diagnostic, place: Path, data: Optional[bytes]) -> list[str]:
     text = content.text
     if content.notebook is not None:
         text = next((cell.source for cell in content.notebook.cells if cell.number == item.cell), "")
-    return LINE_END.split(text)
+    return lines_of(text)

@@ -217,6 +217,7 @@ class _Graph:
         for file in files:
             for key, names in file.registered:
                 self._registered.setdefault(key, []).append((file, names))
+        self._near: dict[tuple[str, str], list[tuple[NativeFile, NativeFunction]]] = {}
         self._declared = {name for file in files for name in file.declared}
 
     def defines(self, name: str) -> bool:
@@ -273,6 +274,12 @@ class _Graph:
 
     def _nearest(self, file: str, name: str) -> list[tuple[NativeFile, NativeFunction]]:
         """The definitions of a name whose folder is nearest: each extension has its own ``forward``."""
+        near = self._near.get((file, name))
+        if near is None:
+            near = self._near[file, name] = self._look_near(file, name)
+        return near
+
+    def _look_near(self, file: str, name: str) -> list[tuple[NativeFile, NativeFunction]]:
         known = [found for found in self._by_name.get(name, ()) if not _is_method(found[1])]
         if len(known) < 2:
             return known

@@ -17,7 +17,7 @@ from migrator.lint.fixing import fix_text
 from migrator.lint.jobs import RuleSet, rule_set
 from migrator.lint.options import ignored_codes, severity_at_least
 from migrator.server.facts import parses
-from migrator.sources.source import LINE_END, Source
+from migrator.sources.source import Source, lines_of
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ def answer(asked: Question, before: Analysis | None) -> Analysis:
         return Analysis(asked, (*_carried(before, text), *found), broken=True)
     if options.baseline and found:
         file = Path(options.baseline)
-        lines = LINE_END.split(text)
+        lines = lines_of(text)
         root = file.absolute().parent
         found, _, _ = baseline.split(found, baseline.read(file), lambda _: lines, root, ())
     return Analysis(asked, tuple(found), trouble=checked.trouble)
@@ -91,7 +91,7 @@ def _is_broken(found: Sequence[Diagnostic], text: str) -> bool:
 
 def _carried(before: Analysis, text: str) -> list[Diagnostic]:
     """The earlier findings in the lines above and below what was changed."""
-    old, new = LINE_END.split(before.question.text), LINE_END.split(text)
+    old, new = lines_of(before.question.text), lines_of(text)
     most = min(len(old), len(new))
     same_above = next((row for row in range(most) if old[row] != new[row]), most)
     most -= same_above

@@ -20,6 +20,7 @@ __all__ = [
     "decode",
     "encode",
     "line_starts",
+    "lines_of",
     "newline_of",
     "read",
     "read_bytes",
@@ -136,6 +137,11 @@ def newline_of(text: str) -> str:
     pairs = text.count("\r\n")
     counts = {"\n": text.count("\n") - pairs, "\r\n": pairs, "\r": returns - pairs}
     return max(counts, key=counts.__getitem__)
+
+
+def lines_of(text: str) -> list[str]:
+    """The lines of a text, without their ends."""
+    return LINE_END.split(text) if "\r" in text else text.split("\n")
 
 
 def line_starts(data: bytes) -> list[int]:

@@ -69,8 +69,11 @@ def _source(item: Diagnostic, report: LintReport) -> list[tuple[str, str, str]]:
 
 def _plain(text: str) -> str:
     """Tabs as blanks, and nothing that a terminal would take for an order."""
-    return "".join(char if char.isprintable() else shown(char) for char in text.expandtabs(4))
+    text = text.expandtabs(4)
+    return text if text.isprintable() else "".join(c if c.isprintable() else shown(c) for c in text)
 
 
 def _width(text: str) -> int:
+    if text.isascii():
+        return len(text)
     return sum(2 if unicodedata.east_asian_width(char) in "WF" else 1 for char in text)
