@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import socket
-import tempfile
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Optional
@@ -215,15 +213,10 @@ def _give(text: str, output: Path | None) -> None:
     if output is None:
         typer.echo(text, nl=False)
         return
+    from migrator.sources.errors import CannotWrite
+    from migrator.sources.replacing import replace_file
+
     try:
-        number, name = tempfile.mkstemp(dir=output.parent, prefix=f".{output.name}.")
-        try:
-            with os.fdopen(number, "w", encoding="utf-8") as stream:
-                stream.write(text)
-            os.chmod(name, 0o644)
-            os.replace(name, output)
-        except BaseException:
-            os.unlink(name)
-            raise
-    except OSError as error:
-        stop(f"{output} cannot be written: {error.strerror}")
+        replace_file(output, text.encode("utf-8"))
+    except CannotWrite as error:
+        stop(str(error))

@@ -75,13 +75,16 @@ def verify(
 
     show_verdict(Console(stderr=True, highlight=False), verdict)
     if json_file is not None:
+        from migrator.sources.errors import CannotWrite
+        from migrator.sources.replacing import replace_file
         from migrator.verify.as_json import verdict_text
 
         shown = {"devices": devices, "soc": soc, "memory": machine.memory}
+        text = verdict_text(verdict, str(migrated), command, shown)
         try:
-            json_file.write_text(verdict_text(verdict, str(migrated), command, shown), encoding="utf-8")
-        except OSError as error:
-            stop(f"--json: cannot write {json_file}: {error.strerror}")
+            replace_file(json_file, text.encode("utf-8", "backslashreplace"))
+        except CannotWrite as error:
+            stop(f"--json: {error}")
     raise typer.Exit(verdict.exit_code)
 
 
