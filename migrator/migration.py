@@ -17,14 +17,13 @@ from typing import Callable
 from migrator import __version__
 from migrator.api_support.versions import resolve
 from migrator.distributed.result import Conversion
-from migrator.engine.other_files import MAX_BYTES, examine, is_candidate
-from migrator.engine.project import Project
-from migrator.engine.run import Engine, merge_facts, scan_file
+from migrator.engine.other_files import is_candidate
+from migrator.engine.project import Project, read_project
+from migrator.engine.run import Engine
 from migrator.engine.settings import Settings
 from migrator.finding import FileResult
 from migrator.launch.add import Launcher, add_launcher, place_of
 from migrator.launch.entry import Candidate, candidate, is_distributed, ranked
-from migrator.operators.native_files import read_native
 from migrator.processes import processes_for
 from migrator.reporting.csv_tables import CsvTables
 from migrator.reporting.log_file import log_to
@@ -35,7 +34,7 @@ from migrator.sources.errors import CannotWrite, SourceError, Unreadable, cannot
 from migrator.sources.naming import MULTI_SUFFIX, SUFFIX
 from migrator.sources.output import OutputTree, add, copy, output_tree, write
 from migrator.sources.source import read
-from migrator.workers import Done, Task, Work, process_files
+from migrator.workers import Done, Progress, Task, Work, process_files, with_the_others
 
 DONE = 0
 SOME_SKIPPED = 1
@@ -43,9 +42,6 @@ SOME_SKIPPED = 1
 REPORTS = "migration_report"
 _SUMMARY = f"{REPORTS}/summary.json"
 _LOG = logging.getLogger("npumigrate")
-
-# What is going on, how many files of how many (0: not known yet).
-Progress = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True)
@@ -216,58 +212,36 @@ class _Survey:
 def _look_around(plan: Plan, tree: OutputTree | None, progress: Progress) -> _Survey:
     """The first walk: copies what is not migrated, and learns what one file has to know of the others."""
     entries: list[Entry] = []
-    facts = []
-    candidates: list[Candidate] = []
-    distributed = False
-    size = not_copied = 0
-    seen = 0
+    not_copied = 0
     again = _is_result(plan.source)
-    for entry in discover(plan.source, plan.exclude, tree.result if tree else None):
-        seen += 1
+    for seen, entry in enumerate(discover(plan.source, plan.exclude, tree.result if tree else None), 1):
         progress("reading", seen, 0)
         if again and (entry.name == REPORTS or entry.name.startswith(REPORTS + "/")):
             not_copied += entry.name == REPORTS
         elif entry.kind == "python" and not entry.excluded:
             entries.append(entry)
-            try:
-                text = read(entry.path, entry.name).text
-            except Unreadable:
-                continue  # the engine's turn meets it again, and reports it
-            size += len(text)
-            facts.append(scan_file(entry.name, text))
-            distributed = distributed or is_distributed(text)
-            found = candidate(entry.name, text)
-            if found:
-                candidates.append(found)
         else:
             trouble = _take_over(entry, tree)
             entries.extend(trouble)
-            if entry.kind == "file" and not entry.excluded and not trouble:
-                entries.extend(_named(entry))
+            if entry.kind == "file" and not entry.excluded and not trouble and is_candidate(entry.name):
+                entries.append(entry)
             if entry.kind in ("skipped", "special"):
                 not_copied += 1
     if not any(entry.kind == "python" for entry in entries):
         rest = " that is not excluded" if plan.exclude else ""
         raise SourceError(f"{shown(plan.source)} holds no Python file{rest}: there is nothing to migrate")
-    native = read_native((entry.name, entry.path) for entry in entries if entry.kind == "file")
-    project = merge_facts(facts, native)
+    candidates: list[Candidate] = []
+    distributed = False
+
+    def learn(name: str, text: str) -> None:
+        nonlocal distributed
+        distributed = distributed or is_distributed(text)
+        found = candidate(name, text)
+        if found:
+            candidates.append(found)
+
+    project, size = read_project(entries, learn)
     return _Survey(tuple(entries), project, size, not_copied, ranked(candidates), distributed)
-
-
-def _named(entry: Entry) -> list[Entry]:
-    """The entry where its name says that it may hold something about CUDA: it is looked at in its turn."""
-    return [entry] if is_candidate(entry.name) else []
-
-
-def _look_at(entry: Entry, project: Project) -> FileResult | None:
-    """What is to say of a file that is not Python, without its name's odd characters."""
-    try:
-        if entry.path.stat().st_size > MAX_BYTES:
-            return None
-        result = examine(entry.name, entry.path.read_bytes(), project.operators)
-    except OSError:
-        return None  # it was copied, or that it was not is reported already
-    return replace(result, name=shown(entry.name)) if result else None
 
 
 def _take_over(entry: Entry, tree: OutputTree | None) -> list[Entry]:
@@ -286,22 +260,9 @@ def _take_over(entry: Entry, tree: OutputTree | None) -> list[Entry]:
 def _results(
     survey: _Survey, engine: Engine, plan: Plan, task: Task, progress: Progress
 ) -> Iterator[tuple[Entry, Done]]:
-    work = survey.work()
     jobs = processes_for(survey.size, plan.jobs)
-    finished = 0
-    progress("migrating", 0, len(work))
-    results = process_files(work, engine, plan.settings, survey.project, jobs, task)
-    for entry in survey.entries:
-        if entry.kind == "python":
-            yield entry, next(results)
-            finished += 1
-            progress("migrating", finished, len(work))
-        elif entry.kind == "file":
-            other = _look_at(entry, survey.project)
-            if other is not None:
-                yield entry, Done(other)
-        else:
-            yield entry, Done(FileResult(shown(entry.name), skipped=entry.reason))
+    results = process_files(survey.work(), engine, plan.settings, survey.project, jobs, task)
+    return with_the_others(survey.entries, results, survey.project, "migrating", progress)
 
 
 def _put(tree: OutputTree, entry: Entry, done: Done) -> FileResult:

@@ -20,7 +20,8 @@ from migrator.third_party.verdicts import Link, Verdict, judge
 from migrator.workers import Work, process_files
 
 if TYPE_CHECKING:
-    from migrator.project_analysis import Progress, Row, Survey
+    from migrator.project_analysis import Row, Survey
+    from migrator.workers import Progress
 
 FULL = "full_unsupported_results.csv"
 _TABLES = {
