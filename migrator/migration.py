@@ -8,8 +8,8 @@ from __future__ import annotations
 import logging
 import os
 import sys
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Callable
@@ -93,50 +93,21 @@ def migrate(plan: Plan, out: Path, overwrite: bool, progress: Progress) -> Outco
             with log_to(reports), CsvTables(reports, _runs(engine)) as tables:
                 _log_start(plan)
                 survey = _look_around(plan, tree, progress)
-                conversion = _convert(plan, survey)
-                converted = conversion is not None and not conversion.reason
                 launcher = add_launcher(
                     tree,
                     survey.candidates,
                     plan.main,
-                    survey.distributed or converted,
+                    survey.distributed,
                     resolve(plan.settings.version),
                 )
-                survey = replace(survey, conversion=conversion)
                 tally = _fill(tree, tables, plan, engine, survey, progress)
         except OSError as error:  # the report files; those of the tree have errors of their own
             raise cannot_write(error, tree.result / REPORTS) from error
         code = _exit_code(tally)
         add(tree, _SUMMARY, _summary(plan, tally, code, launcher.entry))
-    return Outcome(tally, code, survey.not_copied, tree.result, tree.result / REPORTS, launcher, conversion)
-
-
-def _convert(plan: Plan, survey: _Survey) -> Conversion | None:
-    """What becomes of the training script where it is to train on many cards.
-
-    Raises SourceError where there is none.
-    """
-    if not plan.distributed:
-        return None
-    if not plan.main and not survey.candidates:
-        raise SourceError(
-            f"{shown(plan.source)} has no training script that could be found: -m FILE names it"
-        )
-    entry = place_of(plan.source, plan.main) if plan.main else survey.candidates[0].name
-    paths = {work.name: work.path for work in survey.work()}
-
-    @cache
-    def text_of(name: str) -> str | None:
-        try:
-            return read(paths[name], name).text if name in paths else None
-        except Unreadable:
-            return None
-
-    if text_of(entry) is None:
-        raise SourceError(f"{shown(entry)} is no Python file that could be converted")
-    from migrator.distributed.convert import convert  # with LibCST, which a plain migration may never need
-
-    return convert(entry, text_of, plan.target_model)
+    return Outcome(
+        tally, code, survey.not_copied, tree.result, tree.result / REPORTS, launcher, survey.conversion
+    )
 
 
 def _fill(
@@ -161,15 +132,13 @@ def preview(plan: Plan, show: Callable[[bytes], None], progress: Progress) -> Ou
     _check_readable(plan.source)
     engine = Engine(plan.settings)
     survey = _look_around(plan, None, progress)
-    conversion = _convert(plan, survey)
-    survey = replace(survey, conversion=conversion)
     tally = Tally(engine.rules, _runs(engine))
     for _, done in _results(survey, engine, plan, "diff", progress):
         _log_file(done.result, bool(done.data))
         tally.add(done.result, changed=bool(done.data))
         if done.diff:
             show(done.diff)
-    return Outcome(tally, _exit_code(tally), survey.not_copied, conversion=conversion)
+    return Outcome(tally, _exit_code(tally), survey.not_copied, conversion=survey.conversion)
 
 
 def _runs(engine: Engine) -> tuple[str, ...]:
@@ -190,7 +159,10 @@ def _check_readable(source: Path) -> None:
 
 @dataclass(frozen=True)
 class _Survey:
-    """The Python files to migrate, in order, and between them what could not be read."""
+    """The Python files to migrate, in order; between them what could not be read or may mention CUDA.
+
+    ``distributed``: the project trains on many devices, or will after the ``conversion``.
+    """
 
     entries: tuple[Entry, ...]
     project: Project
@@ -198,19 +170,11 @@ class _Survey:
     not_copied: int
     candidates: tuple[Candidate, ...]
     distributed: bool
-    conversion: Conversion | None = None
-
-    def work(self) -> list[Work]:
-        converted = self.conversion.files if self.conversion else {}
-        return [
-            Work(entry.name, entry.path, converted.get(entry.name))
-            for entry in self.entries
-            if entry.kind == "python"
-        ]
+    conversion: Conversion | None
 
 
 def _look_around(plan: Plan, tree: OutputTree | None, progress: Progress) -> _Survey:
-    """The first walk: copies what is not migrated, and learns what one file has to know of the others."""
+    """The first walk: copies what is not migrated, and learns what is to know before a file is changed."""
     entries: list[Entry] = []
     not_copied = 0
     again = _is_result(plan.source)
@@ -241,7 +205,38 @@ def _look_around(plan: Plan, tree: OutputTree | None, progress: Progress) -> _Su
             candidates.append(found)
 
     project, size = read_project(entries, learn)
-    return _Survey(tuple(entries), project, size, not_copied, ranked(candidates), distributed)
+    scripts = ranked(candidates)
+    conversion = _convert(plan, scripts, entries)
+    distributed = distributed or (conversion is not None and not conversion.reason)
+    return _Survey(tuple(entries), project, size, not_copied, scripts, distributed, conversion)
+
+
+def _convert(plan: Plan, candidates: Sequence[Candidate], entries: Sequence[Entry]) -> Conversion | None:
+    """What becomes of the training script where it is to train on many cards.
+
+    Raises SourceError where there is none.
+    """
+    if not plan.distributed:
+        return None
+    if not plan.main and not candidates:
+        raise SourceError(
+            f"{shown(plan.source)} has no training script that could be found: -m FILE names it"
+        )
+    entry = place_of(plan.source, plan.main) if plan.main else candidates[0].name
+    paths = {file.name: file.path for file in entries if file.kind == "python"}
+
+    @cache
+    def text_of(name: str) -> str | None:
+        try:
+            return read(paths[name], name).text if name in paths else None
+        except Unreadable:
+            return None
+
+    if text_of(entry) is None:
+        raise SourceError(f"{shown(entry)} is no Python file that could be converted")
+    from migrator.distributed.convert import convert  # with LibCST, which a plain migration may never need
+
+    return convert(entry, text_of, plan.target_model)
 
 
 def _take_over(entry: Entry, tree: OutputTree | None) -> list[Entry]:
@@ -260,8 +255,14 @@ def _take_over(entry: Entry, tree: OutputTree | None) -> list[Entry]:
 def _results(
     survey: _Survey, engine: Engine, plan: Plan, task: Task, progress: Progress
 ) -> Iterator[tuple[Entry, Done]]:
+    converted = survey.conversion.files if survey.conversion else {}
+    work = [
+        Work(entry.name, entry.path, converted.get(entry.name))
+        for entry in survey.entries
+        if entry.kind == "python"
+    ]
     jobs = processes_for(survey.size, plan.jobs)
-    results = process_files(survey.work(), engine, plan.settings, survey.project, jobs, task)
+    results = process_files(work, engine, plan.settings, survey.project, jobs, task)
     return with_the_others(survey.entries, results, survey.project, "migrating", progress)
 
 
