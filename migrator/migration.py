@@ -26,7 +26,7 @@ from migrator.launch.add import Launcher, add_launcher, place_of
 from migrator.launch.entry import Candidate, candidate, is_distributed, ranked
 from migrator.processes import processes_for
 from migrator.reporting.csv_tables import CsvTables
-from migrator.reporting.log_file import log_to
+from migrator.reporting.log_file import log_to, log_trace
 from migrator.reporting.summary import summary_text
 from migrator.reporting.tally import Tally
 from migrator.sources.discover import Entry, discover
@@ -324,6 +324,7 @@ def _log_start(plan: Plan) -> None:
 def _log_file(result: FileResult, changed: bool) -> None:
     if result.skipped:
         _LOG.warning("%s: left as it was: %s", result.name, result.skipped)
+        log_trace(result)
     elif changed:
         changes = sum(finding.fixed for finding in result.findings)
         _LOG.info(

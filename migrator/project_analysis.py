@@ -32,7 +32,7 @@ from migrator.finding import FileResult, Finding
 from migrator.operators.library_functions import read_api_files
 from migrator.processes import processes_for
 from migrator.reporting.csv_tables import CsvTables
-from migrator.reporting.log_file import log_to
+from migrator.reporting.log_file import log_to, log_trace
 from migrator.reporting.rows import SKIPPED
 from migrator.reporting.summary import summary_text
 from migrator.reporting.tally import Tally
@@ -198,6 +198,7 @@ def _record(result: FileResult, modes: list[Mode], tables: CsvTables, tally: Tal
     tally.add(result, changed=False)
     if result.skipped:
         _LOG.warning("%s: not analysed: %s", result.name, result.skipped)
+        log_trace(result)
 
 
 def _entries(job: Job, tree: OutputTree, progress: Progress) -> Iterator[Entry]:
