@@ -132,9 +132,7 @@ def _may_define(text: str) -> bool:
 
 
 def _classes(file: str, text: str, tree: ast.Module) -> tuple[ClassFacts, ...]:
-    every = (
-        _class_facts(file, text, node) for node in ast.walk(tree) if isinstance(node, ast.ClassDef)
-    )
+    every = (_class_facts(file, text, node) for node in ast.walk(tree) if isinstance(node, ast.ClassDef))
     return tuple(facts for facts in every if facts.methods or facts.stored)
 
 

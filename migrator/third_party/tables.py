@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from migrator.analysis.index import parse
+from migrator.analysis.tree import parse
 from migrator.engine.run import Engine, merge_facts, scan_file
 from migrator.finding import Finding
 from migrator.operators.native_files import read_native
