@@ -59,7 +59,7 @@ class FileResult:
     was, empty otherwise; ``left`` the reason for which a file that looks
     relevant is not meant to be processed.
     ``left_alone`` counts the words that look like CUDA and were judged to be
-    something else.
+    something else. ``trace`` is the traceback of an internal error, for the log.
     """
 
     name: str
@@ -68,3 +68,4 @@ class FileResult:
     skipped: str = ""
     left_alone: int = 0
     left: str = ""
+    trace: str = ""

@@ -8,8 +8,8 @@ from __future__ import annotations
 import logging
 import os
 import sys
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Callable
@@ -17,17 +17,16 @@ from typing import Callable
 from migrator import __version__
 from migrator.api_support.versions import resolve
 from migrator.distributed.result import Conversion
-from migrator.engine.other_files import MAX_BYTES, examine, is_candidate
-from migrator.engine.project import Project
-from migrator.engine.run import Engine, merge_facts, scan_file
+from migrator.engine.other_files import is_candidate
+from migrator.engine.project import Project, read_project
+from migrator.engine.run import Engine
 from migrator.engine.settings import Settings
 from migrator.finding import FileResult
 from migrator.launch.add import Launcher, add_launcher, place_of
 from migrator.launch.entry import Candidate, candidate, is_distributed, ranked
-from migrator.operators.native_files import read_native
 from migrator.processes import processes_for
 from migrator.reporting.csv_tables import CsvTables
-from migrator.reporting.log_file import log_to
+from migrator.reporting.log_file import log_to, log_trace
 from migrator.reporting.summary import summary_text
 from migrator.reporting.tally import Tally
 from migrator.sources.discover import Entry, discover
@@ -35,7 +34,7 @@ from migrator.sources.errors import CannotWrite, SourceError, Unreadable, cannot
 from migrator.sources.naming import MULTI_SUFFIX, SUFFIX
 from migrator.sources.output import OutputTree, add, copy, output_tree, write
 from migrator.sources.source import read
-from migrator.workers import Done, Task, Work, process_files
+from migrator.workers import Done, Progress, Task, Work, process_files, with_the_others
 
 DONE = 0
 SOME_SKIPPED = 1
@@ -43,9 +42,6 @@ SOME_SKIPPED = 1
 REPORTS = "migration_report"
 _SUMMARY = f"{REPORTS}/summary.json"
 _LOG = logging.getLogger("npumigrate")
-
-# What is going on, how many files of how many (0: not known yet).
-Progress = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True)
@@ -97,50 +93,21 @@ def migrate(plan: Plan, out: Path, overwrite: bool, progress: Progress) -> Outco
             with log_to(reports), CsvTables(reports, _runs(engine)) as tables:
                 _log_start(plan)
                 survey = _look_around(plan, tree, progress)
-                conversion = _convert(plan, survey)
-                converted = conversion is not None and not conversion.reason
                 launcher = add_launcher(
                     tree,
                     survey.candidates,
                     plan.main,
-                    survey.distributed or converted,
+                    survey.distributed,
                     resolve(plan.settings.version),
                 )
-                survey = replace(survey, conversion=conversion)
                 tally = _fill(tree, tables, plan, engine, survey, progress)
         except OSError as error:  # the report files; those of the tree have errors of their own
             raise cannot_write(error, tree.result / REPORTS) from error
         code = _exit_code(tally)
         add(tree, _SUMMARY, _summary(plan, tally, code, launcher.entry))
-    return Outcome(tally, code, survey.not_copied, tree.result, tree.result / REPORTS, launcher, conversion)
-
-
-def _convert(plan: Plan, survey: _Survey) -> Conversion | None:
-    """What becomes of the training script where it is to train on many cards.
-
-    Raises SourceError where there is none.
-    """
-    if not plan.distributed:
-        return None
-    if not plan.main and not survey.candidates:
-        raise SourceError(
-            f"{shown(plan.source)} has no training script that could be found: -m FILE names it"
-        )
-    entry = place_of(plan.source, plan.main) if plan.main else survey.candidates[0].name
-    paths = {work.name: work.path for work in survey.work()}
-
-    @cache
-    def text_of(name: str) -> str | None:
-        try:
-            return read(paths[name], name).text if name in paths else None
-        except Unreadable:
-            return None
-
-    if text_of(entry) is None:
-        raise SourceError(f"{shown(entry)} is no Python file that could be converted")
-    from migrator.distributed.convert import convert  # with LibCST, which a plain migration may never need
-
-    return convert(entry, text_of, plan.target_model)
+    return Outcome(
+        tally, code, survey.not_copied, tree.result, tree.result / REPORTS, launcher, survey.conversion
+    )
 
 
 def _fill(
@@ -165,15 +132,13 @@ def preview(plan: Plan, show: Callable[[bytes], None], progress: Progress) -> Ou
     _check_readable(plan.source)
     engine = Engine(plan.settings)
     survey = _look_around(plan, None, progress)
-    conversion = _convert(plan, survey)
-    survey = replace(survey, conversion=conversion)
     tally = Tally(engine.rules, _runs(engine))
     for _, done in _results(survey, engine, plan, "diff", progress):
         _log_file(done.result, bool(done.data))
         tally.add(done.result, changed=bool(done.data))
         if done.diff:
             show(done.diff)
-    return Outcome(tally, _exit_code(tally), survey.not_copied, conversion=conversion)
+    return Outcome(tally, _exit_code(tally), survey.not_copied, conversion=survey.conversion)
 
 
 def _runs(engine: Engine) -> tuple[str, ...]:
@@ -194,7 +159,10 @@ def _check_readable(source: Path) -> None:
 
 @dataclass(frozen=True)
 class _Survey:
-    """The Python files to migrate, in order, and between them what could not be read."""
+    """The Python files to migrate, in order; between them what could not be read or may mention CUDA.
+
+    ``distributed``: the project trains on many devices, or will after the ``conversion``.
+    """
 
     entries: tuple[Entry, ...]
     project: Project
@@ -202,72 +170,73 @@ class _Survey:
     not_copied: int
     candidates: tuple[Candidate, ...]
     distributed: bool
-    conversion: Conversion | None = None
-
-    def work(self) -> list[Work]:
-        converted = self.conversion.files if self.conversion else {}
-        return [
-            Work(entry.name, entry.path, converted.get(entry.name))
-            for entry in self.entries
-            if entry.kind == "python"
-        ]
+    conversion: Conversion | None
 
 
 def _look_around(plan: Plan, tree: OutputTree | None, progress: Progress) -> _Survey:
-    """The first walk: copies what is not migrated, and learns what one file has to know of the others."""
+    """The first walk: copies what is not migrated, and learns what is to know before a file is changed."""
     entries: list[Entry] = []
-    facts = []
-    candidates: list[Candidate] = []
-    distributed = False
-    size = not_copied = 0
-    seen = 0
+    not_copied = 0
     again = _is_result(plan.source)
-    for entry in discover(plan.source, plan.exclude, tree.result if tree else None):
-        seen += 1
+    for seen, entry in enumerate(discover(plan.source, plan.exclude, tree.result if tree else None), 1):
         progress("reading", seen, 0)
         if again and (entry.name == REPORTS or entry.name.startswith(REPORTS + "/")):
             not_copied += entry.name == REPORTS
         elif entry.kind == "python" and not entry.excluded:
             entries.append(entry)
-            try:
-                text = read(entry.path, entry.name).text
-            except Unreadable:
-                continue  # the engine's turn meets it again, and reports it
-            size += len(text)
-            facts.append(scan_file(entry.name, text))
-            distributed = distributed or is_distributed(text)
-            found = candidate(entry.name, text)
-            if found:
-                candidates.append(found)
         else:
             trouble = _take_over(entry, tree)
             entries.extend(trouble)
-            if entry.kind == "file" and not entry.excluded and not trouble:
-                entries.extend(_named(entry))
+            if entry.kind == "file" and not entry.excluded and not trouble and is_candidate(entry.name):
+                entries.append(entry)
             if entry.kind in ("skipped", "special"):
                 not_copied += 1
     if not any(entry.kind == "python" for entry in entries):
         rest = " that is not excluded" if plan.exclude else ""
         raise SourceError(f"{shown(plan.source)} holds no Python file{rest}: there is nothing to migrate")
-    native = read_native((entry.name, entry.path) for entry in entries if entry.kind == "file")
-    project = merge_facts(facts, native)
-    return _Survey(tuple(entries), project, size, not_copied, ranked(candidates), distributed)
+    candidates: list[Candidate] = []
+    distributed = False
+
+    def learn(name: str, text: str) -> None:
+        nonlocal distributed
+        distributed = distributed or is_distributed(text)
+        found = candidate(name, text)
+        if found:
+            candidates.append(found)
+
+    project, size = read_project(entries, learn)
+    scripts = ranked(candidates)
+    conversion = _convert(plan, scripts, entries)
+    distributed = distributed or (conversion is not None and not conversion.reason)
+    return _Survey(tuple(entries), project, size, not_copied, scripts, distributed, conversion)
 
 
-def _named(entry: Entry) -> list[Entry]:
-    """The entry where its name says that it may hold something about CUDA: it is looked at in its turn."""
-    return [entry] if is_candidate(entry.name) else []
+def _convert(plan: Plan, candidates: Sequence[Candidate], entries: Sequence[Entry]) -> Conversion | None:
+    """What becomes of the training script where it is to train on many cards.
 
+    Raises SourceError where there is none.
+    """
+    if not plan.distributed:
+        return None
+    if not plan.main and not candidates:
+        raise SourceError(
+            f"{shown(plan.source)} has no training script that could be found: -m FILE names it"
+        )
+    entry = place_of(plan.source, plan.main) if plan.main else candidates[0].name
+    paths = {file.name: file.path for file in entries if file.kind == "python"}
 
-def _look_at(entry: Entry, project: Project) -> FileResult | None:
-    """What is to say of a file that is not Python, without its name's odd characters."""
-    try:
-        if entry.path.stat().st_size > MAX_BYTES:
+    @cache
+    def text_of(name: str) -> str | None:
+        try:
+            return read(paths[name], name).text if name in paths else None
+        except Unreadable:
             return None
-        result = examine(entry.name, entry.path.read_bytes(), project.operators)
-    except OSError:
-        return None  # it was copied, or that it was not is reported already
-    return replace(result, name=shown(entry.name)) if result else None
+
+    if text_of(entry) is None:
+        raise SourceError(f"{shown(entry)} is no Python file that could be converted")
+    from migrator.distributed.convert import convert  # with LibCST, which a plain migration may never need
+
+    return convert(entry, text_of, plan.target_model)
 
 
 def _take_over(entry: Entry, tree: OutputTree | None) -> list[Entry]:
@@ -286,22 +255,15 @@ def _take_over(entry: Entry, tree: OutputTree | None) -> list[Entry]:
 def _results(
     survey: _Survey, engine: Engine, plan: Plan, task: Task, progress: Progress
 ) -> Iterator[tuple[Entry, Done]]:
-    work = survey.work()
+    converted = survey.conversion.files if survey.conversion else {}
+    work = [
+        Work(entry.name, entry.path, converted.get(entry.name))
+        for entry in survey.entries
+        if entry.kind == "python"
+    ]
     jobs = processes_for(survey.size, plan.jobs)
-    finished = 0
-    progress("migrating", 0, len(work))
     results = process_files(work, engine, plan.settings, survey.project, jobs, task)
-    for entry in survey.entries:
-        if entry.kind == "python":
-            yield entry, next(results)
-            finished += 1
-            progress("migrating", finished, len(work))
-        elif entry.kind == "file":
-            other = _look_at(entry, survey.project)
-            if other is not None:
-                yield entry, Done(other)
-        else:
-            yield entry, Done(FileResult(shown(entry.name), skipped=entry.reason))
+    return with_the_others(survey.entries, results, survey.project, "migrating", progress)
 
 
 def _put(tree: OutputTree, entry: Entry, done: Done) -> FileResult:
@@ -362,6 +324,7 @@ def _log_start(plan: Plan) -> None:
 def _log_file(result: FileResult, changed: bool) -> None:
     if result.skipped:
         _LOG.warning("%s: left as it was: %s", result.name, result.skipped)
+        log_trace(result)
     elif changed:
         changes = sum(finding.fixed for finding in result.findings)
         _LOG.info(

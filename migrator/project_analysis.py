@@ -24,25 +24,23 @@ from pathlib import Path
 from typing import Callable
 
 from migrator import __version__
-from migrator.engine.other_files import MAX_BYTES, examine, is_candidate
-from migrator.engine.project import Project
-from migrator.engine.run import Engine, merge_facts, scan_file
+from migrator.engine.other_files import is_candidate
+from migrator.engine.project import read_project
+from migrator.engine.run import Engine
 from migrator.engine.settings import Settings
 from migrator.finding import FileResult, Finding
 from migrator.operators.library_functions import read_api_files
-from migrator.operators.native_files import read_native
 from migrator.processes import processes_for
 from migrator.reporting.csv_tables import CsvTables
-from migrator.reporting.log_file import log_to
+from migrator.reporting.log_file import log_to, log_trace
 from migrator.reporting.rows import SKIPPED
 from migrator.reporting.summary import summary_text
 from migrator.reporting.tally import Tally
 from migrator.sources.discover import Entry, discover
-from migrator.sources.errors import SourceError, Unreadable, cannot_write, shown
+from migrator.sources.errors import SourceError, cannot_write, shown
 from migrator.sources.naming import ANALYSIS_SUFFIX
 from migrator.sources.output import OutputTree, add, output_tree
-from migrator.sources.source import read
-from migrator.workers import Done, Work, process_files
+from migrator.workers import Progress, Work, process_files, with_the_others
 
 DONE = 0
 SOME_SKIPPED = 1
@@ -52,8 +50,6 @@ _NOT_REACHED = "the analysis was interrupted before it came to this file"
 
 _LOG = logging.getLogger("npumigrate")
 
-# What is going on, how many files of how many (0: not known yet).
-Progress = Callable[[str, int, int], None]
 # A row: the name of its table, and its values under the names that reports/columns.yaml uses.
 Row = tuple[str, dict[str, str]]
 
@@ -202,6 +198,7 @@ def _record(result: FileResult, modes: list[Mode], tables: CsvTables, tally: Tal
     tally.add(result, changed=False)
     if result.skipped:
         _LOG.warning("%s: not analysed: %s", result.name, result.skipped)
+        log_trace(result)
 
 
 def _entries(job: Job, tree: OutputTree, progress: Progress) -> Iterator[Entry]:
@@ -213,53 +210,20 @@ def _entries(job: Job, tree: OutputTree, progress: Progress) -> Iterator[Entry]:
         if entry.kind in ("python", "file", "unreadable"):
             seen += 1
             progress("reading", seen, 0)
-            yield entry
+            if entry.kind != "file" or is_candidate(entry.name):
+                yield entry
 
 
 def _results(
     entries: tuple[Entry, ...], job: Job, settings: Settings, engine: Engine, progress: Progress
 ) -> Iterator[FileResult]:
-    work, facts, size = [], [], 0
-    for entry in entries:
-        if entry.kind != "python":
-            continue
-        work.append(Work(entry.name, entry.path))
-        try:
-            text = read(entry.path, entry.name).text
-        except Unreadable:
-            continue  # the engine's turn meets it again, and reports it
-        size += len(text)
-        facts.append(scan_file(entry.name, text))
-    jobs = processes_for(size, job.jobs)
-    native = read_native((entry.name, entry.path) for entry in entries if entry.kind == "file")
-    project = replace(merge_facts(facts, native), libraries=read_api_files(job.api_files))
-    results: Iterator[Done] = process_files(work, engine, settings, project, jobs, "inspect")
-    finished = 0
-    progress("analysing", 0, len(work))
-    for entry in entries:
-        if entry.kind == "python":
-            yield next(results).result
-            finished += 1
-            progress("analysing", finished, len(work))
-        elif entry.kind == "file":
-            other = _look_at(entry, project)
-            if other is not None:
-                yield other
-        else:
-            yield FileResult(shown(entry.name), skipped=entry.reason)
-
-
-def _look_at(entry: Entry, project: Project) -> FileResult | None:
-    """The CUDA operators in a file that is not Python."""
-    if not is_candidate(entry.name):
-        return None
-    try:
-        if entry.path.stat().st_size > MAX_BYTES:
-            return None
-        result = examine(entry.name, entry.path.read_bytes(), project.operators)
-    except OSError:
-        return None
-    return replace(result, name=shown(entry.name)) if result and result.findings else None
+    project, size = read_project(entries)
+    project = replace(project, libraries=read_api_files(job.api_files))
+    work = [Work(entry.name, entry.path) for entry in entries if entry.kind == "python"]
+    done = process_files(work, engine, settings, project, processes_for(size, job.jobs), "inspect")
+    for entry, one in with_the_others(entries, done, project, "analysing", progress):
+        if entry.kind != "file" or one.result.findings:
+            yield one.result
 
 
 def _summary(job: Job, tally: Tally, code: int) -> bytes:

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Optional
+from typing import TYPE_CHECKING, Callable, Literal, Optional
 
 from migrator.distributed.result import Converted, with_conversion
+from migrator.engine.other_files import look_at
 from migrator.engine.run import Engine
 from migrator.engine.settings import Settings
 from migrator.finding import FileResult
 from migrator.processes import spread
 from migrator.reporting.unified_diff import unified_diff
+from migrator.sources.discover import Entry
 from migrator.sources.errors import Unreadable, shown
 from migrator.sources.source import LARGEST, encode, read
 
@@ -21,6 +23,9 @@ if TYPE_CHECKING:
 
 # The new bytes of each file; these and their diff; only what there is to say of the file as it is.
 Task = Literal["migrate", "diff", "inspect"]
+
+# What is going on, how many files of how many (0: not known yet).
+Progress = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True)
@@ -63,6 +68,26 @@ def process_files(
         (settings, project, task),
         _process_chunk,
     )
+
+
+def with_the_others(
+    entries: Sequence[Entry], results: Iterator[Done], project: Project, stage: str, progress: Progress
+) -> Iterator[tuple[Entry, Done]]:
+    """The results for the Python files of ``entries``, and in their places what is to say of the others."""
+    total = sum(entry.kind == "python" for entry in entries)
+    finished = 0
+    progress(stage, 0, total)
+    for entry in entries:
+        if entry.kind == "python":
+            yield entry, next(results)
+            finished += 1
+            progress(stage, finished, total)
+        elif entry.kind == "file":
+            other = look_at(entry, project.operators)
+            if other is not None:
+                yield entry, Done(other)
+        else:
+            yield entry, Done(FileResult(shown(entry.name), skipped=entry.reason))
 
 
 _worker: tuple[Engine, Project, Task] | None = None

@@ -10,13 +10,22 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Optional
 
-from migrator.api_support import env_vars, npu_names, support, tables
+from migrator.api_support import env_vars, npu_names, support, tables, verdicts
 from migrator.api_support.env_vars import EnvVar
 from migrator.api_support.versions import TorchVersion, known
 
 # What programs import under short names.
 _SHORT = {"F.": "torch.nn.functional.", "dist.": "torch.distributed.", "th.": "torch."}
 _OPERATORS = ("aten::", "torch.ops.aten.")
+
+
+@dataclass(frozen=True)
+class Judged:
+    """The verdict from one torch version to another: what documents and registered kernels say together."""
+
+    first: str
+    last: str
+    verdict: str
 
 
 @dataclass(frozen=True)
@@ -75,6 +84,9 @@ class Answer:
     name: str
     kind: str
     alias_of: str = ""
+    member_of: str = ""  # the module whose entry holds for it, where it has none of its own
+    nearest: tuple[str, ...] = ()  # then: names that look like it
+    verdicts: tuple[Judged, ...] = ()
     forms: tuple[Form, ...] = ()
     documents: tuple[Documented, ...] = ()
     operator: str = ""
@@ -135,6 +147,14 @@ def nearest(asked: str, most: int = 5) -> list[str]:
     return sorted(scored, key=lambda name: (-scored[name], name))[:most]
 
 
+def _in_module(module: str, asked: str) -> tuple[str, ...]:
+    """The names of a module that look like one that it has not."""
+    start = f"{module}."
+    members = [name[len(start) :] for name in _names() if name.startswith(start)]
+    found = difflib.get_close_matches(asked[len(start) :], members, cutoff=0.75)
+    return tuple(start + name for name in found)
+
+
 def _readings(asked: str) -> list[str]:
     """The qualified names that a person may mean, the likeliest first."""
     found = [asked]
@@ -157,10 +177,14 @@ def _torch(name: str) -> Optional[Answer]:
     if not (forms or rows or own or affine or perhaps):
         return None
     operator = next((row.aten for row in rows if row.aten), "")
+    module = "" if rows else _module_of(name)
     return Answer(
         name=name,
         kind="cuda" if forms else "own" if own and not rows else "api",
         alias_of=alias,
+        member_of=module,
+        nearest=_in_module(module, name) if module else (),
+        verdicts=_verdicts(name) if forms or rows else (),
         forms=forms,
         documents=tuple(_documented(row) for row in rows),
         operator=operator,
@@ -170,6 +194,21 @@ def _torch(name: str) -> Optional[Answer]:
         perhaps=perhaps,
         stands_for=_cuda_names(name),
     )
+
+
+def _module_of(name: str) -> str:
+    """The module whose entry holds for a CUDA name without one of its own; '' for a member of a class.
+
+    A class may have more members than the tables; of a module they have all.
+    """
+    owner = npu_names.entry(name)
+    found = npu_names.look_up(owner, known()[-1]) if owner and owner != name else None
+    return owner if found and found.kind == "module" else ""
+
+
+def _verdicts(name: str) -> tuple[Judged, ...]:
+    words: dict[str, tuple[str, ...]] = {v.text: (verdicts.word(name, v),) for v in known()}
+    return tuple(Judged(first, last, word) for first, last, (word,) in _folded(words))
 
 
 def _rows(name: str, alias: str) -> list[support.Row]:
@@ -312,6 +351,7 @@ class AtVersion:
     version's own. ``exists`` is about torch_npu's own APIs.
     """
 
+    verdict: str
     is_cuda: bool
     npu_name: str
     unchanged: str
@@ -334,6 +374,7 @@ def at_version(answer: Answer, version: TorchVersion) -> AtVersion:
     row = next((row for row in answer.registered if tables.covers(row.first, row.last, version.tuple)), None)
     held = next((own for own in answer.own if tables.covers(own.first, own.last, version.tuple)), None)
     return AtVersion(
+        verdict=verdicts.word(answer.name, version) if answer.verdicts else "",
         is_cuda=bool(answer.forms),
         npu_name=form.npu if form else known_support.npu if known_support else "",
         unchanged=form.unchanged if form else "",

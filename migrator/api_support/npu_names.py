@@ -35,14 +35,11 @@ def look_up(cuda_name: str, version: TorchVersion) -> Optional[NpuName]:
     A member of a class (torch.cuda.Event.record) follows its class unless it
     has a row of its own; a name in a module without an NPU form follows the module.
     """
-    table = _table()
-    name, members = cuda_name, ""
-    while name not in table:
-        name, dot, last = name.rpartition(".")
-        if not dot:
-            return None
-        members = f".{last}{members}"
-    found = _at(table[name], version)
+    name = entry(cuda_name)
+    if not name:
+        return None
+    found = _at(_table()[name], version)
+    members = cuda_name[len(name) :]
     if not members:
         return found
     if found.kind in ("function", "import") or (found.kind == "module" and found.npu):
@@ -50,6 +47,14 @@ def look_up(cuda_name: str, version: TorchVersion) -> Optional[NpuName]:
         # have the name in the table if the name were known.
         return None
     return replace(found, npu=found.npu and found.npu + members)
+
+
+def entry(cuda_name: str) -> str:
+    """The name with rows that decides of a CUDA name: itself, or the class or module that it is in; or ''."""
+    table, name = _table(), cuda_name
+    while name and name not in table:
+        name = name.rpartition(".")[0]
+    return name
 
 
 @cache

@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 from functools import cache
 
-from migrator.api_support import support
+from migrator.api_support import npu_names, support
 from migrator.api_support.hardware import differs, is_left_out, left_out_dtypes
 from migrator.api_support.versions import TorchVersion, known
 
@@ -163,6 +163,20 @@ def judge(api: str, version: TorchVersion, hardware: str = "") -> Verdict:
         ticked=found.hardware if left_out else (),
         left_out=left_out_dtypes(hardware, found.dtypes) if hardware else frozenset(),
     )
+
+
+def word(name: str, version: TorchVersion) -> str:
+    """One word on a torch API or a CUDA name: a Verdict's status, or absent where an NPU has not the name.
+
+    No call is seen here, so every limit that the document has makes it partial.
+    """
+    form = npu_names.look_up(name, version)
+    if form is not None and not form.npu:
+        return "absent"
+    verdict = judge(name, version)
+    if verdict.status == "supported" and verdict.documents == "partial":
+        return "partial"
+    return "supported" if form is not None and verdict.status == "unknown" else verdict.status
 
 
 def _status(known: support.Support, kernel: str, version: TorchVersion) -> str:

@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Optional
 
 import typer
 
-from migrator.cli.migrate import Several, _log_on_terminal, _split, _stop, check_hardware
-from migrator.cli.progress import ProgressBar
+from migrator.cli.ending import INTERRUPTED, say, stop
+from migrator.cli.options import Several, check_hardware, split
+from migrator.cli.progress import ProgressBar, log_on_terminal
 
 if TYPE_CHECKING:
     from migrator.project_analysis import Outcome
 
-_WRONG_USE = 2
-_INTERRUPTED = 130
 _MODES = ("torch_apis", "third_party", "affinity_apis", "dynamic_shape")
 
 
@@ -76,15 +75,15 @@ def analyze(
     needed = {"-i/--input": source, "-o/--output": output, "-v/--version": version}
     missing = [option for option, value in sorted(needed.items()) if not value]
     if missing:
-        _stop(f"missing: {', '.join(missing)} (npumigrate analyze --help shows all options)", _WRONG_USE)
+        stop(f"missing: {', '.join(missing)} (npumigrate analyze --help shows all options)")
     if quiet and verbose:
-        _stop("--quiet and --verbose exclude each other", _WRONG_USE)
+        stop("--quiet and --verbose exclude each other")
     check_hardware(hardware)
-    modes = tuple(dict.fromkeys(_split(mode))) if mode else _MODES[:1]
+    modes = tuple(dict.fromkeys(split(mode))) if mode else _MODES[:1]
     wrong = [name for name in modes if name not in _MODES]
     if wrong or not modes:
         named = ", ".join(wrong) or "without a name"
-        _stop(f"there is no mode {named}: choose of {', '.join(_MODES)}", _WRONG_USE)
+        stop(f"there is no mode {named}: choose of {', '.join(_MODES)}")
     _check_together(modes, api_files, deep, env_path)
 
     # From here on the work begins, and with it the imports that take their time.
@@ -100,7 +99,7 @@ def analyze(
         settings = Settings(
             version=resolve(version or "").text,
             hardware=hardware or "",
-            ignore=_split(ignore),
+            ignore=split(ignore),
             rule_files=tuple(rules or ()),
             deep=_folder(source or "") if deep else "",
             deep_paths=tuple(env_path or ()),
@@ -113,17 +112,14 @@ def analyze(
             tuple(Path(file) for file in api_files or ()),
             jobs,
         )
-        with _log_on_terminal(verbose), bar:
+        with log_on_terminal(verbose), bar:
             outcome = run(job, Path(output or ""), overwrite, bar)
     except (UnknownVersion, RuleError, SourceError) as error:
-        _stop(str(error), _WRONG_USE)
+        stop(str(error))
     except KeyboardInterrupt:
-        _stop("interrupted: no report was written", _INTERRUPTED)
+        stop("interrupted: no report was written", INTERRUPTED)
     if not outcome.complete:
-        typer.echo(
-            f"npumigrate: interrupted after {bar.done} of {bar.total} Python files: the reports say of which",
-            err=True,
-        )
+        say(f"interrupted after {bar.done} of {bar.total} Python files: the reports say of which")
     if not quiet:
         _show(outcome, f"{source} for torch {settings.version}: {', '.join(modes)}")
     raise typer.Exit(outcome.exit_code)
@@ -132,14 +128,14 @@ def analyze(
 def _check_together(modes: tuple[str, ...], api_files: Several, deep: bool, env_path: Several) -> None:
     """Refuse an option that would do nothing."""
     if api_files and "torch_apis" not in modes:
-        _stop(f"--api-files is for the mode torch_apis: -m {','.join((*modes, 'torch_apis'))}", _WRONG_USE)
+        stop(f"--api-files is for the mode torch_apis: -m {','.join((*modes, 'torch_apis'))}")
     if deep and modes == ("third_party",):
-        _stop("--deep does nothing in the mode third_party", _WRONG_USE)
+        stop("--deep does nothing in the mode third_party")
     if env_path and not deep:
-        _stop("--env-path is for --deep: give that too", _WRONG_USE)
+        stop("--env-path is for --deep: give that too")
     for path in env_path or ():
         if not os.path.isdir(path):
-            _stop(f"--env-path {path}: there is no such folder", _WRONG_USE)
+            stop(f"--env-path {path}: there is no such folder")
 
 
 def _folder(source: str) -> str:

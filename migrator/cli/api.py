@@ -7,8 +7,9 @@ from typing import Any, Optional
 
 import typer
 
-_NOT_FOUND = 1
-_WRONG_USE = 2
+from migrator.cli.ending import say, stop
+
+_NOTHING_KNOWN = 1
 
 
 def api(
@@ -32,8 +33,7 @@ def api(
     try:
         chosen = newest() if version is None else resolve(version)
     except (UnknownVersion, FileNotFoundError) as error:
-        typer.echo(f"npumigrate: {error}", err=True)
-        raise typer.Exit(_WRONG_USE) from None
+        stop(str(error))
     at = None if version is None else chosen
     pattern = any(sign in name for sign in "*?[")
     names = answer.matching(name) if pattern else [name]
@@ -43,14 +43,14 @@ def api(
         _print_json(name, answers, nearest, at)
     elif not answers:
         hint = f"; is it {' or '.join(nearest[:3])}?" if nearest else ""
-        typer.echo(f"npumigrate: nothing is known of {name}{hint}", err=True)
+        say(f"nothing is known of {name}{hint}")
     else:
         from migrator.cli import api_text
 
         lines = api_text.table(answers, at) if pattern else api_text.page(answers[0], at)
         typer.echo("\n".join(lines), color=False if os.environ.get("NO_COLOR") else None)
     if not answers:
-        raise typer.Exit(_NOT_FOUND)
+        raise typer.Exit(_NOTHING_KNOWN)
 
 
 def _print_json(asked: str, answers: list[Any], nearest: list[str], at: Any) -> None:

@@ -22,6 +22,7 @@ _COLORS = {
     "fallback": "yellow",
     "unknown": "yellow",
     "unsupported": "red",
+    "absent": "red",
     "none": "red",
     "no NPU form": "red",
 }
@@ -49,6 +50,11 @@ def page(answer: Answer, version: Optional[TorchVersion]) -> list[str]:
         lines[0] += f", torch_npu {version.torch_npu}"
     if answer.alias_of:
         lines.append(f"another spelling of {answer.alias_of}")
+    if answer.member_of:
+        near = f"; is it {' or '.join(answer.nearest[:3])}?" if answer.nearest else ""
+        lines += _wrapped(
+            f"not known by itself; what follows holds of all in {answer.member_of}{near}", "", ""
+        )
     lines.append("")
     lines += _at(at_version(answer, version)) if version else _history(answer)
     perhaps = [f"{name} (its name suggests it)" for name in answer.perhaps]
@@ -82,6 +88,9 @@ def table(answers: Sequence[Answer], version: Optional[TorchVersion]) -> list[st
 
 
 def _history(answer: Answer) -> Iterator[str]:
+    for number, judged in enumerate(answer.verdicts):
+        label = "Verdict" if not number else ""
+        yield from _row(label, span(judged.first, judged.last), judged.verdict)
     for number, form in enumerate(answer.forms):
         label = "On an NPU" if not number else ""
         yield from _row(label, span(form.first, form.last), form.npu_name or "no NPU form")
@@ -104,6 +113,8 @@ def _history(answer: Answer) -> Iterator[str]:
 
 
 def _at(found: AtVersion) -> Iterator[str]:
+    if found.verdict:
+        yield from _entry("Verdict", _colored(found.verdict))
     if found.is_cuda:
         yield from _entry("On an NPU", _colored(found.npu_name or "no NPU form"))
         yield from _notes(

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import NoReturn, Optional
+from typing import Optional
 
 import typer
 
-_PROBLEMS = 1
-_WRONG_USE = 2
+from migrator.cli.ending import PROBLEMS, say, stop
+from migrator.cli.options import Several
+
 _ABOUT = {
     "name": "NPU forms of CUDA names",
     "own": "torch_npu's own APIs",
@@ -22,7 +23,6 @@ db = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     rich_markup_mode=None,
 )
-Several = Optional[list[str]]
 
 
 @db.command()
@@ -50,7 +50,7 @@ def build(
     Exit status: 0 done; 2 nothing was done: one line says why.
     """
     if not wheel and not version:
-        _stop("give --wheel FILE or --version RELEASE")
+        stop("give --wheel FILE or --version RELEASE")
     import tempfile
 
     from migrator.api_support import tables
@@ -62,20 +62,20 @@ def build(
     try:
         start = out if out and (out / "versions.csv").is_file() else tables.in_force()
         if out and start != out and out.exists() and any(out.iterdir()):
-            _stop(f"--out: {out} has other things in it than tables")
+            stop(f"--out: {out} has other things in it than tables")
         with tempfile.TemporaryDirectory(prefix="npumigrate-") as folder:
             wheels = [read_wheel(Path(path)) for path in wheel or ()]
             for number, release in enumerate(version or ()):
-                typer.echo(f"npumigrate: fetching torch_npu {release}", err=True)
+                say(f"fetching torch_npu {release}")
                 place = Path(folder) / str(number)
                 place.mkdir()
                 wheels.append(read_wheel(fetch(release, place)))
         target = out or tables.writable()
         changed = add(wheels, start, target)
     except (WheelError, FileNotFoundError) as error:
-        _stop(str(error))
+        stop(str(error))
     except OSError as error:
-        _stop(f"{error.filename or 'the tables'}: {error.strerror}")
+        stop(f"{error.filename or 'the tables'}: {error.strerror}")
     for read in wheels:
         about = f"{sum(map(len, read.modules.values()))} names"
         if read.operators:
@@ -107,7 +107,7 @@ def diff(
     try:
         first, second = pair((older, newer))
     except (ValueError, FileNotFoundError) as error:
-        _stop(str(error))
+        stop(str(error))
     changes = between(first, second)
     notes = caveats(first, second)
     if as_json:
@@ -161,38 +161,33 @@ def verify(
     try:
         place = folder or tables.in_force()
     except FileNotFoundError as error:
-        _stop(str(error))
+        stop(str(error))
     if not place.is_dir():
-        _stop(f"{place} is no folder")
+        stop(f"{place} is no folder")
     problems = check.problems(place)
     if not problems:
         typer.echo(f"{place}: the tables hold together")
     if folder is None and live is not False and not problems:
         problems += _compared(wanted=bool(live))
     elif folder is not None and live:
-        _stop(f"--live is about the tables in use: set {tables.VARIABLE}={folder} and leave out the folder")
+        stop(f"--live is about the tables in use: set {tables.VARIABLE}={folder} and leave out the folder")
     for problem in problems:
         typer.echo(problem)
     if problems:
-        typer.echo(f"npumigrate: {len(problems)} problem{'s' if len(problems) > 1 else ''}", err=True)
-        raise typer.Exit(_PROBLEMS)
+        say(f"{len(problems)} problem{'s' if len(problems) > 1 else ''}")
+        raise typer.Exit(PROBLEMS)
 
 
 def _compared(wanted: bool) -> list[str]:
     from migrator.api_support.live import CannotCompare, differences
 
     try:
-        found = differences(lambda line: typer.echo(f"npumigrate: {line}", err=True))
+        found = differences(lambda line: say(line))
     except CannotCompare as error:
         if wanted:
-            _stop(str(error))
+            stop(str(error))
         typer.echo(f"not compared with a live torch_npu: {error}")
         return []
     if not found:
         typer.echo("the installed torch_npu has the names and kernels that the tables say")
     return found
-
-
-def _stop(line: str) -> NoReturn:
-    typer.echo(f"npumigrate: {line}", err=True)
-    raise typer.Exit(_WRONG_USE)

@@ -5,24 +5,22 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn, Optional
+from typing import TYPE_CHECKING, Optional
 
 import typer
+
+from migrator.cli.ending import CANNOT_RUN, NO_PROGRAM, say, stop
+from migrator.cli.options import Several
 
 if TYPE_CHECKING:
     from migrator.emulator.build import Built
     from migrator.emulator.installed import Installed
 
-WRONG_USE = 2
-CANNOT_RUN = 126
-NOT_FOUND = 127
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
-# typer reads annotations at run time: Optional[...] instead of "... | None", for Python 3.9.
-Words = Optional[list[str]]
 
 
 def emulate(
-    command: Words = typer.Argument(None, metavar="-- CMD…", help="The program, with its arguments."),
+    command: Several = typer.Argument(None, metavar="-- CMD…", help="The program, with its arguments."),
     devices: int = typer.Option(8, "--devices", metavar="N", min=1, max=64, help="Emulated NPUs."),
     soc: str = typer.Option("Ascend910B2", "--soc", metavar="NAME", help="What the NPUs say that they are."),
     memory: str = typer.Option(
@@ -54,7 +52,7 @@ def emulate(
     env = environment(machine, built, installed, os.environ)
     program = find(command[0], env)
     if program is None:
-        stop(f"command not found: {command[0]}", NOT_FOUND)
+        stop(f"command not found: {command[0]}", NO_PROGRAM)
     try:
         code = run([program, *command[1:]], env)
     except OSError as error:
@@ -119,7 +117,7 @@ def _show_installed() -> None:
 def checked_soc(name: str) -> str:
     """Return the name of a chip; stop where it is none."""
     if not re.fullmatch(r"Ascend\w[\w-]*", name):
-        stop(f"--soc: {name!r} is not the name of an Ascend chip, such as Ascend910B2", WRONG_USE)
+        stop(f"--soc: {name!r} is not the name of an Ascend chip, such as Ascend910B2")
     return name
 
 
@@ -128,16 +126,5 @@ def size(text: str) -> int:
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?", text.strip(), re.IGNORECASE)
     count = int(float(match[1]) * _UNITS[match[2].upper()]) if match else 0
     if count < 1 << 20:
-        stop(f"--memory: {text!r} is not a size of at least 1MiB, such as 64GiB", WRONG_USE)
+        stop(f"--memory: {text!r} is not a size of at least 1MiB, such as 64GiB")
     return count
-
-
-def say(line: str) -> None:
-    """Print a line of npumigrate's own."""
-    typer.echo(f"npumigrate: {line}", err=True)
-
-
-def stop(line: str, code: int) -> NoReturn:
-    """End the command with one line and an exit code."""
-    say(line)
-    raise typer.Exit(code)

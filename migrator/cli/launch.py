@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import socket
-import tempfile
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, Optional
+from typing import TYPE_CHECKING, Any, Optional
 
 import typer
 
+from migrator.cli.ending import PROBLEMS, stop
+
 if TYPE_CHECKING:
     from migrator.launch.rank_table import Host
-
-_PROBLEMS = 1
-_WRONG_USE = 2
 
 launch = typer.Typer(help="Prepare the start of a program on several machines.", rich_markup_mode=None)
 rank_table = typer.Typer(rich_markup_mode=None)
@@ -64,7 +61,7 @@ def make(
     try:
         described = _hosts(hosts, hostfile, hccn or [], _numbers(devices))
     except RankTableError as error:
-        _stop(str(error))
+        stop(str(error))
     for line in _assumptions(described):
         typer.echo(f"assumed: {line}", err=True)
     _give(dump(build(described), form.value), output)
@@ -104,10 +101,10 @@ def _numbers(text: str | None) -> list[int]:
         first, dash, last = part.strip().partition("-")
         last = last if dash else first
         if not (first.isdigit() and last.isdigit() and int(first) <= int(last) < 4096):
-            _stop(f"--devices: {part!r} is not like 0 or 4-7")
+            stop(f"--devices: {part!r} is not like 0 or 4-7")
         found += range(int(first), int(last) + 1)
     if len(set(found)) < len(found):
-        _stop(f"--devices: {text} names one twice")
+        stop(f"--devices: {text} names one twice")
     return found
 
 
@@ -140,10 +137,10 @@ def check(file: Path = typer.Argument(..., help="A rank table in either form."))
             typer.echo(f"{file}: {form_of(content)} form, servers: {len(servers)}, ranks: {ranks}")
             return
     except RankTableError as error:
-        _stop(f"{file} {error}")
+        stop(f"{file} {error}")
     for problem in found:
         typer.echo(f"{file}: {problem}")
-    raise typer.Exit(_PROBLEMS)
+    raise typer.Exit(PROBLEMS)
 
 
 @rank_table.command()
@@ -158,7 +155,7 @@ def convert(
     try:
         servers = read(_content(file))
     except RankTableError as error:
-        _stop(f"{file}: {error}")
+        stop(f"{file}: {error}")
     _give(dump(servers, form.value), output)
 
 
@@ -183,9 +180,9 @@ def mpi(
         words = shlex.split(line[0]) if len(line) == 1 else line
         found = plan(words, lambda file: _text(Path(file)))
     except (MpiLineError, RankTableError) as error:
-        _stop(str(error))
+        stop(str(error))
     except ValueError as error:  # shlex: a quotation mark without its partner
-        _stop(f"the line cannot be split into words: {error}")
+        stop(f"the line cannot be split into words: {error}")
     for note in found.notes:
         typer.echo(note, err=True)
     for (host, _), command in zip(found.hosts, found.commands):
@@ -200,7 +197,7 @@ def _content(file: Path) -> Any:
     try:
         return parse(_text(file))
     except RankTableError as error:
-        _stop(f"{file} {error}")
+        stop(f"{file} {error}")
 
 
 def _text(file: Path) -> str:
@@ -208,7 +205,7 @@ def _text(file: Path) -> str:
         return file.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is no UTF-8 text"
-        _stop(f"{file} cannot be read: {reason}")
+        stop(f"{file} cannot be read: {reason}")
 
 
 def _give(text: str, output: Path | None) -> None:
@@ -216,20 +213,10 @@ def _give(text: str, output: Path | None) -> None:
     if output is None:
         typer.echo(text, nl=False)
         return
+    from migrator.sources.errors import CannotWrite
+    from migrator.sources.replacing import replace_file
+
     try:
-        number, name = tempfile.mkstemp(dir=output.parent, prefix=f".{output.name}.")
-        try:
-            with os.fdopen(number, "w", encoding="utf-8") as stream:
-                stream.write(text)
-            os.chmod(name, 0o644)
-            os.replace(name, output)
-        except BaseException:
-            os.unlink(name)
-            raise
-    except OSError as error:
-        _stop(f"{output} cannot be written: {error.strerror}")
-
-
-def _stop(line: str) -> NoReturn:
-    typer.echo(f"npumigrate: {line}", err=True)
-    raise typer.Exit(_WRONG_USE)
+        replace_file(output, text.encode("utf-8"))
+    except CannotWrite as error:
+        stop(str(error))

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NoReturn, Optional
+
+from migrator.cli.ending import DONE, INTERRUPTED, WRONG_USE, forget_stdout, say
+from migrator.cli.options import Several, split
 
 if TYPE_CHECKING:
     from migrator.lint.command import Wishes
 
-_WRONG_USE = 2
-_INTERRUPTED = 130
 _DESCRIPTION = """\
 Find what keeps a project from running on Ascend NPUs.
 
@@ -127,7 +127,7 @@ def lint(arguments: Sequence[str]) -> int:
     except _UsageError as error:
         return _fail(str(error))
     except SystemExit:  # --help
-        return 0
+        return DONE
     from migrator.lint.options import ConfigError
     from migrator.sources.errors import SourceError
 
@@ -137,12 +137,11 @@ def lint(arguments: Sequence[str]) -> int:
     except (ConfigError, SourceError, _UsageError) as error:
         return _fail(str(error))
     except KeyboardInterrupt:
-        print("npumigrate: interrupted", file=sys.stderr)
-        return _INTERRUPTED
+        say("interrupted")
+        return INTERRUPTED
     except BrokenPipeError:
-        # The reader, such as head, has seen enough: what Python still flushes at exit must not fail again.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+        forget_stdout()
+        return DONE
 
 
 def _wishes(given: argparse.Namespace) -> Wishes:
@@ -163,8 +162,8 @@ def _wishes(given: argparse.Namespace) -> Wishes:
         "rules": given.rules,
         "severity": given.severity,
         "fail-on": given.fail_on,
-        "exclude": _split(given.exclude),
-        "extend-exclude": _split(given.extend_exclude),
+        "exclude": _listed(given.exclude),
+        "extend-exclude": _listed(given.extend_exclude),
         "respect-gitignore": given.respect_gitignore,
         "force-exclude": given.force_exclude,
         "baseline": given.baseline,
@@ -207,26 +206,25 @@ def _watched(wishes: Wishes) -> int:
     return lint_and_watch(wishes)
 
 
-def _split(values: Optional[list[str]]) -> Optional[list[str]]:
-    if values is None:
-        return None
-    return [part.strip() for value in values for part in value.split(",") if part.strip()]
+def _listed(values: Several) -> Optional[list[str]]:
+    """None where the option was not given: then a configuration has the word."""
+    return None if values is None else list(split(values))
 
 
-def _codes(option: str, values: Optional[list[str]]) -> Optional[list[str]]:
-    codes = _split(values)
+def _codes(option: str, values: Several) -> Optional[list[str]]:
+    codes = _listed(values)
     if codes == []:
         raise _UsageError(f"{option} names no rule")
     return codes
 
 
-def _by_glob(values: Optional[list[str]]) -> Optional[dict[str, Any]]:
+def _by_glob(values: Several) -> Optional[dict[str, Any]]:
     """``--per-file-ignores tests/*:NPU1,docs/*:ALL`` as the configuration has it."""
     if values is None:
         return None
     globs: dict[str, Any] = {}
     glob = ""
-    for part in _split(values) or ():
+    for part in split(values):
         before, colon, code = part.rpartition(":")
         if colon:
             glob = before
@@ -237,5 +235,5 @@ def _by_glob(values: Optional[list[str]]) -> Optional[dict[str, Any]]:
 
 
 def _fail(line: str) -> int:
-    print(f"npumigrate: {line}", file=sys.stderr)
-    return _WRONG_USE
+    say(line)
+    return WRONG_USE

@@ -16,10 +16,8 @@ from typing import Any, Callable, Optional
 import typer
 
 from migrator import __version__
+from migrator.cli.ending import DONE, INTERRUPTED, WRONG_USE, escape_unprintable, say
 
-DONE = 0
-WRONG_USE = 2
-INTERRUPTED = 130
 # Each command, in the order of the help, with what its parser is told; it is migrator.cli.NAME.NAME. Only the
 # one that is asked for is imported and gets a parser: making one of each takes longer than most commands.
 _COMMANDS: dict[str, dict[str, Any]] = {
@@ -114,10 +112,7 @@ def run(arguments: Optional[Sequence[str]] = None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
     if not given or (given[0].startswith("-") and given[0] not in _FRAME_OPTIONS):
         given.insert(0, "migrate")
-    for stream in (sys.stdout, sys.stderr):
-        # A name or a sign that the terminal cannot show is no reason to stop.
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="backslashreplace")
+    escape_unprintable()
     try:
         if given in (["-h"], ["--help"]):
             _run_app(given)
@@ -146,7 +141,7 @@ def _run_app(arguments: list[str]) -> int:
 
 
 def _fail(line: str, code: int) -> int:
-    typer.echo(f"npumigrate: {line}", err=True)
+    say(line)
     return code
 
 

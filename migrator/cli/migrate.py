@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-import logging
-import os
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn, Optional
+from typing import TYPE_CHECKING, Optional
 
 import typer
 
-from migrator.cli.progress import ProgressBar
+from migrator.cli.ending import DONE, INTERRUPTED, forget_stdout, stop
+from migrator.cli.options import Several, check_hardware, split
+from migrator.cli.progress import ProgressBar, log_on_terminal
 
 if TYPE_CHECKING:
     from migrator.migration import Outcome, Plan
-
-_DONE = 0
-_WRONG_USE = 2
-_INTERRUPTED = 130
 
 
 class Mode(str, Enum):
@@ -28,10 +22,6 @@ class Mode(str, Enum):
 
     rewrite = "rewrite"
     transfer = "transfer"
-
-
-# typer reads annotations at run time: Optional[...] instead of "... | None", for Python 3.9.
-Several = Optional[list[str]]
 
 
 class What(str, Enum):
@@ -118,14 +108,14 @@ def migrate(
         needed["-o/--output"] = output
     missing = [option for option, value in sorted(needed.items()) if not value]
     if missing:
-        _stop(f"missing: {', '.join(missing)} (npumigrate --help shows all options)", _WRONG_USE)
+        stop(f"missing: {', '.join(missing)} (npumigrate --help shows all options)")
     distributed = distributed or what is What.distributed
     if target_model and not distributed:
-        _stop("-t/--target-model is for --distributed", _WRONG_USE)
+        stop("-t/--target-model is for --distributed")
     if distributed and mode is Mode.transfer:
-        _stop("--distributed and --mode transfer exclude each other", _WRONG_USE)
+        stop("--distributed and --mode transfer exclude each other")
     if quiet and verbose:
-        _stop("--quiet and --verbose exclude each other", _WRONG_USE)
+        stop("--quiet and --verbose exclude each other")
     check_hardware(hardware)
 
     # From here on the work begins, and with it the imports that take their time.
@@ -140,34 +130,22 @@ def migrate(
         settings = Settings(
             version=resolve(version or "").text,
             hardware=hardware or "",
-            select=(_split(select) or ("ALL",)) + _split(extend_select),
-            ignore=_split(ignore),
+            select=(split(select) or ("ALL",)) + split(extend_select),
+            ignore=split(ignore),
             safe_only=safe_only,
             rule_files=tuple(rules or ()),
             transfer=mode is Mode.transfer,
         )
         plan = Plan(Path(source or ""), settings, tuple(exclude or ()), jobs, main, distributed, target_model)
-        with _log_on_terminal(verbose), bar:
+        with log_on_terminal(verbose), bar:
             outcome = _run(plan, None if diff else Path(output or ""), overwrite, bar)
     except (UnknownVersion, RuleError, SourceError) as error:
-        _stop(str(error), _WRONG_USE)
+        stop(str(error))
     except KeyboardInterrupt:
-        _stop(_interrupted(bar, diff), _INTERRUPTED)
+        stop(_interrupted(bar, diff), INTERRUPTED)
     if not quiet:
         _show(outcome, plan)
     raise typer.Exit(outcome.exit_code)
-
-
-def check_hardware(hardware: Optional[str]) -> None:
-    """Stop where there is no such product line."""
-    from migrator.api_support.hardware import HARDWARE
-
-    if hardware is not None and hardware not in HARDWARE:
-        _stop(f"there is no hardware {hardware!r}: choose of {', '.join(HARDWARE)}", _WRONG_USE)
-
-
-def _split(values: Several) -> tuple[str, ...]:
-    return tuple(part.strip() for value in values or () for part in value.split(",") if part.strip())
 
 
 def _run(plan: Plan, out: Path | None, overwrite: bool, bar: ProgressBar) -> Outcome:
@@ -184,31 +162,8 @@ def _print_bytes(data: bytes) -> None:
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()
     except BrokenPipeError:
-        _forget_stdout()
-        raise typer.Exit(_DONE) from None
-
-
-def _forget_stdout() -> None:
-    """The reader, such as head, has seen enough: what Python still flushes at exit must not fail again."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-@contextmanager
-def _log_on_terminal(verbose: bool) -> Iterator[None]:
-    logger = logging.getLogger("npumigrate")
-    logger.setLevel(logging.DEBUG if verbose else logging.INFO)
-    logger.propagate = False
-    handler = logging.StreamHandler(sys.stderr) if verbose else logging.NullHandler()
-    logger.addHandler(handler)
-    try:
-        yield
-    finally:
-        logger.removeHandler(handler)
-
-
-def _stop(line: str, code: int) -> NoReturn:
-    typer.echo(f"npumigrate: {line}", err=True)
-    raise typer.Exit(code)
+        forget_stdout()
+        raise typer.Exit(DONE) from None
 
 
 def _interrupted(bar: ProgressBar, diff: bool) -> str:
@@ -243,4 +198,4 @@ def _show(outcome: Outcome, plan: Plan) -> None:
             conversion,
         )
     except (BrokenPipeError, SystemExit):  # rich turns the one into the other
-        _forget_stdout()
+        forget_stdout()

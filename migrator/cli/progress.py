@@ -1,9 +1,12 @@
-"""The progress bar: on a terminal, and only where the work takes long."""
+"""How far the work is: a progress bar, on a terminal and where it takes long, or the log of --verbose."""
 
 from __future__ import annotations
 
+import logging
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -58,3 +61,17 @@ class ProgressBar:
         self._bar.update(
             self._task, description=self.stage, completed=self.done, total=self.total or None, refresh=True
         )
+
+
+@contextmanager
+def log_on_terminal(verbose: bool) -> Iterator[None]:
+    """Let the log run on the standard error, too, where ``verbose``."""
+    logger = logging.getLogger("npumigrate")
+    logger.setLevel(logging.DEBUG if verbose else logging.INFO)
+    logger.propagate = False
+    handler = logging.StreamHandler(sys.stderr) if verbose else logging.NullHandler()
+    logger.addHandler(handler)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import sys
 from enum import Enum
-from typing import TYPE_CHECKING, NoReturn, Optional
+from typing import TYPE_CHECKING
 
 import typer
 
+from migrator.cli.ending import stop
+from migrator.cli.options import Several
+
 if TYPE_CHECKING:
     from migrator.engine.packs import Rule
-
-_WRONG_USE = 2
 
 
 class Format(str, Enum):
@@ -23,14 +24,12 @@ class Format(str, Enum):
 
 
 def rule(
-    codes: Optional[list[str]] = typer.Argument(
-        None, metavar="[CODE]...", help="Rules, such as NPU101, or their names."
-    ),
+    codes: Several = typer.Argument(None, metavar="[CODE]...", help="Rules, such as NPU101, or their names."),
     everything: bool = typer.Option(False, "--all", help="Every rule."),
     output_format: Format = typer.Option(
         Format.text, "--output-format", help="text: for reading, in colour on a terminal."
     ),
-    packs: Optional[list[str]] = typer.Option(
+    packs: Several = typer.Option(
         None, "--rules", "-r", metavar="FILE", help="A rule pack of your own; may be repeated."
     ),
 ) -> None:
@@ -42,11 +41,11 @@ def rule(
     from migrator.reporting.rule_text import all_as_markdown, as_json, as_markdown
 
     if bool(codes) == everything:
-        _stop("which rule? Name one or more, such as NPU101, or give --all")
+        stop("which rule? Name one or more, such as NPU101, or give --all")
     try:
         known = load_all(packs or ())
     except RuleError as error:
-        _stop(str(error))
+        stop(str(error))
     chosen = known if everything else [_find(code, known) for code in codes or ()]
     if output_format is Format.json:
         typer.echo(as_json(chosen), nl=False)
@@ -62,18 +61,12 @@ def rule(
 
 
 def _find(code: str, known: list[Rule]) -> Rule:
-    for one in known:
-        if code.upper() == one.code or code == one.name:
-            return one
-    from difflib import get_close_matches
+    found = [one for one in known if code.upper() == one.code or code == one.name]
+    if not found:
+        from difflib import get_close_matches
 
-    names = [name for one in known for name in (one.code, one.name)]
-    near = get_close_matches(code.upper(), names, n=3, cutoff=0.6) or get_close_matches(code, names, n=3)
-    hint = f"; did you mean {', '.join(near)}?" if near else "; npumigrate rule --all lists them"
-    _stop(f"there is no rule {code!r}{hint}")
-    return None
-
-
-def _stop(line: str) -> NoReturn:
-    typer.echo(f"npumigrate: {line}", err=True)
-    raise typer.Exit(_WRONG_USE)
+        names = [name for one in known for name in (one.code, one.name)]
+        near = get_close_matches(code.upper(), names, n=3, cutoff=0.6) or get_close_matches(code, names, n=3)
+        hint = f"; did you mean {', '.join(near)}?" if near else "; npumigrate rule --all lists them"
+        stop(f"there is no rule {code!r}{hint}")
+    return found[0]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-_WRONG_USE = 2
+from migrator.cli.ending import stop
 
 
 def server(
@@ -19,7 +19,5 @@ def server(
     except ModuleNotFoundError as error:
         if error.name not in ("pygls", "lsprotocol"):
             raise
-        line = "the server needs pygls: pip install 'npumigrate[server]'"
-        typer.echo(f"npumigrate: {line}", err=True)
-        raise typer.Exit(_WRONG_USE) from None
+        stop("the server needs pygls: pip install 'npumigrate[server]'")
     raise typer.Exit(serve())

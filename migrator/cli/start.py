@@ -9,12 +9,10 @@ def run() -> int:
     """Run the command line of this process and return its exit code."""
     arguments = sys.argv[1:]
     if arguments[:1] == ["lint"]:
+        from migrator.cli.ending import escape_unprintable
         from migrator.cli.lint import lint
 
-        for stream in (sys.stdout, sys.stderr):
-            # A name or a sign that the terminal cannot show is no reason to stop.
-            if hasattr(stream, "reconfigure"):
-                stream.reconfigure(errors="backslashreplace")
+        escape_unprintable()
         try:
             return lint(arguments[1:])
         except Exception as error:

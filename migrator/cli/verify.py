@@ -10,17 +10,9 @@ from typing import TYPE_CHECKING, Optional
 
 import typer
 
-from migrator.cli.emulate import (
-    CANNOT_RUN,
-    NOT_FOUND,
-    WRONG_USE,
-    Words,
-    checked_soc,
-    prepare,
-    say,
-    size,
-    stop,
-)
+from migrator.cli.emulate import checked_soc, prepare, size
+from migrator.cli.ending import CANNOT_RUN, NO_PROGRAM, say, stop
+from migrator.cli.options import Several
 
 if TYPE_CHECKING:
     from migrator.emulator.launch import Machine
@@ -29,7 +21,7 @@ if TYPE_CHECKING:
 
 def verify(
     migrated: Path = typer.Argument(..., metavar="MIGRATED_DIR", help="A result of npumigrate."),
-    command: Words = typer.Argument(None, metavar="-- CMD…", help="The program; it runs in MIGRATED_DIR."),
+    command: Several = typer.Argument(None, metavar="-- CMD…", help="The program; it runs in MIGRATED_DIR."),
     devices: int = typer.Option(8, "--devices", metavar="N", min=1, max=64, help="Emulated NPUs."),
     soc: str = typer.Option("Ascend910B2", "--soc", metavar="NAME", help="What the NPUs say that they are."),
     memory: str = typer.Option(
@@ -62,15 +54,15 @@ def verify(
     run here; 127 no such program; 130 interrupted.
     """
     if not migrated.is_dir():
-        stop(f"no such folder: {migrated}", WRONG_USE)
+        stop(f"no such folder: {migrated}")
     if not command:
-        stop("no program: npumigrate verify MIGRATED_DIR -- python train.py", WRONG_USE)
+        stop("no program: npumigrate verify MIGRATED_DIR -- python train.py")
     if original is not None and not compare_cpu:
-        stop("--original is for --compare-cpu", WRONG_USE)
+        stop("--original is for --compare-cpu")
     if json_file is not None and not json_file.absolute().parent.is_dir():
-        stop(f"--json: no such folder: {json_file.absolute().parent}", WRONG_USE)
+        stop(f"--json: no such folder: {json_file.absolute().parent}")
     if json_file is not None and json_file.is_dir():
-        stop(f"--json: a folder, not a file: {json_file}", WRONG_USE)
+        stop(f"--json: a folder, not a file: {json_file}")
     from migrator.emulator.launch import Machine
 
     machine = Machine(devices, checked_soc(soc), size(memory), random_from_cpu=compare_cpu)
@@ -83,13 +75,16 @@ def verify(
 
     show_verdict(Console(stderr=True, highlight=False), verdict)
     if json_file is not None:
+        from migrator.sources.errors import CannotWrite
+        from migrator.sources.replacing import replace_file
         from migrator.verify.as_json import verdict_text
 
         shown = {"devices": devices, "soc": soc, "memory": machine.memory}
+        text = verdict_text(verdict, str(migrated), command, shown)
         try:
-            json_file.write_text(verdict_text(verdict, str(migrated), command, shown), encoding="utf-8")
-        except OSError as error:
-            stop(f"--json: cannot write {json_file}: {error.strerror}", WRONG_USE)
+            replace_file(json_file, text.encode("utf-8", "backslashreplace"))
+        except CannotWrite as error:
+            stop(f"--json: {error}")
     raise typer.Exit(verdict.exit_code)
 
 
@@ -98,12 +93,12 @@ def _original(migrated: Path, given: Path | None) -> Path:
 
     if given is not None:
         if not given.exists():
-            stop(f"--original: no such folder: {given}", WRONG_USE)
+            stop(f"--original: no such folder: {given}")
         return given
     try:
         return find_original(migrated)
     except OriginalError as error:
-        stop(str(error), WRONG_USE)
+        stop(str(error))
 
 
 def _verify(
@@ -131,7 +126,7 @@ def _verify(
         env = environment(watched, built, installed, os.environ)
         program = find(command[0], env, migrated)
         if program is None:
-            stop(f"command not found: {command[0]}", NOT_FOUND)
+            stop(f"command not found: {command[0]}", NO_PROGRAM)
         try:
             if source is not None:
                 say("running the migrated project on emulated NPUs")

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import PurePosixPath
 
 from migrator.finding import FileResult, Finding
 from migrator.operators.catalog import Catalog, Operator
+from migrator.operators.native_files import MAX_BYTES
 from migrator.operators.native_names import CUDA_SUFFIXES, NATIVE_SUFFIXES
+from migrator.sources.discover import Entry
+from migrator.sources.errors import shown
 
 _TEXTS = frozenset(
     ".sh .bash .zsh .slurm .sbatch .pbs .yaml .yml .json .toml .cfg .ini .ipynb .env .conf .mk .cmake .bat"
     " .ps1 .dockerfile .j2 .pyx .pxd".split()
 )
 _NAMES = re.compile(r"(?:Dockerfile|Makefile|CMakeLists\.txt|Containerfile|requirements.*\.txt)", re.I)
-MAX_BYTES = 4 * 2**20
 
 _MENTION = re.compile(
     rb"\b(?:CUDA_\w+|PYTORCH_CUDA\w*|T?O?R?C?H?_?NCCL_\w+|cuda(?::\d+)?|nccl|nvidia-smi|nvidia/cuda|nvcc|horovodrun)\b"
@@ -29,6 +32,20 @@ def is_candidate(name: str) -> bool:
     path = PurePosixPath(name)
     suffix = path.suffix.lower()
     return suffix in NATIVE_SUFFIXES | _TEXTS or bool(_NAMES.fullmatch(path.name))
+
+
+def look_at(entry: Entry, operators: Catalog) -> FileResult | None:
+    """What ``examine`` says of a file, without its name's odd characters.
+
+    None also where it is larger than MAX_BYTES or cannot be read.
+    """
+    try:
+        if entry.path.stat().st_size > MAX_BYTES:
+            return None
+        result = examine(entry.name, entry.path.read_bytes(), operators)
+    except OSError:
+        return None
+    return replace(result, name=shown(entry.name)) if result else None
 
 
 def examine(name: str, data: bytes, operators: Catalog) -> FileResult | None:

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Callable
 
 from migrator.analysis.tree import parse
 from migrator.operators.catalog import Catalog, catalog
 from migrator.operators.extensions import Extension, may_build, scan_extensions
 from migrator.operators.library_functions import LibraryFunction
 from migrator.operators.native import NativeFile
+from migrator.operators.native_files import read_native
+from migrator.sources.discover import Entry
+from migrator.sources.errors import Unreadable
+from migrator.sources.source import read
 
 _MEMBERS = ("cuda", "is_cuda")
 # From a plain beginning a search is many times as fast as from a choice of them.
@@ -169,3 +174,26 @@ def merge_facts(parts: Iterable[FileFacts | None], native: Iterable[NativeFile] 
     classes = tuple(facts for part in known for facts in part.classes)
     extensions = [extension for part in known for extension in part.extensions]
     return Project(classes, catalog(list(native), extensions))
+
+
+def read_project(
+    entries: Sequence[Entry], learn: Callable[[str, str], None] = lambda _name, _text: None
+) -> tuple[Project, int]:
+    """The Project of all that is Python, C++ or CUDA, and how many characters its Python texts have.
+
+    ``learn`` is given the name and the text of each Python file. What cannot be read is left out: it is
+    reported when its turn comes.
+    """
+    facts = []
+    size = 0
+    for entry in entries:
+        if entry.kind == "python":
+            try:
+                text = read(entry.path, entry.name).text
+            except Unreadable:
+                continue
+            size += len(text)
+            facts.append(scan_file(entry.name, text))
+            learn(entry.name, text)
+    native = read_native((entry.name, entry.path) for entry in entries if entry.kind == "file")
+    return merge_facts(facts, native), size

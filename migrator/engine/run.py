@@ -195,12 +195,13 @@ class Engine:
             return FileResult(file, skipped=_syntax_reason(error, text))
         except (RecursionError, MemoryError):
             return FileResult(file, skipped="an expression is nested too deeply to be parsed")
-        except ValueError as error:
-            if "null byte" in str(error):
-                return FileResult(file, skipped=_NUL)
-            return FileResult(file, skipped=f"internal error, file left as it was: {error!r}")
         except Exception as error:
-            return FileResult(file, skipped=f"internal error, file left as it was: {error!r}")
+            if isinstance(error, ValueError) and "null byte" in str(error):
+                return FileResult(file, skipped=_NUL)
+            import traceback
+
+            reason = f"internal error, file left as it was: {error!r}"
+            return FileResult(file, skipped=reason, trace=traceback.format_exc())
         finally:
             while self._open:
                 self._open.pop().close()

@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 
+from migrator.finding import FileResult
+
 LOG_NAME = "npumigrate.log"
 _ONE_MEGABYTE = 1024 * 1024
 _OLD_FILES = 9  # ten with the current one
@@ -40,3 +42,9 @@ def log_to(folder: Path) -> Iterator[None]:
     finally:
         logger.removeHandler(handler)
         handler.close()
+
+
+def log_trace(result: FileResult) -> None:
+    """Note where an internal error came from, if it was one that kept a file from being processed."""
+    if result.trace:
+        logging.getLogger("npumigrate").error("%s: internal error\n%s", result.name, result.trace.rstrip())

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
-import re
 from typing import Any
 
 from migrator.analysis.index import ModuleIndex
 from migrator.finding import Edit
+from migrator.sources.source import newline_of
 
 
 def import_form(name: str) -> str:
@@ -129,12 +129,6 @@ def _flat(statement: Any) -> Any:
     return statement.with_changes(names=names, lpar=None, rpar=None)
 
 
-def newline(index: ModuleIndex) -> str:
-    """The newline that the file uses first."""
-    match = re.search(r"\r\n|\r|\n", index.text)
-    return match.group() if match else "\n"
-
-
 def indentation(index: ModuleIndex, node: Any) -> str | None:
     """What stands before a statement on its line; None where that is other code."""
     start = index.start(node)
@@ -145,7 +139,7 @@ def indentation(index: ModuleIndex, node: Any) -> str | None:
 
 def _joined(index: ModuleIndex, node: Any, statements: list[str]) -> str:
     indent = indentation(index, node)
-    separator = "; " if indent is None or ends_in_semicolon(index, node) else newline(index) + indent
+    separator = "; " if indent is None or ends_in_semicolon(index, node) else newline_of(index.text) + indent
     return separator.join(statements)
 
 
@@ -266,8 +260,8 @@ def insert_import(index: ModuleIndex, node: Any, statement: str = "import torch_
     line = index.line_of(max(end - 1, 0))
     _, stop = index.line_span(line, line)
     if index.data[end:stop].endswith((b"\n", b"\r")):
-        return Edit(stop, stop, f"{indent}{statement}{newline(index)}")
-    return Edit(stop, stop, f"{newline(index)}{indent}{statement}")
+        return Edit(stop, stop, f"{indent}{statement}{newline_of(index.text)}")
+    return Edit(stop, stop, f"{newline_of(index.text)}{indent}{statement}")
 
 
 def _last_top_import(index: ModuleIndex) -> Any:
@@ -299,4 +293,4 @@ def _at_module_start(index: ModuleIndex) -> list[tuple[Any, Edit]]:
     decorators = getattr(first, "decorator_list", None)
     start = index.start(decorators[0]) if decorators else index.start(first)
     begin, _ = index.line_span(index.line_of(start), index.line_of(start))
-    return [(first, Edit(begin, begin, f"import torch_npu{newline(index)}"))]
+    return [(first, Edit(begin, begin, f"import torch_npu{newline_of(index.text)}"))]

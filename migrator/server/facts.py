@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Optional
 
-from migrator.analysis.index import parse
+from migrator.analysis.tree import parse
 from migrator.engine.project import ClassFacts, Project, scan_file
 from migrator.lint.config_files import Configuration
 from migrator.lint.document import document

@@ -7,7 +7,7 @@ import stat
 from contextlib import suppress
 from pathlib import Path
 
-from migrator.sources.errors import cannot_write
+from migrator.sources.errors import CannotWrite, reason, shown
 
 
 def replace_file(file: Path, data: bytes) -> None:
@@ -18,17 +18,17 @@ def replace_file(file: Path, data: bytes) -> None:
     """
     import tempfile  # it imports much, and few runs write
 
-    place = Path(os.path.realpath(file))
     temporary = ""
     try:
         try:
-            mode = place.stat().st_mode
+            mode = file.stat().st_mode
         except FileNotFoundError:
             mode = stat.S_IFREG | 0o644
         if not stat.S_ISREG(mode):
-            with open(place, "wb") as special:
+            with open(file, "wb") as special:  # under this name: where /dev/stdout is a pipe it has no other
                 special.write(data)
             return
+        place = Path(os.path.realpath(file))
         handle, temporary = tempfile.mkstemp(prefix=".npumigrate-", dir=place.parent)
         with os.fdopen(handle, "wb") as stream:
             stream.write(data)
@@ -38,4 +38,4 @@ def replace_file(file: Path, data: bytes) -> None:
         if temporary:
             with suppress(OSError):
                 os.unlink(temporary)
-        raise cannot_write(error, file) from error
+        raise CannotWrite(f"{shown(file)} cannot be written: {reason(error)}") from error

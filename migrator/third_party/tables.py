@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from migrator.analysis.index import parse
+from migrator.analysis.tree import parse
 from migrator.engine.run import Engine, merge_facts, scan_file
 from migrator.finding import Finding
 from migrator.operators.native_files import read_native
@@ -20,7 +20,8 @@ from migrator.third_party.verdicts import Link, Verdict, judge
 from migrator.workers import Work, process_files
 
 if TYPE_CHECKING:
-    from migrator.project_analysis import Progress, Row, Survey
+    from migrator.project_analysis import Row, Survey
+    from migrator.workers import Progress
 
 FULL = "full_unsupported_results.csv"
 _TABLES = {

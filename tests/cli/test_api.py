@@ -25,6 +25,37 @@ def test_at_a_version(npumigrate) -> None:
     assert "2.7.1" not in answer.out
 
 
+def test_the_verdict_is_one_word_for_each_range_of_versions(npumigrate) -> None:
+    lines = [line.split() for line in npumigrate("api", "torch.cdist").out.splitlines()]
+    assert lines[2] == ["Verdict", "up", "to", "1.11.0", "partial"]
+    assert lines[3:5] == [
+        ["2.1.0", "–", "2.6.0", "unsupported"],
+        ["from", "2.7.1", "on", "partial"],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "verdict"),
+    [
+        ("torch.cuda.nvtx.mark", "absent"),
+        ("torch.cuda.synchronize", "supported"),
+        ("torch.nn.Linear", "partial"),
+        ("torch.cdist", "unsupported"),
+        ("torch.Tensor.heaviside", "fallback"),
+    ],
+)
+def test_the_verdict_at_a_version(npumigrate, name, verdict) -> None:
+    assert npumigrate("api", name, "-v", "2.6").out.splitlines()[2].split() == ["Verdict", verdict]
+
+
+def test_an_unknown_name_of_a_module_without_npu_form_may_be_a_slip(npumigrate) -> None:
+    answer = npumigrate("api", "torch.cuda.nvtx.rangepush")
+    said = " ".join(answer.out.split())
+    assert answer.code == 0
+    assert "holds of all in torch.cuda.nvtx; is it torch.cuda.nvtx.range_push?" in said
+    assert "not known" not in npumigrate("api", "torch.cuda.Event.query").out
+
+
 def test_limits_are_in_words(npumigrate) -> None:
     answer = npumigrate("api", "torch.concat", "-v", "2.7.1")
     assert "not on 950DT: complex64" in answer.out

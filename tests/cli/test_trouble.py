@@ -42,6 +42,25 @@ def test_an_internal_error_is_one_line_and_a_log(npumigrate, project, tmp_path, 
     assert not (tmp_path / "out").exists()
 
 
+@forked
+@pytest.mark.parametrize("jobs", ["1", "2"])
+@pytest.mark.parametrize("command", [(), ("analyze",)])
+def test_an_internal_error_in_one_file_is_traced_in_the_log(
+    npumigrate, project, tmp_path, monkeypatch, command, jobs
+) -> None:
+    def fail(*_: object) -> None:
+        raise KeyError("unexpected")
+
+    monkeypatch.setattr(Engine, "_match", fail)
+    answer = npumigrate(*command, "-i", project, "-o", tmp_path / "out", "-v", "2.6", "--jobs", jobs)
+    assert answer.code == 1
+    (log,) = (tmp_path / "out").rglob("npumigrate.log")
+    text = log.read_text()
+    assert "internal error, file left as it was: KeyError('unexpected')" in text
+    assert "Traceback (most recent call last):" in text
+    assert "in fail\n" in text
+
+
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is always full")
 @pytest.mark.parametrize("file", ["change_list.csv", "npumigrate.log"])
 def test_a_disk_that_is_full_is_one_line(npumigrate, project, tmp_path, monkeypatch, file) -> None:

@@ -61,7 +61,8 @@ def test_a_command_loads_no_other_one() -> None:
         "print(sorted(name for name in sys.modules if name.startswith('migrator.cli.')), file=sys.stderr)"
     )
     answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert answer.stderr.strip() == "['migrator.cli.main', 'migrator.cli.rule']"
+    own = ["ending", "main", "options", "rule"]
+    assert answer.stderr.strip() == str([f"migrator.cli.{name}" for name in own])
 
 
 @pytest.mark.parametrize("arguments", [["version"], ["-V"]])

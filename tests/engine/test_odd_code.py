@@ -261,6 +261,11 @@ CASES = [
         'import torch\np = torch.cuda.get_device_properties(0)\nprint(f"{p.major}.{p.minor}")\n',
         "import torch\nimport torch_npu\np = torch.npu.get_device_properties(0)\nprint(f\"{(getattr(p, 'major', None) or 8)}.{(getattr(p, 'minor', None) or 0)}\")\n",
     ),
+    (
+        "an attribute by its name: of options, of a parameter",
+        'import torch\ndef f(args, param):\n    return getattr(args, "cuda") and getattr(param, "is_cuda")\n',
+        'import torch\nimport torch_npu\ndef f(args, param):\n    return getattr(args, "cuda") and getattr(param, "is_npu")\n',
+    ),
     ("assertion messages", 'import torch\nassert True, "cuda"\nraise ValueError("cuda")\n', None),
 ]
 
@@ -275,6 +280,11 @@ def test_case(before: str, after: str | None) -> None:
 def test_case_with_other_newlines(before: str, after: str | None, newline: str) -> None:
     after = before if after is None else after
     assert migrated(before.replace("\n", newline)) == after.replace("\n", newline)
+
+
+def test_of_several_newlines_the_most_common_one_is_used() -> None:
+    text = "# first\nimport torch\r\n\r\ntorch.cuda.synchronize()\r\n"
+    assert migrated(text) == "# first\nimport torch\r\nimport torch_npu\r\n\r\ntorch.npu.synchronize()\r\n"
 
 
 @pytest.mark.skipif(sys.version_info < (3, 10), reason="match needs Python 3.10")

@@ -7,7 +7,6 @@
 #include <unordered_set>
 
 #include "aliases.h"
-#include "counts.h"
 #include "errors.h"
 #include "random.h"
 #include "work.h"
@@ -171,10 +170,7 @@ void run_on_cpu(const c10::OperatorHandle& op, c10::DispatchKeySet, torch::jit::
   for (size_t i = 0; i < arguments.size(); ++i)
     arguments[i] = on_cpu(aliases, arguments[i], arguments.written(i), request);
   const c10::Device device = chosen(request.npu, aliases.device());
-  if (counting()) {
-    count_operator(op, device);
-    note_work(op, device, *stack);
-  }
+  if (noting()) note_work(op, device, *stack);
   const ForNpu for_npu;
 
   const bool narrow = halves_to_float(name, arguments);

@@ -5,12 +5,12 @@
 
 #include <array>
 #include <cstdio>
+#include <cstdlib>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <unordered_map>
-
-#include "counts.h"
 
 namespace torch::autograd {
 int get_current_graph_task_id();  // -1 outside of a backward pass
@@ -25,11 +25,16 @@ struct Amount {
   double multiply_adds = 0;  // in those
 };
 
+struct Work {
+  std::unordered_map<std::string, size_t> calls;  // by operator and overload; only of NPUs
+  std::array<Amount, 2> amounts;                  // forward, backward
+};
+
 using Values = c10::ArrayRef<const c10::IValue>;
 using Measure = double (*)(Values);
 
 std::mutex guard;
-std::map<std::string, std::array<Amount, 2>> amounts;  // by device: forward, backward
+std::map<std::string, Work> devices;
 thread_local int for_npu = 0;
 
 const at::Tensor& tensor(Values arguments, size_t index) { return arguments[index].toTensor(); }
@@ -99,27 +104,27 @@ const std::unordered_map<std::string, Measure> kProductsOfNpu = {
     {"aten::convolution_backward_overrideable", convolution_backward},
 };
 
-void add(const std::string& device, const std::string& name, Values arguments, bool npu) {
+// The multiplications of an operator; none where it is not made of them.
+std::optional<double> multiply_adds(const std::string& name, Values arguments, bool npu) {
   auto found = kProducts.find(name);
-  bool measured = found != kProducts.end();
-  if (!measured && npu) {
+  if (found == kProducts.end()) {
     found = kProductsOfNpu.find(name);
-    measured = found != kProductsOfNpu.end();
+    if (!npu || found == kProductsOfNpu.end()) return std::nullopt;
   }
-  double multiply_adds = 0;
-  if (measured) {
-    try {
-      multiply_adds = found->second(arguments);
-    } catch (const std::exception&) {
-      // Values that the operator itself is about to refuse.
-    }
+  try {
+    return found->second(arguments);
+  } catch (const std::exception&) {
+    return 0.0;  // values that the operator itself is about to refuse
   }
-  const size_t backward = torch::autograd::get_current_graph_task_id() == -1 ? 0 : 1;
-  const std::lock_guard<std::mutex> lock(guard);
-  Amount& amount = amounts[device][backward];
+}
+
+// Needs the lock.
+void add(Work& work, std::optional<double> measured) {
+  Amount& amount = work.amounts[torch::autograd::get_current_graph_task_id() == -1 ? 0 : 1];
   ++amount.operators;
-  if (measured) ++amount.products;
-  amount.multiply_adds += multiply_adds;
+  if (!measured) return;
+  ++amount.products;
+  amount.multiply_adds += *measured;
 }
 
 std::unique_ptr<at::ObserverContext> note_on_cpu(const at::RecordFunction& function) {
@@ -127,7 +132,11 @@ std::unique_ptr<at::ObserverContext> note_on_cpu(const at::RecordFunction& funct
   const Values arguments = function.inputs();
   for (const c10::IValue& value : arguments) {
     if (!value.isTensor() || !value.toTensor().defined()) continue;
-    if (value.toTensor().device().is_cpu()) add("cpu", function.name(), arguments, false);
+    if (value.toTensor().device().is_cpu()) {
+      const auto measured = multiply_adds(function.name(), arguments, false);
+      const std::lock_guard<std::mutex> lock(guard);
+      add(devices["cpu"], measured);
+    }
     break;
   }
   return nullptr;
@@ -135,9 +144,20 @@ std::unique_ptr<at::ObserverContext> note_on_cpu(const at::RecordFunction& funct
 
 }  // namespace
 
+bool noting() {
+  static const bool wanted = std::getenv("NPUMIGRATE_EMULATOR_REPORT") != nullptr;
+  return wanted;
+}
+
 void note_work(const c10::OperatorHandle& op, c10::Device device, const torch::jit::Stack& stack) {
   const size_t count = op.schema().arguments().size();
-  add(std::to_string(device.index()), op.schema().name(), Values(stack.data() + stack.size() - count, count), true);
+  std::string name = op.schema().name();
+  const auto measured = multiply_adds(name, Values(stack.data() + stack.size() - count, count), true);
+  if (!op.schema().overload_name().empty()) name += "." + op.schema().overload_name();
+  const std::lock_guard<std::mutex> lock(guard);
+  Work& work = devices[std::to_string(device.index())];
+  ++work.calls[name];
+  add(work, measured);
 }
 
 ForNpu::ForNpu() { ++for_npu; }
@@ -154,19 +174,24 @@ WORK_EXPORT void emulator_note_cpu() {
                             .scopes({at::RecordScope::FUNCTION}));
 }
 
-// {"cpu": {"forward": {"operators": …, "products": …, "multiply_adds": …}, "backward": …}, "0": …} into `text`.
-// Returns the room that it takes, with the final zero.
+// {"0": {"operators": {"aten::mm": 3, …}, "forward": {"operators": …, "products": …, "multiply_adds": …},
+// "backward": …}, "cpu": …} into `text`. Returns the room that it takes, with the final zero.
 WORK_EXPORT size_t emulator_work(char* text, size_t room) {
   const std::lock_guard<std::mutex> lock(emulator::guard);
   std::string json = "{";
-  for (const auto& [device, both] : emulator::amounts) {
-    if (json.size() > 1) json += ", ";
-    json += "\"" + device + "\": {";
+  for (const auto& [device, work] : emulator::devices) {
+    json += (json.size() > 1 ? ", \"" : "\"") + device + "\": {\"operators\": {";
+    const char* between = "";
+    for (const auto& [name, count] : work.calls) {
+      json += between + ("\"" + name + "\": ") + std::to_string(count);
+      between = ", ";
+    }
+    json += "}";
     for (size_t i = 0; i < 2; ++i) {
+      const emulator::Amount& amount = work.amounts[i];
       char line[160];
-      std::snprintf(line, sizeof line, "%s\"%s\": {\"operators\": %zu, \"products\": %zu, \"multiply_adds\": %.0f}",
-                    i ? ", " : "", i ? "backward" : "forward", both[i].operators, both[i].products,
-                    both[i].multiply_adds);
+      std::snprintf(line, sizeof line, ", \"%s\": {\"operators\": %zu, \"products\": %zu, \"multiply_adds\": %.0f}",
+                    i ? "backward" : "forward", amount.operators, amount.products, amount.multiply_adds);
       json += line;
     }
     json += "}";

@@ -12,6 +12,7 @@ from typing import Any, Callable
 
 from migrator.analysis.hints import PlaceData, called_name
 from migrator.analysis.places import CERTAIN, LIKELY, NO, UNCLEAR, Place, judge
+from migrator.analysis.receivers import options_like
 from migrator.analysis.strings import pieces, replace_text
 from migrator.api_support import npu_names
 from migrator.engine.context import FileContext, Found, found
@@ -28,9 +29,6 @@ _API_NAME = re.compile(r"((?:\w+\.)*)(torch\.cuda(?:\.\w+)*)\Z")
 _IMPORTERS = frozenset({"import_module", "importorskip", "__import__", "find_spec", "resolve_name"})
 _PATCHERS = frozenset({"patch", "object", "dict", "setattr", "delattr", "mock_patch", "resolve_name"})
 _ATTRIBUTE_CALLS = frozenset({"getattr", "hasattr", "setattr", "delattr", "rgetattr", "attrgetter"})
-_OPTIONS = re.compile(
-    r"(^|_)(args?|opts?|options?|cfg|config|conf|params?|hparams?|flags|settings)$", re.IGNORECASE
-)
 
 
 def find(
@@ -285,11 +283,7 @@ def _attribute(context: FileContext, rules: list[Rule], data: PlaceData, node: A
         return True
     elif qualified and not qualified.startswith("torch."):
         return True
-    elif (
-        _OPTIONS.search(_last(holder))
-        or context.project.stores(value)
-        or context.project.defines_elsewhere(value)
-    ):
+    elif options_like(holder) or context.project.stores(value) or context.project.defines_elsewhere(value):
         return True
     else:
         rule = _with_verdict(rules, LIKELY)
@@ -303,10 +297,6 @@ def _attribute(context: FileContext, rules: list[Rule], data: PlaceData, node: A
         edits=replace_text(index, node, value, new, 1),
         message=f"the name of an attribute in a text: {new!r} on an NPU",
     )
-
-
-def _last(node: Any) -> str:
-    return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
 
 
 def _text(context: FileContext, rules: list[Rule], data: PlaceData, node: Any) -> Found | bool | None:

@@ -9,7 +9,8 @@ from typing import Any
 from migrator.engine.context import FileContext, Found, found
 from migrator.engine.packs import Rule
 from migrator.finding import Edit
-from migrator.rewrite.imports import ends_in_semicolon, indentation, newline
+from migrator.rewrite.imports import ends_in_semicolon, indentation
+from migrator.sources.source import newline_of
 
 _DTYPES = {
     "FloatTensor": "float32",
@@ -54,7 +55,9 @@ def find(context: FileContext, rule: Rule) -> Iterator[Found]:
             )
             continue
         indent = indentation(index, statement)
-        separator = "; " if indent is None or ends_in_semicolon(index, statement) else newline(index) + indent
+        separator = (
+            "; " if indent is None or ends_in_semicolon(index, statement) else newline_of(index.text) + indent
+        )
         text = f'{base}set_default_device("npu"){separator}{base}set_default_dtype({base}{dtype})'
         edits = [Edit(index.start(call), index.end(call), text)]
         yield found(context, rule, call, api="torch.set_default_tensor_type", edits=edits, claims=True)

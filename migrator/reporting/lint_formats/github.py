@@ -6,7 +6,7 @@ import os
 from typing import TextIO
 
 from migrator.lint.diagnostic import Diagnostic, LintReport
-from migrator.reporting.lint_formats.style import words_of
+from migrator.reporting.lint_formats.style import cell_of, words_of
 from migrator.reporting.lint_formats.uris import relative
 
 _COMMANDS = {"error": "error", "warning": "warning", "info": "notice"}
@@ -26,8 +26,7 @@ def write(report: LintReport, stream: TextIO) -> None:
 
 
 def _line(item: Diagnostic, path: str) -> str:
-    cell = f"cell {item.cell}:" if item.cell is not None else ""
-    return f"{path}:{cell}{item.row}:{item.column}: {item.code} {words_of(item)}"
+    return f"{path}:{cell_of(item)}{item.row}:{item.column}: {item.code} {words_of(item)}"
 
 
 def _message(text: str) -> str:

@@ -6,7 +6,7 @@ from itertools import groupby
 from typing import TextIO
 
 from migrator.lint.diagnostic import LintReport
-from migrator.reporting.lint_formats.style import code_of, paint, summary, words_of
+from migrator.reporting.lint_formats.style import cell_of, code_of, paint, summary, words_of
 from migrator.sources.errors import shown
 
 
@@ -15,10 +15,7 @@ def write(report: LintReport, stream: TextIO) -> None:
     for path, group in groupby(report.diagnostics, key=lambda item: item.path):
         items = list(group)
         stream.write(f"{paint(shown(path), 'bold', report.color)}:\n")
-        places = [
-            (f"cell {item.cell}:" if item.cell is not None else "") + f"{item.row}:{item.column}"
-            for item in items
-        ]
+        places = [f"{cell_of(item)}{item.row}:{item.column}" for item in items]
         width = max(map(len, places))
         for item, place in zip(items, places):
             stream.write(f"  {place:<{width}}  {code_of(item, report)} {words_of(item)}\n")

@@ -8,7 +8,7 @@ from typing import TextIO
 from xml.etree import ElementTree
 
 from migrator.lint.diagnostic import LintReport
-from migrator.reporting.lint_formats.style import words_of
+from migrator.reporting.lint_formats.style import cell_of, words_of
 from migrator.reporting.lint_formats.uris import relative
 
 # What XML 1.0 cannot hold.
@@ -28,7 +28,7 @@ def write(report: LintReport, stream: TextIO) -> None:
             root, "testsuite", name=name, tests=str(len(items)), failures=str(len(items)), errors="0"
         )
         for item in items:
-            place = (f"cell {item.cell}, " if item.cell is not None else "") + f"line {item.row}"
+            place = f"{cell_of(item, ', ')}line {item.row}"
             case = ElementTree.SubElement(
                 suite, "testcase", name=f"{item.code} {place}", classname=name, line=str(item.row)
             )

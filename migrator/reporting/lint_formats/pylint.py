@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TextIO
 
 from migrator.lint.diagnostic import LintReport
-from migrator.reporting.lint_formats.style import words_of
+from migrator.reporting.lint_formats.style import cell_of, words_of
 from migrator.reporting.lint_formats.uris import relative
 from migrator.sources.errors import shown
 
@@ -13,5 +13,5 @@ from migrator.sources.errors import shown
 def write(report: LintReport, stream: TextIO) -> None:
     """``path:row: [CODE] message`` for each finding."""
     for item in report.diagnostics:
-        cell = f"cell {item.cell}:" if item.cell is not None else ""
-        stream.write(f"{shown(relative(item.path))}:{cell}{item.row}: [{item.code}] {words_of(item)}\n")
+        place = f"{shown(relative(item.path))}:{cell_of(item)}{item.row}"
+        stream.write(f"{place}: [{item.code}] {words_of(item)}\n")

@@ -22,11 +22,16 @@ def code_of(item: Diagnostic, report: LintReport) -> str:
     return paint(item.code, _OF_SEVERITY[item.severity], report.color) + star
 
 
+def cell_of(item: Diagnostic, sep: str = ":") -> str:
+    """What goes before the row in a notebook: ``cell 3:``; empty elsewhere."""
+    return f"cell {item.cell}{sep}" if item.cell is not None else ""
+
+
 def place_of(item: Diagnostic, report: LintReport) -> str:
     """``path:row:column``, with the cell in a notebook."""
     sep = paint(":", "cyan", report.color)
-    cell = f"cell {item.cell}{sep}" if item.cell is not None else ""
-    return f"{paint(shown(item.path), 'bold', report.color)}{sep}{cell}{item.row}{sep}{item.column}"
+    path = paint(shown(item.path), "bold", report.color)
+    return f"{path}{sep}{cell_of(item, sep)}{item.row}{sep}{item.column}"
 
 
 def words_of(item: Diagnostic) -> str:

@@ -14,9 +14,8 @@ from typing import Any
 def library() -> ctypes.CDLL:
     """Load the library (torch must be imported)."""
     loaded = ctypes.CDLL(os.environ["NPUMIGRATE_EMULATOR_COMPUTE"])
-    for give in (loaded.emulator_operators, loaded.emulator_work):
-        give.restype = ctypes.c_size_t
-        give.argtypes = (ctypes.c_char_p, ctypes.c_size_t)
+    loaded.emulator_work.restype = ctypes.c_size_t
+    loaded.emulator_work.argtypes = (ctypes.c_char_p, ctypes.c_size_t)
     return loaded
 
 
@@ -35,30 +34,20 @@ def register(kind: str, namespace: str, names: Iterable[str]) -> int:
     return int(register_kind(namespace.encode(), lines.encode()))
 
 
-def operators() -> dict[str, dict[str, int]]:
-    """Return how often each operator ran, by device."""
-    result: dict[str, dict[str, int]] = _read(library().emulator_operators)
-    return result
-
-
 def note_cpu() -> None:
     """Note from now on what runs on the CPU as well."""
     library().emulator_note_cpu()
 
 
-def work() -> dict[str, dict[str, dict[str, int]]]:
-    """Return how much was computed on each NPU and on the CPU, forward and backward."""
-    result: dict[str, dict[str, dict[str, int]]] = _read(library().emulator_work)
-    return result
-
-
-def _read(give: Any) -> Any:
+def work() -> dict[str, dict[str, Any]]:
+    """Return which operators ran on each NPU, and how much it and the CPU computed, forward and backward."""
     room = 1 << 20
     while True:
         text = ctypes.create_string_buffer(room)
-        needed = give(text, room)
+        needed = library().emulator_work(text, room)
         if needed <= room:
-            return json.loads(text.value)
+            result: dict[str, dict[str, Any]] = json.loads(text.value)
+            return result
         room = needed + (1 << 16)
 
 

@@ -31,7 +31,9 @@ def torch_npu_is_here(native: frozenset[str]) -> None:
 
 def _write() -> None:
     process = os.getpid()
-    operators = compute.operators()
+    work = compute.work()
+    operators = {device: done.pop("operators") for device, done in work.items()}
+    operators.pop("cpu", None)
     names = sorted({name for counts in operators.values() for name in counts})
     result = {
         "process": process,
@@ -44,7 +46,7 @@ def _write() -> None:
             name for name in names if name.startswith("aten::") and name not in (_native or ())
         ],
         "collectives": {} if _native is None else compute.collectives(),
-        "work": compute.work(),
+        "work": work,
         "cuda_on_cpu": getattr(sys.modules.get("npumigrate_emulator.cuda_on_cpu"), "calls", None),
         "transfer_to_npu": "torch_npu.contrib.transfer_to_npu" in sys.modules,
     }

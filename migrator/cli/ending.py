@@ -1,0 +1,42 @@
+"""How a command ends: its exit codes (docs/command.md), and its own lines on the standard error.
+
+typer is imported only where a command of typer's ends: linting does without.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import NoReturn
+
+DONE = 0
+PROBLEMS = 1
+WRONG_USE = 2
+CANNOT_RUN = 126
+NO_PROGRAM = 127
+INTERRUPTED = 130
+
+
+def say(line: str) -> None:
+    """Print a line of npumigrate's own."""
+    print(f"npumigrate: {line}", file=sys.stderr)
+
+
+def stop(line: str, code: int = WRONG_USE) -> NoReturn:
+    """End the command with one line and an exit code."""
+    import typer
+
+    say(line)
+    raise typer.Exit(code)
+
+
+def forget_stdout() -> None:
+    """The reader, such as head, has seen enough: what Python still flushes at exit must not fail again."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def escape_unprintable() -> None:
+    """A name or a sign that the terminal cannot show is no reason to stop."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
