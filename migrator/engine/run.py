@@ -17,7 +17,7 @@ from migrator.analysis.index import ModuleIndex, identifiers
 from migrator.analysis.own_cases import knows_npus
 from migrator.analysis.tensors import Elsewhere
 from migrator.analysis.tree import parse
-from migrator.analysis.written_names import chains, words_of
+from migrator.analysis.written_names import read_names
 from migrator.api_support import env_vars, versions
 from migrator.engine.context import FileContext, Found, insertion, source_lines
 from migrator.engine.kinds import argument, call, env, library, method, name, pattern, string, text
@@ -138,14 +138,12 @@ class Engine:
     def _starting(self, text: str, project: Project) -> tuple[list[Rule], frozenset[str]]:
         """The rules that may match in a text, and the words from which they start in it."""
         self._learn(project)
-        written = chains(text)
-        words, members = words_of(written)
+        written = read_names(text)
+        words = written.words
         rules = [rule for rule in self._rules if not self._words[rule.code].isdisjoint(words)]
         apis = frozenset[str]()
         if any(_judges_apis(rule) for rule in rules):
-            apis = api_verdicts.starting_words(
-                self.version, self.settings.hardware, text, written, words, members
-            )
+            apis = api_verdicts.starting_words(self.version, self.settings.hardware, text, written)
         rules = [rule for rule in rules if (apis if _judges_apis(rule) else self._file_fits(rule, words))]
         return rules, apis.union(self._triggers(rules)) if rules else apis
 
@@ -172,7 +170,7 @@ class Engine:
         definitions = self._definitions
         return partial(definitions.kind_of, file, index) if definitions is not None else None
 
-    def _file_fits(self, rule: Rule, words: set[str]) -> bool:
+    def _file_fits(self, rule: Rule, words: frozenset[str]) -> bool:
         """Rules may ask for words that a file has, or has not."""
         wanted, unwanted = rule.options.get("file_has", ()), rule.options.get("file_has_not", ())
         if wanted and words.isdisjoint(wanted):

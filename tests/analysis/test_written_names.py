@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from migrator.analysis.written_names import behind_a_dot, chains, qualified, words_of
+from migrator.analysis.written_names import behind_a_dot, qualified, read_names
 
 
 def names(text: str) -> set[str]:
-    return qualified(text, chains(text), "torch")
+    return qualified(text, read_names(text).dotted, "torch")
 
 
 @pytest.mark.parametrize(
@@ -35,10 +35,10 @@ def test_others_are_not() -> None:
 
 
 def test_words_are_the_parts_of_names() -> None:
-    words, members = words_of(chains("a.b(c)[0].d # e. ..."))
-    assert words == {"a", "b", "c", "d", "e"}
-    assert members == {"b", "d"}
-    assert words_of(chains("ä.b(c).d"))[1] == {"b", "d"}
+    written = read_names("a.b(c)[0].d # e. ...")
+    assert written.words == {"a", "b", "c", "d", "e", "0"}
+    assert written.members == {"b", "d"}
+    assert read_names("ä.b(c).d").members == {"b", "d"}
 
 
 def test_names_that_end_a_sentence() -> None:

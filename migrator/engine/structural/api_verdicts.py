@@ -14,7 +14,7 @@ from typing import Any
 
 from migrator.analysis.receivers import options_like
 from migrator.analysis.tensors import MAYBE, OTHER, TENSOR, tensor_like
-from migrator.analysis.written_names import behind_a_dot, qualified
+from migrator.analysis.written_names import Written, behind_a_dot, qualified
 from migrator.api_support.limits import limit_words
 from migrator.api_support.verdicts import DTYPES, WIDE_DTYPES, Verdict, judge, resolve, tensor_methods
 from migrator.api_support.versions import TorchVersion
@@ -34,26 +34,22 @@ _MAY_NEED_A_BACKEND = (
 _CAST = {"double": "float64", "half": "float16", "bfloat16": "bfloat16", "cdouble": "complex128"}
 
 
-def starting_words(
-    version: TorchVersion, hardware: str, text: str, written: set[str], words: set[str], members: set[str]
-) -> frozenset[str]:
-    """The words of a text from which the rules start in it: of names that are not plainly supported.
-
-    ``written``, ``words`` and ``members`` are what ``written_names`` reads off the text.
-    """
+def starting_words(version: TorchVersion, hardware: str, text: str, written: Written) -> frozenset[str]:
+    """The words of a text from which the rules start in it: of names that are not plainly supported."""
+    words = written.words
     if "torch" not in words:
         return frozenset()
     wanted = words & _member_words(version, hardware)
-    found = {word for word in wanted if word in members or behind_a_dot(text, word)}
+    found = {word for word in wanted if word in written.members or behind_a_dot(text, word)}
     limited = words & (DTYPES if hardware else WIDE_DTYPES)
-    for name in qualified(text, written, "torch"):
+    for name in qualified(text, written.dotted, "torch"):
         verdict = _verdict(name, version, hardware)
         if verdict is not None and (verdict.status in _OPEN or _may_show(verdict, words, limited)):
             found.update(_last_parts(name, verdict))
     return frozenset(found)
 
 
-def _may_show(verdict: Verdict, words: set[str], limited: set[str]) -> bool:
+def _may_show(verdict: Verdict, words: frozenset[str], limited: frozenset[str]) -> bool:
     """Whether a file with these words, some of them dtypes, may have a call outside of the limits."""
     if any(verdict.refuses(dtype) for dtype in limited):
         return True
