@@ -345,12 +345,20 @@ class ModuleIndex:
             child = parent
         return self.scope_of(node).look_up(name)
 
-    def qualified_name(self, node: Any, depth: int = 0) -> str:
+    def qualified_name(self, node: Any) -> str:
         """The full dotted name that an expression stands for; empty where that cannot be told.
 
         Resolves import aliases, plain assignments (``cudas = torch.cuda``),
         ``getattr(torch, "cuda")`` and ``importlib.import_module("torch.cuda")``.
         """
+        name: str | None = getattr(node, "qualified", None)
+        if name is None:  # several rules ask for the same
+            name = self._full_name(node, 0)
+            if isinstance(node, (ast.Name, ast.Attribute)):
+                node.qualified = name  # type: ignore[union-attr]
+        return name
+
+    def _full_name(self, node: Any, depth: int) -> str:
         if depth > 12:
             return ""
         if isinstance(node, ast.Attribute):
@@ -358,7 +366,7 @@ class ModuleIndex:
             while isinstance(node, ast.Attribute):
                 names.append(node.attr)
                 node = node.value
-            base = self.qualified_name(node, depth + 1)
+            base = self._full_name(node, depth + 1)
             return ".".join([base, *reversed(names)]) if base else ""
         if isinstance(node, ast.Name):
             return self._name_of(node, depth)
@@ -378,7 +386,7 @@ class ModuleIndex:
             if isinstance(value, ast.Name) and value.id == node.id:
                 return ""
             self.expand(bindings[0].node)
-            return self.qualified_name(value, depth + 1)
+            return self._full_name(value, depth + 1)
         return ""
 
     def _called_name(self, node: ast.Call, depth: int) -> str:
@@ -388,7 +396,7 @@ class ModuleIndex:
         if not (isinstance(last, ast.Constant) and isinstance(last.value, str)):
             return ""
         if isinstance(node.func, ast.Name) and node.func.id == "getattr" and len(node.args) == 2:
-            base = self.qualified_name(node.args[0], depth + 1)
+            base = self._full_name(node.args[0], depth + 1)
             return f"{base}.{last.value}" if base else ""
         if len(node.args) == 1 and _is_import_call(node):
             return last.value

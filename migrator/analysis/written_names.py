@@ -19,7 +19,7 @@ _IMPORT = re.compile(
 )
 _ALIASED = re.compile(r"=[ \t]*([^\W\d]\w*(?:\.\w+)*)[ \t]*(?:#.*)?$", re.M)
 _TARGET = re.compile(r"[ \t]*(\w+)[ \t]*")
-_GETATTR = re.compile(r"\bgetattr\(\s*([\w.]+)\s*,\s*[\"'](\w+)[\"']")
+_GETATTR = re.compile(r"getattr\(\s*([\w.]+)\s*,\s*[\"'](\w+)[\"']")
 _COMMENT = re.compile(r"#[^\n]*")
 
 
@@ -32,8 +32,8 @@ class Written:
     """
 
     dotted: list[str]
-    words: frozenset[str]
-    members: frozenset[str]
+    words: set[str]
+    members: set[str]
 
 
 def read_names(text: str) -> Written:
@@ -43,8 +43,10 @@ def read_names(text: str) -> Written:
     else:
         chains = list(set(_CHAIN.findall(text)))
     dotted = [chain for chain in chains if "." in chain]
-    words = frozenset(".".join(chains).split(".")) - {""}
-    members = frozenset(".".join([chain.partition(".")[2] for chain in dotted]).split(".")) - {""}
+    words = set(".".join(chains).split("."))
+    members = set(".".join([chain.partition(".")[2] for chain in dotted]).split("."))
+    words.discard("")
+    members.discard("")
     return Written(dotted, words, members)
 
 

@@ -170,7 +170,7 @@ class Engine:
         definitions = self._definitions
         return partial(definitions.kind_of, file, index) if definitions is not None else None
 
-    def _file_fits(self, rule: Rule, words: frozenset[str]) -> bool:
+    def _file_fits(self, rule: Rule, words: set[str]) -> bool:
         """Rules may ask for words that a file has, or has not."""
         wanted, unwanted = rule.options.get("file_has", ()), rule.options.get("file_has_not", ())
         if wanted and words.isdisjoint(wanted):

@@ -49,7 +49,7 @@ def starting_words(version: TorchVersion, hardware: str, text: str, written: Wri
     return frozenset(found)
 
 
-def _may_show(verdict: Verdict, words: frozenset[str], limited: frozenset[str]) -> bool:
+def _may_show(verdict: Verdict, words: set[str], limited: set[str]) -> bool:
     """Whether a file with these words, some of them dtypes, may have a call outside of the limits."""
     if any(verdict.refuses(dtype) for dtype in limited):
         return True
