@@ -204,7 +204,7 @@ def _look_around(plan: Plan, tree: OutputTree | None, progress: Progress) -> _Su
         if found:
             candidates.append(found)
 
-    project, size = read_project(entries, learn)
+    project, size = read_project(entries, plan.jobs, learn)
     scripts = ranked(candidates)
     conversion = _convert(plan, scripts, entries)
     distributed = distributed or (conversion is not None and not conversion.reason)

@@ -217,7 +217,7 @@ def _entries(job: Job, tree: OutputTree, progress: Progress) -> Iterator[Entry]:
 def _results(
     entries: tuple[Entry, ...], job: Job, settings: Settings, engine: Engine, progress: Progress
 ) -> Iterator[FileResult]:
-    project, size = read_project(entries)
+    project, size = read_project(entries, job.jobs)
     project = replace(project, libraries=read_api_files(job.api_files))
     work = [Work(entry.name, entry.path) for entry in entries if entry.kind == "python"]
     done = process_files(work, engine, settings, project, processes_for(size, job.jobs), "inspect")

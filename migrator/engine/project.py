@@ -177,10 +177,13 @@ def merge_facts(parts: Iterable[FileFacts | None], native: Iterable[NativeFile] 
 
 
 def read_project(
-    entries: Sequence[Entry], learn: Callable[[str, str], None] = lambda _name, _text: None
+    entries: Sequence[Entry],
+    jobs: int | None = None,
+    learn: Callable[[str, str], None] = lambda _name, _text: None,
 ) -> tuple[Project, int]:
     """The Project of all that is Python, C++ or CUDA, and how many characters its Python texts have.
 
+    ``jobs`` is the number of processes, None for as many as are worth it.
     ``learn`` is given the name and the text of each Python file. What cannot be read is left out: it is
     reported when its turn comes.
     """
@@ -195,5 +198,6 @@ def read_project(
             size += len(text)
             facts.append(scan_file(entry.name, text))
             learn(entry.name, text)
-    native = read_native((entry.name, entry.path) for entry in entries if entry.kind == "file")
+    others = ((entry.name, entry.path) for entry in entries if entry.kind == "file")
+    native = read_native(others, jobs)
     return merge_facts(facts, native), size

@@ -24,13 +24,17 @@ _MAY_TELL = (b"cuda", b"CUDAExtension", b"cpp_extension", b"OpBuilder", b".cu")
 class Facts:
     """The facts of all files: ``add`` each Python file, then ask for the ``key`` and the ``project``.
 
-    ``native`` are the C++ and CUDA files, by their names inside the project.
+    ``native`` are the C++ and CUDA files, by their names inside the project; ``jobs`` is the number of
+    processes that read them, None for as many as are worth it.
     """
 
-    def __init__(self, cache: Cache, texts: Texts, native: Sequence[tuple[str, Path]]) -> None:
+    def __init__(
+        self, cache: Cache, texts: Texts, native: Sequence[tuple[str, Path]], jobs: Optional[int]
+    ) -> None:
         self._cache = cache
         self._texts = texts
         self._native = native
+        self._jobs = jobs
         self._classes: list[tuple[str, list[Any]]] = []
         self._building: list[tuple[Target, bytes]] = []
         self._project: Optional[Project] = None
@@ -74,7 +78,9 @@ class Facts:
         if known is None:
             from migrator.lint.operators import read_operators
 
-            known = read_operators(self._native, [self._text(target) for target, _ in self._building])
+            known = read_operators(
+                self._native, [self._text(target) for target, _ in self._building], self._jobs
+            )
             self._cache.put(key, known)
             known = json.loads(json.dumps(known))  # as it is found in the cache
         return list(known)

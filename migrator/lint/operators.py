@@ -14,17 +14,19 @@ if TYPE_CHECKING:
     from migrator.operators.catalog import Catalog, Module
 
 
-def read_operators(native: Sequence[tuple[str, Path]], building: Iterable[tuple[str, str]]) -> list[Any]:
+def read_operators(
+    native: Sequence[tuple[str, Path]], building: Iterable[tuple[str, str]], jobs: Optional[int]
+) -> list[Any]:
     """The catalog in a form that JSON can hold, for ``unpack``.
 
     ``native`` are C++ and CUDA files by name, ``building`` name and text of the Python files that may build
-    extensions.
+    extensions, ``jobs`` the number of processes (None: as many as are worth it).
     """
     from migrator.engine.project import merge_facts, scan_file
     from migrator.operators.native_files import read_native
 
     facts = [scan_file(name, text) for name, text in building]
-    return _pack(merge_facts(facts, read_native(native)).operators)
+    return _pack(merge_facts(facts, read_native(native, jobs)).operators)
 
 
 def _pack(catalog: Catalog) -> list[Any]:

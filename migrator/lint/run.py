@@ -71,7 +71,7 @@ def run(request: Request, cache: Cache) -> Outcome:
     known = baseline.read(request.baseline) if request.baseline and not request.write_baseline else None
     texts = Texts(request.data)
     outcome = Outcome(texts)
-    facts = Facts(cache, texts, request.native)
+    facts = Facts(cache, texts, request.native, request.jobs)
     checker = Checker(cache, texts, facts, request.noqa, request.jobs, outcome.troubles.append)
     files = checker.readable(request.targets)
     outcome.files = len(files)

@@ -39,11 +39,6 @@ class Token(NamedTuple):
         return is_word(self.text)
 
     @property
-    def is_directive(self) -> bool:
-        """Whether it is a line for the preprocessor, with the blanks before it."""
-        return self.text[0] in "# \t"
-
-    @property
     def literal(self) -> str | None:
         """What a string literal holds, as it is written; None for another token."""
         if self.text[0] != '"':
@@ -56,9 +51,13 @@ def is_word(text: str) -> bool:
     return text[0].isalpha() or text[0] == "_"
 
 
-def tokens(text: str, start: int = 0) -> list[Token]:
-    """The tokens of a text, without comments, characters and numbers; offsets are counted from ``start``."""
+def tokens(text: str, start: int = 0) -> tuple[list[Token], list[int]]:
+    """The tokens of a text, without comments, characters and numbers; offsets are counted from ``start``.
+
+    With them, the places in the list at which directives stand.
+    """
     found: list[Token] = []
+    directives: list[int] = []
     for match in _TOKEN.finditer(text):
         kind = match.lastgroup
         if kind is None:
@@ -68,6 +67,8 @@ def tokens(text: str, start: int = 0) -> list[Token]:
             token = f'"{token[token.index("(") + 1 : -2 - len(match.group("mark"))]}"'
         elif kind == "string":
             token = token[token.index('"') :]
+        elif kind == "directive":
+            directives.append(len(found))
         # A project has millions of them; calling Token itself takes twice as long.
         found.append(_new(Token, (token, start + match.start())))
-    return found
+    return found, directives

@@ -131,20 +131,21 @@ class _Scanner:
 
     def __post_init__(self) -> None:
         self.starts = [0, *(match.end() for match in re.finditer("\n", self.text))]
-        self.tokens = self._defined(tokens(self.text))
+        self.tokens = self._defined(*tokens(self.text))
 
-    def _defined(self, found: list[Token]) -> list[Token]:
+    def _defined(self, found: list[Token], directives: list[int]) -> list[Token]:
         """Without directives; what a macro stands for becomes a function of its own."""
         code: list[Token] = []
         begin = 0
-        for place in [place for place, token in enumerate(found) if token.is_directive]:
+        for place in directives:
             code += found[begin:place]
             begin = place + 1
             text, offset = found[place]
             match = _DEFINE.match(text)
             condition = _CONDITION.match(text)
             if match:
-                body = [t for t in tokens(text[match.end() :], offset + match.end()) if t.text[0] != "#"]
+                body, _ = tokens(text[match.end() :], offset + match.end())
+                body = [token for token in body if token.text[0] != "#"]
                 self.functions.append(self._function(match.group(1), offset, body))
             elif condition:
                 code.append(Token("#" + condition.group(1)[:2], offset))

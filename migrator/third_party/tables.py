@@ -129,7 +129,8 @@ def _read(
             texts[entry.name] = read(entry.path, entry.name).text
         except Unreadable as error:
             skipped[entry.name] = str(error)
-    native = read_native((entry.name, entry.path) for entry in survey.entries if entry.kind == "file")
+    others = ((entry.name, entry.path) for entry in survey.entries if entry.kind == "file")
+    native = read_native(others, survey.jobs)
     project = merge_facts([scan_file(name, text) for name, text in texts.items()], native)
     work = [Work(entry.name, entry.path) for entry in entries if entry.name in texts]
     jobs = processes_for(sum(map(len, texts.values())), survey.jobs)

@@ -60,9 +60,9 @@ def test_a_changed_native_file_changes_the_findings(lint, scaled) -> None:
 def test_native_files_are_read_once(lint, scaled, monkeypatch) -> None:
     asked: list[int] = []
 
-    def noted(files):
+    def noted(files, jobs):
         asked.append(1)
-        return read_native(files)
+        return read_native(files, jobs)
 
     monkeypatch.setattr("migrator.operators.native_files.read_native", noted)
     assert operators.read_operators
