@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import warnings
+from collections.abc import Iterator
 from typing import Any
 
 # What holds no expression of the program's.
@@ -44,3 +45,12 @@ def children(node: Any) -> list[Any]:
         elif isinstance(value, ast.AST):
             found.append(value)
     return found
+
+
+def walk(node: Any) -> Iterator[Any]:
+    """A node and all below it, in the order of the text."""
+    stack = [node]
+    while stack:
+        node = stack.pop()
+        yield node
+        stack += reversed(children(node))

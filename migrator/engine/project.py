@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Callable
 
-from migrator.analysis.tree import parse
+from migrator.analysis.tree import parse, walk
 from migrator.operators.catalog import Catalog, catalog
 from migrator.operators.extensions import Extension, may_build, scan_extensions
 from migrator.operators.library_functions import LibraryFunction
@@ -134,7 +134,7 @@ def _may_define(text: str) -> bool:
 
 
 def _classes(file: str, text: str, tree: ast.Module) -> tuple[ClassFacts, ...]:
-    every = (_class_facts(file, text, node) for node in ast.walk(tree) if isinstance(node, ast.ClassDef))
+    every = (_class_facts(file, text, node) for node in walk(tree) if isinstance(node, ast.ClassDef))
     return tuple(facts for facts in every if facts.methods or facts.stored)
 
 
@@ -155,7 +155,7 @@ def _class_facts(file: str, text: str, node: ast.ClassDef) -> ClassFacts:
         elif isinstance(item, (ast.Assign, ast.AnnAssign)):
             targets = item.targets if isinstance(item, ast.Assign) else [item.target]
             stored.update(t.id for t in targets if isinstance(t, ast.Name) and t.id in _MEMBERS)
-    for inner in ast.walk(node):
+    for inner in walk(node):
         if isinstance(inner, ast.Attribute) and isinstance(inner.ctx, ast.Store) and inner.attr in _MEMBERS:
             stored.add(inner.attr)
     bases = tuple(_dotted(base) for base in node.bases)
