@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 from collections import deque
 from collections.abc import Iterator, Sequence
@@ -11,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Callable, TypeVar
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
-_LOG = logging.getLogger("npumigrate")
 # Enough for a worker to be busy while the last chunk's results are written, few enough to spread well.
 _CHUNK = 8
 _CHUNKS_AHEAD = 4
@@ -59,7 +57,9 @@ def spread(
                 finished += 1
                 yield result
         except BrokenProcessPool:
-            _LOG.warning("a worker process ended early: going on with one process")
+            import logging
+
+            logging.getLogger("npumigrate").warning("a worker process ended early: going on with one process")
     for item in items[finished:]:
         yield here(item)
 

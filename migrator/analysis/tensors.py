@@ -22,10 +22,11 @@ TENSOR, OTHER, MAYBE, UNKNOWN = "tensor", "other", "maybe", "unknown"
 Elsewhere = Callable[[Any], str]
 
 _DEEPEST = 8
-_TENSOR_TYPES = re.compile(
+# Compiled when the first annotation is read.
+_TENSOR_TYPES = (
     r"(?:^|[\[\s.|])(?:Tensor|(?:Float|Long|Int|Bool|Half|Double|Byte|BFloat16)Tensor|Variable|Parameter)\b"
 )
-_CLEAR_TYPES = re.compile(
+_CLEAR_TYPES = (
     r"^(?:typing\.)?(?:str|int|float|bool|bytes|dict|list|tuple|set|Dict|List|Tuple|Set|Sequence|Callable|Path"
     r"|np\.\w+|numpy\.\w+|nd?array|Image(?:\.Image)?|PIL\.\w+(?:\.\w+)?|pd\.\w+|DataFrame|torch\.(?:device|dtype"
     r"|Size|Generator))\b"
@@ -325,10 +326,10 @@ def _annotated(annotation: Any) -> str:
     if annotation is None:
         return UNKNOWN
     text = ast.unparse(annotation).strip("'\"")
-    if _TENSOR_TYPES.search(text):
+    if re.search(_TENSOR_TYPES, text):
         held = re.match(r"(?:typing\.)?(?:List|Tuple|Dict|Sequence|Iterable|list|tuple|dict)\b", text)
         return UNKNOWN if held else TENSOR
-    return OTHER if _CLEAR_TYPES.match(text) else UNKNOWN
+    return OTHER if re.match(_CLEAR_TYPES, text) else UNKNOWN
 
 
 def _is_module(index: ModuleIndex, owner: ast.ClassDef) -> bool:

@@ -99,7 +99,22 @@ def starting(table: str, prefix: str) -> list[str]:
     search by halves finds them without splitting the others.
     """
     content, wanted = _content(table), prefix.encode()
-    low, high = content.index(b"\n") + 1, len(content)
+    first = _first_place(content, wanted)
+    if not content.startswith(wanted, first):
+        return []
+    # No text has the byte ff.
+    return content[first : _first_place(content, wanted + b"\xff", first)].decode("utf-8").splitlines()
+
+
+def has_line(table: str, prefix: str) -> bool:
+    """Whether ``starting`` gives any line."""
+    content, wanted = _content(table), prefix.encode()
+    return content.startswith(wanted, _first_place(content, wanted))
+
+
+def _first_place(content: bytes, wanted: bytes, low: int = 0) -> int:
+    """Where the first line begins that is not before ``wanted``: of all, or of those from ``low`` on."""
+    low, high = low or content.index(b"\n") + 1, len(content)
     while low < high:
         start = content.rfind(b"\n", low, (low + high) // 2) + 1 or low
         end = content.index(b"\n", start) + 1
@@ -107,12 +122,7 @@ def starting(table: str, prefix: str) -> list[str]:
             low = end
         else:
             high = start
-    found = []
-    while low < len(content) and content.startswith(wanted, low):
-        end = content.index(b"\n", low)
-        found.append(content[low:end].decode("utf-8"))
-        low = end + 1
-    return found
+    return low
 
 
 @cache

@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 from functools import cache
 
-from migrator.api_support import npu_names, support
+from migrator.api_support import npu_names, support, tables
 from migrator.api_support.hardware import differs, is_left_out, left_out_dtypes
 from migrator.api_support.versions import TorchVersion, known
 
@@ -228,16 +228,11 @@ def _operators(api: str) -> list[str]:
 
 
 @cache
-def modules() -> frozenset[str]:
-    """The dotted names that are modules, because other APIs lie in them."""
-    names: set[str] = set()
-    for line in support.names():
-        parts = line.split(".")
-        for place in range(1, len(parts)):
-            if parts[place - 1][:1].isupper():
-                break
-            names.add(".".join(parts[:place]))
-    return frozenset(names)
+def is_module(name: str) -> bool:
+    """Whether a dotted name is a module, because other APIs lie in it."""
+    if any(part[:1].isupper() for part in name.split(".")):
+        return False  # a class, or inside of one
+    return any(tables.has_line(table, f"{name}.") for table in ("api_support", "aliases"))
 
 
 @cache
@@ -247,13 +242,13 @@ def resolve(name: str, version: TorchVersion, hardware: str = "") -> Verdict | N
     A name may go on behind the API: ``torch.nn.Parameter.data`` is judged as the class, where the member
     has no entry of its own.
     """
-    if name in modules():
+    if is_module(name):
         return None
     verdict = judge(name, version, hardware)
     if verdict.documents or verdict.kernel:
         return verdict
     parent = name.rpartition(".")[0]
-    while parent and parent not in modules():
+    while parent and not is_module(parent):
         other = judge(parent, version, hardware)
         if other.documents:
             return other
@@ -262,8 +257,8 @@ def resolve(name: str, version: TorchVersion, hardware: str = "") -> Verdict | N
 
 
 @cache
-def tensor_methods(version: TorchVersion, *statuses: str, hardware: str = "") -> frozenset[str]:
-    """The methods and attributes of tensors whose verdict is one of these."""
+def tensor_methods() -> frozenset[str]:
+    """The methods and attributes of tensors that the documents list at some version."""
     prefix = "torch.Tensor."
-    names = {name[len(prefix) :] for name in support.names() if name.startswith(prefix)}
-    return frozenset(name for name in names if judge(prefix + name, version, hardware).status in statuses)
+    lines = [line for table in ("api_support", "aliases") for line in tables.starting(table, prefix)]
+    return frozenset(line[len(prefix) : line.index(",")] for line in lines)

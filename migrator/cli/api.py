@@ -2,55 +2,61 @@
 
 from __future__ import annotations
 
-import os
-from typing import Any, Optional
+import argparse
+from collections.abc import Sequence
+from typing import Any
 
-import typer
-
-from migrator.cli.ending import say, stop
+from migrator.cli.ending import DONE, say
+from migrator.cli.own_parser import Parser, ended, fail
 
 _NOTHING_KNOWN = 1
+_DESCRIPTION = """\
+Show what an NPU makes of a torch API, a torch.cuda name, or a variable.
+
+Names may lack their beginning (nn.Linear, F.relu, Tensor.mode); with * or ? they
+stand for all that fit. torch_npu's own APIs, operators (aten::add) and environment
+variables are known, too.
+"""
+_EXIT_STATUS = "Exit status: 0 something is known; 1 nothing is; 2 wrong use."
 
 
-def api(
-    name: str = typer.Argument(..., metavar="NAME", help="torch.cuda.Event, Tensor.mode, 'torch.fft.*', …"),
-    version: Optional[str] = typer.Option(
-        None, "--version", "-v", metavar="VERSION", help="Only at this torch version: 2.6, 1.11.0, …"
-    ),
-    as_json: bool = typer.Option(False, "--json", help="Print JSON, for other programs."),
-) -> None:
-    """Show what an NPU makes of a torch API, a torch.cuda name, or a variable.
+def api(arguments: Sequence[str]) -> int:
+    """Run ``npumigrate api`` with its arguments and give its exit code."""
+    parser = Parser("api", "[options] NAME", _DESCRIPTION, _EXIT_STATUS)
+    parser.add_argument("name", metavar="NAME", help="torch.cuda.Event, Tensor.mode, 'torch.fft.*', …")
+    parser.add_argument(
+        "-v", "--version", metavar="VERSION", help="only at this torch version: 2.6, 1.11.0, …"
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON, for other programs")
+    return ended(lambda: _api(parser.parse_args(list(arguments))))
 
-    Names may lack their beginning (nn.Linear, F.relu, Tensor.mode); with * or ? they stand
-    for all that fit. torch_npu's own APIs, operators (aten::add) and environment variables
-    are known, too.
 
-    Exit status: 0 something is known; 1 nothing is; 2 wrong use.
-    """
+def _api(given: argparse.Namespace) -> int:
     from migrator.api_support import answer
     from migrator.api_support.versions import UnknownVersion, newest, resolve
 
     try:
-        chosen = newest() if version is None else resolve(version)
+        chosen = newest() if given.version is None else resolve(given.version)
     except (UnknownVersion, FileNotFoundError) as error:
-        stop(str(error))
-    at = None if version is None else chosen
-    pattern = any(sign in name for sign in "*?[")
-    names = answer.matching(name) if pattern else [name]
+        return fail(str(error))
+    at = None if given.version is None else chosen
+    pattern = any(sign in given.name for sign in "*?[")
+    names = answer.matching(given.name) if pattern else [given.name]
     answers = [found for found in map(answer.look_up, names) if found]
-    nearest = [] if answers or pattern else answer.nearest(name)
-    if as_json:
-        _print_json(name, answers, nearest, at)
+    nearest = [] if answers or pattern else answer.nearest(given.name)
+    if given.json:
+        _print_json(given.name, answers, nearest, at)
     elif not answers:
         hint = f"; is it {' or '.join(nearest[:3])}?" if nearest else ""
-        say(f"nothing is known of {name}{hint}")
+        say(f"nothing is known of {given.name}{hint}")
     else:
         from migrator.cli import api_text
+        from migrator.reporting import colors
 
         lines = api_text.table(answers, at) if pattern else api_text.page(answers[0], at)
-        typer.echo("\n".join(lines), color=False if os.environ.get("NO_COLOR") else None)
-    if not answers:
-        raise typer.Exit(_NOTHING_KNOWN)
+        text = "\n".join(lines)
+        print(text if colors.wanted() else colors.plain(text), flush=True)
+    return DONE if answers else _NOTHING_KNOWN
 
 
 def _print_json(asked: str, answers: list[Any], nearest: list[str], at: Any) -> None:
@@ -66,4 +72,4 @@ def _print_json(asked: str, answers: list[Any], nearest: list[str], at: Any) -> 
             record["at"] = asdict(at_version(answer, at))
         found.append(record)
     content = {"asked": asked, "torch": at.text if at else None, "answers": found, "nearest": nearest}
-    typer.echo(json.dumps(content, indent=2))
+    print(json.dumps(content, indent=2), flush=True)

@@ -7,12 +7,11 @@ import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Optional
 
-import typer
-
 from migrator.api_support.answer import Answer, AtVersion, Own, at_version
 from migrator.api_support.limits import limit_words
 from migrator.api_support.tables import as_tuple
 from migrator.api_support.versions import TorchVersion, newest
+from migrator.reporting.colors import paint
 
 _COLORS = {
     "supported": "green",
@@ -45,7 +44,7 @@ _WORD = 13
 
 def page(answer: Answer, version: Optional[TorchVersion]) -> list[str]:
     """All about one name, or what holds of it at one version."""
-    lines = [typer.style(answer.name, bold=True) + (f"  at torch {version}" if version else "")]
+    lines = [paint(answer.name, "bold") + (f"  at torch {version}" if version else "")]
     if version:
         lines[0] += f", torch_npu {version.torch_npu}"
     if answer.alias_of:
@@ -224,4 +223,4 @@ def _wrapped(text: str, first: str, others: str) -> list[str]:
 
 def _colored(word: str) -> str:
     color = _COLORS.get(word)
-    return typer.style(word, fg=color) if color else word
+    return paint(word, color) if color else word

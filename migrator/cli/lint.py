@@ -1,18 +1,13 @@
-"""``npumigrate lint``: what a migration would change or report, for CI, hooks and editors.
-
-Its options are read by argparse, not by typer as those of the other commands: a hook
-runs for each commit, and typer alone would take longer than all the rest.
-"""
+"""``npumigrate lint``: what a migration would change or report, for CI, hooks and editors."""
 
 from __future__ import annotations
 
 import argparse
-import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NoReturn, Optional
+from typing import TYPE_CHECKING, Any, Optional
 
-from migrator.cli.ending import DONE, INTERRUPTED, WRONG_USE, forget_stdout, say
 from migrator.cli.options import Several, split
+from migrator.cli.own_parser import Parser, UsageError, ended, fail
 
 if TYPE_CHECKING:
     from migrator.lint.command import Wishes
@@ -35,28 +30,8 @@ _FORMATS = (
 )
 
 
-class _UsageError(ValueError):
-    """A command line that cannot be understood; its text is the user's line."""
-
-
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        raise _UsageError(f"{message} (npumigrate lint --help shows all options)")
-
-
-def _parser() -> argparse.ArgumentParser:
-    def layout(prog: str) -> argparse.HelpFormatter:
-        width = min(int(os.environ.get("COLUMNS") or 80), 100)
-        return argparse.RawDescriptionHelpFormatter(prog, max_help_position=30, width=width)
-
-    parser = _Parser(
-        "npumigrate lint",
-        usage="npumigrate lint [options] [PATHS ...]",
-        description=_DESCRIPTION,
-        epilog=_EXIT_STATUS,
-        formatter_class=layout,
-        allow_abbrev=False,
-    )
+def _parser() -> Parser:
+    parser = Parser("lint", "[options] [PATHS ...]", _DESCRIPTION, _EXIT_STATUS)
     switch = argparse.BooleanOptionalAction
     add = parser.add_argument
     add(
@@ -122,26 +97,18 @@ def _jobs(text: str) -> int:
 
 def lint(arguments: Sequence[str]) -> int:
     """Run ``npumigrate lint`` with its arguments and give its exit code."""
-    try:
-        given = _parser().parse_args(list(arguments))
-    except _UsageError as error:
-        return _fail(str(error))
-    except SystemExit:  # --help
-        return DONE
+    return ended(lambda: _lint(_parser().parse_args(list(arguments))))
+
+
+def _lint(given: argparse.Namespace) -> int:
     from migrator.lint.options import ConfigError
     from migrator.sources.errors import SourceError
 
     try:
         wishes = _wishes(given)
         return _watched(wishes) if given.watch else _once(wishes)
-    except (ConfigError, SourceError, _UsageError) as error:
-        return _fail(str(error))
-    except KeyboardInterrupt:
-        say("interrupted")
-        return INTERRUPTED
-    except BrokenPipeError:
-        forget_stdout()
-        return DONE
+    except (ConfigError, SourceError) as error:
+        return fail(str(error))
 
 
 def _wishes(given: argparse.Namespace) -> Wishes:
@@ -214,7 +181,7 @@ def _listed(values: Several) -> Optional[list[str]]:
 def _codes(option: str, values: Several) -> Optional[list[str]]:
     codes = _listed(values)
     if codes == []:
-        raise _UsageError(f"{option} names no rule")
+        raise UsageError(f"{option} names no rule")
     return codes
 
 
@@ -229,11 +196,6 @@ def _by_glob(values: Several) -> Optional[dict[str, Any]]:
         if colon:
             glob = before
         if not glob or not code:
-            raise _UsageError(f"--per-file-ignores {part}: should be GLOB:RULES, as in tests/*:NPU101")
+            raise UsageError(f"--per-file-ignores {part}: should be GLOB:RULES, as in tests/*:NPU101")
         globs.setdefault(glob, []).append(code)
     return globs
-
-
-def _fail(line: str) -> int:
-    say(line)
-    return WRONG_USE

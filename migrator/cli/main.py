@@ -18,24 +18,21 @@ import typer
 from migrator import __version__
 from migrator.cli.ending import DONE, INTERRUPTED, WRONG_USE, escape_unprintable, say
 
+# For the commands that read their options themselves.
+_OWN_PARSER: dict[str, Any] = {
+    "context_settings": {"ignore_unknown_options": True, "allow_extra_args": True, "help_option_names": []},
+    "add_help_option": False,
+}
 # Each command, in the order of the help, with what its parser is told; it is migrator.cli.NAME.NAME. Only the
 # one that is asked for is imported and gets a parser: making one of each takes longer than most commands.
 _COMMANDS: dict[str, dict[str, Any]] = {
     "migrate": {},
     "analyze": {},
-    "lint": {
-        # It reads its options itself.
-        "context_settings": {
-            "ignore_unknown_options": True,
-            "allow_extra_args": True,
-            "help_option_names": [],
-        },
-        "add_help_option": False,
-    },
+    "lint": _OWN_PARSER,
     "verify": {},
     "emulate": {"context_settings": {"allow_interspersed_args": False}},  # what follows is the program's
     "launch": {},
-    "api": {},
+    "api": _OWN_PARSER,
     "rule": {},
     "db": {},
     "server": {},
@@ -63,6 +60,13 @@ def lint_command(context: typer.Context) -> None:
     raise typer.Exit(lint(context.args))
 
 
+def api_command(context: typer.Context) -> None:
+    """Show what an NPU makes of a torch API, a torch.cuda name, or a variable."""
+    from migrator.cli.api import api
+
+    raise typer.Exit(api(context.args))
+
+
 def version() -> None:
     """Show the version of npumigrate."""
     typer.echo(f"npumigrate {__version__}")
@@ -81,7 +85,8 @@ def parser(name: str) -> typer.Typer:
         for each in _COMMANDS:
             app.command(each)(_listed(each))
         return app
-    app.callback()(lambda: None)
+    # A help option that nobody can give would only be loaded with the rest of typer's machinery.
+    app.callback(add_help_option=False)(lambda: None)
     command = _command(name)
     if isinstance(command, typer.Typer):
         app.add_typer(command, name=name)
@@ -92,7 +97,7 @@ def parser(name: str) -> typer.Typer:
 
 def _command(name: str) -> Any:
     """A command's function, or the typer.Typer of the commands below it."""
-    own = {"lint": lint_command, "version": version}
+    own = {"lint": lint_command, "api": api_command, "version": version}
     return own.get(name) or getattr(import_module(f"migrator.cli.{name}"), name)
 
 

@@ -1,4 +1,4 @@
-"""Where the process starts: linting goes its own, short way; everything else is typer's."""
+"""Where the process starts: two commands go their own, short way; everything else is typer's."""
 
 from __future__ import annotations
 
@@ -7,18 +7,23 @@ import sys
 
 def run() -> int:
     """Run the command line of this process and return its exit code."""
-    arguments = sys.argv[1:]
-    if arguments[:1] == ["lint"]:
-        from migrator.cli.ending import escape_unprintable
-        from migrator.cli.lint import lint
+    name, *arguments = sys.argv[1:] or [""]
+    if name not in ("lint", "api"):
+        from migrator.cli.main import run as run_command
 
-        escape_unprintable()
-        try:
-            return lint(arguments[1:])
-        except Exception as error:
-            from migrator.cli.main import internal_error
+        return run_command(sys.argv[1:])
+    from migrator.cli.ending import escape_unprintable
 
-            return internal_error(error)
-    from migrator.cli.main import run as run_command
+    escape_unprintable()
+    try:
+        if name == "lint":
+            from migrator.cli.lint import lint
 
-    return run_command(arguments)
+            return lint(arguments)
+        from migrator.cli.api import api
+
+        return api(arguments)
+    except Exception as error:
+        from migrator.cli.main import internal_error
+
+        return internal_error(error)

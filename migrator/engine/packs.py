@@ -6,9 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
-
-import yaml
+from typing import Any, Callable
 
 from migrator.data_folders import data_folder
 
@@ -94,6 +92,8 @@ def load(path: Path) -> list[Rule]:
     Raises RuleError, with file, line and what to do, for anything that is not
     a rule pack.
     """
+    import yaml
+
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -112,6 +112,8 @@ def load(path: Path) -> list[Rule]:
 
 def _composed(text: str) -> tuple[Any, Any]:
     """The document of a YAML text as nodes, which know their lines, and as values; read only once."""
+    import yaml
+
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)(text)
     try:
         node = loader.get_single_node()
@@ -152,6 +154,9 @@ def _rule(entry: Any, place: str) -> Rule:
     options = entry.get("options", {})
     if not isinstance(options, dict):
         raise RuleError(f"{place}: 'options' is a mapping")
+    for key in options:
+        if not isinstance(key, str):  # for YAML, on and off are truth values
+            raise RuleError(f"{place}: the option {key!r} is no text: write it in quotes")
     return Rule(
         code=entry["code"],
         name=entry["name"],
@@ -233,7 +238,10 @@ def in_range(conditions: str, version: tuple[int, ...]) -> bool:
     return True
 
 
-def load_all(extra: Iterable[str] = (), named: Iterable[str] = ("NPU",)) -> list[Rule]:
+Load = Callable[[Path], list[Rule]]
+
+
+def load_all(extra: Iterable[str] = (), named: Iterable[str] = ("NPU",), load: Load = load) -> list[Rule]:
     """The project's own rules and those of the user's files, in the order of their codes.
 
     Of the packs in ``rules/opt_in`` only those are read that ``named`` asks for by beginnings of

@@ -6,17 +6,18 @@ import ast
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Callable
+from typing import TYPE_CHECKING, Callable
 
 from migrator.analysis.tree import parse, walk
-from migrator.operators.catalog import Catalog, catalog
+from migrator.operators.catalog import Catalog
 from migrator.operators.extensions import Extension, may_build, scan_extensions
-from migrator.operators.library_functions import LibraryFunction
-from migrator.operators.native import NativeFile
-from migrator.operators.native_files import read_native
-from migrator.sources.discover import Entry
 from migrator.sources.errors import Unreadable
 from migrator.sources.source import read
+
+if TYPE_CHECKING:
+    from migrator.operators.library_functions import LibraryFunction
+    from migrator.operators.native import NativeFile
+    from migrator.sources.discover import Entry
 
 _MEMBERS = ("cuda", "is_cuda")
 # From a plain beginning a search is many times as fast as from a choice of them.
@@ -170,6 +171,8 @@ def _dotted(node: ast.expr) -> str:
 
 def merge_facts(parts: Iterable[FileFacts | None], native: Iterable[NativeFile] = ()) -> Project:
     """One Project from what ``scan_file`` found in each Python file, in order, and from the C++ files."""
+    from migrator.operators.gathering import catalog
+
     known = [part for part in parts if part]
     classes = tuple(facts for part in known for facts in part.classes)
     extensions = [extension for part in known for extension in part.extensions]
@@ -187,6 +190,8 @@ def read_project(
     ``learn`` is given the name and the text of each Python file. What cannot be read is left out: it is
     reported when its turn comes.
     """
+    from migrator.operators.native_files import read_native
+
     facts = []
     size = 0
     for entry in entries:

@@ -7,11 +7,10 @@ import re
 import sys
 from collections.abc import Iterable
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, Callable, Optional
+from typing import TYPE_CHECKING, Any, Callable, Optional
 
-from migrator.analysis.elsewhere import Definitions
 from migrator.analysis.hints import PlaceData
 from migrator.analysis.index import ModuleIndex, identifiers
 from migrator.analysis.own_cases import knows_npus
@@ -21,16 +20,19 @@ from migrator.analysis.written_names import read_names
 from migrator.api_support import env_vars, versions
 from migrator.engine.context import FileContext, Found, insertion, source_lines
 from migrator.engine.kinds import argument, call, env, library, method, name, pattern, string, text
-from migrator.engine.packs import Rule, applies, choose, load_all
+from migrator.engine.packs import Load, Rule, applies, choose, load, load_all
 from migrator.engine.project import Project, merge_facts, scan_file
 from migrator.engine.restraint import enclosing_fstring, restrained, unfixed, without_fix
 from migrator.engine.settings import Settings
 from migrator.engine.structural import api_verdicts
-from migrator.engine.structural.handlers import HANDLERS
+from migrator.engine.structural.handlers import handler
 from migrator.engine.transfer import add_transfer
 from migrator.finding import Edit, FileResult, Finding
 from migrator.rewrite.edits import Taken, apply, back_mapping
 from migrator.rewrite.imports import names_package, torch_npu_imports
+
+if TYPE_CHECKING:
+    from migrator.analysis.elsewhere import Definitions
 
 __all__ = ["Engine", "merge_facts", "scan_file"]
 
@@ -46,16 +48,16 @@ Admit = Callable[[Finding], bool]
 
 
 class Engine:
-    """The chosen rules for one torch version.
+    """The chosen rules for one torch version; ``load`` reads rule packs.
 
     Raises RuleError for a bad rule pack or selection, UnknownVersion for a
     torch version that the API database does not know.
     """
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, load: Load = load) -> None:
         self.settings = settings
         self.version = versions.resolve(settings.version)
-        every = load_all(settings.rule_files, (*settings.select, *settings.ignore))
+        every = load_all(settings.rule_files, (*settings.select, *settings.ignore), load)
         self.rules: dict[str, Rule] = {rule.code: rule for rule in every}
         chosen = choose(every, settings.select, settings.ignore)
         self._rules = [rule for rule in chosen if applies(rule, self.version.tuple)]
@@ -64,12 +66,17 @@ class Engine:
         self._words = {rule.code: self._words_of(rule) for rule in self._rules}
         self._line_words = {rule.code: frozenset(rule.options.get("line_words", ())) for rule in self._rules}
         self._all_words = frozenset().union(*self._words.values()) if self._words else frozenset()
-        self._places = _place_data(every)
         self._project: Project | None = None
         self._open: list[ModuleIndex] = []  # those of the file that is being worked on
         self._definitions: Optional[Definitions] = None
         if settings.deep:
+            from migrator.analysis.elsewhere import Definitions
+
             self._definitions = Definitions(Path(settings.deep), tuple(map(Path, settings.deep_paths)))
+
+    @cached_property
+    def _places(self) -> tuple[PlaceData, PlaceData]:
+        return _place_data(self.rules.values())
 
     def _learn(self, project: Project) -> None:
         """Start from names that only the project knows too."""
@@ -320,9 +327,9 @@ class Engine:
         matches: list[Found] = []
         # Structural rules first: what they replace as a whole is theirs.
         for rule in kinds.get("structural", ()):
-            handler = HANDLERS.get(str(rule.options.get("handler")))
-            if handler is not None:
-                matches += handler(context, rule)
+            find = handler(str(rule.options.get("handler")))
+            if find is not None:
+                matches += find(context, rule)
         for kind, finder in _FINDERS:
             if kind in kinds:
                 matches += finder(context, kinds[kind])
@@ -472,7 +479,7 @@ def _syntax_reason(error: SyntaxError, text: str) -> str:
     return f"{place}not valid Python {running} ({error.msg}){hint}"
 
 
-def _place_data(rules: list[Rule]) -> tuple[PlaceData, PlaceData]:
+def _place_data(rules: Iterable[Rule]) -> tuple[PlaceData, PlaceData]:
     """What the rule packs know of places: for device strings, and for backends."""
     apis: dict[str, tuple[Any, ...]] = {}
     sets: dict[str, set[str]] = {"keywords": set(), "never": set(), "option_calls": set(), "foreign": set()}

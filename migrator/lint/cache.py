@@ -11,7 +11,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import astuple
 from hashlib import blake2b
@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Optional
 
 from migrator import __version__
+from migrator.api_support.tables import in_force
 from migrator.data_folders import data_folder
 from migrator.lint.diagnostic import Checked, Diagnostic, Fix, Position, TextEdit
 
@@ -41,19 +42,26 @@ def digest(*parts: bytes) -> bytes:
 
 
 def tool_digest() -> str:
-    """A digest of what npumigrate is: version, Python, the content of its data, the state of its code."""
-    parts = [__version__.encode(), sys.version.encode()]
-    package = Path(__file__).parent.parent
-    for folder, _, names in sorted(os.walk(package)):
-        for name in sorted(names):
-            if name.endswith(".py"):
-                status = os.stat(os.path.join(folder, name))
-                parts.append(f"{name} {status.st_size} {status.st_mtime_ns}".encode())
-    for data in ("rules", "api_db"):
-        for file in sorted(data_folder(data).iterdir()):
-            if file.is_file():
-                parts.append(file.read_bytes())
-    return digest(*parts).hex()
+    """A digest of what npumigrate is: version, Python, and the state of the files of its code and data."""
+    try:
+        tables = in_force()
+    except FileNotFoundError:  # that is told where the tables are read
+        tables = data_folder("api_db")
+    states = [*_states(Path(__file__).parent.parent), *_states(data_folder("rules")), *_states(tables)]
+    return digest(__version__.encode(), sys.version.encode(), *sorted(states)).hex()
+
+
+def _states(folder: Path) -> Iterator[bytes]:
+    """Path, size and time of the last change of each file with code, rules or tables."""
+    waiting = [str(folder)]
+    while waiting:
+        with os.scandir(waiting.pop()) as entries:
+            for entry in entries:
+                if entry.name.endswith((".py", ".yaml", ".csv")):
+                    status = entry.stat()
+                    yield os.fsencode(f"{entry.path} {status.st_size} {status.st_mtime_ns}")
+                elif entry.name != "__pycache__" and entry.is_dir():
+                    waiting.append(entry.path)
 
 
 class Cache:

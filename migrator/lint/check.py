@@ -16,9 +16,7 @@ from migrator.rewrite.edits import apply
 from migrator.sources.source import line_starts
 
 SYNTAX = "NPU999"
-_SYNTAX_PLACE = re.compile(
-    r"(?:line (\d+): )?(not valid Python.*|an expression is nested too deeply.*)", re.S
-)
+_SYNTAX_PLACE = r"(?s)(?:line (\d+): )?(not valid Python.*|an expression is nested too deeply.*)"
 _LONGEST = 80  # characters of code in a fix's message
 
 
@@ -77,7 +75,7 @@ def check(
 
 
 def _unparsed(engine: Engine, path: str, text: str, reason: str, enabled: bool) -> Checked:
-    match = _SYNTAX_PLACE.fullmatch(reason)
+    match = re.fullmatch(_SYNTAX_PLACE, reason)
     if match is None:
         return Checked(trouble=reason)
     if not enabled:

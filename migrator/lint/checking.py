@@ -14,7 +14,7 @@ from migrator.lint.diagnostic import Checked
 from migrator.lint.facts import Facts
 from migrator.lint.files import Target, name_in_project
 from migrator.lint.jobs import Job, RuleSet, rule_set
-from migrator.lint.options import ignored_codes, with_origin
+from migrator.lint.options import Options, ignored_codes, with_origin
 from migrator.lint.texts import Texts
 from migrator.sources.errors import Unreadable, shown
 
@@ -34,6 +34,9 @@ class Checker:
         self._processes = processes
         self._trouble = trouble
         self._rule_keys: dict[RuleSet, bytes] = {}
+        self._rules: Optional[tuple[Options, RuleSet]] = (
+            None  # those of the last file: the next one's are the same
+        )
 
     def readable(self, targets: Sequence[Target]) -> list[tuple[Target, bytes]]:
         """Read every file once; gives those that can be read, with the digest of their content."""
@@ -78,7 +81,9 @@ class Checker:
 
     def rules(self, target: Target) -> RuleSet:
         """The rules for a file. Raises UnknownVersion and ConfigError."""
-        return rule_set(target.options, self._noqa)
+        if self._rules is None or self._rules[0] is not target.options:
+            self._rules = (target.options, rule_set(target.options, self._noqa))
+        return self._rules[1]
 
     def _usable(self, target: Target) -> bool:
         """Whether the rules for a file can be used; if not, that is told."""
@@ -101,7 +106,7 @@ class Checker:
         from migrator.lint.engines import RuleError, engine_for
 
         try:
-            engine_for(self.rules(target))
+            engine_for(self.rules(target), cache=self._cache)
         except RuleError as error:
             self._trouble(with_origin(target.options, error))
             return False

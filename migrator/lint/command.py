@@ -26,6 +26,7 @@ from migrator.lint.options import (
     with_origin,
 )
 from migrator.lint.run import Outcome, Request, run
+from migrator.reporting import colors
 from migrator.reporting.lint_formats import writer
 from migrator.sources.errors import shown
 from migrator.sources.replacing import replace_file
@@ -238,9 +239,7 @@ def _print_stdin(outcome: Outcome, data: Mapping[Path, bytes]) -> None:
 def _colored(wishes: Wishes) -> bool:
     if wishes.color != "auto" or wishes.output_file:
         return wishes.color == "always"
-    if os.environ.get("NO_COLOR"):
-        return False
-    return bool(os.environ.get("FORCE_COLOR")) or (sys.stdout.isatty() and os.environ.get("TERM") != "dumb")
+    return colors.wanted()
 
 
 def _write_statistics(report: LintReport, options: Options, stream: io.StringIO) -> None:

@@ -4,22 +4,26 @@ from __future__ import annotations
 
 from typing import Optional
 
-from migrator.engine.packs import RuleError, choose, load_all
+from migrator.engine.packs import RuleError, choose, load, load_all
 from migrator.engine.project import Project
 from migrator.engine.run import Engine
 from migrator.engine.settings import Settings
+from migrator.lint.cache import Cache
 from migrator.lint.check import SYNTAX, check
 from migrator.lint.diagnostic import Checked, Diagnostic
 from migrator.lint.document import Document
 from migrator.lint.jobs import RuleSet
+from migrator.lint.known_packs import KnownPacks
 
 __all__ = ["RuleError", "check_document", "engine_for"]
 
 _engines: dict[tuple[RuleSet, Optional[str]], Engine] = {}
 
 
-def engine_for(rules: RuleSet, fixing: Optional[str] = None) -> Engine:
+def engine_for(rules: RuleSet, fixing: Optional[str] = None, cache: Optional[Cache] = None) -> Engine:
     """The engine for a set of rules, made once; ``fixing`` is safe where only safe fixes are wanted.
+
+    With a ``cache`` its rules may have no examples.
 
     Raises RuleError and UnknownVersion, as Engine does.
     """
@@ -33,11 +37,12 @@ def engine_for(rules: RuleSet, fixing: Optional[str] = None) -> Engine:
             rule_files=rules.rules,
             hardware=rules.hardware,
         )
-        engine = Engine(settings)
+        load_pack = KnownPacks(cache).load if cache else load
+        engine = Engine(settings, load_pack)
         known = tuple(engine.rules)
         unknown = [code for code in rules.mentioned if not any(rule.startswith(code) for rule in known)]
         if unknown:  # rules that are off, or none at all
-            choose(load_all(rules.rules, unknown), unknown, ())
+            choose(load_all(rules.rules, unknown, load_pack), unknown, ())
         _engines[key] = engine
     return _engines[key]
 

@@ -11,9 +11,7 @@ from typing import Callable
 from migrator.lint.config_files import Configuration
 from migrator.lint.document import NOTEBOOK
 from migrator.lint.options import ConfigError, Options, for_file, path_matcher
-from migrator.sources.discover import is_python
 from migrator.sources.errors import shown, unreadable
-from migrator.sources.gitignore import GitIgnore
 
 
 @dataclass(frozen=True)
@@ -92,6 +90,11 @@ def _below(
     native: Callable[[str, Path], None],
 ) -> Iterator[Target]:
     from migrator.operators.native_names import is_native
+    from migrator.sources.discover import is_python
+    from migrator.sources.gitignore import GitIgnore
+
+    def is_lintable(item: os.DirEntry[str]) -> bool:
+        return item.name.lower().endswith(NOTEBOOK) or is_python(item.name, item.path)
 
     ignore = GitIgnore(top)
     waiting = [("" if path == "." else path.rstrip("/"), str(top))]
@@ -113,7 +116,7 @@ def _below(
             try:
                 is_folder = item.is_dir(follow_symlinks=False)
                 cpp = not is_folder and is_native(item.name)
-                if not is_folder and not (item.is_file() and (cpp or _is_lintable(item))):
+                if not is_folder and not (item.is_file() and (cpp or is_lintable(item))):
                     continue
             except OSError:
                 continue
@@ -130,10 +133,6 @@ def _below(
             elif not os.path.lexists(os.path.join(item.path, "pyvenv.cfg")):
                 folders.append((name, item.path))
         waiting.extend(reversed(folders))
-
-
-def _is_lintable(item: os.DirEntry[str]) -> bool:
-    return item.name.lower().endswith(NOTEBOOK) or is_python(item.name, item.path)
 
 
 def _excluded(options: Options, place: Path, folder: bool) -> bool:

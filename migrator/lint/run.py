@@ -10,8 +10,6 @@ from typing import Optional
 
 from migrator.lint import baseline
 from migrator.lint.cache import Cache
-from migrator.lint.changed_lines import changed_lines, on_changed_line
-from migrator.lint.changing import Changes, with_findings
 from migrator.lint.checking import Checker
 from migrator.lint.diagnostic import Diagnostic
 from migrator.lint.facts import Facts
@@ -67,7 +65,11 @@ def run(request: Request, cache: Cache) -> Outcome:
     Raises ConfigError for a baseline, a revision or a choice of rules that cannot be used,
     CannotWrite where a file cannot be written.
     """
-    ranges = changed_lines(request.diff_base, Path.cwd()) if request.diff_base else None
+    ranges = None
+    if request.diff_base:
+        from migrator.lint.changed_lines import changed_lines
+
+        ranges = changed_lines(request.diff_base, Path.cwd())
     known = baseline.read(request.baseline) if request.baseline and not request.write_baseline else None
     texts = Texts(request.data)
     outcome = Outcome(texts)
@@ -85,6 +87,8 @@ def run(request: Request, cache: Cache) -> Outcome:
             found[target.place] = grave
             outcome.found += texts.placed(target, grave)
     if ranges is not None:
+        from migrator.lint.changed_lines import on_changed_line
+
         outcome.found = [item for item in outcome.found if on_changed_line(item, ranges)]
     if request.write_baseline is not None:
         _write_baseline(request.write_baseline, outcome)
@@ -93,6 +97,8 @@ def run(request: Request, cache: Cache) -> Outcome:
         _leave_out(known, request, outcome)
     if not request.add_noqa and not request.fix:
         return outcome
+    from migrator.lint.changing import Changes, with_findings
+
     changes = Changes(texts, checker, facts, request.diff, outcome.troubles.append)
     own = list(with_findings(found, outcome.found, [target for target, _ in files], texts))
     if request.add_noqa:

@@ -15,23 +15,21 @@ from migrator.sources.source import LINE_END, lines_of
 UNUSED = "NPU990"
 
 _MAY_HOLD = re.compile(r"#.*?(?:noqa|npumigrate\s*:)", re.IGNORECASE)
-_SKIP_FILE = re.compile(r"#\s*npumigrate\s*:\s*skip-file\b")
+# Most files hold none: these are compiled for the first one that does.
+_SKIP_FILE = r"#\s*npumigrate\s*:\s*skip-file\b"
 _CODES = r"[A-Za-z]+[0-9]+(?:[,\s]+[A-Za-z]+[0-9]+)*"
-_NOQA = re.compile(rf"#\s*noqa(?![\w-])(?P<colon>\s*:)?(?:(?<=:)\s*(?P<codes>{_CODES}))?", re.IGNORECASE)
-_IGNORE = re.compile(r"#\s*npumigrate\s*:\s*ignore(?![\w-])(?P<bracket>\s*\[(?P<codes>[^\]]*)\])?")
+_NOQA = rf"(?i)#\s*noqa(?![\w-])(?P<colon>\s*:)?(?:(?<=:)\s*(?P<codes>{_CODES}))?"
+_IGNORE = r"#\s*npumigrate\s*:\s*ignore(?![\w-])(?P<bracket>\s*\[(?P<codes>[^\]]*)\])?"
 # What can hold a "#" or a line end that is none: comments, texts, and joined lines. The tokenize module
 # would take longer than all the rest.
-_TOKEN = re.compile(
-    r"""\#[^\r\n]*
+_TOKEN = r"""(?xs)\#[^\r\n]*
     | \"\"\"[^\\"]*(?:(?:\\.|"(?!""))[^\\"]*)*\"\"\"
     | \'\'\'[^\\']*(?:(?:\\.|'(?!''))[^\\']*)*\'\'\'
     | "[^\\"\r\n]*(?:\\(?:\r\n|.)[^\\"\r\n]*)*"
     | '[^\\'\r\n]*(?:\\(?:\r\n|.)[^\\'\r\n]*)*'
-    | \\(?:\r\n|\r|\n)""",
-    re.VERBOSE | re.DOTALL,
-)
-_WHOLE_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+\Z")
-_CODE = re.compile(r"[A-Za-z]+[0-9]+")
+    | \\(?:\r\n|\r|\n)"""
+_WHOLE_LINE = r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+\Z"
+_CODE = r"[A-Za-z]+[0-9]+"
 
 
 @dataclass
@@ -160,12 +158,12 @@ def _read(text: str) -> Suppressions:
         breaks = [match.end() for match in LINE_END.finditer(text)]
     else:
         breaks = list(accumulate(len(line) + 1 for line in lines[:-1]))
-    for match in _TOKEN.finditer(text):
+    for match in re.finditer(_TOKEN, text):
         token = match.group()
         if token[0] == "#":
             if _MAY_HOLD.match(token):
                 row = bisect_right(breaks, match.start()) + 1
-                skip = skip or bool(_SKIP_FILE.match(token))
+                skip = skip or bool(re.match(_SKIP_FILE, token))
                 start = match.start() - (breaks[row - 2] if row > 1 else 0)
                 comments += _comments(token, row, start)
         elif "\n" in token or "\r" in token:
@@ -184,13 +182,13 @@ def _closed(ends: dict[int, int]) -> dict[int, int]:
 
 
 def _comments(comment: str, row: int, column: int) -> Iterator[_Comment]:
-    for match in _NOQA.finditer(comment):
+    for match in re.finditer(_NOQA, comment):
         if match["colon"] and not match["codes"]:
             continue  # a colon and then words: it names no rule, and is not meant for all
-        codes = tuple(_CODE.findall(match["codes"])) if match["codes"] else None
+        codes = tuple(re.findall(_CODE, match["codes"])) if match["codes"] else None
         yield _Comment(row, column + match.start(), column + match.end(), codes, noqa=True)
-    for match in _IGNORE.finditer(comment):
-        codes = tuple(_CODE.findall(match["codes"])) if match["bracket"] else None
+    for match in re.finditer(_IGNORE, comment):
+        codes = tuple(re.findall(_CODE, match["codes"])) if match["bracket"] else None
         yield _Comment(row, column + match.start(), column + match.end(), codes, noqa=False)
 
 
@@ -203,7 +201,7 @@ def added_noqa(text: str, found: Iterable[Diagnostic]) -> tuple[str, int]:
     there = {
         comment.row: comment for comment in _read(text).comments if comment.noqa and comment.codes is not None
     }
-    lines = _WHOLE_LINE.findall(text)
+    lines = re.findall(_WHOLE_LINE, text)
     for row, codes in wanted.items():
         line = lines[row - 1]
         body = line.rstrip("\r\n")

@@ -6,11 +6,13 @@ import ast
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from migrator.analysis.tree import children
-from migrator.operators.native import NativeFile, scan_native
 from migrator.operators.native_names import CUDA_SUFFIXES, is_native
+
+if TYPE_CHECKING:
+    from migrator.operators.native import NativeFile
 
 _MAY_BUILD = re.compile(r"cpp_extension|CUDAExtension|OpBuilder\b|cuda_sources|\.cu['\"]")
 _CALLS = {
@@ -162,6 +164,8 @@ def _inline(
         [every[key] for key in ("cpp_sources", "cuda_sources") if key in every]
     )
     functions, _ = values.all_texts([every["functions"]] if "functions" in every else [])
+    from migrator.operators.native import scan_native
+
     native = scan_native(file, "\n".join(texts))
     cuda = "cuda_sources" in every or native.cuda
     return Extension(

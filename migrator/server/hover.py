@@ -19,7 +19,6 @@ from migrator.reporting.rule_text import as_markdown
 
 _WORD = re.compile(r"[^\W\d]\w*")
 _DOTTED = re.compile(r"[^\W\d][\w.]*\Z")
-_COLOR = re.compile(r"\x1b\[[0-9;]*m")
 _ROOTS = ("torch.", "torch_npu.")
 _CLASSES = {TENSOR: "torch.Tensor", MODULE: "torch.nn.Module"}
 
@@ -50,8 +49,9 @@ def api_status(name: str, version: str) -> str:
     if found is None or (found.kind == "environment") != variable:
         return ""
     from migrator.cli.api_text import page
+    from migrator.reporting.colors import plain
 
-    head, _, *lines = (_COLOR.sub("", line) for line in page(found, resolve(version)))
+    head, _, *lines = (plain(line) for line in page(found, resolve(version)))
     body = "\n".join(lines).strip("\n")
     return f"**{head}**\n\n```text\n{body}\n```" if body else ""
 

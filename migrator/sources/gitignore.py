@@ -18,21 +18,27 @@ class GitIgnore:
 
     def __init__(self, top: Path) -> None:
         self._top = repository(top) or top
+        self._known: dict[Path, tuple[tuple[int, GitIgnoreSpec], ...]] = {}
 
     def ignores(self, path: Path, folder: bool) -> bool:
         """Whether the file or folder is left out, the folders around it being not."""
         name = str(path) + ("/" if folder else "")
-        parent = path.parent
-        while True:
+        for start, spec in self._around(path.parent):
             # The nearest file that says something of a path decides.
-            spec = _spec(parent)
-            if spec is not None:
-                verdict = spec.check_file(name[len(str(parent).rstrip("/")) + 1 :]).include
-                if verdict is not None:
-                    return verdict
-            if parent == self._top or parent == parent.parent:
-                return False
-            parent = parent.parent
+            verdict = spec.check_file(name[start:]).include
+            if verdict is not None:
+                return verdict
+        return False
+
+    def _around(self, folder: Path) -> tuple[tuple[int, GitIgnoreSpec], ...]:
+        """What a folder and those around it leave out, the nearest first, and where the paths below begin."""
+        if folder not in self._known:
+            last = folder in (self._top, folder.parent)
+            outer = () if last else self._around(folder.parent)
+            spec = _spec(folder)
+            own = () if spec is None else ((len(str(folder).rstrip("/")) + 1, spec),)
+            self._known[folder] = (*own, *outer)
+        return self._known[folder]
 
 
 @cache

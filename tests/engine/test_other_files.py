@@ -7,7 +7,7 @@ import pytest
 from migrator.engine.other_files import examine as examine_with
 from migrator.engine.other_files import is_candidate
 from migrator.finding import FileResult
-from migrator.operators.catalog import catalog
+from migrator.operators.gathering import catalog
 from migrator.operators.native import scan_native
 
 

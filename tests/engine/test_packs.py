@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from migrator.engine.packs import RuleError, load
+from migrator.engine.packs import RuleError, load, load_all
+from migrator.engine.structural.handlers import HANDLERS, handler
 
 RULE = """\
 - code: ACME101
@@ -35,3 +36,18 @@ def test_examples(tmp_path, example, message):
     with pytest.raises(RuleError) as error:
         load(pack)
     assert str(error.value).startswith(f"{pack}:1: example 0 of ACME101: {message}")
+
+
+def test_an_option_that_yaml_takes_for_something_else(tmp_path):
+    pack = tmp_path / "rules.yaml"
+    pack.write_text("- {code: ACME101, name: a, summary: s, kind: call, match: a.b, options: {on: [x]}}\n")
+    with pytest.raises(RuleError) as error:
+        load(pack)
+    assert str(error.value) == f"{pack}:1: the option True is no text: write it in quotes"
+
+
+def test_every_handler_that_a_rule_names_is_there():
+    named = {rule.options["handler"] for rule in load_all() if "handler" in rule.options}
+    assert named - {"none"} == set(HANDLERS)
+    assert all(callable(handler(name)) for name in HANDLERS)
+    assert handler("none") is None

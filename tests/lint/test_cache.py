@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from migrator.lint import cache, check, engines
+from migrator.data_folders import data_folder
+from migrator.engine.packs import Rule
+from migrator.lint import cache, check, engines, known_packs
 from tests.lint.conftest import TRAIN
 
 
@@ -108,15 +112,71 @@ def test_runs_at_the_same_time(tmp_path) -> None:
     assert {code for _, code in answers} == {1}
 
 
+def test_rule_packs_come_from_the_cache(lint, train, looked_at, monkeypatch, tmp_path) -> None:
+    def not_again(path: Path) -> list[Rule]:
+        raise AssertionError(f"{path} is read as YAML again")
+
+    rule = "- {{code: ACME101, name: a, summary: s, kind: name, match: torch.{}, fix: none, options: {}}}\n"
+    own = tmp_path / "own.yaml"
+    own.write_text(rule.format("zeros", "{needs_npu: false}"))
+    lint("--rules=own.yaml")
+    monkeypatch.setattr(known_packs, "load", not_again)
+    train.write_text(TRAIN + "\n")
+    first = lint("--rules=own.yaml", "--output-format=sarif").out
+    assert "ACME101" in first
+    monkeypatch.undo()
+    monkeypatch.chdir(tmp_path)
+    assert first == lint("--rules=own.yaml", "--output-format=sarif", "--no-cache").out
+    own.write_text(rule.format("ones", "{}"))
+    assert "ACME101" not in lint("--rules=own.yaml", "--output-format=json").out
+    own.write_text(rule.format("zeros", "{since: 2024-05-01}"))
+    for text in (TRAIN, TRAIN + "\n\n"):  # a date is no JSON: such a pack is not kept
+        train.write_text(text)
+        assert "ACME101" in lint("--rules=own.yaml", "--output-format=json").out
+    own.write_text("- {code: ACME101}\n")
+    assert "own.yaml:1: the field 'name' is missing" in lint("--rules=own.yaml").err
+
+
+def test_the_tables_in_force_are_in_the_key(tmp_path) -> None:
+    file = tmp_path / "file.py"
+    file.write_text("import torch\n\nx = torch.heaviside(a, b)\n")
+    other = tmp_path / "db"
+    shutil.copytree(data_folder("api_db"), other)
+    table = other / "api_support.csv"
+    rows = table.read_bytes().splitlines(keepends=True)
+    table.write_bytes(b"".join(row for row in rows if b"heaviside" not in row))
+
+    def codes(*arguments: str, **variables: str) -> list[str]:
+        command = [sys.executable, "-m", "migrator", "lint", "-v2.6", "--output-format=json", *arguments]
+        environment = {**os.environ, "PYTHONPATH": str(Path(check.__file__).parents[2]), **variables}
+        done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, check=False)
+        return [item["code"] for item in json.loads(done.stdout)]
+
+    assert codes() == ["NPU501"]
+    assert codes(NPUMIGRATE_API_DB=str(other)) == ["NPU502"] == codes("-n", NPUMIGRATE_API_DB=str(other))
+    assert codes() == ["NPU501"]
+
+
+def test_a_changed_file_needs_no_more_than_the_engine(train, tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    heavy = {"yaml", "libcst", "pandas", "jedi", "rich", "logging", "migrator.operators.native"}
+    assert loaded_by_lint(heavy) == "['yaml']\n"
+    train.write_text(TRAIN + "\n")
+    assert loaded_by_lint(heavy) == "[]\n"
+
+
 def test_only_the_standard_library_is_loaded_for_a_warm_run(lint, train) -> None:
     lint()
+    heavy = {"yaml", "libcst", "pandas", "jedi", "rich", "migrator.engine.run", "migrator.lint.changing"}
+    assert loaded_by_lint(heavy) == "[]\n"
+
+
+def loaded_by_lint(modules: set[str]) -> str:
+    """Which of the modules a process loads that lints the current folder."""
     code = (
-        "import sys; from migrator.cli.main import run; run(['lint', '-v2.6']);"
-        "heavy = {'yaml', 'libcst', 'pandas', 'jedi', 'rich', 'migrator.engine.run'};"
-        "print(sorted(heavy & set(sys.modules)), file=sys.stderr)"
+        "import sys; from migrator.cli.start import run; sys.argv[1:] = ['lint', '-v2.6']; run();"
+        f"print(sorted({modules} & set(sys.modules)), file=sys.stderr)"
     )
     environment = {**os.environ, "PYTHONPATH": str(Path(check.__file__).parents[2])}
-    done = subprocess.run(
-        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
-    )
-    assert done.stderr == "[]\n"
+    command = [sys.executable, "-c", code]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stderr

@@ -9,8 +9,9 @@ from migrator.engine.project import Project
 from migrator.engine.run import Engine, merge_facts, scan_file
 from migrator.engine.settings import Settings
 from migrator.finding import Finding
-from migrator.operators.catalog import Catalog, catalog
+from migrator.operators.catalog import Catalog
 from migrator.operators.extensions import Extension, scan_extensions
+from migrator.operators.gathering import catalog
 from migrator.operators.native import NativeFile, scan_native
 from migrator.operators.native_names import is_native
 

@@ -39,7 +39,7 @@ def starting_words(version: TorchVersion, hardware: str, text: str, written: Wri
     words = written.words
     if "torch" not in words:
         return frozenset()
-    wanted = words & _member_words(version, hardware)
+    wanted = (word for word in words & tensor_methods() if _is_open_method(word, version, hardware))
     found = {word for word in wanted if word in written.members or behind_a_dot(text, word)}
     limited = words & (DTYPES if hardware else WIDE_DTYPES)
     for name in qualified(text, written.dotted, "torch"):
@@ -62,8 +62,9 @@ def _last_parts(name: str, verdict: Verdict) -> tuple[str, str]:
 
 
 @cache
-def _member_words(version: TorchVersion, hardware: str) -> frozenset[str]:
-    return tensor_methods(version, *_OPEN, hardware=hardware)
+def _is_open_method(name: str, version: TorchVersion, hardware: str) -> bool:
+    """Whether there is something to say of a method or attribute of tensors."""
+    return judge(f"torch.Tensor.{name}", version, hardware).status in _OPEN
 
 
 @cache
@@ -119,7 +120,7 @@ def _uses(context: FileContext) -> list[_Use]:
 
 def _walk(context: FileContext) -> Iterator[_Use]:
     named: set[str] = set()
-    members = _member_words(context.version, context.hardware)
+    methods = tensor_methods()
     for ref in context.index.refs:
         name = context.index.qualified_name(ref)
         if name:
@@ -132,7 +133,7 @@ def _walk(context: FileContext) -> Iterator[_Use]:
                 continue
         node: Any = ref
         while isinstance(node, ast.Attribute):
-            if node.attr in members and isinstance(node.ctx, ast.Load):
+            if node.attr in methods and isinstance(node.ctx, ast.Load):
                 yield from _member(context, node)
             node = node.value
     for call in context.index.calls:
@@ -249,7 +250,7 @@ def _dtype_of(context: FileContext, node: Any, depth: int = 0) -> str:
 def _member(context: FileContext, node: ast.Attribute) -> Iterator[_Use]:
     """``x.mode()``: a method of a tensor, if x is one."""
     verdict = judge(f"torch.Tensor.{node.attr}", context.version, context.hardware)
-    if options_like(node.value):
+    if verdict.status not in _OPEN or options_like(node.value):
         return
     call = getattr(node, "parent", None)
     called = isinstance(call, ast.Call) and call.func is node

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TextIO
 
 from migrator.lint.diagnostic import LintReport
-from migrator.reporting.lint_formats.style import code_of, paint, place_of, summary, words_of
+from migrator.reporting.colors import paint
+from migrator.reporting.lint_formats.style import code_of, place_of, summary, words_of
 
 
 def write(report: LintReport, stream: TextIO) -> None:

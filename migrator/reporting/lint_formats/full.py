@@ -6,7 +6,8 @@ import unicodedata
 from typing import TextIO
 
 from migrator.lint.diagnostic import Diagnostic, LintReport
-from migrator.reporting.lint_formats.style import code_of, paint, place_of, summary
+from migrator.reporting.colors import paint
+from migrator.reporting.lint_formats.style import code_of, place_of, summary
 from migrator.sources.errors import shown
 
 _MARK = {"error": "red", "warning": "yellow", "info": "blue"}

@@ -6,7 +6,8 @@ from itertools import groupby
 from typing import TextIO
 
 from migrator.lint.diagnostic import LintReport
-from migrator.reporting.lint_formats.style import cell_of, code_of, paint, summary, words_of
+from migrator.reporting.colors import paint
+from migrator.reporting.lint_formats.style import cell_of, code_of, summary, words_of
 from migrator.sources.errors import shown
 
 

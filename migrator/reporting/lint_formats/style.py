@@ -1,17 +1,12 @@
-"""Colours for terminals, and the words that several of the formats for people share."""
+"""The words that several of the formats for people share."""
 
 from __future__ import annotations
 
 from migrator.lint.diagnostic import Diagnostic, LintReport
+from migrator.reporting.colors import paint
 from migrator.sources.errors import shown
 
-_CODES = {"bold": 1, "red": "1;31", "yellow": "1;33", "blue": "1;34", "cyan": 36, "green": 32, "dim": 2}
 _OF_SEVERITY = {"error": "red", "warning": "yellow", "info": "blue"}
-
-
-def paint(text: str, style: str, color: bool) -> str:
-    """``text`` in a style, or as it is where ``color`` is off."""
-    return f"\x1b[{_CODES[style]}m{text}\x1b[0m" if color and text else text
 
 
 def code_of(item: Diagnostic, report: LintReport) -> str:

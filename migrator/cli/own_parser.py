@@ -1,0 +1,62 @@
+"""For the commands that read their options by argparse, not by typer as the others.
+
+A hook runs for each commit, and a person who looks up a name wants no wait: typer alone would take longer
+than all the rest.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from typing import Callable, NoReturn
+
+from migrator.cli.ending import DONE, INTERRUPTED, WRONG_USE, forget_stdout, say
+
+
+class UsageError(ValueError):
+    """A command line that cannot be understood; its text is the user's line."""
+
+
+class Parser(argparse.ArgumentParser):
+    """argparse's, with help as wide as the other commands' and errors of one line: UsageError."""
+
+    def __init__(self, command: str, usage: str, description: str, epilog: str) -> None:
+        def layout(prog: str) -> argparse.HelpFormatter:
+            width = min(int(os.environ.get("COLUMNS") or 80), 100)
+            return argparse.RawDescriptionHelpFormatter(prog, max_help_position=30, width=width)
+
+        self._command = f"npumigrate {command}"
+        super().__init__(
+            self._command,
+            usage=f"{self._command} {usage}",
+            description=description,
+            epilog=epilog,
+            formatter_class=layout,
+            allow_abbrev=False,
+        )
+
+    def error(self, message: str) -> NoReturn:
+        """Raise UsageError."""
+        raise UsageError(f"{message} ({self._command} --help shows all options)")
+
+
+def ended(work: Callable[[], int]) -> int:
+    """Do a command's work and give its exit code, whatever ends it early."""
+    try:
+        return work()
+    except UsageError as error:
+        return fail(str(error))
+    except SystemExit:  # --help
+        return DONE
+    except KeyboardInterrupt:
+        say("interrupted")
+        return INTERRUPTED
+    except BrokenPipeError:
+        forget_stdout()
+        return DONE
+
+
+def fail(line: str) -> int:
+    """Say in one line what is wrong; gives the exit code for it."""
+    say(line)
+    return WRONG_USE
