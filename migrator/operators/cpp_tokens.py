@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-# What there is most of comes first, blanks are taken as a run, and repeated choices are avoided: twice as fast.
+# What there is most of comes first, blanks are taken as a run, repeated choices are avoided: twice as fast.
 _TOKEN = re.compile(
     r"""
       (?P<word>[A-Za-z_]\w*(?![\w"]))        # R"…" and L"…" are no words
