@@ -19,6 +19,8 @@ FILES = [
     "ascend_modelarts_function/modelarts_path_manager.py",
 ]
 
+RUFF = ("--isolated", "--line-length=110")
+
 
 @pytest.fixture
 def launch(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
@@ -56,7 +58,7 @@ def test_the_files_and_what_was_assumed(launch, project):
         "output": {"/cache/out": "s3://bucket/out/{node}"},
     }
     assert 'ENTRY = "tools/train net.py"' in (project / FILES[0]).read_text()
-    assert not [path for path in project.rglob(".npumigrate*")]
+    assert not list(project.rglob(".npumigrate*"))
 
 
 def test_without_paths_there_is_the_boot_file_alone(launch, project):
@@ -133,14 +135,14 @@ def test_a_folder_that_cannot_be_written(launch, project):
 
 
 def test_it_is_clean_and_of_python_3_7(launch, project):
-    assert launch("-o", project, "--map", 'obs://b/"ü"=/a\\b', "--output", "/o=obs://b/o")[0] == 0
+    assert launch("-o", project, "--map", "obs://b/ü=/a\\b", "--output", "/o=obs://b/o")[0] == 0
     for name in FILES:
         ast.parse((project / name).read_text(encoding="utf-8"), feature_version=(3, 7))
     for tool in (
-        ["ruff", "check", "--isolated", "--line-length=110", "--select=B,E,F,I,N,RUF,SIM,UP,W", "--target-version=py37"],
-        ["ruff", "format", "--isolated", "--line-length=110", "--check"],
+        ["ruff", "check", *RUFF, "--select=B,E,F,I,N,RUF,SIM,UP,W", "--target-version=py37"],
+        ["ruff", "format", *RUFF, "--check"],
         ["mypy", "--strict", "--config-file="],
-    ):  # fmt: skip
+    ):
         if subprocess.run([sys.executable, "-m", tool[0], "--version"], capture_output=True).returncode:
             pytest.skip(f"{tool[0]} is not installed")
         done = subprocess.run(
