@@ -146,7 +146,6 @@ def by_rank_table(env: Mapping[str, str]) -> Start:
         raise BootError(f"RANK_SIZE is {size}, and {file} has {len(known)} devices")
     if rank >= size:
         raise BootError(f"RANK_ID is {rank}, and RANK_SIZE {size}")
-    first = next(server for server in servers if server.devices[0][0] == 0)
     node, mine = next(
         (i, server) for i, server in enumerate(servers) if any(one == rank for one, _ in server.devices)
     )
@@ -155,7 +154,7 @@ def by_rank_table(env: Mapping[str, str]) -> Start:
         size,
         len(mine.devices),
         node,
-        env.get("MASTER_ADDR") or first.address,
+        env.get("MASTER_ADDR") or servers[0].address,
         port(env),
         "RANK_ID and " + file,
     )
@@ -181,7 +180,7 @@ def read_rank_table(env: Mapping[str, str]) -> tuple[str, list[Server]]:
         raise BootError("RANK_ID is set, and RANK_TABLE_FILE is not: it names the rank table")
     if os.path.isdir(file):  # custom images get the folder
         file = os.path.join(file, "jobstart_hccl.json")
-    seconds = number({"RANK_TABLE_TIMEOUT": RANK_TABLE_TIMEOUT, **env}, "RANK_TABLE_TIMEOUT")
+    seconds = number(env, "RANK_TABLE_TIMEOUT", RANK_TABLE_TIMEOUT)
     end = time.monotonic() + seconds
     said = ""
     while True:
@@ -288,7 +287,7 @@ def by_init_method(env: Mapping[str, str], engine: Mapping[str, str]) -> Start:
 def by_hosts(env: Mapping[str, str]) -> Start:
     """Once on each node, by the variables that ModelArts sets in every container."""
     nodes = number(env, "MA_NUM_HOSTS", least=1)
-    node = number(env, "VC_TASK_INDEX", "" if nodes > 1 else "0") if nodes > 1 else 0
+    node = number(env, "VC_TASK_INDEX") if nodes > 1 else 0
     if node >= nodes:
         raise BootError(f"VC_TASK_INDEX is {node}, and MA_NUM_HOSTS {nodes}")
     address = env.get("MASTER_ADDR") or env.get("VC_WORKER_HOSTS", "").split(",")[0].strip()
@@ -321,12 +320,12 @@ def npus(env: Mapping[str, str]) -> int:
 
 def port(env: Mapping[str, str]) -> str:
     """MASTER_PORT, the same on all nodes."""
-    return str(number({"MASTER_PORT": MASTER_PORT, **env}, "MASTER_PORT", least=1))
+    return str(number(env, "MASTER_PORT", MASTER_PORT, least=1))
 
 
 def number(values: Mapping[str, str], name: str, default: str = "", least: int = 0) -> int:
     """A variable or an argument as a number. Raises BootError where it is missing or none."""
-    text = values.get(name, default).strip()
+    text = (values.get(name) or default).strip()
     if not text:
         raise BootError(f"{name} is not set")
     if not re.match(r"[0-9]+$", text) or int(text) < least:
@@ -342,10 +341,24 @@ class Ranks:
         self.stops = 0
 
     def listen(self) -> None:
-        """Take signals from now on."""
-        for name in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2):
-            if signal.getsignal(name) != signal.SIG_IGN:
-                signal.signal(name, self.on_signal)
+        """Take signals from now on; not in processes that moxing forks, and ends by signals."""
+        names = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2)
+        taken = [name for name in names if signal.getsignal(name) != signal.SIG_IGN]
+        for name in taken:
+            signal.signal(name, self.on_signal)
+
+        def block() -> None:
+            signal.pthread_sigmask(signal.SIG_BLOCK, taken)
+
+        def unblock() -> None:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, taken)
+
+        def in_child() -> None:
+            for name in taken:
+                signal.signal(name, signal.SIG_DFL)
+            unblock()
+
+        os.register_at_fork(before=block, after_in_parent=unblock, after_in_child=in_child)
 
     def on_signal(self, number: int, _: Any) -> None:
         """Ends this process before a rank runs, and, the second time, when all have ended and data go up."""

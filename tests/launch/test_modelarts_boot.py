@@ -13,6 +13,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Optional
 
@@ -22,6 +23,7 @@ from migrator.cli.main import run
 
 HERE = Path(__file__).parent
 MOXING = """\
+import multiprocessing
 import os
 import shutil
 import time
@@ -41,7 +43,8 @@ def note(what, source, target):
 
 def copy_parallel(source, target):
     note("copy_parallel", source, target)
-    time.sleep(float(os.environ.get("SLOW", "0")))
+    with multiprocessing.get_context("fork").Pool(2) as pool:  # it ends them by SIGTERM, as moxing may
+        pool.map(time.sleep, [float(os.environ.get("SLOW", "0"))])
     for folder, _, names in os.walk(place(source)):
         inner = os.path.join(place(target), os.path.relpath(folder, place(source)))
         os.makedirs(inner, exist_ok=True)
@@ -109,7 +112,8 @@ def start(project: Path, tmp_path: Path) -> Iterator[Callable[..., subprocess.Po
 
     yield boot
     for process in started:
-        process.kill()
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)  # with what moxing has forked
         process.communicate()
 
 
@@ -629,7 +633,7 @@ def test_a_wrong_configuration_is_one_line(project, start, tmp_path, buckets, te
 def test_a_downloader_that_dies_is_replaced(project, start, tmp_path, buckets):
     data, out = mapped(project, tmp_path)
     file = table(tmp_path, "a:2")
-    first = start(str(data), str(out), **with_moxing(tmp_path), SLOW="30", **engine(file, 0, 2))
+    first = start(str(data), str(out), **with_moxing(tmp_path), SLOW="100", **engine(file, 0, 2))
     while not (buckets / "log").exists():
         assert first.poll() is None
         time.sleep(0.05)

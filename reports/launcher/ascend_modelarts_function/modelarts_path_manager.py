@@ -107,6 +107,7 @@ class PathManager:
                 fcntl.flock(gate, fcntl.LOCK_EX)
             yield
         finally:
+            LOCKS.remove(gate)
             os.close(gate)
 
     def copy(self, source: str, target: str) -> None:
@@ -207,12 +208,26 @@ def copy_folder(source: str, target: str, above: tuple[str, ...]) -> None:
             shutil.copy2(entry.path, inner)
 
 
+LOCKS: set[int] = set()
+
+
+def forget_locks() -> None:
+    """In a process that moxing forks: it may outlive this one, and would go on holding its locks."""
+    for lock in LOCKS:
+        os.close(lock)
+
+
+os.register_at_fork(after_in_child=forget_locks)
+
+
 def opened(path: str) -> int:
     """The file of a lock. Raises PathMappingError."""
     try:
-        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     except OSError as error:
         raise PathMappingError(f"{path} cannot be opened: {error.strerror}", NOT_COPIED) from error
+    LOCKS.add(lock)
+    return lock
 
 
 def alone(lock: int) -> bool:
