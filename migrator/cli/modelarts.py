@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
-from typing import NoReturn, Optional
+from typing import Optional
 
 import typer
 
-_WRONG_USE = 2
+from migrator.cli.ending import stop
 
 
 def modelarts(
@@ -57,7 +58,7 @@ def modelarts(
             notes.append("without --map and --output nothing is copied")
         _write_all(folder, files, overwrite)
     except (MappingError, SourceError) as error:
-        _stop(str(error))
+        stop(str(error))
     for note in notes:
         typer.echo(f"assumed: {note}", err=True)
     for name in files:
@@ -75,25 +76,26 @@ def _entry(folder: Path, main: str | None) -> tuple[str, bool, list[str]]:
 
     if not folder.is_dir():
         raise SourceError(f"{shown(folder)} is no folder: -o names that of the migrated project")
-    texts = {}
+    candidates = []
+    distributed = False
     for found in discover(folder):
-        if found.kind == "python":
-            try:
-                texts[found.name] = read(found.path, found.name).text
-            except Unreadable:
-                continue
+        with suppress(Unreadable):
+            if found.kind == "python":
+                text = read(found.path, found.name).text
+                candidates.append(candidate(found.name, text))
+                distributed = distributed or is_distributed(text)
     notes = []
     if main:
         entry = place_of(folder, main)
     else:
-        candidates = ranked(filter(None, (candidate(name, text) for name, text in texts.items())))
-        if not candidates:
+        likely = ranked(filter(None, candidates))
+        if not likely:
             raise SourceError(f"no training script was found in {shown(folder)}: -m FILE names it")
-        entry = candidates[0].name
-        others = f"; {len(candidates) - 1} more could be meant (-m FILE)" if len(candidates) > 1 else ""
+        entry = likely[0].name
+        others = f"; {len(likely) - 1} more could be meant (-m FILE)" if len(likely) > 1 else ""
         notes.append(f"{shown(entry)} is the training script{others}")
-    text = texts.get(entry, "")
-    if not any(map(is_distributed, texts.values())):
+    text = read(folder / entry, entry).text
+    if not distributed:
         notes.append(
             "the training runs on one card: nothing shows that it is distributed, and on several cards each "
             "rank would do the whole work"
@@ -121,8 +123,3 @@ def _write_all(folder: Path, files: dict[str, str], overwrite: bool) -> None:
             raise cannot_write(error, path) from error
     for name, text in files.items():
         replace_file(folder / name, text.encode("utf-8"))
-
-
-def _stop(line: str) -> NoReturn:
-    typer.echo(f"npumigrate: {line}", err=True)
-    raise typer.Exit(_WRONG_USE)

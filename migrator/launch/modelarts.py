@@ -38,13 +38,13 @@ class PathPair:
 def parse_input(text: str) -> PathPair:
     """``obs://bucket/data=/cache/data``: downloaded before the training. Raises MappingError."""
     remote, local = _sides(text, "--map", "obs://bucket/path=LOCAL")
-    return _mapping(local, remote, f"--map {text}")
+    return _pair(local, remote, f"--map {text}")
 
 
 def parse_output(text: str) -> PathPair:
     """``/cache/out=obs://bucket/out``: uploaded after the training. Raises MappingError."""
     local, remote = _sides(text, "--output", "LOCAL=obs://bucket/path")
-    return _mapping(local, remote, f"--output {text}")
+    return _pair(local, remote, f"--output {text}")
 
 
 def boot_file(entry: str, relative_imports: bool, exists: Callable[[str], bool]) -> str:
@@ -64,15 +64,15 @@ def adapter_files(inputs: tuple[PathPair, ...], outputs: tuple[PathPair, ...]) -
 
     Raises MappingError for a local path that is given twice.
     """
-    config: dict[str, Mapping[str, str]] = {}
-    for part, option, mappings in (("input", "--map", inputs), ("output", "--output", outputs)):
-        config[part] = {}
-        for mapping in mappings:
-            if mapping.local in config[part]:
-                raise MappingError(f"{option}: {mapping.local} is given twice")
-            config[part] = {**config[part], mapping.local: mapping.remote}
-    lines = "\n".join(f'    "{part}": {_dictionary(paths, 4)},' for part, paths in config.items())
-    text = _template(CONFIG).replace("{}  # @CONFIG@", f"{{\n{lines}\n}}")
+    lines = ""
+    for part, option, pairs in (("input", "--map", inputs), ("output", "--output", outputs)):
+        paths: dict[str, str] = {}
+        for pair in pairs:
+            if pair.local in paths:
+                raise MappingError(f"{option}: {pair.local} is given twice")
+            paths[pair.local] = pair.remote
+        lines += f'    "{part}": {_dictionary(paths, 4)},\n'
+    text = _template(CONFIG).replace("{}  # @CONFIG@", f"{{\n{lines}}}")
     return {CONFIG: text, MANAGER: _template(MANAGER)}
 
 
@@ -92,7 +92,7 @@ def _sides(text: str, option: str, form: str) -> tuple[str, str]:
     return first, second
 
 
-def _mapping(local: str, remote: str, place: str) -> PathPair:
+def _pair(local: str, remote: str, place: str) -> PathPair:
     if "://" in local:
         raise MappingError(f"{place}: {local} is where the local path belongs")
     if not (_OBJECT.match(remote) or remote.startswith(("/", "file:///"))):
