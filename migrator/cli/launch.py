@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Optional
 import typer
 
 from migrator.cli.ending import PROBLEMS, stop
-from migrator.cli.modelarts import modelarts
+from migrator.cli.launch_modelarts import modelarts
 
 if TYPE_CHECKING:
     from migrator.launch.rank_table import Host
