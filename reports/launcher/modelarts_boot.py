@@ -86,17 +86,22 @@ def main(arguments: list[str]) -> int:
     if not os.path.isdir(os.path.join(HERE, "ascend_modelarts_function")):
         return running.run(start, arguments)
     sys.path.insert(0, HERE)
-    paths = importlib.import_module("ascend_modelarts_function.modelarts_path_manager")
     try:
-        manager = paths.PathManager(HERE, start.node, say)
+        paths = importlib.import_module("ascend_modelarts_function.modelarts_path_manager")
+        path_manager, path_mapping_error = paths.PathManager, paths.PathMappingError
+    except (AttributeError, ImportError) as error:
+        say(f"ascend_modelarts_function is not that of this boot file: {error}")
+        return WRONG
+    try:
+        manager = path_manager(HERE, start.node, say)
         manager.download()
-    except paths.PathMappingError as error:
+    except path_mapping_error as error:
         say(str(error))
         return int(error.code)
     code = running.run(start, arguments)
     try:
         manager.upload(failed=code != 0)
-    except paths.PathMappingError as error:
+    except path_mapping_error as error:
         say(str(error))
         code = code or int(error.code)
     return code

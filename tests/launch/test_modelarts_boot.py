@@ -630,6 +630,16 @@ def test_a_wrong_configuration_is_one_line(project, start, tmp_path, buckets, te
     assert err.splitlines()[1].startswith(f"modelarts_boot: {place}{line}")
 
 
+@pytest.mark.parametrize("text", ["", "import nothing_like_it\n"])
+def test_the_folder_of_another_tool(project, start, tmp_path, text):
+    made(project)
+    (project / "ascend_modelarts_function").mkdir()
+    (project / "ascend_modelarts_function" / "modelarts_path_manager.py").write_text(text)
+    ((code, _, err),) = ended(start(**engine(table(tmp_path, "a:1"), 0, 1)))
+    assert (code, err.count("\n")) == (78, 2)
+    assert "modelarts_boot: ascend_modelarts_function is not that of this boot file: " in err
+
+
 def test_a_downloader_that_dies_is_replaced(project, start, tmp_path, buckets):
     data, out = mapped(project, tmp_path)
     file = table(tmp_path, "a:2")
