@@ -386,7 +386,7 @@ class Ranks:
     def run(self, start: Start, arguments: Sequence[str]) -> int:
         """Run all ranks to their end and give the exit code."""
         script = ["-m", MODULE] if MODULE else [os.path.join(HERE, ENTRY)]
-        for rank, local in () if self.stops else start.ranks:
+        for rank, local in start.ranks:
             self.processes.append(
                 subprocess.Popen(
                     [sys.executable, "-u", *script, *arguments],
@@ -396,6 +396,9 @@ class Ranks:
                     preexec_fn=die_with_parent,
                 )
             )
+            if self.stops:  # while this one started
+                self.send(signal.SIGTERM)
+                break
         code = 0
         kill_at = 0.0
         while self.alive():
