@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ipaddress
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -226,15 +227,25 @@ def _older_problems(content: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _older_devices(content: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:
-    """Place, server and device of each rank, in the order of ``rank_id`` where instances have one."""
+    """Place, server and device of each rank, in the order of the instances."""
     found = []
     for i, group in enumerate(_items(content.get("group_list"))):
         for k, instance in enumerate(_items(group.get("instance_list"))):
-            number = _number(instance, "rank_id")
-            for j, device in enumerate(_items(instance.get("devices"))):
-                place = f"group_list[{i}].instance_list[{k}].devices[{j}]"
-                found.append((number or 0, (place, str(instance.get("server_id")), device)))
-    return (item for _, item in sorted(found, key=lambda one: one[0]))
+            devices = [
+                (f"group_list[{i}].instance_list[{k}].devices[{j}]", str(instance.get("server_id")), device)
+                for j, device in enumerate(_items(instance.get("devices")))
+            ]
+            found.append((_pod(instance), devices))
+    if len({number for number, _ in found}) == len(found):
+        found.sort(key=lambda one: one[0])
+    return (item for _, devices in found for item in devices)
+
+
+def _pod(instance: Mapping[str, Any]) -> int:
+    """The number of an instance: its ``rank_id``, or what its ``pod_name`` ends with, as ModelArts counts."""
+    number = _number(instance, "rank_id")
+    pod = re.search(r"-(\d+)\Z", str(instance.get("pod_name")))
+    return number if number is not None else int(pod.group(1)) if pod else 0
 
 
 def _items(value: Any) -> list[Mapping[str, Any]]:

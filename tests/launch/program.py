@@ -9,7 +9,10 @@ from typing import TextIO
 
 rank = int(os.environ["RANK"])
 what = sys.argv[1] if len(sys.argv) > 1 else ""
-names = ("RANK LOCAL_RANK WORLD_SIZE MASTER_ADDR ASCEND_RT_VISIBLE_DEVICES HCCL_CONNECT_TIMEOUT").split()
+names = (
+    "RANK LOCAL_RANK WORLD_SIZE LOCAL_WORLD_SIZE GROUP_RANK MASTER_ADDR MASTER_PORT RANK_TABLE_FILE "
+    "ASCEND_RT_VISIBLE_DEVICES HCCL_CONNECT_TIMEOUT"
+).split()
 cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
 
 

@@ -1,0 +1,127 @@
+"""The boot file of a ModelArts training job, and the configuration of what it copies.
+
+The templates are in ``reports/launcher``: ``modelarts_boot.py`` and ``ascend_modelarts_function``.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import yaml
+
+from migrator.data_folders import data_folder
+from migrator.launch.script import module_of
+
+BOOT = "modelarts_boot.py"
+ADAPTER = "ascend_modelarts_function"
+CONFIG = f"{ADAPTER}/path_mapping_config.py"
+MANAGER = f"{ADAPTER}/modelarts_path_manager.py"
+_OBJECT = re.compile(r"(?:obs|s3)://[^/\s]+(?:/.*)?\Z")
+_READS_INIT_METHOD = re.compile(r"['\"]--init_method['\"]")
+
+
+class MappingError(ValueError):
+    """A ``--map`` or ``--output`` that is not understood; the text names the option and the part."""
+
+
+@dataclass(frozen=True)
+class PathPair:
+    """A path that the script uses, and the place in object storage that is copied to it or from it."""
+
+    local: str
+    remote: str
+
+
+def parse_input(text: str) -> PathPair:
+    """``obs://bucket/data=/cache/data``: downloaded before the training. Raises MappingError."""
+    remote, local = _sides(text, "--map", "obs://bucket/path=LOCAL")
+    return _pair(local, remote, f"--map {text}")
+
+
+def parse_output(text: str) -> PathPair:
+    """``/cache/out=obs://bucket/out``: uploaded after the training. Raises MappingError."""
+    local, remote = _sides(text, "--output", "LOCAL=obs://bucket/path")
+    return _pair(local, remote, f"--output {text}")
+
+
+def boot_file(entry: str, relative_imports: bool, exists: Callable[[str], bool]) -> str:
+    """The boot file that starts ``entry``, a path below the folder where the boot file will lie.
+
+    ``relative_imports`` and ``exists`` are as for ``launcher``.
+    """
+    module, root = module_of(entry, exists) if relative_imports else ("", "")
+    text = _template(BOOT)
+    for mark, value in (("@ENTRY@", entry), ("@MODULE@", module), ("@MODULE_ROOT@", root)):
+        text = text.replace(f'"{mark}"', _literal(value))
+    return text.replace("{}  # @VARIABLES@", _dictionary(_variables()))
+
+
+def adapter_files(inputs: tuple[PathPair, ...], outputs: tuple[PathPair, ...]) -> dict[str, str]:
+    """The files of the path-mapping adapter by their paths.
+
+    Raises MappingError for a local path that is given twice.
+    """
+    lines = ""
+    for part, option, pairs in (("input", "--map", inputs), ("output", "--output", outputs)):
+        paths: dict[str, str] = {}
+        for pair in pairs:
+            if pair.local in paths:
+                raise MappingError(f"{option}: {pair.local} is given twice")
+            paths[pair.local] = pair.remote
+        lines += f'    "{part}": {_dictionary(paths, 4)},\n'
+    text = _template(CONFIG).replace("{}  # @CONFIG@", f"{{\n{lines}}}")
+    return {CONFIG: text, MANAGER: _template(MANAGER)}
+
+
+def reads_init_method(text: str) -> bool:
+    """Whether a script itself has the option that the PyTorch engine gives."""
+    return bool(_READS_INIT_METHOD.search(text))
+
+
+def _sides(text: str, option: str, form: str) -> tuple[str, str]:
+    first, sign, second = text.partition("=")
+    if not sign or not first or not second:
+        raise MappingError(f"{option} {text}: it should be {form}")
+    if "=" in second:
+        raise MappingError(
+            f"{option} {text}: with several = it is not clear where to part it: write it into {CONFIG}"
+        )
+    return first, second
+
+
+def _pair(local: str, remote: str, place: str) -> PathPair:
+    if "://" in local:
+        raise MappingError(f"{place}: {local} is where the local path belongs")
+    if not (_OBJECT.match(remote) or remote.startswith(("/", "file:///"))):
+        raise MappingError(
+            f"{place}: {remote} is neither obs://bucket/path (or s3://), file:///path nor absolute"
+        )
+    return PathPair(local, remote)
+
+
+def _variables() -> dict[str, str]:
+    """Those of ``variables.yaml`` that are right for every version of torch."""
+    return {
+        one["name"]: one["value"]
+        for one in yaml.safe_load(_template("variables.yaml"))
+        if not one.get("versions")
+    }
+
+
+def _dictionary(content: Mapping[str, str], indent: int = 0) -> str:
+    if not content:
+        return "{}"
+    inner = "".join(f"{' ' * indent}    {_literal(k)}: {_literal(v)},\n" for k, v in content.items())
+    return f"{{\n{inner}{' ' * indent}}}"
+
+
+def _literal(text: str) -> str:
+    """A Python literal. Bytes of a file name that are no UTF-8 become escapes."""
+    return json.dumps(text, ensure_ascii=False).encode("utf-8", "backslashreplace").decode()
+
+
+def _template(name: str) -> str:
+    return (data_folder("reports") / "launcher" / name).read_text(encoding="utf-8")

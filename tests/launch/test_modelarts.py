@@ -1,0 +1,151 @@
+"""``npumigrate launch modelarts``: what is made, and what is refused."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+from typing import Callable
+
+import pytest
+
+from migrator.cli.main import run
+
+TRAIN = "import torch\nimport torch.distributed as dist\n\nif __name__ == '__main__':\n    loss.backward()\n"
+FILES = [
+    "modelarts_boot.py",
+    "ascend_modelarts_function/path_mapping_config.py",
+    "ascend_modelarts_function/modelarts_path_manager.py",
+]
+
+RUFF = ("--isolated", "--line-length=110")
+
+
+@pytest.fixture
+def launch(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
+    def command(*arguments: object) -> tuple[int, str, str]:
+        capsys.readouterr()
+        code = run(["launch", "modelarts", *map(str, arguments)])
+        return (code, *capsys.readouterr())
+
+    return command
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    folder = tmp_path / "my project"
+    (folder / "tools").mkdir(parents=True)
+    (folder / "tools" / "train net.py").write_text(TRAIN)
+    (folder / "model.py").write_text("import torch\n")
+    return folder
+
+
+def config_of(folder: Path) -> object:
+    tree = ast.parse((folder / FILES[1]).read_text())
+    return next(ast.literal_eval(node.value) for node in tree.body if isinstance(node, ast.AnnAssign))
+
+
+def test_the_files_and_what_was_assumed(launch, project):
+    code, out, err = launch(
+        "-o", project, "--map", "obs://bucket/data=/cache/data", "--map", "file:///a/b=data",
+        "--output", "/cache/out=s3://bucket/out/{node}",
+    )  # fmt: skip
+    assert (code, out.splitlines()) == (0, [str(project / name) for name in FILES])
+    assert err == "assumed: tools/train net.py is the training script\n"
+    assert config_of(project) == {
+        "input": {"/cache/data": "obs://bucket/data", "data": "file:///a/b"},
+        "output": {"/cache/out": "s3://bucket/out/{node}"},
+    }
+    assert 'ENTRY = "tools/train net.py"' in (project / FILES[0]).read_text()
+    assert not list(project.rglob(".npumigrate*"))
+
+
+def test_without_paths_there_is_the_boot_file_alone(launch, project):
+    code, out, err = launch("-o", project, "-m", "tools/train net.py")
+    assert (code, out) == (0, f"{project / FILES[0]}\n")
+    assert err == "assumed: without --map and --output nothing is copied\n"
+    assert not (project / "ascend_modelarts_function").exists()
+
+
+def test_what_the_user_should_know(launch, project):
+    (project / "tools" / "train net.py").write_text(
+        TRAIN.replace(".distributed", ".cuda") + "parser.add_argument('--init_method')\n"
+    )
+    (project / "main.py").write_text(TRAIN.replace(".distributed", ".cuda"))
+    _, _, err = launch("-o", project)
+    lines = err.splitlines()
+    assert lines[0].endswith("1 more could be meant (-m FILE)")
+    assert "nothing shows that it is distributed" in lines[1]
+    _, _, err = launch("-o", project, "-m", project / "tools" / "train net.py", "--overwrite")
+    assert "tools/train net.py can do without --init_method" in err
+    again = launch("-o", project, "--overwrite")  # the boot file is no sign of a distributed program
+    assert "nothing shows that it is distributed" in again[2]
+
+
+def test_nothing_is_replaced_unasked(launch, project):
+    (project / "ascend_modelarts_function").mkdir()
+    (project / FILES[1]).write_text("mine")
+    code, out, err = launch("-o", project, "--map", "obs://b/d=/d")
+    assert (code, out) == (2, "")
+    assert err == f"npumigrate: {project / FILES[1]} is there already: --overwrite replaces it\n"
+    assert (project / FILES[1]).read_text() == "mine"
+    assert not (project / FILES[0]).exists()
+    assert launch("-o", project, "--overwrite")[0] == 0
+    assert (project / FILES[1]).read_text() == "mine"
+    assert launch("-o", project, "--overwrite", "--map", "obs://b/d=/d")[0] == 0
+    assert config_of(project) == {"input": {"/d": "obs://b/d"}, "output": {}}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (["--map", "/cache=obs://b/d"], "--map /cache=obs://b/d: obs://b/d is where the local path belongs"),
+        (["--map", "obs://b/d"], "--map obs://b/d: it should be obs://bucket/path=LOCAL"),
+        (["--map", "obs:///d=/d"], "--map obs:///d=/d: obs:///d is neither obs://bucket/path"),
+        (["--map", "data=/d"], "--map data=/d: data is neither obs://bucket/path"),
+        (["--output", "/o=hdfs://x/y"], "--output /o=hdfs://x/y: hdfs://x/y is neither obs://bucket/path"),
+        (["--output", "=obs://b/o"], "--output =obs://b/o: it should be LOCAL=obs://bucket/path"),
+        (["--output", "/o=obs://b/a=1"], "--output /o=obs://b/a=1: with several = it is not clear"),
+        (["--map", "obs://b/d=/d", "--map", "obs://c/d=/d"], "--map: /d is given twice"),
+        (["-m", "nope.py"], "nope.py (-m/--main) is no file of "),
+    ],
+)
+def test_wrong_input_is_refused(launch, project, arguments, line):
+    code, out, err = launch("-o", project, *arguments)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert err.startswith(f"npumigrate: {line}")
+    assert not (project / FILES[0]).exists()
+
+
+def test_no_folder_and_no_script(launch, tmp_path):
+    assert "is no folder: -o names" in launch("-o", tmp_path / "nope")[2]
+    (tmp_path / "model.py").write_text("import torch\n")
+    code, _, err = launch("-o", tmp_path)
+    assert (code, err) == (2, f"npumigrate: no training script was found in {tmp_path}: -m FILE names it\n")
+    assert "Missing option" in launch()[2]
+
+
+def test_a_folder_that_cannot_be_written(launch, project):
+    (project / "ascend_modelarts_function").write_text("a file")
+    code, _, err = launch("-o", project, "--map", "obs://b/d=/d")
+    assert (code, err.count("\n")) == (2, 1)
+    assert "cannot be written" in err
+    assert not (project / FILES[0]).exists()
+
+
+def test_it_is_clean_and_of_python_3_7(launch, project):
+    assert launch("-o", project, "--map", "obs://b/ü=/a\\b", "--output", "/o=obs://b/o")[0] == 0
+    for name in FILES:
+        ast.parse((project / name).read_text(encoding="utf-8"), feature_version=(3, 7))
+    for tool in (
+        ["ruff", "check", *RUFF, "--select=B,E,F,I,N,RUF,SIM,UP,W", "--target-version=py37"],
+        ["ruff", "format", *RUFF, "--check"],
+        ["mypy", "--strict", "--config-file="],
+    ):
+        if subprocess.run([sys.executable, "-m", tool[0], "--version"], capture_output=True).returncode:
+            pytest.skip(f"{tool[0]} is not installed")
+        done = subprocess.run(
+            [sys.executable, "-m", *tool, *FILES], cwd=project, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stdout
