@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Optional
 import typer
 
 from migrator.cli.ending import PROBLEMS, stop
+from migrator.cli.launch_k8s import k8s
 from migrator.cli.launch_modelarts import modelarts
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 launch = typer.Typer(help="Prepare the start of a program on several machines.", rich_markup_mode=None)
 rank_table = typer.Typer(rich_markup_mode=None)
 launch.add_typer(rank_table, name="rank-table")
+launch.command()(k8s)
 launch.command()(modelarts)
 
 

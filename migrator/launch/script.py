@@ -55,13 +55,17 @@ def module_of(entry: str, exists: Callable[[str], bool]) -> tuple[str, str]:
     return ".".join(parts), str(folder)
 
 
-def _variables(version: TorchVersion) -> str:
+def variables(version: TorchVersion | None = None) -> list[dict[str, str]]:
+    """The variables of ``variables.yaml`` for a torch version; without one, those for every version."""
     text = (data_folder("reports") / "launcher" / "variables.yaml").read_text(encoding="utf-8")
+    listed: list[dict[str, str]] = yaml.safe_load(text)
+    if version is None:
+        return [variable for variable in listed if "versions" not in variable]
+    return [variable for variable in listed if in_range(variable.get("versions", ""), version.tuple)]
+
+
+def _variables(version: TorchVersion) -> str:
     lines = []
-    for variable in yaml.safe_load(text):
-        if in_range(variable.get("versions", ""), version.tuple):
-            lines += [
-                f"# {variable['why']}",
-                f"set_default {variable['name']} {shlex.quote(variable['value'])}",
-            ]
+    for variable in variables(version):
+        lines += [f"# {variable['why']}", f"set_default {variable['name']} {shlex.quote(variable['value'])}"]
     return "\n".join(lines) + "\n"

@@ -18,10 +18,6 @@ _ENV_NAME = re.compile(r"(?:^|_)env(?:iron|ironment|s|_vars?|_dict|_variables)?$
 _CALLS = frozenset(
     {"getenv", "putenv", "unsetenv", "get", "setdefault", "pop", "setenv", "delenv", "get_env", "env"}
 )
-_ALLOCATOR_VARIABLES = ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF")
-_ALLOCATOR_OPTIONS = frozenset(
-    "max_split_size_mb garbage_collection_threshold expandable_segments roundup_power2_divisions".split()
-)
 
 
 def find(context: FileContext, rules: list[Rule]) -> Iterator[Found]:
@@ -126,7 +122,7 @@ def _values_carry_over(variable: env_vars.EnvVar) -> bool:
 
     The allocator's options are looked at one by one.
     """
-    return variable.same_values or variable.name in _ALLOCATOR_VARIABLES
+    return variable.same_values or variable.name in env_vars.ALLOCATOR_VARIABLES
 
 
 def _place(context: FileContext, node: Any) -> str | None:
@@ -174,14 +170,14 @@ def _is_environment(context: FileContext, node: Any) -> bool:
 
 def _foreign_value(node: Any) -> str:
     """An option of the allocator, set beside its variable, that torch_npu refuses."""
-    if node.value not in _ALLOCATOR_VARIABLES:
+    if node.value not in env_vars.ALLOCATOR_VARIABLES:
         return ""
     value = _assigned(node)
     if not (isinstance(value, ast.Constant) and isinstance(value.value, str)):
         return ""
     for item in value.value.split(","):
         option = item.partition(":")[0].strip()
-        if option and option not in _ALLOCATOR_OPTIONS:
+        if option and option not in env_vars.ALLOCATOR_OPTIONS:
             return item
     return ""
 

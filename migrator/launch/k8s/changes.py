@@ -1,0 +1,357 @@
+"""Changes of a YAML document, made in its data and in its text alike: all other text stays the owner's."""
+
+from __future__ import annotations
+
+import copy
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Callable, Optional, Union
+
+import yaml
+
+Path = tuple[Union[str, int], ...]
+_Edit = tuple[int, int, str, int]  # start, end, new text, order of those that start at the same place
+
+
+@dataclass(frozen=True)
+class Put:
+    """A new entry of a mapping, behind the others or before them."""
+
+    path: Path
+    key: str
+    value: Any
+    first: bool = False
+
+
+@dataclass(frozen=True)
+class Append:
+    """A new last item of a list."""
+
+    path: Path
+    value: Any
+
+
+@dataclass(frozen=True)
+class Rename:
+    """Another key for the entry at ``path``."""
+
+    path: Path
+    key: str
+
+
+@dataclass(frozen=True)
+class Set:
+    """Another scalar at ``path``. ``rewrite`` makes the same of a text that is written in several lines."""
+
+    path: Path
+    value: Any
+    rewrite: Optional[Callable[[str], str]] = None
+
+
+@dataclass(frozen=True)
+class Delete:
+    """The entry or item at ``path`` goes."""
+
+    path: Path
+
+
+Change = Union[Put, Append, Rename, Set, Delete]
+
+
+class _CannotEditError(Exception):
+    """The text has a form in which a change cannot be made in place."""
+
+
+def at(data: Any, path: Path) -> Any:
+    """What lies at ``path``. Raises KeyError, IndexError or TypeError where there is nothing."""
+    for step in path:
+        data = data[step]
+    return data
+
+
+def changed(data: Any, changes: Sequence[Change]) -> Any:
+    """A copy of ``data`` with the changes; all paths are those of ``data`` as it is."""
+    result = copy.deepcopy(data)
+    made: list[tuple[Any, Change]] = []
+    for change in changes:
+        short = replace(change, path=() if isinstance(change, (Put, Append)) else change.path[-1:])
+        holder = _holder(result, change)
+        # What is met twice, through aliases of one anchor, is changed once.
+        if not any(holder is other and short == same for other, same in made):
+            made.append((holder, short))
+    for holder, change in made:
+        if isinstance(change, Put):
+            entries = [*holder.items()]
+            entries.insert(0 if change.first else len(entries), (change.key, change.value))
+            holder.clear()
+            holder.update(entries)
+        elif isinstance(change, Append):
+            holder.append(change.value)
+        elif isinstance(change, Set):
+            holder[change.path[-1]] = change.value
+        elif isinstance(change, Delete) and isinstance(holder, dict):
+            del holder[change.path[-1]]
+    for holder, change in made:
+        if isinstance(change, Rename):  # the order of the entries stays
+            entries = [(change.key if key == change.path[-1] else key, holder[key]) for key in holder]
+            holder.clear()
+            holder.update(entries)
+    items = [
+        (int(change.path[-1]), holder)
+        for holder, change in made
+        if isinstance(change, Delete) and isinstance(holder, list)
+    ]
+    for number, holder in sorted(items, key=lambda item: -item[0]):
+        del holder[number]
+    return result
+
+
+def _holder(data: Any, change: Change) -> Any:
+    return at(data, change.path if isinstance(change, (Put, Append)) else change.path[:-1])
+
+
+def changed_text(text: str, documents: Sequence[Sequence[Change]]) -> tuple[str, list[int]]:
+    """A file's text with the changes of each of its documents.
+
+    Also gives the numbers of the documents that had to be written anew, without
+    their comments: those where the text in place would not mean the same as the
+    changed data. Raises yaml.YAMLError where ``text`` is no YAML.
+    """
+    nodes = list(yaml.compose_all(text, Loader=yaml.SafeLoader))
+    wanted = [changed(data, made) for data, made in zip(yaml.safe_load_all(text), documents)]
+    anew: list[int] = []
+    edits: list[_Edit] = []
+    for number, (node, made) in enumerate(zip(nodes, documents)):
+        try:
+            own = list(_edits(text, node, made, wanted[number]))
+            alone = _applied(text, own)
+            if list(yaml.safe_load_all(alone))[number] != wanted[number]:
+                raise _CannotEditError
+        except (_CannotEditError, yaml.YAMLError, LookupError):
+            own = [(node.start_mark.index, _end_of_line(text, _end(text, node)), dump(wanted[number]), 0)]
+            anew.append(number)
+        edits += own
+    return _applied(text, edits), anew
+
+
+def _applied(text: str, edits: Sequence[_Edit]) -> str:
+    newline = "\r\n" if "\r\n" in text else "\n"
+    for start, end, new, _ in sorted(edits, key=lambda edit: (edit[0], edit[1], edit[3]), reverse=True):
+        text = text[:start] + re.sub("\r?\n", newline, new) + text[end:]
+    return text
+
+
+def _edits(text: str, root: Any, changes: Sequence[Change], wanted: Any) -> Iterator[_Edit]:
+    flows: dict[tuple[int, int], str] = {}
+    found: list[_Edit] = []
+    for order, change in enumerate(changes):
+        # A scalar can be replaced where it is.
+        flow = None if isinstance(change, (Set, Rename)) else _flow_around(root, change)
+        if flow:
+            path, node = flow
+            flows[node.start_mark.index, node.end_mark.index] = _flow(
+                text, node, at(wanted, _moved(path, changes))
+            )
+        else:
+            found.append(_edit(text, root, change, order))
+    found = list({edit[:3]: edit for edit in found}.values())  # an anchor may be met through its aliases, too
+    found += [(start, end, new, 0) for (start, end), new in flows.items()]
+    for start, end, new, order in found:
+        around = ((a < start and end <= b) or (a <= start and end < b) for a, b in flows)
+        if not any(around):
+            yield start, end, new, order
+
+
+def _moved(path: Path, changes: Sequence[Change]) -> Path:
+    """Where something lies after the changes: items before it may be gone, keys have other names."""
+    result: list[str | int] = []
+    for depth, step in enumerate(path):
+        here = path[:depth]
+        for change in changes:
+            if change.path[:-1] != here or isinstance(change, (Put, Append)):
+                continue
+            if (
+                isinstance(change, Delete)
+                and isinstance(step, int)
+                and int(change.path[-1]) < int(path[depth])
+            ):
+                step -= 1
+            elif isinstance(change, Rename) and change.path[-1] == path[depth]:
+                step = change.key
+        result.append(step)
+    return tuple(result)
+
+
+def _flow_around(root: Any, change: Change) -> tuple[Path, Any] | None:
+    """The collection written with braces that a change alters from within, the innermost."""
+    inside = change.path if isinstance(change, (Put, Append)) else change.path[:-1]
+    for length in range(len(inside), -1, -1):
+        node = _node(root, inside[:length])
+        if isinstance(node, yaml.CollectionNode):
+            return (inside[:length], node) if node.flow_style else None
+    return None
+
+
+def _flow(text: str, node: Any, value: Any) -> str:
+    """A collection with braces anew: as JSON, with its indentation, where it was JSON."""
+    start, end = node.start_mark.index, node.end_mark.index
+    try:
+        json.loads(text[start:end])
+    except ValueError:
+        return yaml.safe_dump(value, default_flow_style=True, sort_keys=False, width=10**9).strip()
+    second = re.search(r"\n( *)\S", text[start:end])
+    if not second:
+        return json.dumps(value, ensure_ascii=False)
+    line = text[text.rfind("\n", 0, start) + 1 : start]
+    before = len(line) - len(line.lstrip(" "))
+    own = json.dumps(value, ensure_ascii=False, indent=max(len(second.group(1)) - before, 1))
+    return own.replace("\n", "\n" + " " * before)
+
+
+def _edit(text: str, root: Any, change: Change, order: int) -> _Edit:
+    if isinstance(change, (Put, Append)):
+        return _insertion(text, root, change, order)
+    if isinstance(change, Rename):
+        key = _key(root, change.path)
+        return key.start_mark.index, key.end_mark.index, _scalar(change.key, key.style), 0
+    node = _node(root, change.path)
+    if isinstance(change, Set):
+        start, end = node.start_mark.index, node.end_mark.index
+        if not isinstance(node, yaml.ScalarNode):
+            raise _CannotEditError
+        if isinstance(change.value, (dict, list)):
+            return _filled(text, root, change, node)
+        if change.rewrite and (node.style in ("|", ">") or "\n" in text[start:end]):
+            return start, end, change.rewrite(text[start:end]), 0
+        return start, end, _scalar(change.value, node.style), 0
+    first = node if isinstance(change.path[-1], int) else _key(root, change.path)
+    start = text.rfind("\n", 0, first.start_mark.index) + 1
+    before = text[start : first.start_mark.index]
+    if not re.fullmatch(r" *- +" if isinstance(change.path[-1], int) else " *", before):
+        raise _CannotEditError
+    return start, _end_of_line(text, _end(text, node)), "", 0
+
+
+def _filled(text: str, root: Any, change: Set, node: Any) -> _Edit:
+    """A collection where only its key stood."""
+    if node.start_mark.index != node.end_mark.index:
+        raise _CannotEditError
+    key = _key(root, change.path)
+    place = _end_of_line(text, key.end_mark.index)
+    column = key.start_mark.column + (2 if isinstance(change.value, dict) else 0)
+    return place, place, _indented(text, place, dump(change.value), column), -column * 1000
+
+
+def _insertion(text: str, root: Any, change: Put | Append, order: int) -> _Edit:
+    holder = _node(root, change.path)
+    if not isinstance(holder, yaml.CollectionNode) or not holder.value:
+        raise _CannotEditError
+    if isinstance(change, Put):
+        first = holder.value[0][0].start_mark
+        column = first.column
+        content = dump({change.key: change.value})
+    else:
+        first = holder.value[0].start_mark
+        start = text.rfind("\n", 0, first.index) + 1
+        if not re.fullmatch(r" *- +", text[start : first.index]):
+            raise _CannotEditError
+        column = text.index("-", start) - start
+        content = dump([change.value])
+    place = _end_of_line(text, _end(text, holder))
+    if isinstance(change, Put) and change.first and not text[first.index - column : first.index].strip(" "):
+        place = first.index - column
+    lines = _indented(text, place, content, column)
+    # At one place the innermost comes first, then those of a list, then in the order of the changes.
+    return place, place, lines, -column * 1000 + (500 if isinstance(change, Put) else 0) + order % 500
+
+
+def _indented(text: str, place: int, content: str, column: int) -> str:
+    """The lines to put at the beginning of a line, or behind the last one, which may lack its end."""
+    lines = "".join(" " * column + line if line.strip() else line for line in content.splitlines(True))
+    return "\n" + lines.rstrip("\n") if place and text[place - 1] != "\n" else lines
+
+
+def _node(root: Any, path: Path) -> Any:
+    for step in path:
+        if isinstance(step, int):
+            root = root.value[step]
+        else:
+            root = _entry(root, step)[1]
+    return root
+
+
+def _key(root: Any, path: Path) -> Any:
+    return _entry(_node(root, path[:-1]), str(path[-1]))[0]
+
+
+def _entry(node: Any, key: str) -> Any:
+    for entry in node.value:
+        if entry[0].value == key:
+            return entry
+    raise _CannotEditError  # it comes from a merged mapping (<<)
+
+
+def _end(text: str, node: Any) -> int:
+    """Where a node's last character ends; a block's own mark lies behind the comments that follow it."""
+    if isinstance(node, yaml.CollectionNode) and not node.flow_style and node.value:
+        last = node.value[-1]
+        if isinstance(last, tuple):
+            last = last[1] if last[1].start_mark.index > last[0].start_mark.index else last[0]
+        return max(
+            _end(text, last), _end(text, node.value[-1][0]) if isinstance(node.value[-1], tuple) else 0
+        )
+    end: int = node.end_mark.index
+    if isinstance(node, yaml.ScalarNode) and node.style in ("|", ">"):
+        end = len(text[:end].rstrip())
+    return end
+
+
+def _end_of_line(text: str, place: int) -> int:
+    end = text.find("\n", place)
+    return len(text) if end < 0 else end + 1
+
+
+def _scalar(value: Any, style: str | None) -> str:
+    if style == '"':
+        return json.dumps(str(value), ensure_ascii=False)
+    if style == "'":
+        return "'" + str(value).replace("'", "''") + "'"
+    return yaml.safe_dump(value, width=10**9).split("\n...\n")[0].rstrip("\n")
+
+
+class _Dumper(yaml.SafeDumper):
+    """Lists are indented by nothing, texts of several lines stand as they are, nothing is an alias."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+
+def _represent_text(dumper: yaml.SafeDumper, text: str) -> Any:
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None)
+
+
+_Dumper.add_representer(str, _represent_text)
+
+
+def dump(data: Any) -> str:
+    """``data`` as a block of YAML, in its own order."""
+    return yaml.dump(data, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=10**9)
+
+
+def line_of(root: Any, path: Path) -> int:
+    """The line of what lies at ``path`` below a composed node, or of what holds it."""
+    node = root
+    line: int = root.start_mark.line
+    for step in path:
+        try:
+            if isinstance(step, int):
+                node = node.value[step]
+                line = node.start_mark.line
+            else:
+                key, node = _entry(node, step)
+                line = key.start_mark.line
+        except (_CannotEditError, LookupError, TypeError, ValueError):
+            break
+    return line + 1

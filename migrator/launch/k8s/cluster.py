@@ -1,0 +1,109 @@
+"""What a pod needs on a cluster with Ascend NPUs: the tables are in ``reports/launcher/k8s.yaml``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import yaml
+
+from migrator.data_folders import data_folder
+
+DEFAULT_HARDWARE = "A2"
+DEFAULT_PLATFORM = "mindcluster"
+
+
+class ManifestError(ValueError):
+    """Something that no manifest can be made of; the text names its place."""
+
+
+class PlaceError(ManifestError):
+    """The same, with the place below a document as a path."""
+
+    def __init__(self, path: tuple[str | int, ...], text: str) -> None:
+        super().__init__(text)
+        self.path = path
+
+
+@dataclass(frozen=True)
+class Mount:
+    """A folder or file of the node in a container; ``memory`` is a file system in memory instead."""
+
+    name: str
+    path: str
+    memory: bool
+
+    def source(self) -> dict[str, Any]:
+        """The volume's own part."""
+        return {"emptyDir": {"medium": "Memory"}} if self.memory else {"hostPath": {"path": self.path}}
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """The forms of one cluster software on one product line.
+
+    ``resource`` is the name of an NPU, ``npus`` how many a pod can ask for.
+    ``labels`` belong to the job and its pods, ``nodes`` choose the nodes.
+    ``devices`` is the variable that takes the chosen NPUs from Volcano's annotation, or empty.
+    """
+
+    hardware: str
+    about: str
+    resource: str
+    npus: tuple[int, ...]
+    labels: Mapping[str, str]
+    nodes: Mapping[str, str]
+    mounts: tuple[Mount, ...]
+    devices: str
+
+    def count_problem(self, npus: int) -> str:
+        """Why a pod cannot have that many NPUs, or nothing."""
+        if npus in self.npus:
+            return ""
+        return f"a pod on {self.hardware} can have {', '.join(map(str, self.npus))} NPUs, not {npus}"
+
+
+def cluster(
+    platform: str = "", hardware: str = "", accelerator_type: str = "", resource: str = ""
+) -> Cluster:
+    """The tables' entry, with another ``resource`` name where one is given.
+
+    Raises ManifestError where there is none, with those that there are.
+    """
+    platform, hardware = platform or DEFAULT_PLATFORM, hardware or DEFAULT_HARDWARE
+    known = tables()["platforms"]
+    if platform not in known:
+        raise ManifestError(f"the platform {platform!r} is none of {', '.join(known)}")
+    entry = known[platform]
+    if hardware not in entry["hw"]:
+        raise ManifestError(f"{hardware!r} is no hardware of {platform}: {', '.join(entry['hw'])}")
+    types = tables()["accelerator_types"][hardware]
+    if accelerator_type and accelerator_type not in types:
+        raise ManifestError(
+            f"the accelerator type {accelerator_type!r} is none of {hardware}: {', '.join(types)}"
+        )
+    names = entry["hw"][hardware]
+    nodes = {entry["node_label"]: names["node"]} if "node_label" in entry else {}
+    if accelerator_type:
+        nodes["accelerator-type"] = accelerator_type
+    mounts = ((name, tables()["mounts"][name]) for name in entry["mounts"])
+    return Cluster(
+        hardware,
+        entry["about"],
+        resource or names["resource"],
+        tuple(tables()["npus"][hardware]),
+        {entry["label"]: names["label"]} if "label" in entry else {},
+        nodes,
+        tuple(Mount(name, one["path"], one.get("memory", False)) for name, one in mounts),
+        entry.get("devices_from_annotation", ""),
+    )
+
+
+@cache
+def tables() -> dict[str, Any]:
+    """The content of ``k8s.yaml``."""
+    text = (data_folder("reports") / "launcher" / "k8s.yaml").read_text(encoding="utf-8")
+    content: dict[str, Any] = yaml.safe_load(text)
+    return content

@@ -1,0 +1,224 @@
+"""Manifests for GPUs become manifests for NPUs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import yaml
+
+from migrator.launch.k8s import commands
+from migrator.launch.k8s.changes import Path, Put, Set, changed_text, line_of
+from migrator.launch.k8s.cluster import Cluster, ManifestError, PlaceError
+from migrator.launch.k8s.draft import Draft
+from migrator.launch.k8s.pods import Pod, change_labels, change_pod, listed, mapping
+from migrator.launch.k8s.resources import is_gpu
+
+PYTORCH_JOB = "PyTorchJob"
+VOLCANO_JOB = "VolcanoJob"
+_API = {PYTORCH_JOB: "kubeflow.org/v1", VOLCANO_JOB: "batch.volcano.sh/v1alpha1"}
+
+
+@dataclass(frozen=True)
+class Converted:
+    """The new text, and lines for a person."""
+
+    text: str
+    notes: tuple[str, ...]
+
+
+def convert(text: str, file: str, cluster: Cluster, image: str = "") -> Converted:
+    """The manifests of a file for the NPUs of ``cluster``; what is not about GPUs keeps its text.
+
+    Raises ManifestError with file and line where there is no job to convert, or
+    one that is not understood.
+    """
+    try:
+        nodes = list(yaml.compose_all(text, Loader=yaml.SafeLoader))
+        documents = list(yaml.safe_load_all(text))
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        place = f"{file}:{mark.line + 1}" if mark else file
+        raise ManifestError(f"{place}: no YAML: {error.problem or error.context}") from None
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise ManifestError(f"{file}: no YAML: {' '.join(str(error).split())}") from None
+    drafts: list[Draft] = []
+    for node, document in zip(nodes, documents):
+        try:
+            double = _double(node)
+            if double:
+                raise ManifestError(
+                    f"{file}:{double.start_mark.line + 1}: the key {double.value} stands there twice"
+                )
+            drafts.append(change(document, cluster, image))
+        except PlaceError as error:
+            raise ManifestError(f"{file}:{line_of(node, error.path)}: {error}") from None
+        except RecursionError:
+            raise ManifestError(f"{file}:{node.start_mark.line + 1}: this document contains itself") from None
+    if not any(map(job_kind, documents)):
+        raise ManifestError(f"{file}: it holds neither a PyTorchJob nor a Volcano Job")
+    new, anew = changed_text(text, [draft.changes for draft in drafts])
+    notes = []
+    for number, (node, draft) in enumerate(zip(nodes, drafts)):
+        lines = sorted(((line_of(node, path), note) for path, note in draft.notes), key=lambda one: one[0])
+        notes += [f"{file}:{line}: {note}" for line, note in dict.fromkeys(lines)]
+        if number in anew:
+            notes.append(
+                f"{file}:{node.start_mark.line + 1}: this document is written anew, without its comments"
+            )
+    return Converted(new, tuple(notes))
+
+
+def job_kind(document: Any) -> str:
+    """``PyTorchJob`` or ``VolcanoJob``, or nothing for any other document."""
+    if not isinstance(document, dict):
+        return ""
+    group = str(document.get("apiVersion", "")).partition("/")[0]
+    kinds = {("kubeflow.org", "PyTorchJob"): PYTORCH_JOB, ("batch.volcano.sh", "Job"): VOLCANO_JOB}
+    return kinds.get((group, str(document.get("kind"))), "")
+
+
+def change(document: Any, cluster: Cluster, image: str) -> Draft:
+    """The changes of one document. Raises PlaceError for one that is not understood."""
+    draft = Draft()
+    kind = job_kind(document)
+    if not kind:
+        _refuse_gpus(document)
+    elif document["apiVersion"] != _API[kind]:
+        raise PlaceError(("apiVersion",), f"{document['apiVersion']} is not understood, only {_API[kind]} is")
+    elif kind == PYTORCH_JOB:
+        _pytorch_job(draft, document, cluster, image)
+    else:
+        _volcano_job(draft, document, cluster, image)
+    for path, words in _about_gpus(document, ()):
+        if not draft.settled(path) and path[:2] not in (("metadata", "name"), ("metadata", "namespace")):
+            draft.note(path, f"left as it is: {', '.join(words)}")
+    return draft
+
+
+def _pytorch_job(draft: Draft, job: dict[str, Any], cluster: Cluster, image: str) -> None:
+    spec = mapping(job.get("spec"), ("spec",))
+    path: Path = ("spec", "pytorchReplicaSpecs")
+    roles = mapping(spec.get("pytorchReplicaSpecs"), path)
+    pods = []
+    for role, replica in roles.items():
+        here = (*path, role)
+        if role not in ("Master", "Worker"):
+            raise PlaceError(here, f"{role} is neither Master nor Worker")
+        count = _replicas(mapping(replica, here), here)
+        if role == "Master" and count != 1:
+            raise PlaceError((*here, "replicas"), f"a PyTorchJob has one Master, not {count}")
+        pod = change_pod(draft, (*here, "template"), replica.get("template"), cluster, image, False)
+        pods.append((count, pod))
+    _finish(draft, job, cluster, pods)
+    _ranks_per_pod(draft, spec, pods)
+
+
+def _ranks_per_pod(draft: Draft, spec: dict[str, Any], pods: Sequence[tuple[int, Pod]]) -> None:
+    """``nprocPerNode``: "gpu" and "auto" ask CUDA, so it has to be a number."""
+    npus = {pod.npus for _, pod in pods if pod.npus}
+    if len(npus) != 1:
+        return
+    number = npus.pop()
+    present = spec.get("nprocPerNode")
+    path: Path = ("spec", "nprocPerNode")
+    if present in ("gpu", "auto"):
+        draft.changes.append(Set(path, str(number)))
+        draft.note(path, f"nprocPerNode: {present} became {number}")
+    elif present is None and any(pod.asks for _, pod in pods):
+        draft.changes.append(Put(("spec",), "nprocPerNode", str(number), first=True))
+        draft.note(("spec",), f"nprocPerNode is {number}: torchrun does not count NPUs by itself")
+    elif present is not None and str(present) != str(number):
+        draft.note(path, f"left as it is: nprocPerNode is {present}, and a pod has {number} NPUs")
+
+
+def _volcano_job(draft: Draft, job: dict[str, Any], cluster: Cluster, image: str) -> None:
+    spec = mapping(job.get("spec"), ("spec",))
+    by_volcano = spec.get("schedulerName", "volcano") == "volcano"
+    pods = []
+    for number, task in enumerate(listed(spec.get("tasks"), ("spec", "tasks"))):
+        here: Path = ("spec", "tasks", number)
+        count = _replicas(mapping(task, here), here)
+        pod = change_pod(draft, (*here, "template"), task.get("template"), cluster, image, by_volcano)
+        pods.append((count, pod))
+    _finish(draft, job, cluster, pods)
+    total = sum(count for count, _ in pods)
+    least = spec.get("minAvailable")
+    if isinstance(least, int) and least > total:
+        draft.note(("spec", "minAvailable"), f"left as it is: minAvailable is {least} of {total} pods")
+
+
+def _replicas(holder: dict[str, Any], path: Path) -> int:
+    count = holder.get("replicas", 1)
+    if not isinstance(count, int) or isinstance(count, bool) or count < 0:
+        raise PlaceError((*path, "replicas"), f"replicas: {count!r} is no number of pods")
+    return count
+
+
+def _finish(draft: Draft, job: dict[str, Any], cluster: Cluster, pods: Sequence[tuple[int, Pod]]) -> None:
+    """The labels of the job itself, and the sum of its NPUs."""
+    with_npus = [(count, pod.npus) for count, pod in pods if pod.npus]
+    if not with_npus:
+        draft.note((), "left as it is: no container of this job asks for GPUs")
+        return
+    change_labels(draft, (), job, cluster)
+    shares = ", ".join(f"{count} × {npus}" for count, npus in with_npus)
+    total = sum(count * npus for count, npus in with_npus)
+    draft.note((), f"assumed: {cluster.about}, {cluster.hardware}: NPUs {shares}, world size {total}")
+
+
+def _refuse_gpus(document: Any) -> None:
+    """Raise PlaceError for a document with GPUs that is no job of the two kinds."""
+    for path, key in _keys(document, ()):
+        if is_gpu(key):
+            kind = document.get("kind") if isinstance(document, dict) else ""
+            raise PlaceError(
+                path,
+                f"a {kind or 'document'} with GPUs is not converted: only a PyTorchJob or a Volcano Job is",
+            )
+
+
+def _keys(value: Any, path: Path) -> Iterator[tuple[Path, str]]:
+    if isinstance(value, dict):
+        for key, entry in value.items():
+            yield (*path, key), str(key)
+            yield from _keys(entry, (*path, key))
+    elif isinstance(value, list):
+        for number, item in enumerate(value):
+            yield from _keys(item, (*path, number))
+
+
+def _about_gpus(value: Any, path: Path) -> Iterator[tuple[Path, list[str]]]:
+    """Every key and text that speaks of GPUs."""
+    if isinstance(value, dict):
+        for key, entry in value.items():
+            here = (*path, key)
+            words = commands.about_gpus([str(key)])
+            if words:
+                yield here, words
+            else:
+                yield from _about_gpus(entry, here)
+    elif isinstance(value, list):
+        for number, item in enumerate(value):
+            yield from _about_gpus(item, (*path, number))
+    elif isinstance(value, str):
+        words = commands.about_gpus([value])
+        if words:
+            yield path, words
+
+
+def _double(node: Any) -> Any:
+    """The key of a mapping that was there before: Kubernetes takes only one of the two."""
+    if isinstance(node, yaml.MappingNode):
+        seen: set[str] = set()
+        for key, value in node.value:
+            if key.value in seen and key.value != "<<":
+                return key
+            seen.add(key.value)
+            below = _double(value)
+            if below:
+                return below
+    elif isinstance(node, yaml.SequenceNode):
+        return next(filter(None, map(_double, node.value)), None)
+    return None

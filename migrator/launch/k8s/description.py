@@ -1,0 +1,232 @@
+"""A job in a few words: from the command line's options, or from a file of ``key=value`` lines."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Callable
+
+from migrator.launch.k8s.cluster import ManifestError
+from migrator.launch.k8s.convert import PYTORCH_JOB, VOLCANO_JOB
+
+KINDS = (PYTORCH_JOB, VOLCANO_JOB)
+_LABEL = re.compile(r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?\Z")
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*\Z")
+_QUANTITY = re.compile(r"\d+(?:\.\d+)?(?:m|[kMGTPE]|[KMGTPE]i)?\Z")
+_IMAGE = re.compile(r"[A-Za-z0-9][\w.:/@-]*\Z")
+_LONGEST_NAME = 50  # a pod's name has the role and a number as well, 63 characters in all
+_MOST = 4096
+
+
+@dataclass(frozen=True)
+class Description:
+    """What a job is to be. ``workers`` are all of its pods, ``npus`` those of each pod."""
+
+    kind: str = PYTORCH_JOB
+    name: str = ""
+    namespace: str = ""
+    workers: int = 1
+    npus: int = 8
+    image: str = ""
+    cpu: str = ""
+    memory: str = ""
+    queue: str = ""
+    scheduler: str = ""
+    folder: str = ""
+    variables: tuple[tuple[str, str], ...] = ()
+    volumes: tuple[Volume, ...] = ()
+    command: tuple[str, ...] = ()
+    platform: str = ""
+    hardware: str = ""
+    accelerator_type: str = ""
+    given: frozenset[str] = field(default=frozenset(), compare=False)
+
+
+@dataclass(frozen=True)
+class Volume:
+    """A volume and where it is mounted."""
+
+    source: tuple[tuple[str, Any], ...]
+    path: str
+    read_only: bool = False
+
+
+def described(options: dict[str, Any], start: Description | None = None) -> Description:
+    """The description with those fields that are in ``options``, each checked by its value.
+
+    Texts become what the field holds. Raises ManifestError that says what is wrong with a value.
+    """
+    found = {name: _FIELDS[name](value) for name, value in options.items()}
+    start = start or Description()
+    return replace(start, **found, given=start.given | set(found))
+
+
+def read_job(text: str, file: str) -> Description:
+    """The description in a job file: ``key=value`` lines, empty ones, and comments behind ``#``.
+
+    Raises ManifestError with file and line for a key that there is not, one
+    that stands there twice, and a bad value.
+    """
+    options: dict[str, Any] = {}
+    lines: dict[str, int] = {}
+    for number, line in enumerate(text.splitlines(), 1):
+        line = line.strip()
+        if not line or line.startswith("#"):
+            continue
+        key, sign, value = (part.strip() for part in line.partition("="))
+        place = f"{file}:{number}"
+        if not sign:
+            raise ManifestError(f"{place}: {line!r} is no key=value")
+        if key not in _KEYS:
+            raise ManifestError(f"{place}: there is no key {key!r}{_hint(key)}")
+        name = _KEYS[key]
+        if name in _LISTS:
+            options[name] = [*options.get(name, []), value]
+        elif name in options:
+            raise ManifestError(f"{place}: {key} stands there twice, first on line {lines[name]}")
+        else:
+            options[name] = value
+        lines.setdefault(name, number)
+        try:
+            _FIELDS[name](options[name])
+        except ManifestError as error:
+            raise ManifestError(f"{place}: {key}: {error}") from None
+    return described(options)
+
+
+def _hint(key: str) -> str:
+    from difflib import get_close_matches
+
+    near = get_close_matches(key, _KEYS, n=1)
+    return f"; did you mean {near[0]!r}?" if near else f"; known are {', '.join(_KEYS)}"
+
+
+def _kind(value: str) -> str:
+    from difflib import get_close_matches
+
+    if value in KINDS:
+        return value
+    lower = {kind.lower(): kind for kind in KINDS}
+    near = get_close_matches(value.lower(), lower, n=1)
+    hint = f"; did you mean {lower[near[0]]}?" if near else ""
+    raise ManifestError(f"{value!r} is none of {', '.join(KINDS)}{hint}")
+
+
+def _label(value: str) -> str:
+    if not _LABEL.match(value) or len(value) > _LONGEST_NAME:
+        raise ManifestError(
+            f"{value!r} is no name: at most {_LONGEST_NAME} of a-z, 0-9 and '-', which is not at an end"
+        )
+    return value
+
+
+def _number(value: str | int) -> int:
+    text = str(value)
+    if not (text.isascii() and text.isdigit() and 1 <= int(text) <= _MOST):
+        raise ManifestError(f"{text!r} is no number from 1 to {_MOST}")
+    return int(text)
+
+
+def _matching(pattern: re.Pattern[str], what: str) -> Callable[[str], str]:
+    def check(value: str) -> str:
+        if not pattern.match(value):
+            raise ManifestError(f"{value!r} is no {what}")
+        return value
+
+    return check
+
+
+def _variables(values: Sequence[str]) -> tuple[tuple[str, str], ...]:
+    result: dict[str, str] = {}
+    for text in values:
+        name, sign, value = text.partition("=")
+        if not sign or not _VARIABLE.match(name):
+            raise ManifestError(f"{text!r} is no NAME=VALUE")
+        if name in result:
+            raise ManifestError(f"the variable {name} is set twice")
+        result[name] = value
+    return tuple(result.items())
+
+
+def _volumes(values: Sequence[str]) -> tuple[Volume, ...]:
+    result = tuple(map(_volume, values))
+    for number, one in enumerate(result):
+        if one.path in [other.path for other in result[:number]]:
+            raise ManifestError(f"two volumes are mounted at {one.path}")
+    return result
+
+
+def _volume(text: str) -> Volume:
+    rest, colon, ending = text.rpartition(":")
+    read_only = bool(colon) and ending == "ro"
+    parts = (rest if read_only else text).split(":")
+    if len(parts) == 2 and all(part.startswith("/") for part in parts):
+        source: dict[str, Any] = {"hostPath": {"path": parts[0]}}
+    elif len(parts) == 3 and parts[0] == "pvc" and _LABEL.match(parts[1]) and parts[2].startswith("/"):
+        source = {"persistentVolumeClaim": {"claimName": parts[1]}}
+    elif len(parts) == 4 and parts[0] == "nfs" and parts[1] and all(p.startswith("/") for p in parts[2:]):
+        source = {"nfs": {"server": parts[1], "path": parts[2]}}
+    else:
+        forms = "/on/the/node:/in/the/pod, pvc:CLAIM:/in/the/pod or nfs:SERVER:/exported:/in/the/pod"
+        raise ManifestError(f"{text!r} is none of {forms}, each with :ro behind it or not")
+    return Volume(tuple(source.items()), parts[-1].rstrip("/") or "/", read_only)
+
+
+def _command(value: str | Sequence[str]) -> tuple[str, ...]:
+    if not isinstance(value, str):
+        return tuple(value)
+    try:
+        words = shlex.split(value)
+    except ValueError as error:
+        raise ManifestError(f"it cannot be split into words: {error}") from None
+    # What only a shell understands is left to one.
+    return ("bash", "-c", value) if re.search(r"[;&|<>`$]", value) else tuple(words)
+
+
+def _text(value: str) -> str:
+    return value
+
+
+_FIELDS: dict[str, Callable[[Any], Any]] = {
+    "kind": _kind,
+    "name": _label,
+    "namespace": _label,
+    "workers": _number,
+    "npus": _number,
+    "image": _matching(_IMAGE, "name of an image"),
+    "cpu": _matching(_QUANTITY, "quantity such as 32 or 500m"),
+    "memory": _matching(_QUANTITY, "quantity such as 256Gi"),
+    "queue": _label,
+    "scheduler": _label,
+    "folder": _matching(re.compile(r"/.*\Z"), "absolute path"),
+    "variables": _variables,
+    "volumes": _volumes,
+    "command": _command,
+    "platform": _text,
+    "hardware": _text,
+    "accelerator_type": _text,
+}
+_LISTS = ("variables", "volumes")
+# The keys of a job file, and the fields that they fill.
+_KEYS = {
+    "kind": "kind",
+    "name": "name",
+    "namespace": "namespace",
+    "worker_count": "workers",
+    "worker_gpu": "npus",
+    "worker_npu": "npus",
+    "worker_image": "image",
+    "worker_cpu": "cpu",
+    "worker_memory": "memory",
+    "queue": "queue",
+    "scheduler": "scheduler",
+    "folder": "folder",
+    "env": "variables",
+    "volume": "volumes",
+    "command": "command",
+    "platform": "platform",
+    "hw": "hardware",
+    "accelerator_type": "accelerator_type",
+}

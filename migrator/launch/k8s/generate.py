@@ -1,0 +1,152 @@
+"""A job's manifest from its description: the frames are in ``reports/launcher/k8s.yaml``."""
+
+from __future__ import annotations
+
+import copy
+import re
+import shlex
+from typing import Any
+
+from migrator.data_folders import data_folder
+from migrator.launch.k8s.changes import changed, dump
+from migrator.launch.k8s.cluster import Cluster, ManifestError, tables
+from migrator.launch.k8s.convert import PYTORCH_JOB, Converted, change
+from migrator.launch.k8s.description import Description
+from migrator.launch.script import NAME
+
+_PYTHON = re.compile(r"(?:.*/)?python[\d.]*\Z")
+_PYTHON_FLAGS = ("-u", "-B", "-O")
+
+
+def generate(job: Description, cluster: Cluster) -> Converted:
+    """The manifest of a job for the NPUs of ``cluster``.
+
+    Raises ManifestError where something that it needs is missing, or does not fit.
+    """
+    for name, option in (("name", "--name"), ("image", "--image"), ("command", "-- COMMAND")):
+        if not getattr(job, name):
+            raise ManifestError(f"a job needs a {name}: {option}")
+    problem = cluster.count_problem(job.npus)
+    if problem:
+        raise ManifestError(problem)
+    notes: list[str] = []
+    document = copy.deepcopy(tables()["jobs"][job.kind])
+    document["metadata"] = {"name": job.name}
+    if job.namespace:
+        document["metadata"]["namespace"] = job.namespace
+    template = {"metadata": {"labels": {}}, "spec": _pod(job, cluster, notes)}
+    _fill(document, job, template)
+    draft = change(document, cluster, job.image)
+    lines = [*_assumed(job), *notes, *(note for _, note in draft.notes)]
+    return Converted(dump(changed(document, draft.changes)), tuple(dict.fromkeys(lines)))
+
+
+def _fill(document: dict[str, Any], job: Description, template: dict[str, Any]) -> None:
+    """Put the pods into the frame: a master, and the others as workers."""
+    spec = document["spec"]
+    if job.kind == PYTORCH_JOB:
+        spec["nprocPerNode"] = str(job.npus)
+        roles = spec["pytorchReplicaSpecs"]
+        parts = [roles["Master"], roles["Worker"]]
+        if job.workers == 1:
+            del roles["Worker"]
+        if job.scheduler == "volcano":
+            spec["runPolicy"] = {
+                "schedulingPolicy": {"minAvailable": job.workers, "queue": job.queue or "default"}
+            }
+    else:
+        spec["minAvailable"] = job.workers
+        spec["queue"] = job.queue or spec["queue"]
+        spec["schedulerName"] = job.scheduler or spec["schedulerName"]
+        parts = spec["tasks"]
+        if job.workers == 1:
+            spec["tasks"] = parts[:1]
+    parts[0]["template"] = template
+    if job.workers > 1:
+        parts[1]["template"] = copy.deepcopy(template)
+        parts[1]["replicas"] = job.workers - 1
+
+
+def _pod(job: Description, cluster: Cluster, notes: list[str]) -> dict[str, Any]:
+    resources: dict[str, Any] = {cluster.resource: job.npus}
+    if job.cpu:
+        resources["cpu"] = job.cpu
+    if job.memory:
+        resources["memory"] = job.memory
+    container: dict[str, Any] = {
+        "name": tables()["container"],
+        "image": job.image,
+        "command": _command(job, notes),
+    }
+    if job.folder:
+        container["workingDir"] = job.folder
+    if job.variables:
+        container["env"] = [{"name": name, "value": value} for name, value in job.variables]
+    container["resources"] = {"limits": resources, "requests": dict(resources)}
+    spec: dict[str, Any] = {"containers": [container]}
+    if job.volumes:
+        named = [(f"volume-{number}", one) for number, one in enumerate(job.volumes)]
+        container["volumeMounts"] = [
+            {"name": name, "mountPath": one.path, **({"readOnly": True} if one.read_only else {})}
+            for name, one in named
+        ]
+        spec["volumes"] = [{"name": name, **dict(one.source)} for name, one in named]
+    if job.scheduler and job.kind == PYTORCH_JOB:
+        spec["schedulerName"] = job.scheduler
+    if job.kind != PYTORCH_JOB:
+        spec["restartPolicy"] = "Never"
+    return spec
+
+
+def _command(job: Description, notes: list[str]) -> list[str]:
+    """What a pod starts: one rank on each of its NPUs."""
+    words = list(job.command)
+    if NAME in [word.rsplit("/", 1)[-1] for word in words[:2]]:
+        return _own_launcher(job, words)
+    if not _PYTHON.match(words[0]):
+        notes.append(
+            f"assumed: {words[0]} starts the {job.npus} ranks of a pod itself; RANK is the number of the pod"
+        )
+        return words
+    words.pop(0)
+    while words and words[0] in _PYTHON_FLAGS:
+        notes.append(f"left out: {words.pop(0)} (torchrun starts Python itself)")
+    if not words or (words[0].startswith("-") and words[0] != "-m"):
+        raise ManifestError(f"python {' '.join(words[:1])}: only a script or a module (-m) can be started")
+    if words[0] == "-m" and len(words) > 1 and words[1].startswith("torch.distributed."):
+        notes.append("assumed: the command starts the ranks of a pod itself; RANK is the number of the pod")
+        return list(job.command)
+    notes.append("assumed: torchrun is in the image (torch 1.10 or newer)")
+    starter = ["torchrun", f"--nproc_per_node={job.npus}"]
+    starter.insert(1, "--standalone" if job.workers == 1 else f"--nnodes={job.workers}")
+    own = (
+        []
+        if job.workers == 1
+        else ['--node_rank="$RANK"', '--master_addr="$MASTER_ADDR"', '--master_port="$MASTER_PORT"']
+    )
+    line = " ".join([*starter, *own, shlex.join(words)])
+    text = (data_folder("reports") / "launcher" / "k8s_start.sh").read_text(encoding="utf-8")
+    return ["bash", "-c", text.replace("@COMMAND@", line)]
+
+
+def _own_launcher(job: Description, words: list[str]) -> list[str]:
+    """``run_distributed_npu.sh`` with its options for this job, which Kubernetes fills in: ``$(RANK)``."""
+    at = words.index("--") if "--" in words else len(words)
+    options = ["--nproc", str(job.npus)]
+    if job.workers > 1:
+        options += ["--nnodes", str(job.workers), "--node-rank", "$(RANK)"]
+        options += ["--master-addr", "$(MASTER_ADDR)", "--master-port", "$(MASTER_PORT)"]
+    twice = [option for option in options[::2] if option in words[:at]]
+    if twice:
+        raise ManifestError(f"{NAME} gets {twice[0]} from the job: leave it out")
+    return words[:at] + options + words[at:]
+
+
+def _assumed(job: Description) -> list[str]:
+    lines = []
+    pods = "1 pod" if job.workers == 1 else f"{job.workers} pods"
+    if not {"workers", "npus"} <= job.given:
+        lines.append(f"assumed: {pods} with {job.npus} NPUs each (--workers, --npus)")
+    if "hardware" not in job.given:
+        lines.append("assumed: the hardware is A2 (--hw)")
+    return lines

@@ -1,0 +1,97 @@
+"""A container's resources: NPUs instead of GPUs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from migrator.launch.k8s.changes import Delete, Path, Rename, Set
+from migrator.launch.k8s.cluster import Cluster, PlaceError, tables
+from migrator.launch.k8s.draft import Draft
+
+_NPU = re.compile(r"huawei\.com/(?:Ascend|ascend-|npu\Z)")
+_NETWORK = re.compile(r"\Ardma/|mellanox|infiniband", re.IGNORECASE)
+_SECTIONS = ("limits", "requests")
+
+
+def is_gpu(resource: str) -> bool:
+    """Whether a resource is a GPU, or a slice of one."""
+    return resource in tables()["gpu_resources"] or is_slice(resource)
+
+
+def is_slice(resource: str) -> bool:
+    """Whether a resource is a part of a GPU."""
+    return bool(re.match(tables()["gpu_slices"], resource))
+
+
+def change_resources(draft: Draft, place: Path, container: Mapping[str, Any], cluster: Cluster) -> int:
+    """Let a container ask for as many NPUs as it asked for GPUs; gives their number.
+
+    What it asks for and its limit are the same, as Kubernetes wants it of
+    devices. Raises PlaceError for a number that is none.
+    """
+    resources = container.get("resources")
+    path: Path = (*place, "resources")
+    if resources is None:
+        return 0
+    if not isinstance(resources, dict):
+        raise PlaceError(path, "resources is no mapping")
+    counts: dict[str, int] = {}
+    for section in _SECTIONS:
+        held = resources.get(section)
+        if held is not None and not isinstance(held, dict):
+            raise PlaceError((*path, section), f"{section} is no mapping")
+        found = _section(draft, (*path, section), held or {}, cluster)
+        if found is not None:
+            counts[section] = found
+    if not counts:
+        return 0
+    if len(set(counts.values())) > 1:
+        numbers = " and ".join(f"{section} {count}" for section, count in counts.items())
+        raise PlaceError(path, f"devices cannot have different limits and requests: {numbers}")
+    npus = next(iter(counts.values()))
+    name = _npu_name(resources) or cluster.resource
+    for section in _SECTIONS:
+        if section not in counts and npus:
+            draft.entries(path, resources, section, {name: npus})
+    problem = cluster.count_problem(npus) if npus else ""
+    if problem:
+        draft.note(path, f"left as it is: {problem}")
+    return npus
+
+
+def _section(draft: Draft, path: Path, held: Mapping[str, Any], cluster: Cluster) -> int | None:
+    """Change one of the two lists of resources; gives the number of NPUs, None where it names no device."""
+    gpus = [name for name in held if is_gpu(str(name))]
+    npus = [name for name in held if _NPU.match(str(name))]
+    for name in held:
+        if _NETWORK.search(str(name)):
+            draft.note((*path, name), f"left as it is: {name} (HCCL uses the NPU's own network ports)")
+    if gpus and npus:
+        raise PlaceError((*path, gpus[0]), f"{gpus[0]} and {npus[0]} in one container")
+    if not gpus and not npus:
+        return None
+    numbers = [_number(held[name], (*path, name)) for name in gpus or npus]
+    if gpus:
+        first, *others = gpus
+        draft.changes.append(Rename((*path, first), cluster.resource))
+        if others:
+            draft.changes.append(Set((*path, first), sum(numbers)))
+            draft.changes += [Delete((*path, name)) for name in others]
+        for name in gpus:
+            whole = " (a whole NPU for each slice)" if is_slice(name) else ""
+            draft.note((*path, name), f"{name} became {cluster.resource}{whole}")
+    return sum(numbers)
+
+
+def _npu_name(resources: Mapping[str, Any]) -> str:
+    names = [str(name) for section in _SECTIONS for name in resources.get(section) or {}]
+    return next((name for name in names if _NPU.match(name)), "")
+
+
+def _number(value: Any, path: Path) -> int:
+    text = str(value)
+    if isinstance(value, bool) or not (text.isascii() and text.isdigit()):
+        raise PlaceError(path, f"{path[-1]}: {value!r} is no number of devices")
+    return int(text)
