@@ -159,7 +159,7 @@ def _edits(text: str, root: Any, changes: Sequence[Change], wanted: Any) -> Iter
     found = list({edit[:3]: edit for edit in found}.values())  # an anchor may be met through its aliases, too
     found += [(start, end, new, 0) for (start, end), new in flows.items()]
     for start, end, new, order in found:
-        around = ((a < start and end <= b) or (a <= start and end < b) for a, b in flows)
+        around = (a <= start < b and end <= b and (a, b) != (start, end) for a, b in flows)
         if not any(around):
             yield start, end, new, order
 
@@ -225,6 +225,8 @@ def _edit(text: str, root: Any, change: Change, order: int) -> _Edit:
             return _filled(text, root, change, node)
         if change.rewrite and (node.style in ("|", ">") or "\n" in text[start:end]):
             return start, end, change.rewrite(text[start:end]), 0
+        if node.style in ("|", ">"):
+            return start, _end(text, node), _scalar(change.value, None), 0
         return start, end, _scalar(change.value, node.style), 0
     first = node if isinstance(change.path[-1], int) else _key(root, change.path)
     start = text.rfind("\n", 0, first.start_mark.index) + 1

@@ -25,7 +25,9 @@ _PROCESSES = re.compile(r"(--nproc(?:[-_]per[-_]node)?[ =]+[\"']?)(gpu|auto|\d+)
 _PROCESSES_ALONE = re.compile(r"--nproc[-_]per[-_]node\Z")
 _SMI = re.compile(r"(?<![\w./-])nvidia-smi(?=\s*(?:$|[;&|\n]))")
 _SETTING = re.compile(r"(?<![\w$-])([A-Z][A-Z0-9_]+)=(\"[^\"]*\"|'[^']*'|[^\s;&|\"']*)")
-_LEFT = re.compile(r"[\w./:=-]*(?:cuda|nccl|nvidia|gpus?\b|nvcc|nsys|\bncu\b)[\w./:=-]*", re.IGNORECASE)
+_LEFT = re.compile(
+    r"[\w./:=-]*(?:cuda|nccl|nvidia|gpus?\b|nvcc|nsys|\bncu\b|infiniband|mellanox)[\w./:=-]*", re.IGNORECASE
+)
 _LAUNCHER = re.compile(rf"(?<![\w./-])(?:\S*/)?(?:{'|'.join(map(re.escape, LAUNCHERS))})(?=\s|\Z)")
 _SHELL = re.compile(r"[;&|<>()$`\n]")
 
@@ -78,7 +80,7 @@ def launched(words: Sequence[str]) -> tuple[str, tuple[str, ...]] | None:
 
     None where it is no such line, names hosts, or is not understood.
     """
-    if len(words) == 1 and not _SHELL.search(words[0]):
+    if len(words) == 1 and not _SHELL.search(words[0].strip()):
         try:
             words = shlex.split(words[0])
         except ValueError:

@@ -121,16 +121,19 @@ def _ranks_per_pod(draft: Draft, spec: dict[str, Any], pods: Sequence[tuple[int,
     if len(npus) != 1:
         return
     number = npus.pop()
-    present = spec.get("nprocPerNode")
-    path: Path = ("spec", "nprocPerNode")
-    if present in ("gpu", "auto"):
-        draft.changes.append(Set(path, str(number)))
-        draft.note(path, f"nprocPerNode: {present} became {number}")
-    elif present is None and any(pod.asks for _, pod in pods):
+    elastic = spec.get("elasticPolicy")
+    places: list[tuple[Path, Any]] = [(("spec", "nprocPerNode"), spec.get("nprocPerNode"))]
+    if isinstance(elastic, dict):
+        places.append((("spec", "elasticPolicy", "nProcPerNode"), elastic.get("nProcPerNode")))
+    for path, value in places:
+        if value in ("gpu", "auto"):
+            draft.changes.append(Set(path, str(number)))
+            draft.note(path, f"{path[-1]}: {value} became {number}")
+        elif value is not None and str(value) != str(number):
+            draft.note(path, f"left as it is: {path[-1]} is {value}, and a pod has {number} NPUs")
+    if any(pod.asks for _, pod in pods) and all(value is None for _, value in places):
         draft.changes.append(Put(("spec",), "nprocPerNode", str(number), first=True))
-        draft.note(("spec",), f"nprocPerNode is {number}: torchrun does not count NPUs by itself")
-    elif present is not None and str(present) != str(number):
-        draft.note(path, f"left as it is: nprocPerNode is {present}, and a pod has {number} NPUs")
+        draft.remark(("spec",), f"added: nprocPerNode {number}, as torchrun does not count NPUs by itself")
 
 
 def _volcano_job(draft: Draft, job: dict[str, Any], cluster: Cluster, image: str) -> None:
@@ -151,6 +154,8 @@ def _volcano_job(draft: Draft, job: dict[str, Any], cluster: Cluster, image: str
 
 def _replicas(holder: dict[str, Any], path: Path) -> int:
     count = holder.get("replicas", 1)
+    if "$" in str(count):
+        raise PlaceError((*path, "replicas"), f"replicas: {count} has to be filled in first (envsubst)")
     if not isinstance(count, int) or isinstance(count, bool) or count < 0:
         raise PlaceError((*path, "replicas"), f"replicas: {count!r} is no number of pods")
     return count
@@ -160,12 +165,12 @@ def _finish(draft: Draft, job: dict[str, Any], cluster: Cluster, pods: Sequence[
     """The labels of the job itself, and the sum of its NPUs."""
     with_npus = [(count, pod.npus) for count, pod in pods if pod.npus]
     if not with_npus:
-        draft.note((), "left as it is: no container of this job asks for GPUs")
+        draft.remark((), "left as it is: no container of this job asks for GPUs")
         return
     change_labels(draft, (), job, cluster)
     shares = ", ".join(f"{count} × {npus}" for count, npus in with_npus)
     total = sum(count * npus for count, npus in with_npus)
-    draft.note((), f"assumed: {cluster.about}, {cluster.hardware}: NPUs {shares}, world size {total}")
+    draft.remark((), f"assumed: {cluster.about}, {cluster.hardware}: NPUs {shares}, world size {total}")
 
 
 def _refuse_gpus(document: Any) -> None:

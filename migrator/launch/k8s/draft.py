@@ -6,18 +6,24 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from migrator.launch.k8s.changes import Append, Change, Delete, Path, Put, Rename, Set
+from migrator.launch.k8s.changes import Append, Change, Delete, Path, Put, Set
 
 
 @dataclass
 class Draft:
-    """``notes`` are texts, each with the place that it is about."""
+    """``notes`` are texts, each with the place that it is about; ``spoken_of`` needs no other word."""
 
     changes: list[Change] = field(default_factory=list)
     notes: list[tuple[Path, str]] = field(default_factory=list)
+    spoken_of: set[Path] = field(default_factory=set)
 
     def note(self, path: Path, text: str) -> None:
-        """Say something of a place."""
+        """Say what becomes of a place and all that is below it."""
+        self.notes.append((path, text))
+        self.spoken_of.add(path)
+
+    def remark(self, path: Path, text: str) -> None:
+        """Say something else of a place."""
         self.notes.append((path, text))
 
     def delete(self, path: Path) -> None:
@@ -63,6 +69,7 @@ class Draft:
 
     def settled(self, path: Path) -> bool:
         """Whether a place is changed, removed or spoken of already."""
-        places = {change.path for change in self.changes if isinstance(change, (Delete, Set, Rename))}
-        places |= {place for place, _ in self.notes}
+        places = {
+            change.path for change in self.changes if isinstance(change, (Delete, Set))
+        } | self.spoken_of
         return any(path[:length] in places for length in range(1, len(path) + 1))

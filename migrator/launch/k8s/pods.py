@@ -65,7 +65,8 @@ def change_pod(
 def mapping(value: Any, path: Path) -> dict[str, Any]:
     """``value``, which must be a mapping. Raises PlaceError otherwise."""
     if not isinstance(value, dict):
-        raise PlaceError(path, f"{path[-1]} is no mapping")
+        name = f"{path[-2]}[{path[-1]}]" if isinstance(path[-1], int) else path[-1]
+        raise PlaceError(path, f"{name} is no mapping")
     return value
 
 
@@ -121,7 +122,7 @@ def _environment(
             draft.note((*path, number), f"left as it is: {name}, which is not known")
     added = [value for name, value in additions.items() if name not in names]
     if added:
-        draft.note(place, f"added: {', '.join(one['name'] for one in added)}")
+        draft.remark(place, f"added: {', '.join(one['name'] for one in added)}")
     draft.items(place, container, "env", removed, added)
 
 
@@ -150,8 +151,10 @@ def _command(draft: Draft, place: Path, container: Mapping[str, Any], npus: int)
         new = commands.words_for_npus(old, npus)
     for (path, word), other in zip(words, new):
         if other != word:
-            draft.changes.append(Set(path, other, lambda text: commands.for_npus(text, npus)))
-            if not (whole or alone):
+            if whole or alone:
+                draft.changes.append(Set(path, other))
+            else:
+                draft.changes.append(Set(path, other, lambda text: commands.for_npus(text, npus)))
                 draft.note(path, _difference(word, other))
     for key in ("command", "args"):
         rest = [int(path[-1]) for path, _ in words[len(new) :] if path[-2] == key]
@@ -164,7 +167,7 @@ def _command(draft: Draft, place: Path, container: Mapping[str, Any], npus: int)
             draft.note(path, "left as it is: an MPI line with hosts (see npumigrate launch mpi)")
     for count in commands.process_counts(new) if npus else ():
         if count != npus:
-            draft.note(place, f"left as it is: {count} ranks are started in a pod with {npus} NPUs")
+            draft.remark(place, f"left as it is: {count} ranks are started in a pod with {npus} NPUs")
     return bool(npus) and commands.starts_ranks(new)
 
 

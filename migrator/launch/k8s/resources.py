@@ -11,7 +11,7 @@ from migrator.launch.k8s.cluster import Cluster, PlaceError, tables
 from migrator.launch.k8s.draft import Draft
 
 _NPU = re.compile(r"huawei\.com/(?:Ascend|ascend-|npu\Z)")
-_NETWORK = re.compile(r"\Ardma/|mellanox|infiniband", re.IGNORECASE)
+_NETWORK = re.compile(r"\Ardma/|mellanox|infiniband|amazonaws\.com/efa", re.IGNORECASE)
 _SECTIONS = ("limits", "requests")
 
 
@@ -57,7 +57,7 @@ def change_resources(draft: Draft, place: Path, container: Mapping[str, Any], cl
             draft.entries(path, resources, section, {name: npus})
     problem = cluster.count_problem(npus) if npus else ""
     if problem:
-        draft.note(path, f"left as it is: {problem}")
+        draft.remark(path, f"left as it is: {problem}")
     return npus
 
 
@@ -77,7 +77,8 @@ def _section(draft: Draft, path: Path, held: Mapping[str, Any], cluster: Cluster
         first, *others = gpus
         draft.changes.append(Rename((*path, first), cluster.resource))
         if others:
-            draft.changes.append(Set((*path, first), sum(numbers)))
+            total: int | str = str(sum(numbers)) if isinstance(held[first], str) else sum(numbers)
+            draft.changes.append(Set((*path, first), total))
             draft.changes += [Delete((*path, name)) for name in others]
         for name in gpus:
             whole = " (a whole NPU for each slice)" if is_slice(name) else ""
@@ -92,6 +93,8 @@ def _npu_name(resources: Mapping[str, Any]) -> str:
 
 def _number(value: Any, path: Path) -> int:
     text = str(value)
+    if "$" in text:
+        raise PlaceError(path, f"{path[-1]}: {text} has to be filled in first (envsubst)")
     if isinstance(value, bool) or not (text.isascii() and text.isdigit()):
         raise PlaceError(path, f"{path[-1]}: {value!r} is no number of devices")
     return int(text)

@@ -37,7 +37,7 @@ def change_volumes(
         names = [_volume(mount, kept, needed) for mount in missing]
         added = [{"name": name, "mountPath": mount.path} for name, mount in zip(names, missing)]
         if added:
-            draft.note(place, f"added: the mounts {', '.join(mount.path for mount in missing)}")
+            draft.remark(place, f"added: the mounts {', '.join(mount.path for mount in missing)}")
         draft.items(place, container, "volumeMounts", removed, added)
     draft.items(
         here, spec, "volumes", foreign, [{"name": name, **mount.source()} for name, mount in needed.items()]

@@ -1,0 +1,103 @@
+"""What Kubernetes takes: a schema of jobs, made of the API's own Python packages."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from pathlib import Path
+from typing import Any, Callable
+
+import pytest
+import yaml
+
+from migrator.cli.main import run
+
+FOLDER = Path(__file__).parent
+QUANTITY = {
+    "anyOf": [{"type": "integer"}, {"type": "string", "pattern": r"^\d+(\.\d+)?(m|[kMGTPE]|[KMGTPE]i)?$"}]
+}
+PLAIN = {
+    "str": {"type": "string"},
+    "int": {"type": "integer"},
+    "bool": {"type": "boolean"},
+    "float": {"type": "number"},
+    "object": {},
+    "datetime": {"type": "string"},
+}
+
+
+@pytest.fixture
+def k8s(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
+    """``npumigrate launch k8s``: exit code, output, standard error."""
+
+    def command(*arguments: object) -> tuple[int, str, str]:
+        capsys.readouterr()
+        code = run(["launch", "k8s", *map(str, arguments)])
+        return (code, *capsys.readouterr())
+
+    return command
+
+
+@pytest.fixture(scope="session")
+def problems() -> Callable[[str], list[str]]:
+    """What a cluster's API server would refuse in a text with manifests, jobs of both kinds."""
+    jsonschema = pytest.importorskip("jsonschema")
+    schemas = job_schemas()
+
+    def check(text: str) -> list[str]:
+        found = []
+        for document in yaml.safe_load_all(text):
+            schema = schemas[document["apiVersion"], document["kind"]]
+            validator = jsonschema.Draft202012Validator({**schemas["definitions"], **schema})
+            found += [f"{error.json_path}: {error.message}" for error in validator.iter_errors(document)]
+        return found
+
+    return check
+
+
+def job_schemas() -> dict[Any, Any]:
+    """A JSON schema for each kind: Volcano's is in a file here, the others are the packages'."""
+    training = pytest.importorskip("kubeflow.training.models")
+    client = pytest.importorskip("kubernetes.client.models")
+    definitions: dict[str, Any] = {}
+    for root in ("KubeflowOrgV1PyTorchJob", "V1PodTemplateSpec", "V1ObjectMeta"):
+        _define(root, (training, client), definitions)
+    # The package wants a runPolicy; the operator's own definition and examples do without.
+    definitions["KubeflowOrgV1PyTorchJobSpec"]["required"].remove("runPolicy")
+    volcano = yaml.safe_load((FOLDER / "volcano_job.yaml").read_text(encoding="utf-8"))
+    definitions |= volcano.pop("$defs")
+    return {
+        "definitions": {"$defs": definitions},
+        ("kubeflow.org/v1", "PyTorchJob"): {"$ref": "#/$defs/KubeflowOrgV1PyTorchJob"},
+        ("batch.volcano.sh/v1alpha1", "Job"): volcano,
+    }
+
+
+def _define(name: str, packages: tuple[Any, ...], definitions: dict[str, Any]) -> None:
+    if name in definitions:
+        return
+    model = next((getattr(package, name) for package in packages if hasattr(package, name)), None)
+    if model is None:  # the metrics of elastic jobs have no class of their own
+        definitions[name] = {}
+        return
+    properties: dict[str, Any] = {}
+    definitions[name] = {"type": "object", "properties": properties, "additionalProperties": False}
+    for attribute, kind in model.openapi_types.items():
+        schema = _schema(kind, packages, definitions)
+        if name == "V1ResourceRequirements" and attribute in ("limits", "requests"):
+            schema = {"type": "object", "additionalProperties": QUANTITY}
+        properties[model.attribute_map[attribute]] = schema
+    needed = re.findall(r"Invalid value for `(\w+)`, must not be `None`", inspect.getsource(model))
+    definitions[name]["required"] = [model.attribute_map[attribute] for attribute in needed]
+
+
+def _schema(kind: str, packages: tuple[Any, ...], definitions: dict[str, Any]) -> dict[str, Any]:
+    match = re.fullmatch(r"(?:list\[(.+)\]|dict[(\[]str, (.+)[)\]])", kind)
+    if match and match.group(1):
+        return {"type": "array", "items": _schema(match.group(1), packages, definitions)}
+    if match:
+        return {"type": "object", "additionalProperties": _schema(match.group(2), packages, definitions)}
+    if kind in PLAIN:
+        return PLAIN[kind]
+    _define(kind, packages, definitions)
+    return {"$ref": f"#/$defs/{kind}"}
