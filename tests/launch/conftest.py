@@ -1,4 +1,4 @@
-"""What Kubernetes takes: a schema of jobs, made of the API's own Python packages."""
+"""What Kubernetes takes: a schema of jobs, made of the API's own Python models."""
 
 from __future__ import annotations
 
@@ -56,14 +56,14 @@ def problems() -> Callable[[str], list[str]]:
 
 
 def job_schemas() -> dict[Any, Any]:
-    """A JSON schema for each kind: Volcano's is in a file here, the others are the packages'."""
-    training = pytest.importorskip("kubeflow.training.models")
-    client = pytest.importorskip("kubernetes.client.models")
+    """A JSON schema for each kind: Volcano's is in a file here, the others are the models'."""
+    models = pytest.importorskip("kubeflow.training.models")  # with those of Kubernetes
     definitions: dict[str, Any] = {}
     for root in ("KubeflowOrgV1PyTorchJob", "V1PodTemplateSpec", "V1ObjectMeta"):
-        _define(root, (training, client), definitions)
+        _define(root, models, definitions)
     # The package wants a runPolicy; the operator's own definition and examples do without.
-    definitions["KubeflowOrgV1PyTorchJobSpec"]["required"].remove("runPolicy")
+    job = definitions["KubeflowOrgV1PyTorchJobSpec"]
+    job["required"] = [name for name in job["required"] if name != "runPolicy"]
     volcano = yaml.safe_load((FOLDER / "volcano_job.yaml").read_text(encoding="utf-8"))
     definitions |= volcano.pop("$defs")
     return {
@@ -73,17 +73,17 @@ def job_schemas() -> dict[Any, Any]:
     }
 
 
-def _define(name: str, packages: tuple[Any, ...], definitions: dict[str, Any]) -> None:
+def _define(name: str, models: Any, definitions: dict[str, Any]) -> None:
     if name in definitions:
         return
-    model = next((getattr(package, name) for package in packages if hasattr(package, name)), None)
+    model = getattr(models, name, None)
     if model is None:  # the metrics of elastic jobs have no class of their own
         definitions[name] = {}
         return
     properties: dict[str, Any] = {}
     definitions[name] = {"type": "object", "properties": properties, "additionalProperties": False}
     for attribute, kind in model.openapi_types.items():
-        schema = _schema(kind, packages, definitions)
+        schema = _schema(kind, models, definitions)
         if name == "V1ResourceRequirements" and attribute in ("limits", "requests"):
             schema = {"type": "object", "additionalProperties": QUANTITY}
         properties[model.attribute_map[attribute]] = schema
@@ -91,13 +91,13 @@ def _define(name: str, packages: tuple[Any, ...], definitions: dict[str, Any]) -
     definitions[name]["required"] = [model.attribute_map[attribute] for attribute in needed]
 
 
-def _schema(kind: str, packages: tuple[Any, ...], definitions: dict[str, Any]) -> dict[str, Any]:
+def _schema(kind: str, models: Any, definitions: dict[str, Any]) -> dict[str, Any]:
     match = re.fullmatch(r"(?:list\[(.+)\]|dict[(\[]str, (.+)[)\]])", kind)
     if match and match.group(1):
-        return {"type": "array", "items": _schema(match.group(1), packages, definitions)}
+        return {"type": "array", "items": _schema(match.group(1), models, definitions)}
     if match:
-        return {"type": "object", "additionalProperties": _schema(match.group(2), packages, definitions)}
+        return {"type": "object", "additionalProperties": _schema(match.group(2), models, definitions)}
     if kind in PLAIN:
         return PLAIN[kind]
-    _define(kind, packages, definitions)
+    _define(kind, models, definitions)
     return {"$ref": f"#/$defs/{kind}"}

@@ -141,14 +141,26 @@ def test_anchors_stay_where_they_can():
     assert "anew" not in "".join(found.notes)
 
 
-def test_a_document_with_merged_mappings_is_written_anew():
-    text = "# mine\n" + one_pod(GPU).replace("template:", "template: &pod")
-    text += "    Worker:\n      replicas: 1\n      template:\n"
-    text += "        <<: *pod\n        metadata: {labels: {a: b}}\n"
-    job, notes = converted(text)
-    assert job["spec"]["pytorchReplicaSpecs"]["Worker"]["template"]["metadata"]["labels"]["a"] == "b"
-    assert "m.yaml:2: this document is written anew, without its comments" in notes
-    assert "# mine" in convert(text, "m.yaml", cluster()).text
+def test_merged_mappings_stay():
+    text = one_pod(GPU + "env: [{name: NCCL_DEBUG, value: INFO}]\n", "runtimeClassName: nvidia\n")
+    text = text.replace("spec:\n          ", "spec: &pod\n          ")
+    text += "    Worker:\n      replicas: 1\n      template:\n        spec:\n"
+    text += "          <<: *pod\n          hostNetwork: true\n"
+    found = convert(text, "m.yaml", cluster())
+    roles = yaml.safe_load(found.text)["spec"]["pytorchReplicaSpecs"]
+    assert roles["Worker"]["template"]["spec"] == {**roles["Master"]["template"]["spec"], "hostNetwork": True}
+    assert "nvidia" not in found.text
+    assert "<<: *pod" in found.text
+    assert convert(found.text, "m.yaml", cluster()).text == found.text
+
+
+def test_a_document_that_cannot_be_changed_in_place_is_written_anew():
+    text = "# mine\n" + one_pod("env: null # none\n" + GPU) + "---\na: b # kept\n"
+    found = convert(text, "m.yaml", cluster())
+    assert "m.yaml:2: this document is written anew, without its comments" in found.notes
+    assert found.text.startswith("# mine\napiVersion")
+    assert found.text.endswith("---\na: b # kept\n")
+    assert "# none" not in found.text
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import copy
 import json
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Callable, Optional, Union
 
@@ -289,10 +290,15 @@ def _key(root: Any, path: Path) -> Any:
 
 
 def _entry(node: Any, key: str) -> Any:
+    """The nodes of a key and its value, also where they come from a merged mapping (``<<``)."""
     for entry in node.value:
         if entry[0].value == key:
             return entry
-    raise _CannotEditError  # it comes from a merged mapping (<<)
+    for merged in [value for name, value in node.value if name.value == "<<"]:
+        for one in merged.value if isinstance(merged, yaml.SequenceNode) else [merged]:
+            with suppress(_CannotEditError):
+                return _entry(one, key)
+    raise _CannotEditError
 
 
 def _end(text: str, node: Any) -> int:
