@@ -9,6 +9,7 @@ import typer
 
 if TYPE_CHECKING:
     from migrator.launch.k8s.convert import Converted
+    from migrator.launch.k8s.description import Description
 
 _WRONG_USE = 2
 # The options that say what a new job is, and the fields of its description.
@@ -33,12 +34,13 @@ _ALWAYS = {
     "--hw": "hardware",
     "--platform": "platform",
     "--accelerator-type": "accelerator_type",
+    "--resource": "resource",
 }
 
 
 def k8s(
     command: Optional[list[str]] = typer.Argument(
-        None, metavar="[-- COMMAND …]", help="What each pod starts: python SCRIPT …"
+        None, metavar="-- COMMAND …", help="What each pod starts: python SCRIPT …"
     ),
     manifest: Optional[Path] = typer.Option(
         None, "--from", metavar="FILE", help="Convert this manifest for GPUs: PyTorchJobs and Volcano Jobs."
@@ -72,6 +74,11 @@ def k8s(
     accelerator_type: Optional[str] = typer.Option(
         None, metavar="TYPE", help="Only nodes of this type, such as module-910b-8."
     ),
+    resource: Optional[str] = typer.Option(
+        None,
+        metavar="NAME",
+        help="What the cluster calls an NPU, where it is not the platform's name.",
+    ),
     output: Optional[Path] = typer.Option(
         None, "--output", "-o", metavar="FILE", help="Write there instead of printing."
     ),
@@ -101,10 +108,8 @@ def k8s(
         volume,
         command,
     )
-    given = {option: value for option, value in zip(_OPTIONS, values) if value}
-    given |= {
-        option: value for option, value in zip(_ALWAYS, (image, hw, platform, accelerator_type)) if value
-    }
+    always = (image, hw, platform, accelerator_type, resource)
+    given = {option: value for option, value in zip([*_OPTIONS, *_ALWAYS], [*values, *always]) if value}
     try:
         if manifest:
             found = _convert(manifest, given, job)
@@ -121,34 +126,38 @@ def k8s(
 
 
 def _convert(manifest: Path, given: dict[str, Any], job: Path | None) -> Converted:
-    from migrator.launch.k8s.cluster import ManifestError, cluster
+    from migrator.launch.k8s.cluster import ManifestError
     from migrator.launch.k8s.convert import convert
 
     other = "--job" if job else next((option for option in given if option in _OPTIONS), "")
     if other:
         raise ManifestError(f"--from and {other} exclude each other: the manifest says it")
-    from migrator.launch.k8s.description import described
-
-    wish = described({_ALWAYS[option]: value for option, value in given.items()})
-    target = cluster(wish.platform, wish.hardware, wish.accelerator_type)
-    return convert(_text(manifest), str(manifest), target, wish.image)
+    wish = _described(given, None)
+    return convert(_text(manifest), str(manifest), wish.cluster(), wish.image)
 
 
 def _generate(given: dict[str, Any], job: Path | None) -> Converted:
-    from migrator.launch.k8s.cluster import ManifestError, cluster
-    from migrator.launch.k8s.description import described, read_job
+    from migrator.launch.k8s.cluster import ManifestError
+    from migrator.launch.k8s.description import read_job
     from migrator.launch.k8s.generate import generate
 
-    wish = read_job(_text(job), str(job)) if job else None
-    fields = {**_OPTIONS, **_ALWAYS}
+    if not given and not job:
+        raise ManifestError("which job? --from FILE, --job FILE, or --name, --image and -- COMMAND say it")
+    return generate(_described(given, read_job(_text(job), str(job)) if job else None))
+
+
+def _described(given: dict[str, Any], start: Description | None) -> Description:
+    """The description with what the options say; an error names the option."""
+    from migrator.launch.k8s.cluster import ManifestError
+    from migrator.launch.k8s.description import Description, described
+
+    wish = start or Description()
     for option, value in given.items():
         try:
-            wish = described({fields[option]: value}, wish)
+            wish = described({{**_OPTIONS, **_ALWAYS}[option]: value}, wish)
         except ManifestError as error:
             raise ManifestError(f"{option}: {error}") from None
-    if wish is None:
-        raise ManifestError("which job? --from FILE, --job FILE, or --name, --image and -- COMMAND say it")
-    return generate(wish, cluster(wish.platform, wish.hardware, wish.accelerator_type))
+    return wish
 
 
 def _text(file: Path) -> str:

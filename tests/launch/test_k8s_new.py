@@ -224,6 +224,11 @@ def test_a_wrong_line_of_a_job_file(k8s, tmp_path, line, message):
         ("--env A=1 --env A=2", "--env: the variable A is set twice"),
         ("--name j --image i -- python -c pass", "python -c: only a script or a module"),
         ("--name j --image i -- bash run_distributed_npu.sh --nproc 4", "gets --nproc from the job"),
+        (
+            "--resource NPU --name j",
+            "--resource: 'NPU' is no name of a resource such as huawei.com/Ascend910",
+        ),
+        ("--from m.yaml --image ~", "--image: '~' is no name of an image"),
         ("--from m.yaml --workers 2", "--from and --workers exclude each other"),
         ("--from m.yaml --job j", "--from and --job exclude each other"),
         ("--from missing.yaml", "missing.yaml cannot be read: No such file"),

@@ -68,7 +68,7 @@ class Cluster:
 def cluster(
     platform: str = "", hardware: str = "", accelerator_type: str = "", resource: str = ""
 ) -> Cluster:
-    """The tables' entry, with another ``resource`` name where one is given.
+    """The tables' entry; with another ``resource`` where the cluster calls an NPU so.
 
     Raises ManifestError where there is none, with those that there are.
     """
@@ -97,7 +97,7 @@ def cluster(
         {entry["label"]: names["label"]} if "label" in entry else {},
         nodes,
         tuple(Mount(name, one["path"], one.get("memory", False)) for name, one in mounts),
-        entry.get("devices_from_annotation", ""),
+        "" if resource else entry.get("devices_from_annotation", ""),
     )
 
 

@@ -9,11 +9,12 @@ from typing import Any
 import yaml
 
 from migrator.launch.k8s import commands
-from migrator.launch.k8s.changes import Path, Put, Set, changed_text, line_of
+from migrator.launch.k8s.changes import Path, Put, Set
 from migrator.launch.k8s.cluster import Cluster, ManifestError, PlaceError
 from migrator.launch.k8s.draft import Draft
 from migrator.launch.k8s.pods import Pod, change_labels, change_pod, listed, mapping
 from migrator.launch.k8s.resources import is_gpu
+from migrator.launch.k8s.yaml_text import changed_text, line_of
 
 PYTORCH_JOB = "PyTorchJob"
 VOLCANO_JOB = "VolcanoJob"

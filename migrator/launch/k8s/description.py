@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Callable
 
-from migrator.launch.k8s.cluster import ManifestError
+from migrator.launch.k8s.cluster import Cluster, ManifestError, cluster
 from migrator.launch.k8s.convert import PYTORCH_JOB, VOLCANO_JOB
 
 KINDS = (PYTORCH_JOB, VOLCANO_JOB)
@@ -16,6 +16,7 @@ _LABEL = re.compile(r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?\Z")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*\Z")
 _QUANTITY = re.compile(r"\d+(?:\.\d+)?(?:m|[kMGTPE]|[KMGTPE]i)?\Z")
 _IMAGE = re.compile(r"[A-Za-z0-9][\w.:/@-]*\Z")
+_RESOURCE = re.compile(r"[a-z0-9.-]+/[A-Za-z0-9][\w.-]*\Z")
 _LONGEST_NAME = 50  # a pod's name has the role and a number as well, 63 characters in all
 _MOST = 4096
 
@@ -41,7 +42,12 @@ class Description:
     platform: str = ""
     hardware: str = ""
     accelerator_type: str = ""
+    resource: str = ""
     given: frozenset[str] = field(default=frozenset(), compare=False)
+
+    def cluster(self) -> Cluster:
+        """What it runs on. Raises ManifestError where there is no such cluster."""
+        return cluster(self.platform, self.hardware, self.accelerator_type, self.resource)
 
 
 @dataclass(frozen=True)
@@ -185,10 +191,6 @@ def _command(value: str | Sequence[str]) -> tuple[str, ...]:
     return ("bash", "-c", value) if re.search(r"[;&|<>`$]", value) else tuple(words)
 
 
-def _text(value: str) -> str:
-    return value
-
-
 _FIELDS: dict[str, Callable[[Any], Any]] = {
     "kind": _kind,
     "name": _label,
@@ -204,9 +206,10 @@ _FIELDS: dict[str, Callable[[Any], Any]] = {
     "variables": _variables,
     "volumes": _volumes,
     "command": _command,
-    "platform": _text,
-    "hardware": _text,
-    "accelerator_type": _text,
+    "platform": str,
+    "hardware": str,
+    "accelerator_type": str,
+    "resource": _matching(_RESOURCE, "name of a resource such as huawei.com/Ascend910"),
 }
 _LISTS = ("variables", "volumes")
 # The keys of a job file, and the fields that they fill.
@@ -229,4 +232,5 @@ _KEYS = {
     "platform": "platform",
     "hw": "hardware",
     "accelerator_type": "accelerator_type",
+    "resource": "resource",
 }

@@ -8,24 +8,26 @@ import shlex
 from typing import Any
 
 from migrator.data_folders import data_folder
-from migrator.launch.k8s.changes import changed, dump
+from migrator.launch.k8s.changes import changed
 from migrator.launch.k8s.cluster import Cluster, ManifestError, tables
 from migrator.launch.k8s.convert import PYTORCH_JOB, Converted, change
 from migrator.launch.k8s.description import Description
+from migrator.launch.k8s.yaml_text import dump
 from migrator.launch.script import NAME
 
 _PYTHON = re.compile(r"(?:.*/)?python[\d.]*\Z")
 _PYTHON_FLAGS = ("-u", "-B", "-O")
 
 
-def generate(job: Description, cluster: Cluster) -> Converted:
-    """The manifest of a job for the NPUs of ``cluster``.
+def generate(job: Description) -> Converted:
+    """The manifest of a job for the NPUs of its cluster.
 
     Raises ManifestError where something that it needs is missing, or does not fit.
     """
     for name, option in (("name", "--name"), ("image", "--image"), ("command", "-- COMMAND")):
         if not getattr(job, name):
             raise ManifestError(f"a job needs a {name}: {option}")
+    cluster = job.cluster()
     problem = cluster.count_problem(job.npus)
     if problem:
         raise ManifestError(problem)

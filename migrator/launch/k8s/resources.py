@@ -51,7 +51,7 @@ def change_resources(draft: Draft, place: Path, container: Mapping[str, Any], cl
         numbers = " and ".join(f"{section} {count}" for section, count in counts.items())
         raise PlaceError(path, f"devices cannot have different limits and requests: {numbers}")
     npus = next(iter(counts.values()))
-    name = _npu_name(resources) or cluster.resource
+    name = _npu_name(resources, cluster)
     for section in _SECTIONS:
         if section not in counts and npus:
             draft.entries(path, resources, section, {name: npus})
@@ -64,7 +64,7 @@ def change_resources(draft: Draft, place: Path, container: Mapping[str, Any], cl
 def _section(draft: Draft, path: Path, held: Mapping[str, Any], cluster: Cluster) -> int | None:
     """Change one of the two lists of resources; gives the number of NPUs, None where it names no device."""
     gpus = [name for name in held if is_gpu(str(name))]
-    npus = [name for name in held if _NPU.match(str(name))]
+    npus = [name for name in held if name == cluster.resource or _NPU.match(str(name))]
     for name in held:
         if _NETWORK.search(str(name)):
             draft.note((*path, name), f"left as it is: {name} (HCCL uses the NPU's own network ports)")
@@ -86,9 +86,9 @@ def _section(draft: Draft, path: Path, held: Mapping[str, Any], cluster: Cluster
     return sum(numbers)
 
 
-def _npu_name(resources: Mapping[str, Any]) -> str:
+def _npu_name(resources: Mapping[str, Any], cluster: Cluster) -> str:
     names = [str(name) for section in _SECTIONS for name in resources.get(section) or {}]
-    return next((name for name in names if _NPU.match(name)), "")
+    return next((name for name in names if _NPU.match(name)), cluster.resource)
 
 
 def _number(value: Any, path: Path) -> int:

@@ -1,0 +1,284 @@
+"""Changes of a YAML file's text: what they do not touch stays the owner's, comments and layout too."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from typing import Any
+
+import yaml
+
+from migrator.launch.k8s.changes import Append, Change, Delete, Path, Put, Rename, Set, at, changed
+
+_Edit = tuple[int, int, str, int]  # start, end, new text, order of those that start at the same place
+
+
+class _CannotEditError(Exception):
+    """The text has a form in which a change cannot be made in place."""
+
+
+def changed_text(text: str, documents: Sequence[Sequence[Change]]) -> tuple[str, list[int]]:
+    """A file's text with the changes of each of its documents.
+
+    Also gives the numbers of the documents that had to be written anew, without
+    their comments: those where the text in place would not mean the same as the
+    changed data. Raises yaml.YAMLError where ``text`` is no YAML.
+    """
+    nodes = list(yaml.compose_all(text, Loader=yaml.SafeLoader))
+    wanted = [changed(data, made) for data, made in zip(yaml.safe_load_all(text), documents)]
+    edits = [_in_place(text, *each) for each in zip(nodes, documents, wanted)]
+    if None not in edits and _read(_applied(text, edits)) == wanted:
+        return _applied(text, edits), []
+    anew = []
+    for number, node in enumerate(nodes):
+        alone = _read(_applied(text, [edits[number]]))
+        if edits[number] is None or alone is None or alone[number] != wanted[number]:
+            whole = (node.start_mark.index, _end_of_line(text, _end(text, node)), dump(wanted[number]), 0)
+            edits[number] = [whole]
+            anew.append(number)
+    return _applied(text, edits), anew
+
+
+def _in_place(text: str, node: Any, changes: Sequence[Change], wanted: Any) -> list[_Edit] | None:
+    try:
+        return list(_edits(text, node, changes, wanted))
+    except (_CannotEditError, LookupError):
+        return None
+
+
+def _read(text: str) -> list[Any] | None:
+    try:
+        return list(yaml.safe_load_all(text))
+    except yaml.YAMLError:
+        return None
+
+
+def _applied(text: str, edits: Sequence[Sequence[_Edit] | None]) -> str:
+    newline = "\r\n" if "\r\n" in text else "\n"
+    found = [edit for own in edits for edit in own or ()]
+    for start, end, new, _ in sorted(found, key=lambda edit: (edit[0], edit[1], edit[3]), reverse=True):
+        text = text[:start] + re.sub("\r?\n", newline, new) + text[end:]
+    return text
+
+
+def _edits(text: str, root: Any, changes: Sequence[Change], wanted: Any) -> Iterator[_Edit]:
+    flows: dict[tuple[int, int], str] = {}
+    found: list[_Edit] = []
+    for order, change in enumerate(changes):
+        # A scalar can be replaced where it is.
+        flow = None if isinstance(change, (Set, Rename)) else _flow_around(root, change)
+        if flow:
+            path, node = flow
+            flows[node.start_mark.index, node.end_mark.index] = _flow(
+                text, node, at(wanted, _moved(path, changes))
+            )
+        else:
+            found.append(_edit(text, root, change, order))
+    found = list({edit[:3]: edit for edit in found}.values())  # an anchor may be met through its aliases, too
+    found += [(start, end, new, 0) for (start, end), new in flows.items()]
+    for start, end, new, order in found:
+        around = (a <= start < b and end <= b and (a, b) != (start, end) for a, b in flows)
+        if not any(around):
+            yield start, end, new, order
+
+
+def _moved(path: Path, changes: Sequence[Change]) -> Path:
+    """Where something lies after the changes: items before it may be gone, keys have other names."""
+    result: list[str | int] = []
+    for depth, step in enumerate(path):
+        here = path[:depth]
+        for change in changes:
+            if change.path[:-1] != here or isinstance(change, (Put, Append)):
+                continue
+            if (
+                isinstance(change, Delete)
+                and isinstance(step, int)
+                and int(change.path[-1]) < int(path[depth])
+            ):
+                step -= 1
+            elif isinstance(change, Rename) and change.path[-1] == path[depth]:
+                step = change.key
+        result.append(step)
+    return tuple(result)
+
+
+def _flow_around(root: Any, change: Change) -> tuple[Path, Any] | None:
+    """The collection written with braces that a change alters from within, the innermost."""
+    inside = change.path if isinstance(change, (Put, Append)) else change.path[:-1]
+    for length in range(len(inside), -1, -1):
+        node = _node(root, inside[:length])
+        if isinstance(node, yaml.CollectionNode):
+            return (inside[:length], node) if node.flow_style else None
+    return None
+
+
+def _flow(text: str, node: Any, value: Any) -> str:
+    """A collection with braces anew: as JSON, with its indentation, where it was JSON."""
+    start, end = node.start_mark.index, node.end_mark.index
+    try:
+        json.loads(text[start:end])
+    except ValueError:
+        return yaml.safe_dump(value, default_flow_style=True, sort_keys=False, width=10**9).strip()
+    second = re.search(r"\n( *)\S", text[start:end])
+    if not second:
+        return json.dumps(value, ensure_ascii=False)
+    line = text[text.rfind("\n", 0, start) + 1 : start]
+    before = len(line) - len(line.lstrip(" "))
+    own = json.dumps(value, ensure_ascii=False, indent=max(len(second.group(1)) - before, 1))
+    return own.replace("\n", "\n" + " " * before)
+
+
+def _edit(text: str, root: Any, change: Change, order: int) -> _Edit:
+    if isinstance(change, (Put, Append)):
+        return _insertion(text, root, change, order)
+    if isinstance(change, Rename):
+        key = _key(root, change.path)
+        return key.start_mark.index, key.end_mark.index, _scalar(change.key, key.style), 0
+    node = _node(root, change.path)
+    if isinstance(change, Set):
+        start, end = node.start_mark.index, node.end_mark.index
+        if not isinstance(node, yaml.ScalarNode):
+            raise _CannotEditError
+        if isinstance(change.value, (dict, list)):
+            return _filled(text, root, change, node)
+        if change.rewrite and (node.style in ("|", ">") or "\n" in text[start:end]):
+            return start, end, change.rewrite(text[start:end]), 0
+        if node.style in ("|", ">"):
+            return start, _end(text, node), _scalar(change.value, None), 0
+        return start, end, _scalar(change.value, node.style), 0
+    first = node if isinstance(change.path[-1], int) else _key(root, change.path)
+    start = text.rfind("\n", 0, first.start_mark.index) + 1
+    before = text[start : first.start_mark.index]
+    if not re.fullmatch(r" *- +" if isinstance(change.path[-1], int) else " *", before):
+        raise _CannotEditError
+    return start, _end_of_line(text, _end(text, node)), "", 0
+
+
+def _filled(text: str, root: Any, change: Set, node: Any) -> _Edit:
+    """A collection where only its key stood."""
+    if node.start_mark.index != node.end_mark.index:
+        raise _CannotEditError
+    key = _key(root, change.path)
+    place = _end_of_line(text, key.end_mark.index)
+    column = key.start_mark.column + (2 if isinstance(change.value, dict) else 0)
+    return place, place, _indented(text, place, dump(change.value), column), -column * 1000
+
+
+def _insertion(text: str, root: Any, change: Put | Append, order: int) -> _Edit:
+    holder = _node(root, change.path)
+    if not isinstance(holder, yaml.CollectionNode) or not holder.value:
+        raise _CannotEditError
+    if isinstance(change, Put):
+        first = holder.value[0][0].start_mark
+        column = first.column
+        content = dump({change.key: change.value})
+    else:
+        first = holder.value[0].start_mark
+        start = text.rfind("\n", 0, first.index) + 1
+        if not re.fullmatch(r" *- +", text[start : first.index]):
+            raise _CannotEditError
+        column = text.index("-", start) - start
+        content = dump([change.value])
+    place = _end_of_line(text, _end(text, holder))
+    if isinstance(change, Put) and change.first and not text[first.index - column : first.index].strip(" "):
+        place = first.index - column
+    lines = _indented(text, place, content, column)
+    # At one place the innermost comes first, then those of a list, then in the order of the changes.
+    return place, place, lines, -column * 1000 + (500 if isinstance(change, Put) else 0) + order % 500
+
+
+def _indented(text: str, place: int, content: str, column: int) -> str:
+    """The lines to put at the beginning of a line, or behind the last one, which may lack its end."""
+    lines = "".join(" " * column + line if line.strip() else line for line in content.splitlines(True))
+    return "\n" + lines.rstrip("\n") if place and text[place - 1] != "\n" else lines
+
+
+def _node(root: Any, path: Path) -> Any:
+    for step in path:
+        if isinstance(step, int):
+            root = root.value[step]
+        else:
+            root = _entry(root, step)[1]
+    return root
+
+
+def _key(root: Any, path: Path) -> Any:
+    return _entry(_node(root, path[:-1]), str(path[-1]))[0]
+
+
+def _entry(node: Any, key: str) -> Any:
+    """The nodes of a key and its value, also where they come from a merged mapping (``<<``)."""
+    for entry in node.value:
+        if entry[0].value == key:
+            return entry
+    for merged in [value for name, value in node.value if name.value == "<<"]:
+        for one in merged.value if isinstance(merged, yaml.SequenceNode) else [merged]:
+            with suppress(_CannotEditError):
+                return _entry(one, key)
+    raise _CannotEditError
+
+
+def _end(text: str, node: Any) -> int:
+    """Where a node's last character ends; a block's own mark lies behind the comments that follow it."""
+    if isinstance(node, yaml.CollectionNode) and not node.flow_style and node.value:
+        last = node.value[-1]
+        if isinstance(last, tuple):
+            last = last[1] if last[1].start_mark.index > last[0].start_mark.index else last[0]
+        return max(
+            _end(text, last), _end(text, node.value[-1][0]) if isinstance(node.value[-1], tuple) else 0
+        )
+    end: int = node.end_mark.index
+    if isinstance(node, yaml.ScalarNode) and node.style in ("|", ">"):
+        end = len(text[:end].rstrip())
+    return end
+
+
+def _end_of_line(text: str, place: int) -> int:
+    end = text.find("\n", place)
+    return len(text) if end < 0 else end + 1
+
+
+def _scalar(value: Any, style: str | None) -> str:
+    if style == '"':
+        return json.dumps(str(value), ensure_ascii=False)
+    if style == "'":
+        return "'" + str(value).replace("'", "''") + "'"
+    return yaml.safe_dump(value, width=10**9).split("\n...\n")[0].rstrip("\n")
+
+
+class _Dumper(yaml.SafeDumper):
+    """Lists are indented by nothing, texts of several lines stand as they are, nothing is an alias."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+
+def _represent_text(dumper: yaml.SafeDumper, text: str) -> Any:
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None)
+
+
+_Dumper.add_representer(str, _represent_text)
+
+
+def dump(data: Any) -> str:
+    """``data`` as a block of YAML, in its own order."""
+    return yaml.dump(data, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=10**9)
+
+
+def line_of(root: Any, path: Path) -> int:
+    """The line of what lies at ``path`` below a composed node, or of what holds it."""
+    node = root
+    line: int = root.start_mark.line
+    for step in path:
+        try:
+            if isinstance(step, int):
+                node = node.value[step]
+                line = node.start_mark.line
+            else:
+                key, node = _entry(node, step)
+                line = key.start_mark.line
+        except (_CannotEditError, LookupError, TypeError, ValueError):
+            break
+    return line + 1
