@@ -378,11 +378,13 @@ def test_a_job_without_gpus_stays():
     [
         ("a: [1\nb: 2\n", "m.yaml:2: no YAML: "),
         ("a: {{ .Values.x }}\n", "m.yaml:1: no YAML"),
+        ("a: &x [*x]\n", "m.yaml:1: this document contains itself"),
+        ("a: !Ref x\n", "m.yaml:1: no YAML: could not determine a constructor"),
         ("kind: Service\n", "m.yaml: it holds neither a PyTorchJob nor a Volcano Job"),
         ("", "m.yaml: it holds neither"),
         (
             "kind: Deployment\nspec:\n  resources:\n    nvidia.com/gpu: 1\n",
-            "m.yaml:4: a Deployment with GPUs is not converted",
+            "m.yaml:4: this Deployment asks for GPUs: only",
         ),
         (
             one_pod(GPU).replace("kubeflow.org/v1", "kubeflow.org/v1beta2"),
@@ -407,6 +409,7 @@ def test_a_job_without_gpus_stays():
             one_pod("resources: {limits: {nvidia.com/gpu: 2, huawei.com/Ascend910: 1}}"),
             "m.yaml:14: nvidia.com/gpu and huawei.com/Ascend910 in one container",
         ),
+        (one_pod("volumeMounts: [{name: []}]\nenv: 1\n" + GPU), "m.yaml:15: env is no list"),
         (one_pod("env: {A: B}\n" + GPU), "m.yaml:14: env is no list"),
         (one_pod("env: [A]\n" + GPU), "m.yaml:14: env[0] is no mapping"),
         (one_pod("image: again\n" + GPU), "m.yaml:14: the key image stands there twice"),
@@ -487,3 +490,24 @@ def test_a_change_of_text_is_a_change_of_data(document, data, flow, indent):
     assert text.endswith("z: 1 # z\n")
     if not anew:
         assert "# behind\n" in text
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.sampled_from(["gpu_pytorchjob.yaml", "gpu_volcanojob.yaml"]), st.data())
+def test_a_value_of_another_kind_is_refused_or_stays(file, data):
+    """Whatever stands in one place: the manifest is converted once and for all, or refused in one line."""
+    documents = list(yaml.safe_load_all((GOLDEN / file).read_text()))
+    path = data.draw(st.sampled_from([place for place in _places(documents, ()) if place]))
+    holder: Any = documents
+    for step in path[:-1]:
+        holder = holder[step]
+    others = [None, True, -1, 1.5, "", "nvidia.com/gpu", [], {}, [1], {2: 3}]
+    holder[path[-1]] = data.draw(st.sampled_from(others))
+    problem, text = "", ""
+    try:
+        text = convert(yaml.safe_dump_all(documents), "m.yaml", cluster()).text
+    except ManifestError as error:
+        problem = str(error)
+    assert bool(problem) == problem.startswith("m.yaml")
+    assert "\n" not in problem
+    assert not text or convert(text, "m.yaml", cluster()).text == text

@@ -181,7 +181,7 @@ def _refuse_gpus(document: Any) -> None:
             kind = document.get("kind") if isinstance(document, dict) else ""
             raise PlaceError(
                 path,
-                f"a {kind or 'document'} with GPUs is not converted: only a PyTorchJob or a Volcano Job is",
+                f"this {kind or 'document'} asks for GPUs: only a PyTorchJob or a Volcano Job is converted",
             )
 
 

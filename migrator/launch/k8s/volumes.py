@@ -27,7 +27,7 @@ def change_volumes(
         draft.note(
             (*here, "volumes", number), f"left out: the volume of the node's {_host_path(volumes[number])}"
         )
-    gone = {volumes[number].get("name") for number in foreign}
+    gone = [volumes[number].get("name") for number in foreign]
     kept = [one for number, one in enumerate(volumes) if number not in foreign]
     needed: dict[str, Mount] = {}
     for (place, container), npus in containers:
@@ -51,7 +51,7 @@ def _volume(mount: Mount, volumes: Sequence[Mapping[str, Any]], needed: dict[str
             return str(one.get("name"))
         if mount.memory and one.get("name") == mount.name and one.get("emptyDir") == {"medium": "Memory"}:
             return mount.name
-    taken = {one.get("name") for one in volumes}
+    taken = [one.get("name") for one in volumes]
     name = mount.name
     while name in taken:
         name += "-npu"
