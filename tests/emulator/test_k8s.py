@@ -48,7 +48,8 @@ def pods(job: Any) -> list[Any]:
 def test_the_pods_of_a_job(emulate, tmp_path, kind, start):
     (tmp_path / "project").mkdir()
     (tmp_path / "project" / "train.py").write_text(PROGRAM)
-    assert run(["-q", "-i", str(tmp_path / "project"), "-o", str(tmp_path), "-v", "2.13"]) == 0
+    migration = ["-q", "-i", str(tmp_path / "project"), "-o", str(tmp_path), "-v", "2.13", "-m", "train.py"]
+    assert run(migration) == 0
     manifest = tmp_path / "job.yaml"
     job = [
         "--kind",

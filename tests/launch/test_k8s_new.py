@@ -222,6 +222,7 @@ def test_a_wrong_line_of_a_job_file(k8s, tmp_path, line, message):
         ("--workers 0 --name j", "--workers: '0' is no number"),
         ("--volume /a:/x --volume /b:/x/ --name j", "--volume: two volumes are mounted at /x"),
         ("--env A=1 --env A=2", "--env: the variable A is set twice"),
+        ("--name j --image i --queue q -- python t.py", "has a queue only with --scheduler volcano"),
         ("--name j --image i -- python -c pass", "python -c: only a script or a module"),
         ("--name j --image i -- bash run_distributed_npu.sh --nproc 4", "gets --nproc from the job"),
         (

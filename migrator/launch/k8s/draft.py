@@ -49,7 +49,7 @@ class Draft:
         self,
         path: Path,
         holder: Mapping[Any, Any],
-        key: str | int,
+        key: str,
         added: Mapping[str, Any],
         removed: Collection[str] = (),
     ) -> None:
@@ -65,7 +65,7 @@ class Draft:
             self.changes += [Put(place, name, value) for name, value in new.items()]
         elif added:
             value = dict(added)
-            self.changes.append(Set(place, value) if key in holder else Put(path, str(key), value))
+            self.changes.append(Set(place, value) if key in holder else Put(path, key, value))
 
     def settled(self, path: Path) -> bool:
         """Whether a place is changed, removed or spoken of already."""

@@ -27,6 +27,8 @@ def generate(job: Description) -> Converted:
     for name, option in (("name", "--name"), ("image", "--image"), ("command", "-- COMMAND")):
         if not getattr(job, name):
             raise ManifestError(f"a job needs a {name}: {option}")
+    if job.queue and job.kind == PYTORCH_JOB and job.scheduler != "volcano":
+        raise ManifestError("a PyTorchJob has a queue only with --scheduler volcano")
     cluster = job.cluster()
     problem = cluster.count_problem(job.npus)
     if problem:
@@ -36,8 +38,7 @@ def generate(job: Description) -> Converted:
     document["metadata"] = {"name": job.name}
     if job.namespace:
         document["metadata"]["namespace"] = job.namespace
-    template = {"metadata": {"labels": {}}, "spec": _pod(job, cluster, notes)}
-    _fill(document, job, template)
+    _fill(document, job, {"spec": _pod(job, cluster, notes)})
     draft = change(document, cluster, job.image)
     lines = [*_assumed(job), *notes, *(note for _, note in draft.notes)]
     return Converted(dump(changed(document, draft.changes)), tuple(dict.fromkeys(lines)))
