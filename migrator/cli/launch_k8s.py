@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, Optional
+from typing import TYPE_CHECKING, Any, Optional
 
 import typer
+
+from migrator.cli.ending import stop
 
 if TYPE_CHECKING:
     from migrator.launch.k8s.convert import Converted
     from migrator.launch.k8s.description import Description
 
-_WRONG_USE = 2
 # The options that say what a new job is, and the fields of its description.
 _OPTIONS = {
     "--kind": "kind",
@@ -122,7 +123,7 @@ def k8s(
         else:
             typer.echo(found.text.encode("utf-8"), nl=False)
     except (ManifestError, SourceError) as error:
-        _stop(str(error))
+        stop(str(error))
 
 
 def _convert(manifest: Path, given: dict[str, Any], job: Path | None) -> Converted:
@@ -166,9 +167,4 @@ def _text(file: Path) -> str:
         return file.read_bytes().decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is no UTF-8 text"
-        _stop(f"{file} cannot be read: {reason}")
-
-
-def _stop(line: str) -> NoReturn:
-    typer.echo(f"npumigrate: {line}", err=True)
-    raise typer.Exit(_WRONG_USE)
+        stop(f"{file} cannot be read: {reason}")
