@@ -15,7 +15,7 @@ _COLUMNS = {
     "api_support": "api from to status hardware dtypes limits npu_name aten source",
     "by_hand/npu_names": "cuda_name npu_name unchanged caveat advice source",
     "custom_ops": "api from to kind replaces replaces_source use_instead evidence",
-    "env_vars": "name npu_name same_values advice source",
+    "env_vars": "name npu_name same_values values advice source",
     "kernels": "op from to kind source",
     "limits": "code meaning",
     "npu_names": "cuda_name from to kind npu_name unchanged advice source",
@@ -189,6 +189,8 @@ def _names(read: Records) -> Iterator[str]:
             yield f"env_vars.csv: {record['name']}: same_values belongs to an NPU name, and only to one"
         if not record["npu_name"] and not record["advice"]:
             yield f"env_vars.csv: {record['name']} has neither an NPU name nor advice"
+        if not re.fullmatch(r"(\d+-\d+(/\d+)?)?", record["values"]):
+            yield f"env_vars.csv: {record['name']}: values is {record['values']!r}, not such as 0-252/4"
 
 
 def _limits(read: Records) -> Iterator[str]:

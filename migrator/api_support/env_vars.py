@@ -22,13 +22,20 @@ class EnvVar:
 
     ``npu`` is empty where no variable means the same. ``same_values`` says
     whether its values can stay; where they cannot, ``advice`` says why.
+    ``values`` are the numbers that the NPU's variable takes, empty where it
+    takes all that the other one does.
     """
 
     name: str
     npu: str
     same_values: bool
+    values: tuple[int, ...]
     advice: str
     source: str
+
+    def takes(self, value: str) -> bool:
+        """Whether the NPU's variable takes a value of the other one."""
+        return not self.values or (value.isdecimal() and int(value) in self.values)
 
 
 def look_up(name: str) -> Optional[EnvVar]:
@@ -57,6 +64,15 @@ def names() -> frozenset[str]:
 @cache
 def _table() -> dict[str, EnvVar]:
     return {
-        name: EnvVar(name, npu, same_values == "yes", advice, source)
-        for name, npu, same_values, advice, source in tables.rows("env_vars")
+        name: EnvVar(name, npu, same_values == "yes", numbers(values), advice, source)
+        for name, npu, same_values, values, advice, source in tables.rows("env_vars")
     }
+
+
+def numbers(cell: str) -> tuple[int, ...]:
+    """What a cell such as ``5-24`` or ``0-252/4`` (every fourth) stands for; ValueError where it is neither."""
+    if not cell:
+        return ()
+    span, _, step = cell.partition("/")
+    first, _, last = span.partition("-")
+    return tuple(range(int(first), int(last) + 1, int(step or 1)))

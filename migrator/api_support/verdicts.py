@@ -54,6 +54,14 @@ _OPERATORS = {
     "torch.fft.irfft": "_fft_c2r",
     "torch.fft.irfft2": "_fft_c2r",
 }
+# What torch builds a composite from, where that is one operator whose kernel decides.
+_BUILT_FROM = {
+    "torch.Tensor.to_sparse": "_to_sparse",
+    "torch.Tensor.to_sparse_bsc": "_to_sparse_bsc",
+    "torch.Tensor.to_sparse_bsr": "_to_sparse_bsr",
+    "torch.Tensor.to_sparse_csc": "_to_sparse_csc",
+    "torch.Tensor.to_sparse_csr": "_to_sparse_csr",
+}
 # Parameters that nearly every call names, whatever their limit is (torch.norm).
 _IN_EVERY_CALL = {"dim"}
 _HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")  # MaxPool2d is max_pool2d
@@ -195,6 +203,8 @@ def _status(known: support.Support, kernel: str, version: TorchVersion) -> str:
 
 def _kernel(listed: str, api: str, version: TorchVersion) -> str:
     """What is registered for the operator behind an API; empty where it is none, or not known."""
+    if listed == "composite" and api in _BUILT_FROM:
+        return support.kernel(_BUILT_FROM[api], version)
     if listed:
         return listed
     for operator in _operators(api):

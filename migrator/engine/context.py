@@ -89,7 +89,7 @@ def found(
         kernel=kernel,
         certainty=certainty,
         form=form,
-        instead=str(rule.options.get("instead", "")),
+        instead=str(rule.options.get("instead", "")).replace("{name}", api.rpartition(".")[2]),
         span=(start, end),
     )
     return Found(finding, node, needs_npu, (start, end) if claims else None)

@@ -59,7 +59,8 @@ def find(context: FileContext, rules: list[Rule]) -> Iterator[Found]:
                 needs_npu=False,
             )
             continue
-        bad = _foreign_value(node)
+        value = _assigned(node)
+        bad = _foreign_value(variable, value)
         if bad:
             report = by_verdict.get("report", rule)
             yield found(
@@ -69,7 +70,7 @@ def find(context: FileContext, rules: list[Rule]) -> Iterator[Found]:
                 api=name,
                 needs_npu=False,
                 message=f"{name}: {variable.npu} does not take {bad!r}",
-                advice=f"Set {variable.npu} with options that torch_npu knows.",
+                advice=variable.advice or f"Set {variable.npu} with options that torch_npu knows.",
             )
             continue
         yield found(
@@ -79,9 +80,11 @@ def find(context: FileContext, rules: list[Rule]) -> Iterator[Found]:
             api=name,
             needs_npu=False,
             edits=replace_text(context.index, node, name, variable.npu),
-            advice=variable.advice if not variable.same_values else "",
+            advice=variable.advice if variable.values or not variable.same_values else "",
             message=f"{name} is {variable.npu} on an NPU"
             + ("" if variable.same_values else "; its values differ"),
+            # What is not written beside the variable may be a number that the NPU's one does not take.
+            safety="unsafe" if variable.values and _is_set(node) and _text_of(value) is None else "",
         )
 
 
@@ -99,12 +102,14 @@ def _keywords(context: FileContext, by_verdict: dict[str, Rule], call: ast.Call)
         if variable is None or variable.npu == variable.name:
             continue
         rename = bool(variable.npu) and _values_carry_over(variable)
+        bad = _foreign_value(variable, keyword.value)
+        rename = rename and not bad
         rule = by_verdict.get(("certain" if certain else "likely") if rename else "report")
         if rule is None:
             continue
         start = context.index.start(keyword)
         edits = [Edit(start, start + len(variable.name), variable.npu)] if rename else []
-        said = f"is {variable.npu}" if rename else "has no effect"
+        said = f" is {variable.npu} on an NPU" if rename else " has no effect on an NPU"
         yield found(
             context,
             rule,
@@ -112,7 +117,7 @@ def _keywords(context: FileContext, by_verdict: dict[str, Rule], call: ast.Call)
             api=variable.name,
             edits=edits,
             advice=variable.advice,
-            message=f"{variable.name} {said} on an NPU",
+            message=variable.name + (f": {variable.npu} does not take {bad!r}" if bad else said),
             needs_npu=False,
         )
 
@@ -168,18 +173,35 @@ def _is_environment(context: FileContext, node: Any) -> bool:
     return hasattr(node, "parent") and context.index.qualified_name(node) in ("os.environ", "os.environb")
 
 
-def _foreign_value(node: Any) -> str:
-    """An option of the allocator, set beside its variable, that torch_npu refuses."""
-    if node.value not in env_vars.ALLOCATOR_VARIABLES:
+def _foreign_value(variable: env_vars.EnvVar, value: Any) -> str:
+    """What is set beside a variable and refused on an NPU: a number, or an option of the allocator."""
+    text = _text_of(value)
+    if text is None:
         return ""
-    value = _assigned(node)
-    if not (isinstance(value, ast.Constant) and isinstance(value.value, str)):
+    if not variable.takes(text):
+        return text
+    if variable.name not in env_vars.ALLOCATOR_VARIABLES:
         return ""
-    for item in value.value.split(","):
+    for item in text.split(","):
         option = item.partition(":")[0].strip()
         if option and option not in env_vars.ALLOCATOR_OPTIONS:
             return item
     return ""
+
+
+def _text_of(value: Any) -> str | None:
+    """The text that is written; None where the value is made by the program."""
+    return value.value if isinstance(value, ast.Constant) and isinstance(value.value, str) else None
+
+
+def _is_set(node: Any) -> bool:
+    """Whether the place gives the variable a value, and does not only ask for it."""
+    parent = node.parent
+    if isinstance(parent, ast.Subscript):
+        return isinstance(parent.ctx, ast.Store)
+    if isinstance(parent, ast.Call):
+        return called_name(parent) in ("setdefault", "putenv", "setenv")
+    return isinstance(parent, ast.Dict)
 
 
 def _assigned(node: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Kind ``import``: a library that is made for CUDA. Each import of it is reported."""
+"""Kind ``import``: a library that is made for CUDA. Each import of it is reported, or the first of a file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,20 @@ from migrator.engine.packs import Rule
 
 
 def find(context: FileContext, rules: list[Rule]) -> Iterator[Found]:
-    """Imports of the rules' modules, as statements and as texts given to importers."""
+    """Imports of the rules' modules, as statements and as texts given to importers.
+
+    Option ``once: file`` reports only a file's first import.
+    """
+    said: set[str] = set()
+    for item in _every(context, rules):
+        code = item.finding.code
+        if code not in said:
+            yield item
+        if any(rule.code == code and rule.options.get("once") == "file" for rule in rules):
+            said.add(code)
+
+
+def _every(context: FileContext, rules: list[Rule]) -> Iterator[Found]:
     for node in context.index.imports:
         for rule in rules:
             names = [name for name in _imported(node) if rule_fits(rule, name)]

@@ -367,6 +367,7 @@ _KERNEL_WORDS = {
     "none": ", and torch_npu registers no kernel: it runs on the CPU, or raises",
     "": "",
 }
+_PYTHON_WORDS = ", though it is Python code that only calls others"
 
 
 def _words(context: FileContext, verdict: Verdict, status: object, note: str, rule: Rule) -> tuple[str, str]:
@@ -379,8 +380,10 @@ def _words(context: FileContext, verdict: Verdict, status: object, note: str, ru
         )
         return f"{message}{_KERNEL_WORDS[verdict.kernel]}", "info"
     if status == "unsupported":
-        doubtful = verdict.kernel in ("kernel", "composite") or "docs_untested" in verdict.limits
-        message = f"the documents call {api} unsupported{where}{_KERNEL_WORDS[verdict.kernel]}"
+        python = any(pattern_fits(pattern, api) for pattern in rule.options.get("python", ()))
+        evidence = _PYTHON_WORDS if python else _KERNEL_WORDS[verdict.kernel]
+        doubtful = python or verdict.kernel in ("kernel", "composite") or "docs_untested" in verdict.limits
+        message = f"the documents call {api} unsupported{where}{evidence}"
         return message, "info" if doubtful else rule.severity
     if status == "fallback":
         if verdict.kernel == "none":
