@@ -6,11 +6,13 @@ import ast
 import re
 from typing import Any
 
+from migrator.analysis.hints import last_name
 from migrator.analysis.index import ModuleIndex
 
 # The word first, then what is before it: a search for plain text is fast, and most files speak of input.
 _NPU_WORD = re.compile(r"npu(?<![^\W_]npu)(?![^\W\d_])")
 _CUDA_BUILD = re.compile(r"\bCUDAExtension\b|\bCUDA_HOME\b|\bnvcc\b|\.cu\b")
+_NVIDIA = re.compile(r"nvidia|hopper|ampere|blackwell", re.IGNORECASE)
 _QUESTIONS = frozenset({"is_available", "device_count"})
 
 
@@ -24,10 +26,13 @@ def has_own_npu_case(node: Any) -> bool:
     """Whether a place is the CUDA branch of code that also has a branch for NPUs.
 
     That is: another test of the same if-chain or conditional expression, or an
-    earlier ``if …: return`` of the same block, speaks of NPUs.
+    earlier ``if …: return`` of the same block, speaks of NPUs. Or the place is a
+    comparison that another one of the block makes with an NPU's name.
     """
     child, parent = node, getattr(node, "parent", None)
     while parent is not None:
+        if isinstance(parent, ast.Compare) and _compared_with_npu(parent):
+            return True
         if isinstance(parent, ast.IfExp):
             if child is not parent.body and child is not parent.test and _speaks_of_npus(parent.test):
                 return True
@@ -40,6 +45,37 @@ def has_own_npu_case(node: Any) -> bool:
             return False
         child, parent = parent, getattr(parent, "parent", None)
     return False
+
+
+def is_flag_for_nvidia(node: Any) -> bool:
+    """Whether a comparison's outcome gets a name that says NVIDIA: ``IS_NVIDIA = platform == "cuda"``."""
+    child, parent = node, getattr(node, "parent", None)
+    while isinstance(parent, (ast.Compare, ast.BoolOp, ast.UnaryOp)):
+        child, parent = parent, getattr(parent, "parent", None)
+    if child is node:
+        return False
+    if isinstance(parent, ast.Return):
+        while parent is not None and not isinstance(parent, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            parent = getattr(parent, "parent", None)
+        return parent is not None and bool(_NVIDIA.search(parent.name))
+    targets = parent.targets if isinstance(parent, ast.Assign) else []
+    return any(_NVIDIA.search(last_name(target)) for target in targets)
+
+
+def _compared_with_npu(compare: ast.Compare) -> bool:
+    """Whether ``IS_NPU = platform == "npu"`` stands in the same block as ``IS_CUDA = platform == "cuda"``."""
+    statement: Any = getattr(compare, "parent", None)
+    while isinstance(statement, (ast.BoolOp, ast.UnaryOp)):
+        statement = getattr(statement, "parent", None)
+    if not isinstance(statement, ast.Assign):
+        return False
+    compared = ast.dump(compare.left)
+    return any(
+        isinstance(inner, ast.Compare) and ast.dump(inner.left) == compared and _speaks_of_npus(inner)
+        for other in getattr(statement.parent, "body", ())  # type: ignore[attr-defined]
+        if isinstance(other, ast.Assign) and other is not statement
+        for inner in ast.walk(other.value)
+    )
 
 
 def guards_cuda_build(index: ModuleIndex, node: Any) -> bool:

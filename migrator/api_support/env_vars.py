@@ -70,7 +70,7 @@ def _table() -> dict[str, EnvVar]:
 
 
 def numbers(cell: str) -> tuple[int, ...]:
-    """What a cell such as ``5-24`` or ``0-252/4`` (every fourth) stands for; ValueError where it is neither."""
+    """What a cell such as ``5-24`` or ``0-252/4`` (every fourth) means; ValueError where it is neither."""
     if not cell:
         return ()
     span, _, step = cell.partition("/")

@@ -49,6 +49,11 @@ class Extension:
     text: NativeFile | None = None
 
     @property
+    def names_no_sources(self) -> bool:
+        """Whether ``load`` is given sources that its file does not name: they are taken for CUDA at first."""
+        return self.kind == "load" and not self.sources and not self.complete
+
+    @property
     def short(self) -> str:
         """The last part of its name."""
         return self.name.rpartition(".")[2]

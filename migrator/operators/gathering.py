@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from fnmatch import fnmatch
 
 from migrator.operators.catalog import Catalog, Module, Operator
@@ -19,6 +20,8 @@ _BUILT_NAME = "TORCH_EXTENSION_NAME"
 def catalog(files: Sequence[NativeFile], extensions: Iterable[Extension]) -> Catalog:
     """Put the facts of all files together."""
     listed = list(extensions)
+    if files and not any(file.cuda or file.kernels for file in files):
+        listed = [replace(item, cuda=False) if item.names_no_sources else item for item in listed]
     inline = [extension.text for extension in listed if extension.text is not None]
     graph = _Graph([*files, *inline])
     found: dict[str, list[Operator]] = {}

@@ -91,6 +91,20 @@ def test_load_builds_and_gives_a_module() -> None:
     ]
 
 
+@pytest.mark.parametrize(("bound", "severity"), [("plain", "info"), ("scale_cuda", "error")])
+def test_a_loader_of_what_it_does_not_name(bound: str, severity: str) -> None:
+    loader = (
+        "from torch.utils.cpp_extension import load\n"
+        "def build(op):\n    return load(name=op.name, sources=op.sources())\n"
+    )
+    binding = (
+        f'at::Tensor plain(at::Tensor x) {{ return x; }}\nPYBIND11_MODULE(m, m) {{ m.def("f", &{bound}); }}\n'
+    )
+    more = {"csrc/scale.cu": LAUNCHER} if bound == "scale_cuda" else {}
+    found = findings({"loader.py": loader, "csrc/bind.cpp": binding, **more}, "loader.py")
+    assert [(finding.line, finding.severity) for finding in found] == [(3, severity)]
+
+
 def test_load_inline() -> None:
     text = (
         "from torch.utils.cpp_extension import load_inline\n"

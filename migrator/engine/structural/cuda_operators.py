@@ -13,6 +13,7 @@ from migrator.engine.packs import Rule
 from migrator.operators.catalog import Catalog, Module, Operator
 from migrator.operators.module_names import absolute_name
 
+_IF_CUDA = "Where it is given CUDA sources, replace the operators, or write them as Ascend C operators."
 _LOADS = ("load", "import", "get_ext")
 
 
@@ -32,6 +33,10 @@ def find_builds(context: FileContext, rule: Rule) -> Iterator[Found]:
             if extension.complete and not _has_cuda(operators, extension.name):
                 continue
             if name.endswith(".CppExtension"):
+                continue
+            if extension.names_no_sources:
+                message = f"{name} builds what is not named here; no C++ file of this project uses CUDA"
+                yield found(context, rule, ref, api=name, message=message, advice=_IF_CUDA, severity="info")
                 continue
         elif extension is None and name.endswith(".CppExtension"):
             continue

@@ -15,13 +15,16 @@ from migrator.engine.matching import rule_fits
 from migrator.engine.packs import Rule
 
 # A condition inside brackets, by its text: the statement is looked at then.
-_CONDITION = re.compile(rb"\[[^\[\]\n]*(?:[<>]|==|!=|~|\bmask|_mask\b)[^\[\]\n]*\]")
+_INSIDE = rb"(?:[^\[\]\n]|\[[^\[\]\n]*\])*"  # with one pair of brackets in it, or several: mask[i] == 0
+_CONDITION = re.compile(rb"\[" + _INSIDE + rb"(?:[<>]|==|!=|~|\bmask|_mask\b)" + _INSIDE + rb"\]")
 _MASK = re.compile(r"(?:^|_)mask$|^(?:is|has)_[a-z]+$", re.IGNORECASE)
 _COUNTS = re.compile(r"(?:repeats|lengths?|lens|counts|durations?|sizes)$")
 _TENSORS_ONLY = frozenset({"masked_select", "unique_consecutive"})
 _MAKES_MASK = frozenset(
     "isnan isinf isfinite eq ne gt lt ge le logical_and logical_or logical_not logical_xor bool isin".split()
 )
+# Methods that give a mask again when they are called on one.
+_KEEPS_MASK = frozenset("squeeze unsqueeze view reshape flatten clone detach to cpu cuda npu".split())
 _SHAPED = frozenset(
     "zeros ones empty full rand randn arange view reshape expand repeat new_zeros new_ones linspace".split()
 )
@@ -146,25 +149,39 @@ def _masks_in(context: FileContext, rule: Rule, statement: Any) -> Iterator[Foun
             return
 
 
-def _mask(index: ModuleIndex, node: Any) -> str:
+def _mask(index: ModuleIndex, node: Any, depth: int = 0) -> str:
     """``certain``, ``likely`` or empty: whether an index is a mask of true and false."""
+    if depth > 4:
+        return ""
     if isinstance(node, ast.Compare):
         if any(isinstance(op, (ast.Is, ast.IsNot, ast.In, ast.NotIn)) for op in node.ops):
             return ""
         return "" if isinstance(node.left, ast.Call) and called_name(node.left) == "len" else "certain"
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Invert):
-        return _mask(index, node.operand) or "likely"
+        return _mask(index, node.operand, depth + 1) or "likely"
     if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.BitAnd, ast.BitOr)):
-        return _mask(index, node.left) or _mask(index, node.right)
+        return _mask(index, node.left, depth + 1) or _mask(index, node.right, depth + 1)
     if isinstance(node, ast.Call):
+        if isinstance(node.func, ast.Attribute) and node.func.attr in _KEEPS_MASK:
+            return _mask(index, node.func.value, depth + 1)
         return "certain" if called_name(node) in _MAKES_MASK else ""
+    if isinstance(node, ast.Subscript):  # a row of one: mask[i]
+        return _mask(index, node.value, depth + 1)
     if isinstance(node, ast.Name):
         values = [b.value for b in index.bindings(node) if b.kind == "assign" and b.value is not None]
-        for value in values:
-            if not isinstance(value, ast.Name) and _mask(index, value):
-                return "certain"
-        return "likely" if _MASK.search(node.id) and not values else ""
+        values = [value for value in values if _root_name(value) != node.id]  # mask = mask.cuda()
+        answers = {_mask(index, value, depth + 1) for value in values if not isinstance(value, ast.Name)}
+        if not values:
+            return "likely" if _MASK.search(node.id) else ""
+        return next((answer for answer in ("certain", "likely") if answer in answers), "")
     return "likely" if isinstance(node, ast.Attribute) and _MASK.search(node.attr) else ""
+
+
+def _root_name(node: Any) -> str:
+    """The name on which an expression calls methods: x for ``x.cuda().bool()``."""
+    while isinstance(node, (ast.Attribute, ast.Call, ast.Subscript)):
+        node = node.func if isinstance(node, ast.Call) else node.value
+    return getattr(node, "id", "")
 
 
 def find_sizes(context: FileContext, rule: Rule) -> Iterator[Found]:

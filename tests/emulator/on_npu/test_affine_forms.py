@@ -97,7 +97,9 @@ def test_half_types_keep_their_type() -> None:
 
 def test_names_exist() -> None:
     for rule in load_all():
-        for text in str(rule.options.get("instead", "")).split(","):
+        instead = str(rule.options.get("instead", ""))
+        texts = [instead.replace("{name}", api.rpartition(".")[2]) for api in rule.match]
+        for text in ",".join(texts).split(","):
             name = text.strip()
             if name.startswith("torch_npu.") and "…" not in name:
                 value: object = torch_npu
