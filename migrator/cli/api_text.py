@@ -67,22 +67,27 @@ def page(answer: Answer, version: Optional[TorchVersion]) -> list[str]:
 
 
 def table(answers: Sequence[Answer], version: Optional[TorchVersion]) -> list[str]:
-    """A line on each of several names."""
+    """A line on each of several names, with the verdict; not on another spelling of one of them."""
     version = version or newest()
-    width = max(len(answer.name) for answer in answers)
+    names = {answer.name for answer in answers}
+    listed = [answer for answer in answers if answer.alias_of not in names]
+    width = max(len(answer.name) for answer in listed)
     lines = []
-    for answer in answers:
+    for answer in listed:
         found = at_version(answer, version)
-        words = [found.status, found.registered, *found.hardware]
+        words = [found.verdict, *found.hardware]
         if answer.kind == "cuda":
             words = [found.npu_name or "no NPU form"]
+            words += [found.verdict] if found.npu_name and found.verdict != "supported" else []
         elif answer.kind == "environment":
             words = [answer.environment.npu or "no counterpart" if answer.environment else "of an NPU"]
         elif answer.kind in ("own", "npu"):
             words = ["in torch_npu" if found.exists else "not in torch_npu"]
         shown = [_colored(word) for word in words if word] or ["-"]
         lines.append(f"{answer.name:<{width}}  {'  '.join(shown)}")
-    count = f"{len(answers)} name{'s' if len(answers) > 1 else ''}"
+    count = f"{len(listed)} name{'s' if len(listed) > 1 else ''}"
+    if len(answers) > len(listed):
+        count += f" and {len(answers) - len(listed)} other spellings"
     return [*lines, "", f"{count}, at torch {version} with torch_npu {version.torch_npu}"]
 
 

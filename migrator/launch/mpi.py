@@ -195,9 +195,8 @@ def _settings(line: _Line) -> list[str]:
             line.notes.append(f"left out: {name} ({known.advice.rstrip('.')})")
             continue
         if known is not None and value is not None and not known.takes(value):
-            line.notes.append(
-                f"left out: {name} ({known.npu} does not take {value}: {known.advice.rstrip('.')})"
-            )
+            why = f"{known.npu} does not take {value}: {known.advice.rstrip('.')}"
+            line.notes.append(f"left out: {name} ({why})")
             continue
         new = known.npu if known else name
         if known is not None and new != name:
