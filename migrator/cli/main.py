@@ -5,12 +5,10 @@ Nothing heavy is imported here: ``npumigrate --help`` answers at once.
 
 from __future__ import annotations
 
-import logging
-import os
 import sys
-import tempfile
 from collections.abc import Sequence
 from importlib import import_module
+from traceback import format_exception
 from typing import Any, Callable, Optional
 
 import typer
@@ -136,9 +134,11 @@ def run(arguments: Optional[Sequence[str]] = None) -> int:
 
 def internal_error(error: Exception) -> int:
     """Tell a person of an error of our own, with the place of its details; gives the exit code."""
-    return _fail(
-        f"internal error: {type(error).__name__}: {_one_line(str(error))}; {_details(error)}", WRONG_USE
-    )
+    from migrator.reporting.log_file import keep_details
+
+    trace = "".join(format_exception(type(error), error, error.__traceback__))
+    what = f"{type(error).__name__}: {_one_line(str(error))}"
+    return _fail(f"internal error: {what}; {keep_details(trace)}", WRONG_USE)
 
 
 def _run_app(arguments: list[str]) -> int:
@@ -152,19 +152,3 @@ def _fail(line: str, code: int) -> int:
 
 def _one_line(text: str) -> str:
     return " ".join(text.split())
-
-
-def _details(error: Exception) -> str:
-    """Keep the traceback in a file, and say in which one."""
-    try:
-        number, path = tempfile.mkstemp(prefix="npumigrate-", suffix=".log")
-        os.close(number)
-        handler = logging.FileHandler(path, encoding="utf-8", errors="backslashreplace")
-    except (OSError, ValueError):
-        return "no log file could be written"
-    logger = logging.getLogger("npumigrate")
-    logger.addHandler(handler)
-    logger.error("npumigrate %s, Python %s", __version__, sys.version, exc_info=error)
-    logger.removeHandler(handler)
-    handler.close()
-    return f"details: {path}"

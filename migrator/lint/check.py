@@ -61,6 +61,10 @@ def check(
         return Checked()
     result = engine.check_text(name, text, project)
     enabled = [code for code in engine.enabled if not code.startswith(tuple(ignored))]
+    if result.trace:
+        from migrator.reporting.log_file import keep_details
+
+        return Checked(trouble=f"{result.skipped}; {keep_details(result.trace)}")
     if result.skipped:
         return _unparsed(engine, path, text, result.skipped, SYNTAX in enabled)
     findings = [item for item in result.findings if item.code in enabled]

@@ -1,13 +1,18 @@
-"""``npumigrate.log``: what the tool did, for a person who has to find out why."""
+"""``npumigrate.log``: what the tool did, for a person who has to find out why; and what stands in for it."""
 
 from __future__ import annotations
 
 import logging
+import os
+import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 
+from migrator import __version__
 from migrator.finding import FileResult
 
 LOG_NAME = "npumigrate.log"
@@ -48,3 +53,24 @@ def log_trace(result: FileResult) -> None:
     """Note where an internal error came from, if it was one that kept a file from being processed."""
     if result.trace:
         logging.getLogger("npumigrate").error("%s: internal error\n%s", result.name, result.trace.rstrip())
+
+
+def keep_details(trace: str) -> str:
+    """Keep an internal error's traceback where no result has a log, and say where: the end of a message.
+
+    The errors of one process are in one file, in the folder for temporary files.
+    """
+    try:
+        path = _details_file()
+        with open(path, "a", encoding="utf-8", errors="backslashreplace") as file:
+            file.write(f"npumigrate {__version__}, Python {sys.version}\n{trace.rstrip()}\n\n")
+    except OSError:
+        return "no log file could be written"
+    return f"details: {path}"
+
+
+@cache
+def _details_file() -> str:
+    number, path = tempfile.mkstemp(prefix="npumigrate-", suffix=".log")
+    os.close(number)
+    return path

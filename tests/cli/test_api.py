@@ -79,6 +79,17 @@ def test_a_pattern(npumigrate) -> None:
     assert lines[-1] == "6 names, at torch 2.6.0 with torch_npu 2.6.0.post5"
 
 
+def test_a_pattern_shows_the_verdicts(npumigrate) -> None:
+    lines = npumigrate("api", "torch.nn.*MaxPool2d", "-v", "2.6").out.splitlines()
+    assert lines[1].split() == [
+        "torch.nn.FractionalMaxPool2d",
+        "fallback",
+    ]  # of which only old documents speak
+    assert lines[-1].startswith("3 names and 6 other spellings, at torch 2.6.0")
+    one = npumigrate("api", "torch.nn.FractionalMaxPool2d", "-v", "2.6").out.splitlines()
+    assert "Verdict      fallback" in one
+
+
 def test_json(npumigrate) -> None:
     answer = npumigrate("api", "torch.cdist", "-v", "2.7.1", "--json")
     content = json.loads(answer.out)

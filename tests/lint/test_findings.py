@@ -338,3 +338,16 @@ def test_modules_that_are_called_for_break_nothing(lint, tmp_path) -> None:
     )
     answer = lint("--select=NPU502,NPU403", "--output-format=json")
     assert (answer.err, [code for code, _, _ in answer.places()]) == ("", ["NPU502", "NPU403"])
+
+
+def test_an_internal_error_says_where_its_details_are(lint, train: Path, monkeypatch) -> None:
+    def fails(*_args: object) -> None:
+        raise KeyError("gone")
+
+    monkeypatch.setattr("migrator.engine.run.Engine._check", fails)
+    answer = lint(train)
+    assert answer.code == 2
+    line = answer.err.splitlines()[0]
+    assert "train.py: internal error, file left as it was: KeyError('gone'); details: " in line
+    trace = Path(line.partition("details: ")[2]).read_text()
+    assert trace.startswith("npumigrate ") and "in fails" in trace
