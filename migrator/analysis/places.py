@@ -124,6 +124,9 @@ def _climb(index: ModuleIndex, data: PlaceData, node: Any, depth: int) -> Place:
             if isinstance(parent, ast.AnnAssign):
                 siblings += [item for item in ast.walk(parent.annotation) if isinstance(item, ast.Constant)]
             return _target(index, data, targets[0], siblings, depth)
+        elif isinstance(parent, ast.AugAssign):
+            name = last_name(parent.target)
+            return _hinted(data, name, siblings, f"what is added to {name or 'a variable'}")
         elif isinstance(parent, ast.Return):
             function = index.function_of(parent)
             owner = index.class_of(parent)

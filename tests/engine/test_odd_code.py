@@ -484,3 +484,20 @@ def test_an_api_behind_an_import_call() -> None:
     result = migrate('import torch\n\nz = __import__("torch").geqrf(x)\n')
     assert not result.skipped
     assert [finding.api for finding in result.findings] == ["torch.geqrf"]
+
+
+def test_a_package_imports_itself() -> None:
+    text = "from xformers.ops import fmha\nimport flash_attn\n"
+    for name, codes in (
+        ("xformers/ops/a.py", ["NPU603"]),
+        ("src/xformers/a.py", ["NPU603"]),
+        ("models/xformers/a.py", ["NPU604", "NPU603"]),
+        ("train.py", ["NPU604", "NPU603"]),
+    ):
+        result = engine("2.6").migrate_text(name, text, merge_facts([]))
+        assert [finding.code for finding in result.findings] == codes, name
+
+
+def test_one_finding_a_file_for_imports_that_say_the_same() -> None:
+    result = migrate("import triton\nimport triton.language as tl\n")
+    assert [(finding.code, finding.line) for finding in result.findings] == [("NPU606", 1)]

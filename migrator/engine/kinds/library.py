@@ -15,7 +15,8 @@ from migrator.engine.packs import Rule
 def find(context: FileContext, rules: list[Rule]) -> Iterator[Found]:
     """Imports of the rules' modules, as statements and as texts given to importers.
 
-    Option ``once: file`` reports only a file's first import.
+    Option ``once: file`` reports only a file's first import. What a package imports of itself
+    is no library.
     """
     said: set[str] = set()
     for item in _every(context, rules):
@@ -27,9 +28,12 @@ def find(context: FileContext, rules: list[Rule]) -> Iterator[Found]:
 
 
 def _every(context: FileContext, rules: list[Rule]) -> Iterator[Found]:
+    own = _own_package(context.name)
     for node in context.index.imports:
         for rule in rules:
-            names = [name for name in _imported(node) if rule_fits(rule, name)]
+            names = [
+                name for name in _imported(node) if rule_fits(rule, name) and name.partition(".")[0] != own
+            ]
             if names:
                 yield found(context, rule, node, api=", ".join(names))
     for call in context.index.calls:
@@ -39,6 +43,14 @@ def _every(context: FileContext, rules: list[Rule]) -> Iterator[Found]:
             for rule in rules:
                 if rule_fits(rule, call.args[0].value):
                     yield found(context, rule, call, api=call.args[0].value)
+
+
+def _own_package(file: str) -> str:
+    """The package that a file of the project belongs to: xformers for ``src/xformers/ops/a.py``."""
+    folders = file.split("/")[:-1]
+    if folders[:1] in (["src"], ["python"], ["lib"]):
+        folders = folders[1:]
+    return folders[0] if folders else ""
 
 
 def _imported(node: Any) -> list[str]:
