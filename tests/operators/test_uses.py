@@ -133,6 +133,17 @@ def test_kernels_in_python() -> None:
     assert [(f.code, f.api, f.line) for f in found] == [("NPU654", "add", 4), ("NPU655", "mul", 7)]
 
 
+def test_kernels_that_are_made_for_npus() -> None:
+    kernels = [f"@triton.jit\ndef {name}(x):\n    pass\n" for name in ("add_kernel", "add_kernel_npu")]
+    text = "import triton\n" + "".join(kernels)
+    for name, severities in (
+        ("ops/add.py", ["warning", "info"]),
+        ("ops/triton_ascend/add.py", ["info", "info"]),
+    ):
+        found = [finding for finding in findings({name: text}, name) if finding.api.startswith("add_kernel")]
+        assert [finding.severity for finding in found] == severities, name
+
+
 def test_decorators_beside_kernels_are_walked() -> None:
     text = "import triton\nfrom functools import cache\n@cache\ndef plain():\n    return triton.cdiv(3, 2)\n"
     assert findings({"a.py": text}, "a.py") == []

@@ -21,7 +21,6 @@ from migrator.finding import Edit
 from migrator.rewrite.imports import import_form
 
 _DEVICE = re.compile(r"cuda(?::(?:\d+|%[dsi]|\{[^{}]*\})?)?\Z")
-_DEVICE_START = re.compile(r"cuda(?::|\Z)")
 _BACKEND = re.compile(r"nccl\Z", re.IGNORECASE)
 _COMPOUND = re.compile(r"\w+:\w+(?:,\w+:\w+)*\Z")
 _TENSOR_TYPE = re.compile(r"torch\.cuda(?:\.\w*Tensor|\.\w*Storage)\Z")

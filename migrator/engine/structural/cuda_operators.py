@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from migrator.analysis.hints import called_name
+from migrator.analysis.own_cases import knows_npus
 from migrator.engine.context import FileContext, Found, found
 from migrator.engine.matching import rule_fits
 from migrator.engine.packs import Rule
@@ -220,6 +221,9 @@ def find_kernels(context: FileContext, rule: Rule) -> Iterator[Found]:
                 continue  # not walked: no word from which a rule starts is on its lines
             name = context.index.qualified_name(called)
             if name and rule_fits(rule, name):
-                yield found(
-                    context, rule, called, api=function.name, message=f"{function.name} is a {name} kernel"
-                )
+                message = f"{function.name} is a {name} kernel"
+                made_for_npus = knows_npus(f"{context.name} {function.name}")
+                if made_for_npus:
+                    message += ", by its name or its file's made for NPUs"
+                severity = "info" if made_for_npus else ""
+                yield found(context, rule, called, api=function.name, message=message, severity=severity)
