@@ -33,10 +33,6 @@ class EnvVar:
     advice: str
     source: str
 
-    def takes(self, value: str) -> bool:
-        """Whether the NPU's variable takes a value of the other one."""
-        return not self.values or (value.isdecimal() and int(value) in self.values)
-
 
 def look_up(name: str) -> Optional[EnvVar]:
     """The variable of that name, or None where it is not known."""
@@ -52,6 +48,8 @@ def carries_over(variable: EnvVar, value: str) -> bool:
         return all(option.partition(":")[0].strip() in ALLOCATOR_OPTIONS for option in value.split(","))
     if variable.name == "CUDA_VISIBLE_DEVICES":  # a UUID or -1 means nothing on an NPU
         return bool(re.fullmatch(r"[\d, ]*|\$.*", value))
+    if variable.values and not value.startswith("$"):
+        return value.isdecimal() and int(value) in variable.values
     return variable.same_values
 
 

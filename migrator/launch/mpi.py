@@ -12,7 +12,7 @@ from typing import Any, Callable, NoReturn
 
 import yaml
 
-from migrator.api_support.env_vars import look_up
+from migrator.api_support.env_vars import carries_over, look_up
 from migrator.data_folders import data_folder
 from migrator.launch.hosts import parse_hostfile, parse_hosts
 
@@ -194,7 +194,7 @@ def _settings(line: _Line) -> list[str]:
         if known is not None and not known.npu:
             line.notes.append(f"left out: {name} ({known.advice.rstrip('.')})")
             continue
-        if known is not None and value is not None and not known.takes(value):
+        if known is not None and value is not None and known.values and not carries_over(known, value):
             why = f"{known.npu} does not take {value}: {known.advice.rstrip('.')}"
             line.notes.append(f"left out: {name} ({why})")
             continue

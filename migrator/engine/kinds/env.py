@@ -59,7 +59,8 @@ def find(context: FileContext, rules: list[Rule]) -> Iterator[Found]:
                 needs_npu=False,
             )
             continue
-        value = _assigned(node)
+        is_set = _is_set(node)
+        value = _assigned(node) if is_set else None
         bad = _foreign_value(variable, value)
         if bad:
             report = by_verdict.get("report", rule)
@@ -84,7 +85,7 @@ def find(context: FileContext, rules: list[Rule]) -> Iterator[Found]:
             message=f"{name} is {variable.npu} on an NPU"
             + ("" if variable.same_values else "; its values differ"),
             # What is not written beside the variable may be a number that the NPU's one does not take.
-            safety="unsafe" if variable.values and _is_set(node) and _text_of(value) is None else "",
+            safety="unsafe" if variable.values and is_set and _text_of(value) is None else "",
         )
 
 
@@ -178,10 +179,8 @@ def _foreign_value(variable: env_vars.EnvVar, value: Any) -> str:
     text = _text_of(value)
     if text is None:
         return ""
-    if not variable.takes(text):
-        return text
     if variable.name not in env_vars.ALLOCATOR_VARIABLES:
-        return ""
+        return "" if not variable.same_values or env_vars.carries_over(variable, text) else text
     for item in text.split(","):
         option = item.partition(":")[0].strip()
         if option and option not in env_vars.ALLOCATOR_OPTIONS:
