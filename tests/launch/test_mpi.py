@@ -21,7 +21,7 @@ def mpi(capsys):
 
 def test_two_hosts(mpi, tmp_path):
     file = tmp_path / "table.json"
-    options = "-n 8 -H a:4,b:4 -x NCCL_DEBUG=INFO -x NCCL_SOCKET_IFNAME=eth0 -mca pml ob1"
+    options = "-n 8 -H a:4,b:4 -x NCCL_DEBUG=INFO -x NCCL_SOCKET_IFNAME=eth0 -x NCCL_IB_TC=106 -mca pml ob1"
     line = f"mpirun {options} python train.py --lr 0.1 'a b'"
     code, out, err = mpi("--rank-table", file, line)
     assert code == 0
@@ -33,6 +33,7 @@ def test_two_hosts(mpi, tmp_path):
     assert "left out: -mca pml ob1" in err
     assert "left out: NCCL_DEBUG (HCCL logs through CANN" in err
     assert "NCCL_SOCKET_IFNAME became HCCL_SOCKET_IFNAME" in err
+    assert "left out: NCCL_IB_TC (HCCL_RDMA_TC does not take 106: HCCL takes multiples of 4 up to 252)" in err
     assert "assumed: port 29500 of a is free" in err
     servers = json.loads(file.read_text())["server_list"]
     assert [(s["server_id"], len(s["device"])) for s in servers] == [("a", 4), ("b", 4)]
