@@ -15,7 +15,7 @@ from migrator.engine.matching import rule_fits
 from migrator.engine.packs import Rule
 
 # A condition inside brackets, by its text: the statement is looked at then.
-_INSIDE = rb"(?:[^\[\]\n]|\[[^\[\]\n]*\])*"  # with one pair of brackets in it, or several: mask[i] == 0
+_INSIDE = rb"(?:[^\[\]\n]|\[[^\[\]\n]*\]){0,200}"  # other brackets may be in it: mask[i] == 0
 _CONDITION = re.compile(rb"\[" + _INSIDE + rb"(?:[<>]|==|!=|~|\bmask|_mask\b)" + _INSIDE + rb"\]")
 _MASK = re.compile(r"(?:^|_)mask$|^(?:is|has)_[a-z]+$", re.IGNORECASE)
 _COUNTS = re.compile(r"(?:repeats|lengths?|lens|counts|durations?|sizes)$")
