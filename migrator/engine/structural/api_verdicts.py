@@ -365,6 +365,7 @@ _KERNEL_WORDS = {
     "kernel": ", though torch_npu registers a kernel for it",
     "composite": ", though torch builds it from other operators",
     "none": ", and torch_npu registers no kernel: it runs on the CPU, or raises",
+    "python": ", though it needs no operator",
     "": "",
 }
 
