@@ -13,6 +13,7 @@ from migrator.api_support.hardware import HARDWARE
 _COLUMNS = {
     "aliases": "alias api",
     "api_support": "api from to status hardware dtypes limits npu_name aten source",
+    "by_hand/composed": "api program",
     "by_hand/npu_names": "cuda_name npu_name unchanged caveat advice source",
     "composed": "api operators source",
     "custom_ops": "api from to kind replaces replaces_source use_instead evidence",

@@ -91,9 +91,9 @@ class Verdict:
 
     ``status`` is supported, unsupported, fallback (runs on the CPU), partial (some limit holds for every
     use) or unknown. ``documents`` is the document's word, empty where it lists no such API, ``asof`` the
-    version whose document that is where it is another one. ``kernel`` is kernel, composite, none, python
-    (it needs no operator) or empty (not known). ``dtypes`` are those of the main input, empty where all are allowed; ``parameters`` those
-    that the document limits.
+    version whose document that is where it is another one. ``kernel`` is kernel, composite, none, python (it
+    needs no operator) or empty (not known). ``dtypes`` are those of the main input, empty where all are
+    allowed; ``parameters`` those that the document limits.
 
     Where the verdict is for a product line, ``by_hardware`` says that the status is its own; ``ticked`` are
     the others if the document leaves it out, ``left_out`` the dtypes that it takes from it.

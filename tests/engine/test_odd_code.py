@@ -472,6 +472,43 @@ def test_module_in_an_attribute_is_reported() -> None:
     assert "torch.npu.synchronize" in finding.advice
 
 
+def test_asking_whether_a_library_is_there_is_no_error() -> None:
+    text = "from importlib.util import find_spec\nfound = find_spec('bitsandbytes')\nimport bitsandbytes\n"
+    found = migrate(text).findings
+    assert [(f.code, f.line, f.severity) for f in found] == [("NPU605", 2, "info"), ("NPU605", 3, "error")]
+
+
+def test_a_mask_that_is_made_from_itself() -> None:
+    text = """
+import torch
+def keep(boxes: torch.Tensor, scores: torch.Tensor):
+    kept = torch.ones_like(scores)
+    kept = kept & (scores > 0)
+    other = kept
+    other = ~other & kept
+    return boxes[kept], boxes[other]
+"""
+    facts = merge_facts([scan_file("a.py", text)])
+    result = engine("2.6", select=("NPU752",)).inspect_text("a.py", text, facts)
+    assert (result.skipped, [f.line for f in result.findings]) == ("", [8])
+
+
+@pytest.mark.parametrize(
+    ("code", "codes"),
+    [
+        ("def f(x, items):\n    move = x.cuda\n    return [move() for _ in items]\n", ["NPU111"]),
+        ("def f(module):\n    return {'move': module.cuda}\n", ["NPU111"]),
+        ("def f(self):\n    return [self.encoder.cuda, self.net_2.cuda]\n", ["NPU111", "NPU111"]),
+        ("def f(build):\n    found = build.cuda\n    return {'cuda': build.cuda, 'found': found}\n", []),
+        ("def f(args, run):\n    use = args.cuda\n    return run(use)\n", []),
+        ("def f(runner):\n    cuda = runner.cuda\n    if cuda:\n        runner.start(cuda)\n", []),
+        ("class M:\n    def __init__(self, model):\n        self.cuda = model.cuda\n", []),
+    ],
+)
+def test_the_method_cuda_as_a_value(code: str, codes: list[str]) -> None:
+    assert [f.code for f in migrate("import torch\n" + code).findings if not f.fixed] == codes
+
+
 def test_an_analysis_follows_getattr() -> None:
     text = "import torch\nvalue = getattr(torch, 'fft').unknown\nx = torch.cdist(1, 2)\n"
     facts = merge_facts([scan_file("a.py", text)])

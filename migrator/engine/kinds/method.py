@@ -97,7 +97,7 @@ def _handed_on(context: FileContext, node: ast.Attribute) -> bool:
 
 
 # Names of what has the method.
-_MOVABLE = re.compile(r"(?:^|_)(?:tensor|module|model|net|network|layer|encoder|decoder)\d*$")
+_MOVABLE = re.compile(r"(?:^|_)(?:tensor|module|model|net|network|layer|encoder|decoder)_?\d*$")
 
 
 def _is_called(context: FileContext, assignment: ast.Assign) -> bool:
