@@ -482,11 +482,11 @@ def test_a_mask_that_is_made_from_itself() -> None:
     text = """
 import torch
 def keep(boxes: torch.Tensor, scores: torch.Tensor):
-    kept = torch.ones_like(scores)
-    kept = kept & (scores > 0)
-    other = kept
-    other = ~other & kept
-    return boxes[kept], boxes[other]
+    keep_mask = torch.ones_like(scores)
+    keep_mask = keep_mask & (scores > 0)
+    other_mask = keep_mask
+    other_mask = other_mask & keep_mask
+    return boxes[keep_mask], boxes[other_mask]
 """
     facts = merge_facts([scan_file("a.py", text)])
     result = engine("2.6", select=("NPU752",)).inspect_text("a.py", text, facts)
