@@ -478,6 +478,18 @@ def test_asking_whether_a_library_is_there_is_no_error() -> None:
     assert [(f.code, f.line, f.severity) for f in found] == [("NPU605", 2, "info"), ("NPU605", 3, "error")]
 
 
+def test_asking_for_a_name_inside_torch_is_no_error() -> None:
+    text = """
+from torch import _C
+def set_state(state):
+    if hasattr(_C, "_cuda_setRNGState") and callable(_C._cuda_setRNGState):
+        _C._cuda_setRNGState(state)
+    _C._cuda_getDevice()
+"""
+    found = migrate(text).findings
+    assert [(f.line, f.severity) for f in found] == [(4, "info"), (5, "info"), (6, "error")]
+
+
 def test_a_mask_that_is_made_from_itself() -> None:
     text = """
 import torch

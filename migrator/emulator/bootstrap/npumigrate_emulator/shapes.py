@@ -35,7 +35,7 @@ def end() -> dict[str, Any]:
     turn = max(1, len(_optimizers))
     found: list[dict[str, Any]] = []
     for name, shapes in _seen.items():
-        late = [(step // turn, text, place) for step, text, place in shapes if turn <= step < _steps]
+        late = [(step // turn, text, place) for step, text, place in shapes[1:] if turn <= step < _steps]
         if late:
             _, then, place = late[0]
             steps = len({step for step, _, _ in late})
