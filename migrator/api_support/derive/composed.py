@@ -58,6 +58,11 @@ def _names(torch: Any) -> dict[str, Any]:
         net(x).sum().backward()
         optimizer.step(*closure)
 
+    def group() -> None:
+        distributed = torch.distributed
+        if not distributed.is_initialized():
+            distributed.init_process_group("hccl", store=distributed.HashStore(), rank=0, world_size=1)
+
     return {
         "torch": torch,
         "nn": torch.nn,
@@ -68,6 +73,7 @@ def _names(torch: Any) -> dict[str, Any]:
         "same": lambda y: y,
         "twice": lambda y: 2 * y,
         "step": step,
+        "group": group,
     }
 
 

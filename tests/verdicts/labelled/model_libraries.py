@@ -63,6 +63,17 @@ def rotate(skew: Tensor, eye: Tensor):
     return solved, values, vectors, inverse
 
 
+def on_the_host(weight: Tensor, values: Tensor, fast: bool):
+    w = weight.detach().to(torch.float64).cpu()
+    solved = torch.linalg.solve(w, values.cpu())  # expect: none
+    near = torch.cdist(values.cpu(), w)  # expect: none
+    mixed = values.cpu()
+    if fast:
+        mixed = values
+    far = torch.cdist(mixed, w)  # expect: unsupported torch.cdist
+    return solved, near, far, torch.linalg.solve(values, w)  # expect: fallback torch.linalg.solve
+
+
 def adjacency(rows: Tensor, columns: Tensor, values: Tensor, x: Tensor):
     matrix = torch.sparse_csr_tensor(rows, columns, values)  # expect: unsupported torch.sparse_csr_tensor
     return torch.sparse.mm(matrix, x)  # expect: unknown torch.sparse.mm
@@ -93,6 +104,11 @@ class Bits:
 
     def mixed(self, op):
         return op == Bits.BAND or op == self.BAND  # expect: none
+
+
+def meshes(device_type: str, world_size: int):
+    mesh = dist.init_device_mesh(device_type, (world_size,))  # expect: none
+    return mesh, torch.distributed.new_group()  # expect: none
 
 
 def clip(model: nn.Module, limit: float, norm: Union[int, float] = 2):
