@@ -478,6 +478,19 @@ def test_asking_whether_a_library_is_there_is_no_error() -> None:
     assert [(f.code, f.line, f.severity) for f in found] == [("NPU605", 2, "info"), ("NPU605", 3, "error")]
 
 
+def test_choices_that_have_the_backend_of_npus_stay() -> None:
+    text = """
+from dataclasses import dataclass, field
+import torch.distributed as dist
+@dataclass
+class Options:
+    ddp_backend: str = field(default=None, metadata={"choices": ["nccl", "gloo", "hccl"]})
+"""
+    assert migrated(text) == text
+    other = text.replace(', "hccl"', "")
+    assert '["hccl", "gloo"]' in migrated(other)
+
+
 def test_asking_for_a_name_inside_torch_is_no_error() -> None:
     text = """
 from torch import _C
