@@ -192,7 +192,9 @@ def _fill(
         except KeyboardInterrupt:
             for name in waiting:
                 _record(FileResult(name, skipped=_NOT_REACHED), modes, tables, tally)
+            _leave_out_trees(job, tables, tally)
             return False
+    tally.seen = sum(entry.kind != "file" for entry in entries)
     survey = Survey(job.source, entries, replace(job.settings, deep=""), job.jobs, results)
     for name in (name for name in job.modes if MODES[name].whole_tree):
         find: Callable[[Survey, Progress], Iterator[Row]] = import_module(MODES[name].whole_tree).find
@@ -201,9 +203,7 @@ def _fill(
         except KeyboardInterrupt:
             if len(job.modes) == 1:
                 raise
-            _LOG.warning("interrupted: the mode %s has no tables", name)
-            tally.runs = tuple(mode for mode in job.modes if mode != name)
-            tables.keep(tally.runs)
+            _leave_out_trees(job, tables, tally)
             return False
         for table, row in rows:
             if table != SKIPPED:
@@ -211,8 +211,13 @@ def _fill(
                 tally.rows[table] += 1
             elif row["file"] not in skipped:  # by another mode
                 _record(FileResult(row["file"], skipped=row["reason"]), modes, tables, tally)
-    tally.seen = sum(entry.kind != "file" for entry in entries)
     return True
+
+
+def _leave_out_trees(job: Job, tables: CsvTables, tally: Tally) -> None:
+    """After Ctrl-C: no tables of modes that have to see the whole tree, as empty ones would say too much."""
+    tally.runs = tuple(mode for mode in job.modes if not MODES[mode].whole_tree)
+    tables.keep(tally.runs)
 
 
 def _record(result: FileResult, modes: list[Mode], tables: CsvTables, tally: Tally) -> None:

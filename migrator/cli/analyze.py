@@ -120,7 +120,7 @@ def analyze(
         stop("interrupted: no report was written", INTERRUPTED)
     lost = [mode for mode in modes if mode not in outcome.tally.runs]
     if lost:
-        say(f"interrupted: there are no tables of {', '.join(lost)}")
+        say(f"interrupted: no tables of {', '.join(lost)}; skipped_files.csv names what else was not reached")
     elif not outcome.complete:
         say(f"interrupted after {bar.done} of {bar.total} Python files: the reports say of which")
     if not quiet:
