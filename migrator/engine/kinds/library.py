@@ -22,10 +22,13 @@ def find(context: FileContext, rules: list[Rule]) -> Iterator[Found]:
     for call in context.index.calls:
         if not (call.args and isinstance(call.args[0], ast.Constant) and isinstance(call.args[0].value, str)):
             continue
-        if called_name(call) in ("import_module", "__import__", "find_spec", "importorskip"):
+        name = called_name(call)
+        if name in ("import_module", "__import__", "find_spec", "importorskip"):
+            # Who asks first whether it is there, has an answer for the case that it is not.
+            severity = "info" if name in ("find_spec", "importorskip") else ""
             for rule in rules:
                 if rule_fits(rule, call.args[0].value):
-                    yield found(context, rule, call, api=call.args[0].value)
+                    yield found(context, rule, call, api=call.args[0].value, severity=severity)
 
 
 def _imported(node: Any) -> list[str]:

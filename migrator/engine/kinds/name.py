@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -132,7 +133,8 @@ def _known(context: FileContext, name: str) -> bool:
 def _report(context: FileContext, rule: Rule, node: Any, name: str, advice: str) -> Found:
     """What is said of a name without an NPU form, or of one that the database does not know."""
     if rule.replace != "api_db":
-        return found(context, rule, node, api=name, advice=advice)
+        severity = "info" if rule.status == "absent" and _is_asked_for(context, name) else ""
+        return found(context, rule, node, api=name, advice=advice, severity=severity)
     known = npu_names.look_up(name, context.version)
     if known is None:
         return found(
@@ -157,6 +159,12 @@ def _report(context: FileContext, rule: Rule, node: Any, name: str, advice: str)
         advice=advice,
         message=f"{name} has no NPU form in torch_npu for torch {context.version.text}{left}",
     )
+
+
+def _is_asked_for(context: FileContext, name: str) -> bool:
+    """Whether the file asks with ``hasattr`` for a name that is missing on an NPU, and so has another way."""
+    last = name.rpartition(".")[2]
+    return re.search(rf"\bhasattr\([^()]*[\"']{last}[\"']", context.index.text) is not None
 
 
 def _longest(

@@ -146,22 +146,27 @@ def _masks_in(context: FileContext, rule: Rule, statement: Any) -> Iterator[Foun
             return
 
 
-def _mask(index: ModuleIndex, node: Any) -> str:
-    """``certain``, ``likely`` or empty: whether an index is a mask of true and false."""
+def _mask(index: ModuleIndex, node: Any, asked: tuple[str, ...] = ()) -> str:
+    """``certain``, ``likely`` or empty: whether an index is a mask of true and false.
+
+    ``asked`` are the names on the way here: ``keep = keep & more`` leads to itself.
+    """
     if isinstance(node, ast.Compare):
         if any(isinstance(op, (ast.Is, ast.IsNot, ast.In, ast.NotIn)) for op in node.ops):
             return ""
         return "" if isinstance(node.left, ast.Call) and called_name(node.left) == "len" else "certain"
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Invert):
-        return _mask(index, node.operand) or "likely"
+        return _mask(index, node.operand, asked) or "likely"
     if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.BitAnd, ast.BitOr)):
-        return _mask(index, node.left) or _mask(index, node.right)
+        return _mask(index, node.left, asked) or _mask(index, node.right, asked)
     if isinstance(node, ast.Call):
         return "certain" if called_name(node) in _MAKES_MASK else ""
     if isinstance(node, ast.Name):
+        if node.id in asked:
+            return ""
         values = [b.value for b in index.bindings(node) if b.kind == "assign" and b.value is not None]
         for value in values:
-            if not isinstance(value, ast.Name) and _mask(index, value):
+            if not isinstance(value, ast.Name) and _mask(index, value, (*asked, node.id)):
                 return "certain"
         return "likely" if _MASK.search(node.id) and not values else ""
     return "likely" if isinstance(node, ast.Attribute) and _MASK.search(node.attr) else ""
