@@ -87,6 +87,7 @@ def _unparsed(engine: Engine, path: str, text: str, reason: str, enabled: bool) 
 
 
 def _diagnostic(engine: Engine, path: str, item: Finding, lines: Lines) -> Diagnostic:
+    rule = engine.rules[item.code]
     start, end = item.span
     first, last = lines.place(start), lines.place(max(start, end))
     return Diagnostic(
@@ -96,11 +97,12 @@ def _diagnostic(engine: Engine, path: str, item: Finding, lines: Lines) -> Diagn
         end_row=last.row,
         end_column=last.column,
         code=item.code,
-        rule=engine.rules[item.code].name,
+        rule=rule.name,
         severity=cast(Severity, item.severity),
         message=item.message,
         advice=item.advice,
         fix=_fix(item, lines),
+        url=next(iter(rule.references), ""),
         api=item.api,
     )
 

@@ -273,7 +273,15 @@ def _rule_texts(options: Options, noqa: bool) -> dict[str, RuleText]:
 
     engine = engine_for(rule_set(options, noqa))
     return {
-        code: RuleText(code, rule.name, rule.summary, cast(Severity, rule.severity), rule.why, rule.fix, "")
+        code: RuleText(
+            code=code,
+            name=rule.name,
+            summary=rule.summary,
+            severity=cast(Severity, rule.severity),
+            why=rule.why,
+            fix=rule.fix,
+            url=next(iter(rule.references), ""),
+        )
         for code, rule in sorted(engine.rules.items())
         if code in engine.enabled
     }

@@ -54,7 +54,7 @@ def test_a_rule_of_ones_own(npumigrate, tmp_path):
     answer = npumigrate("rule", "ACME101", "--rules", pack)
     assert (
         answer.out
-        == "# ACME101: mine\n\nour own. Warning, no fix, for torch >=2.1.\n\nReferences: acme.org/guide\n"
+        == "# ACME101: mine\n\nour own. Warning, no fix, for torch >=2.1.\n\nReferences:\n\n- acme.org/guide\n"
     )
 
 
