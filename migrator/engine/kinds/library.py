@@ -18,14 +18,20 @@ def find(context: FileContext, rules: list[Rule]) -> Iterator[Found]:
         for rule in rules:
             names = [name for name in _imported(node) if rule_fits(rule, name)]
             if names:
-                yield found(context, rule, node, api=", ".join(names))
+                yield _found(context, rule, node, names)
     for call in context.index.calls:
         if not (call.args and isinstance(call.args[0], ast.Constant) and isinstance(call.args[0].value, str)):
             continue
         if called_name(call) in ("import_module", "__import__", "find_spec", "importorskip"):
             for rule in rules:
                 if rule_fits(rule, call.args[0].value):
-                    yield found(context, rule, call, api=call.args[0].value)
+                    yield _found(context, rule, call, [call.args[0].value])
+
+
+def _found(context: FileContext, rule: Rule, node: Any, names: list[str]) -> Found:
+    library = names[0].partition(".")[0]
+    message = (rule.message or rule.summary).replace("{library}", library)
+    return found(context, rule, node, api=", ".join(names), message=message)
 
 
 def _imported(node: Any) -> list[str]:

@@ -213,8 +213,13 @@ def find_kernels(context: FileContext, rule: Rule) -> Iterator[Found]:
             called = decorator.func if isinstance(decorator, ast.Call) else decorator
             if not hasattr(called, "parent"):
                 continue  # not walked: no word from which a rule starts is on its lines
-            name = context.index.qualified_name(called)
-            if name and rule_fits(rule, name):
+            name = _compiler(rule, context.index.qualified_name(called))
+            if name:
                 yield found(
                     context, rule, called, api=function.name, message=f"{function.name} is a {name} kernel"
                 )
+
+
+def _compiler(rule: Rule, name: str) -> str:
+    """What a decorator is called in its library; it may come through a module that imports that when it can."""
+    return next((known for known in rule.match if f".{name}".endswith(f".{known}")), "")
