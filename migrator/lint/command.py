@@ -7,7 +7,7 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Optional
 
@@ -28,6 +28,7 @@ from migrator.lint.options import (
 from migrator.lint.run import Outcome, Request, run
 from migrator.reporting import colors
 from migrator.reporting.lint_formats import writer
+from migrator.reporting.lint_formats.style import summary
 from migrator.sources.errors import shown
 from migrator.sources.replacing import replace_file
 
@@ -261,9 +262,7 @@ def _write_statistics(report: LintReport, options: Options, stream: io.StringIO)
     for (code, name), count in rows:
         star = "[*]" if fixable[code] == count else "[-]" if fixable[code] else "[ ]"
         stream.write(f"{count:>{width}}  {code}  {star}  {name}\n")
-    if report.summary and (rows or report.complete):
-        total = sum(counts.values())
-        stream.write(f"Found {total} finding{'' if total == 1 else 's'}.\n")
+    stream.writelines(f"{line}\n" for line in summary(replace(report, notes=())))
 
 
 def _rule_texts(options: Options, noqa: bool) -> dict[str, RuleText]:
