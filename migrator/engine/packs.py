@@ -269,8 +269,8 @@ def _is_named(path: Path, named: tuple[str, ...]) -> bool:
 def choose(rules: list[Rule], select: Iterable[str], ignore: Iterable[str]) -> list[Rule]:
     """The rules whose codes start with one of ``select``, and with none of ``ignore`` that is as long.
 
-    ``ALL``, which counts as the shortest, stands for every rule but those that are ``opt_in``: they are chosen by a beginning
-    of their code. Raises RuleError for a text that fits no rule.
+    ``ALL``, which counts as the shortest, stands for every rule but those that are ``opt_in``: they are
+    chosen by a beginning of their code. Raises RuleError for a text that fits no rule.
     """
     select, ignore = tuple(select), tuple(ignore)
     for wanted in (*select, *ignore):
@@ -286,6 +286,11 @@ def choose(rules: list[Rule], select: Iterable[str], ignore: Iterable[str]) -> l
         for rule in rules
         if _longest(rule.code, named if rule.opt_in else select) > _longest(rule.code, ignore)
     ]
+
+
+def ignores(select: Iterable[str], ignore: Iterable[str], code: str) -> bool:
+    """Whether a rule that goes along with others is unwanted: it need not be selected."""
+    return _longest(code, tuple(ignore)) > _longest(code, tuple(select))
 
 
 def _longest(code: str, patterns: tuple[str, ...]) -> int:

@@ -136,8 +136,8 @@ def test_every_key_is_in_the_documentation() -> None:
         ("ignore = ['NPU101']", ["--select=NPU101"], ["NPU101"]),
         ("ignore = ['NPU101']", ["--ignore=NPU9"], ["NPU111"]),
         ("ignore = ['NPU101', 'NPU9']", ["--extend-select=NPU1"], ["NPU111", "NPU101"]),
-        ("select = ['NPU101', 'NPU9']", ["--ignore=NPU1"], ["NPU901"]),
-        ("extend-select = ['NPU101']\nignore = ['NPU1']", ["--ignore=NPU1"], ["NPU901"]),
+        ("select = ['NPU101', 'NPU111']", ["--ignore=NPU10"], ["NPU111"]),
+        ("ignore = ['NPU1']\nextend-select = ['NPU101']", ["--ignore=NPU1"], []),
     ],
 )
 def test_choices_add_up_as_with_ruff(lint, train, tmp_path, config, arguments, codes) -> None:

@@ -221,5 +221,5 @@ def find_kernels(context: FileContext, rule: Rule) -> Iterator[Found]:
 
 
 def _compiler(rule: Rule, name: str) -> str:
-    """What a decorator is called in its library; it may come through a module that imports that when it can."""
+    """What a decorator is called in its library; another module may have imported it from there."""
     return next((known for known in rule.match if f".{name}".endswith(f".{known}")), "")
