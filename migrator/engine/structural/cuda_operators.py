@@ -35,6 +35,10 @@ def find_builds(context: FileContext, rule: Rule) -> Iterator[Found]:
                 continue
         elif extension is None and name.endswith(".CppExtension"):
             continue
+        if name.endswith(".load") and not (extension and extension.sources):
+            unknown = f"{name} builds operators; their sources are not seen here, and may be CUDA"
+            yield found(context, rule, ref, api=name, message=unknown, severity="warning")
+            continue
         built = f": {extension.name}" if extension is not None and extension.name else ""
         yield found(context, rule, ref, api=name, message=f"{name} builds a CUDA operator{built}")
 
