@@ -114,7 +114,7 @@ def _check_combinations(wishes: Wishes, options: Options) -> None:
     if wishes.statistics and options.output_format not in (*_FOR_PEOPLE, "json"):
         raise ConfigError(f"--statistics prints text or json, not {options.output_format}")
     if wishes.stdin_filename and wishes.paths != ("-",):
-        raise ConfigError("--stdin-filename names what comes from the standard input: give - and no other path")
+        raise ConfigError("--stdin-filename is for the standard input: give - and no other path")
     writing = ("--add-noqa", wishes.add_noqa), ("--write-baseline", bool(wishes.write_baseline))
     fixing = ("--diff", wishes.diff), ("--fix", options.fix), ("--fix-only", options.fix_only)
     chosen = [option for option, wanted in (*writing, *fixing) if wanted]
