@@ -1,4 +1,7 @@
-"""Kind ``import``: a library that is made for CUDA. Each import of it is reported."""
+"""Kind ``import``: a library that is made for CUDA. Each import of it is reported.
+
+One that is tried, and may fail, is less grave: the program goes on without the library.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,9 @@ from migrator.engine.context import FileContext, Found, found
 from migrator.engine.matching import rule_fits
 from migrator.engine.packs import Rule
 
+_LESS = {"error": "warning", "warning": "info", "info": "info"}
+_CAUGHT = frozenset({"ImportError", "ModuleNotFoundError", "Exception", "BaseException"})
+
 
 def find(context: FileContext, rules: list[Rule]) -> Iterator[Found]:
     """Imports of the rules' modules, as statements and as texts given to importers."""
@@ -18,7 +24,7 @@ def find(context: FileContext, rules: list[Rule]) -> Iterator[Found]:
         for rule in rules:
             names = [name for name in _imported(node) if rule_fits(rule, name)]
             if names:
-                yield found(context, rule, node, api=", ".join(names))
+                yield _found(context, rule, node, names)
     for call in context.index.calls:
         if not (call.args and isinstance(call.args[0], ast.Constant) and isinstance(call.args[0].value, str)):
             continue
@@ -28,7 +34,32 @@ def find(context: FileContext, rules: list[Rule]) -> Iterator[Found]:
             severity = "info" if name in ("find_spec", "importorskip") else ""
             for rule in rules:
                 if rule_fits(rule, call.args[0].value):
-                    yield found(context, rule, call, api=call.args[0].value, severity=severity)
+                    yield _found(context, rule, call, [call.args[0].value], severity)
+
+
+def _found(context: FileContext, rule: Rule, node: Any, names: list[str], severity: str = "") -> Found:
+    library = names[0].partition(".")[0]
+    message = (rule.message or rule.summary).replace("{library}", library)
+    if not severity and _may_fail(node):
+        message += "; the program goes on where the import fails"
+        severity = _LESS[rule.severity]
+    return found(context, rule, node, api=", ".join(names), message=message, severity=severity)
+
+
+def _may_fail(node: Any) -> bool:
+    """Whether an import stands in a ``try`` that catches its error, and does not raise another one."""
+    child, parent = node, getattr(node, "parent", None)
+    while parent is not None and not isinstance(parent, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        if isinstance(parent, ast.Try) and child in parent.body:
+            for handler in parent.handlers:
+                if handler.type is None or not _CAUGHT.isdisjoint(_names(handler.type)):
+                    return not any(isinstance(each, ast.Raise) for each in ast.walk(handler))
+        child, parent = parent, getattr(parent, "parent", None)
+    return False
+
+
+def _names(types: ast.expr) -> list[str]:
+    return [item.id for item in ast.walk(types) if isinstance(item, ast.Name)]
 
 
 def _imported(node: Any) -> list[str]:

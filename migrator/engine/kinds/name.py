@@ -81,7 +81,7 @@ def _in_reference(context: FileContext, rules: list[Rule], ref: Any) -> Iterator
     if target == name:
         return
     edits = _renaming(context, rules, root, base, written[:used], name, target)
-    if edits and rule.options.get("without_arguments") and _called_with_arguments(ref):
+    if edits and _has_other_arguments(rule, ref):
         yield found(
             context, rule, node, api=name, message=f"{name} is {target} on an NPU, with other arguments"
         )
@@ -121,9 +121,12 @@ def _kept_module(context: FileContext, rules: list[Rule], written: list[Any]) ->
             return
 
 
-def _called_with_arguments(ref: Any) -> bool:
+def _has_other_arguments(rule: Rule, ref: Any) -> bool:
+    """Whether the new name takes other arguments than this use has, or those that call it later."""
     call = getattr(ref, "parent", None)
-    return isinstance(call, ast.Call) and call.func is ref and bool(call.args or call.keywords)
+    if isinstance(call, ast.Call) and call.func is ref:
+        return bool(rule.options.get("without_arguments") and (call.args or call.keywords))
+    return bool(rule.options.get("only_called"))
 
 
 def _known(context: FileContext, name: str) -> bool:
