@@ -18,7 +18,7 @@ import logging
 import os
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
 from typing import Callable
@@ -56,12 +56,17 @@ Row = tuple[str, dict[str, str]]
 
 @dataclass(frozen=True)
 class Survey:
-    """The files of the input in order, and the user's settings (all rules are selected) and processes."""
+    """The files of the input in order, and the user's settings (all rules are selected) and processes.
+
+    ``results`` are what another mode's rules found in the Python files, by name as it is shown, where these
+    were all rules; empty where they were not.
+    """
 
     root: Path
     entries: tuple[Entry, ...]
     settings: Settings
     jobs: int | None = None
+    results: Mapping[str, FileResult] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -127,7 +132,7 @@ def analyze(job: Job, out: Path, overwrite: bool, progress: Progress) -> Outcome
     Raises RuleError for rules that cannot be used, SourceError where the input
     cannot be read or the reports cannot be written.
     """
-    settings = replace(job.settings, select=_codes(job.modes))
+    settings = replace(job.settings, select=_codes(job))
     engine = Engine(settings)
     with output_tree(job.source, out, overwrite, ANALYSIS_SUFFIX) as tree:
         tally = Tally(engine.rules, job.modes)
@@ -141,10 +146,18 @@ def analyze(job: Job, out: Path, overwrite: bool, progress: Progress) -> Outcome
     return Outcome(tally, code, tree.result, complete)
 
 
-def _codes(modes: tuple[str, ...]) -> tuple[str, ...]:
-    """The rules of these modes, as an option ``--select`` would name them."""
-    codes = {code for mode in modes for code in (*MODES[mode].codes, *MODES[mode].judged)}
-    return tuple(sorted(codes))
+def _codes(job: Job) -> tuple[str, ...]:
+    """The rules of the modes, as an option ``--select`` would name them."""
+    codes = {code for mode in job.modes for code in (*MODES[mode].codes, *MODES[mode].judged)}
+    return (*sorted(codes), *(["ALL"] if _at_once(job) else []))
+
+
+def _at_once(job: Job) -> bool:
+    """Whether one turn of the rules serves the modes that look at files and those that look at the tree."""
+    modes = [MODES[mode] for mode in job.modes]
+    together = any(mode.codes for mode in modes) and any(mode.whole_tree for mode in modes)
+    # Neither concerns the tree.
+    return together and not job.settings.deep and not job.api_files
 
 
 def _fill(
@@ -166,29 +179,45 @@ def _fill(
         raise SourceError(f"{shown(job.source)} holds no Python file{rest}: there is nothing to analyse")
     modes = [MODES[mode] for mode in job.modes]
     skipped: set[str] = set()
+    results: dict[str, FileResult] = {}
     if any(mode.codes for mode in modes):
         waiting = {shown(entry.name): None for entry in entries if entry.kind == "python"}
         try:
             for result in _results(entries, job, settings, engine, progress):
                 waiting.pop(result.name, None)
                 skipped.update([result.name] if result.skipped else [])
+                if _at_once(job):
+                    results[result.name] = result
                 _record(result, modes, tables, tally)
         except KeyboardInterrupt:
             for name in waiting:
                 _record(FileResult(name, skipped=_NOT_REACHED), modes, tables, tally)
+            _leave_out_trees(job, tables, tally)
             return False
-    survey = Survey(job.source, entries, replace(job.settings, deep=""), job.jobs)
-    for mode in modes:
-        if mode.whole_tree:
-            find: Callable[[Survey, Progress], Iterator[Row]] = import_module(mode.whole_tree).find
-            for table, row in find(survey, progress):
-                if table != SKIPPED:
-                    tables.write(table, row)
-                    tally.rows[table] += 1
-                elif row["file"] not in skipped:  # by another mode
-                    _record(FileResult(row["file"], skipped=row["reason"]), modes, tables, tally)
     tally.seen = sum(entry.kind != "file" for entry in entries)
+    survey = Survey(job.source, entries, replace(job.settings, deep=""), job.jobs, results)
+    for name in (name for name in job.modes if MODES[name].whole_tree):
+        find: Callable[[Survey, Progress], Iterator[Row]] = import_module(MODES[name].whole_tree).find
+        try:
+            rows = list(find(survey, progress))
+        except KeyboardInterrupt:
+            if len(job.modes) == 1:
+                raise
+            _leave_out_trees(job, tables, tally)
+            return False
+        for table, row in rows:
+            if table != SKIPPED:
+                tables.write(table, row)
+                tally.rows[table] += 1
+            elif row["file"] not in skipped:  # by another mode
+                _record(FileResult(row["file"], skipped=row["reason"]), modes, tables, tally)
     return True
+
+
+def _leave_out_trees(job: Job, tables: CsvTables, tally: Tally) -> None:
+    """After Ctrl-C: no tables of modes that have to see the whole tree, as empty ones would say too much."""
+    tally.runs = tuple(mode for mode in job.modes if not MODES[mode].whole_tree)
+    tables.keep(tally.runs)
 
 
 def _record(result: FileResult, modes: list[Mode], tables: CsvTables, tally: Tally) -> None:

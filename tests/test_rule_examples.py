@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -57,3 +59,14 @@ def test_every_rule_explains_itself(rule: Rule) -> None:
     if rule.fix != "none" and rule.code not in ("NPU902", "NPU990"):
         assert any("before" in example for example in rule.examples), "shows what changes"
         assert any("unchanged" in example for example in rule.examples), "shows a look-alike that does not"
+
+
+@pytest.mark.parametrize("rule", load_all(), ids=lambda rule: rule.code)
+def test_references_are_links(rule: Rule) -> None:
+    for reference in rule.references:
+        address = urlsplit(reference)
+        assert address.scheme == "https"
+        assert re.fullmatch(r"[a-z0-9-]+(\.[a-z0-9-]+)+", address.netloc)
+        assert re.fullmatch(r"/[\w./%-]+", address.path)
+        assert not address.query
+    assert len(set(rule.references)) == len(rule.references)

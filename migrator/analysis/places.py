@@ -52,7 +52,7 @@ def judge(index: ModuleIndex, data: PlaceData, node: Any, depth: int = 0) -> Pla
     handed_on = place.verdict == NO and place.reason.startswith("an argument of")
     if (handed_on or place.verdict in (LIKELY, UNCLEAR)) and chosen_beside_cpu(index, node):
         place = Place(CERTAIN, "chosen where there is a card, and else cpu", place.api)
-    if place.verdict in (CERTAIN, LIKELY) and depth == 0 and beside_npu(node):
+    if place.verdict in (CERTAIN, LIKELY, UNCLEAR) and depth == 0 and beside_npu(node):
         return Place(NO, "beside a case of its own for NPUs")
     return place
 

@@ -13,7 +13,9 @@ from migrator.api_support.hardware import HARDWARE
 _COLUMNS = {
     "aliases": "alias api",
     "api_support": "api from to status hardware dtypes limits npu_name aten source",
+    "by_hand/composed": "api program",
     "by_hand/npu_names": "cuda_name npu_name unchanged caveat advice source",
+    "composed": "api operators source",
     "custom_ops": "api from to kind replaces replaces_source use_instead evidence",
     "env_vars": "name npu_name same_values values advice source",
     "kernels": "op from to kind source",
@@ -29,7 +31,7 @@ _KEYS = {"wheel_names": 2}
 # versions.csv is in the order of versions; what is by hand is in that of its author.
 _UNSORTED = ("versions", "by_hand/npu_names")
 # The look-up searches these tables by halves and splits their lines at commas.
-_SEARCHED = ("aliases", "api_support", "kernels")
+_SEARCHED = ("aliases", "api_support", "composed", "kernels")
 _YES_NO = {"yes", "no"}
 _KINDS = {"module", "class", "function", "value", "import"}
 _WORDS = {
@@ -167,6 +169,10 @@ def _references(read: Records) -> Iterator[str]:
     for record in read["aliases"]:
         if record["api"] not in apis:
             yield f"aliases.csv: {record['alias']} leads to {record['api']}, which api_support.csv has not"
+    operators = {record["op"].partition(".")[0] for record in read["kernels"]}
+    for record in read["composed"]:
+        for operator in set(record["operators"].split()) - operators:
+            yield f"composed.csv: {record['api']}: kernels.csv has no operator {operator}"
     order = [record["torch"] for record in read["versions"]]
     held: dict[str, int] = {}
     for record in read["npu_names"]:

@@ -150,6 +150,21 @@ def registered(aten: str, version: TorchVersion) -> str:
     return otherwise
 
 
+def composed(api: str, version: TorchVersion) -> Optional[str]:
+    """What becomes of an API that is Python code, of which composed.csv names the operators.
+
+    composite (all of them have kernels), python (it comes to none), or None where the
+    table has it not, or one of the operators has no kernel.
+    """
+    line = next(iter(tables.starting("composed", f"{api},")), "")
+    if not line:
+        return None
+    operators = line.split(",")[1].split()
+    if all(kernel(operator, version) in ("kernel", "composite") for operator in operators):
+        return "composite" if operators else "python"
+    return None
+
+
 def _first(row: Row) -> tuple[int, ...]:
     return tables.as_tuple(row.first)
 

@@ -19,7 +19,7 @@ _ANY_USE = frozenset(
     "infer_only create_only compile_only high_risk use_npu_class returns_fp32 no_fused_optim".split()
 )
 # What a kernel says where no document does.
-_BY_KERNEL = {"kernel": "supported", "composite": "supported", "none": "fallback"}
+_BY_KERNEL = {"kernel": "supported", "composite": "supported", "none": "fallback", "python": "supported"}
 _FIRST_LISTS = (2, 1)  # from here on a wheel lists every kernel that it registers
 # Which aten operator a function stands for, where the tables do not say.
 _FLAT = ("torch.Tensor.", "torch.nn.functional.", "torch.")
@@ -99,9 +99,9 @@ class Verdict:
 
     ``status`` is supported, unsupported, fallback (runs on the CPU), partial (some limit holds for every
     use) or unknown. ``documents`` is the document's word, empty where it lists no such API, ``asof`` the
-    version whose document that is where it is another one. ``kernel`` is kernel, composite, none or empty
-    (not known). ``dtypes`` are those of the main input, empty where all are allowed; ``parameters`` those
-    that the document limits.
+    version whose document that is where it is another one. ``kernel`` is kernel, composite, none, python (it
+    needs no operator) or empty (not known). ``dtypes`` are those of the main input, empty where all are
+    allowed; ``parameters`` those that the document limits.
 
     Where the verdict is for a product line, ``by_hardware`` says that the status is its own; ``ticked`` are
     the others if the document leaves it out, ``left_out`` the dtypes that it takes from it.
@@ -191,7 +191,7 @@ def _status(known: support.Support, kernel: str, version: TorchVersion) -> str:
     if known.status == "unsupported":
         # A document that no longer lists an API takes nothing back and confirms nothing.
         outdated = bool(known.neighbour) and "docs" in version.evidence
-        if not outdated:
+        if not outdated and kernel != "python":  # seen to run, with nothing that an NPU could lack
             return "unsupported"
         return _BY_KERNEL.get(kernel, "unknown")
     if known.status == "unknown":
@@ -216,7 +216,7 @@ def _kernel(listed: str, api: str, version: TorchVersion) -> str:
             support.kernel(operator, other) == "none" for other in known() if other.tuple >= _FIRST_LISTS
         ):
             return "none"
-    return ""
+    return support.composed(api, version) or ""
 
 
 def _operators(api: str) -> list[str]:

@@ -118,7 +118,10 @@ def analyze(
         stop(str(error))
     except KeyboardInterrupt:
         stop("interrupted: no report was written", INTERRUPTED)
-    if not outcome.complete:
+    lost = [mode for mode in modes if mode not in outcome.tally.runs]
+    if lost:
+        say(f"interrupted: no tables of {', '.join(lost)}; skipped_files.csv names what else was not reached")
+    elif not outcome.complete:
         say(f"interrupted after {bar.done} of {bar.total} Python files: the reports say of which")
     if not quiet:
         _show(outcome, f"{source} for torch {settings.version}: {', '.join(modes)}")

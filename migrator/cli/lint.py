@@ -137,7 +137,7 @@ def _wishes(given: argparse.Namespace) -> Wishes:
         "cache-dir": given.cache_dir,
     }
     return Wishes(
-        paths=tuple(given.paths or ["."]),
+        paths=tuple(given.paths or ["-" if given.stdin_filename else "."]),
         given={key: value for key, value in settings.items() if value is not None},
         config=tuple(given.config or ()),
         isolated=given.isolated,

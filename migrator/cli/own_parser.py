@@ -36,8 +36,17 @@ class Parser(argparse.ArgumentParser):
         )
 
     def error(self, message: str) -> NoReturn:
-        """Raise UsageError."""
-        raise UsageError(f"{message} ({self._command} --help shows all options)")
+        """Raise UsageError; with the option that may be meant by one that there is not."""
+        raise UsageError(f"{message}{self._hint(message)} ({self._command} --help shows all options)")
+
+    def _hint(self, message: str) -> str:
+        unknown = message.partition("unrecognized arguments: ")[2].partition(" ")[0].partition("=")[0]
+        if not unknown.startswith("--"):
+            return ""
+        from difflib import get_close_matches
+
+        near = get_close_matches(unknown, self._option_string_actions, n=1)
+        return f"; did you mean {near[0]}?" if near else ""
 
 
 def ended(work: Callable[[], int]) -> int:

@@ -267,10 +267,10 @@ def _is_named(path: Path, named: tuple[str, ...]) -> bool:
 
 
 def choose(rules: list[Rule], select: Iterable[str], ignore: Iterable[str]) -> list[Rule]:
-    """The rules whose codes start with one of ``select`` and with none of ``ignore``.
+    """The rules whose codes start with one of ``select``, and with none of ``ignore`` that is as long.
 
-    ``ALL`` stands for every rule but those that are ``opt_in``: they are chosen by a beginning
-    of their code. Raises RuleError for a text that fits no rule.
+    ``ALL``, which counts as the shortest, stands for every rule but those that are ``opt_in``: they are
+    chosen by a beginning of their code. Raises RuleError for a text that fits no rule.
     """
     select, ignore = tuple(select), tuple(ignore)
     for wanted in (*select, *ignore):
@@ -284,9 +284,16 @@ def choose(rules: list[Rule], select: Iterable[str], ignore: Iterable[str]) -> l
     return [
         rule
         for rule in rules
-        if _fits(rule.code, named if rule.opt_in else select) and not _fits(rule.code, ignore)
+        if _longest(rule.code, named if rule.opt_in else select) > _longest(rule.code, ignore)
     ]
 
 
-def _fits(code: str, patterns: tuple[str, ...]) -> bool:
-    return any(pattern == "ALL" or code.startswith(pattern) for pattern in patterns)
+def ignores(select: Iterable[str], ignore: Iterable[str], code: str) -> bool:
+    """Whether a rule that goes along with others is unwanted: it need not be selected."""
+    return _longest(code, tuple(ignore)) > _longest(code, tuple(select))
+
+
+def _longest(code: str, patterns: tuple[str, ...]) -> int:
+    """How much of a code the longest beginning of it has, 0 for ALL, -1 without any."""
+    fitting = ("" if pattern == "ALL" else pattern for pattern in patterns)
+    return max((len(pattern) for pattern in fitting if code.startswith(pattern)), default=-1)

@@ -20,7 +20,7 @@ from migrator.analysis.written_names import read_names
 from migrator.api_support import env_vars, versions
 from migrator.engine.context import FileContext, Found, insertion, source_lines
 from migrator.engine.kinds import argument, call, env, library, method, name, pattern, string, text
-from migrator.engine.packs import Load, Rule, applies, choose, load, load_all
+from migrator.engine.packs import Load, Rule, applies, choose, ignores, load, load_all
 from migrator.engine.project import Project, merge_facts, scan_file
 from migrator.engine.restraint import enclosing_fstring, restrained, unfixed, without_fix
 from migrator.engine.settings import Settings
@@ -366,7 +366,7 @@ class Engine:
         """``import torch_npu`` for the fixes that need it."""
         rule = self.rules.get(_IMPORT_RULE)
         needing = [item.node for item in self._needing(context, accepted)]
-        if rule is None or not needing or any(_IMPORT_RULE.startswith(code) for code in self.settings.ignore):
+        if rule is None or not needing or ignores(self.settings.select, self.settings.ignore, _IMPORT_RULE):
             return []
         places = torch_npu_imports(context.index, needing)
         return [insertion(context, rule, node, edit) for node, edit in places]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Collection
+from dataclasses import replace
 from typing import Optional, cast
 
 from migrator.engine.project import Project
@@ -16,6 +17,7 @@ from migrator.rewrite.edits import apply
 from migrator.sources.source import line_starts
 
 SYNTAX = "NPU999"
+_IMPORT = "NPU901"
 _SYNTAX_PLACE = r"(?s)(?:line (\d+): )?(not valid Python.*|an expression is nested too deeply.*)"
 _LONGEST = 80  # characters of code in a fix's message
 
@@ -72,10 +74,27 @@ def check(
         comments = suppressions.line_ends(text)
     lines = Lines(text)
     found, suppressed = comments.apply(_diagnostic(engine, path, item, lines) for item in findings)
+    found = _with_those_that_need_it(found)
     if suppressions.UNUSED in enabled:
         rule = engine.rules[suppressions.UNUSED].name
         found += comments.unused(path, enabled, rule)
     return Checked(tuple(sorted(found, key=lambda item: (item.row, item.column, item.code))), suppressed)
+
+
+def _with_those_that_need_it(found: list[Diagnostic]) -> list[Diagnostic]:
+    """The findings, without imports of torch_npu whose users are all suppressed; each is as safe as those."""
+    kept = []
+    for item in found:
+        if item.code == _IMPORT and item.fix:
+            own = set(item.fix.edits)
+            users = [each.fix for each in found if each.fix and each.code != _IMPORT]
+            safety = {fix.applicability for fix in users if own.intersection(fix.edits)}
+            if not safety:
+                continue
+            least: Applicability = "safe" if "safe" in safety else "unsafe"
+            item = replace(item, fix=replace(item.fix, applicability=least))
+        kept.append(item)
+    return kept
 
 
 def _unparsed(engine: Engine, path: str, text: str, reason: str, enabled: bool) -> Checked:
@@ -91,6 +110,7 @@ def _unparsed(engine: Engine, path: str, text: str, reason: str, enabled: bool) 
 
 
 def _diagnostic(engine: Engine, path: str, item: Finding, lines: Lines) -> Diagnostic:
+    rule = engine.rules[item.code]
     start, end = item.span
     first, last = lines.place(start), lines.place(max(start, end))
     return Diagnostic(
@@ -100,11 +120,12 @@ def _diagnostic(engine: Engine, path: str, item: Finding, lines: Lines) -> Diagn
         end_row=last.row,
         end_column=last.column,
         code=item.code,
-        rule=engine.rules[item.code].name,
+        rule=rule.name,
         severity=cast(Severity, item.severity),
         message=item.message,
         advice=item.advice,
         fix=_fix(item, lines),
+        url=next(iter(rule.references), ""),
         api=item.api,
     )
 

@@ -7,7 +7,7 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Optional
 
@@ -28,6 +28,7 @@ from migrator.lint.options import (
 from migrator.lint.run import Outcome, Request, run
 from migrator.reporting import colors
 from migrator.reporting.lint_formats import writer
+from migrator.reporting.lint_formats.style import summary
 from migrator.sources.errors import shown
 from migrator.sources.replacing import replace_file
 
@@ -112,6 +113,8 @@ def lint_once(wishes: Wishes) -> int:
 def _check_combinations(wishes: Wishes, options: Options) -> None:
     if wishes.statistics and options.output_format not in (*_FOR_PEOPLE, "json"):
         raise ConfigError(f"--statistics prints text or json, not {options.output_format}")
+    if wishes.stdin_filename and wishes.paths != ("-",):
+        raise ConfigError("--stdin-filename is for the standard input: give - and no other path")
     writing = ("--add-noqa", wishes.add_noqa), ("--write-baseline", bool(wishes.write_baseline))
     fixing = ("--diff", wishes.diff), ("--fix", options.fix), ("--fix-only", options.fix_only)
     chosen = [option for option, wanted in (*writing, *fixing) if wanted]
@@ -261,9 +264,7 @@ def _write_statistics(report: LintReport, options: Options, stream: io.StringIO)
     for (code, name), count in rows:
         star = "[*]" if fixable[code] == count else "[-]" if fixable[code] else "[ ]"
         stream.write(f"{count:>{width}}  {code}  {star}  {name}\n")
-    if report.summary and (rows or report.complete):
-        total = sum(counts.values())
-        stream.write(f"Found {total} finding{'' if total == 1 else 's'}.\n")
+    stream.writelines(f"{line}\n" for line in summary(replace(report, notes=())))
 
 
 def _rule_texts(options: Options, noqa: bool) -> dict[str, RuleText]:
@@ -273,7 +274,15 @@ def _rule_texts(options: Options, noqa: bool) -> dict[str, RuleText]:
 
     engine = engine_for(rule_set(options, noqa))
     return {
-        code: RuleText(code, rule.name, rule.summary, cast(Severity, rule.severity), rule.why, rule.fix, "")
+        code: RuleText(
+            code=code,
+            name=rule.name,
+            summary=rule.summary,
+            severity=cast(Severity, rule.severity),
+            why=rule.why,
+            fix=rule.fix,
+            url=next(iter(rule.references), ""),
+        )
         for code, rule in sorted(engine.rules.items())
         if code in engine.enabled
     }

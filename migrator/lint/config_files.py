@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Optional
 
 from migrator.lint.options import KEYS, ConfigError, Options, checked, unknown_key, with_values
-from migrator.sources.errors import shown
+from migrator.sources.errors import shown, unreadable
 
 _OWN = (".npumigrate.toml", "npumigrate.toml")
 
@@ -69,8 +69,10 @@ def read_file(file: Path) -> dict[str, Any]:
     """The checked values of a configuration file. Raises ConfigError, with the place and what to do."""
     try:
         text = file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{shown(file)}: cannot be read: {error}") from None
+    except OSError as error:
+        raise ConfigError(f"{shown(file)}: {unreadable(error)}") from None
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{shown(file)}: not TOML: not UTF-8 (byte {error.start})") from None
     data = _parsed(text, shown(file))
     where = shown(file)
     if file.name == "pyproject.toml":

@@ -106,7 +106,7 @@ KEYS: dict[str, Key] = {
     "version": Key("text", "The torch version that the project will run on, such as '2.6'.", override=True),
     "hw": Key("choice", "The product line that it will run on: APIs are judged for it, too.", HARDWARE, True),
     "select": Key("codes", "The rules to use: codes, their beginnings, or ALL.", override=True),
-    "ignore": Key("codes", "The rules not to use. It wins over select.", override=True),
+    "ignore": Key("codes", "The rules not to use, but for longer codes in select.", override=True),
     "extend-select": Key("codes", "More rules to use, beside those of select.", override=True),
     "per-file-ignores": Key("ignores", "Rules that are not used in the files that a glob fits."),
     "rules": Key("texts", "Rule packs of your own, beside the built-in ones."),
@@ -151,7 +151,13 @@ def checked(key: str, value: Any, where: str, root: Path) -> Any:
         # A version that was written as a number: 2.6; but 2.10 would be 2.1, so it is refused.
         return _expect(isinstance(value, str), value, key, f'a text in quotes, as in {key} = "…"', where)
     if kind == "choice":
-        return _expect(value in KEYS[key].choices, value, key, " | ".join(KEYS[key].choices), where)
+        wanted = " | ".join(KEYS[key].choices)
+        if value not in KEYS[key].choices:
+            from difflib import get_close_matches
+
+            near = get_close_matches(str(value), KEYS[key].choices, n=1)
+            wanted += f"; did you mean {near[0]!r}?" if near else ""
+        return _expect(value in KEYS[key].choices, value, key, wanted, where)
     if kind == "ignores":
         fits = isinstance(value, dict) and all(_is_texts(codes) for codes in value.values())
         _expect(fits, value, key, "a table of globs with lists of codes", where)
@@ -197,8 +203,29 @@ def _override(item: dict[str, Any], where: str, root: Path) -> Override:
 
 
 def with_values(options: Options, values: Mapping[str, Any]) -> Options:
-    """The options with checked values put over them, by their keys in the configuration."""
-    return replace(options, **{key.replace("-", "_"): value for key, value in values.items()})
+    """The options with checked values put over them, by their keys in the configuration.
+
+    A ``select`` begins anew; without it ``ignore`` and ``extend-select`` add to the choice that there is.
+    """
+    new = {key.replace("-", "_"): value for key, value in values.items()}
+    ignored, wanted = new.get("ignore", ()), new.get("extend_select", ())
+    if "select" in new:
+        new.update(ignore=ignored, extend_select=wanted)
+    elif ignored or wanted:
+        new["select"] = _without(options.select, ignored)
+        new["extend_select"] = _unique(*_without(options.extend_select, ignored), *wanted)
+        new["ignore"] = _unique(*_without(options.ignore, wanted), *ignored)
+    return replace(options, **new)
+
+
+def _unique(*codes: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(codes))
+
+
+def _without(codes: tuple[str, ...], gone: tuple[str, ...]) -> tuple[str, ...]:
+    """The codes, or beginnings of codes, that do not start with one of ``gone``."""
+    gone = tuple("" if code == "ALL" else code for code in gone)
+    return tuple(code for code in codes if not ("" if code == "ALL" else code).startswith(gone))
 
 
 def for_file(options: Options, path: Path, command_line: Mapping[str, Any]) -> Options:

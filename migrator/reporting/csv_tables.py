@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from migrator.finding import FileResult
 from migrator.reporting.columns import tables_of
@@ -28,12 +28,14 @@ class CsvTables:
         self._stack = ExitStack()
         self._values: dict[str, tuple[str, ...]] = {}
         self._writers: dict[str, Any] = {}
+        self._files: dict[str, IO[str]] = {}
         with self._stack:
             for table in tables_of(self._runs).values():
                 # A file name that is not UTF-8 comes as surrogates, which are written as \udc80.
                 file = self._stack.enter_context(
                     (folder / table.name).open("w", encoding="utf-8", errors="backslashreplace", newline="")
                 )
+                self._files[table.name] = file
                 writer = csv.writer(file, lineterminator="\n")
                 writer.writerow([column.name for column in table.columns])
                 self._writers[table.name] = writer
@@ -45,6 +47,12 @@ class CsvTables:
 
     def __exit__(self, *_: object) -> None:
         self._stack.close()
+
+    def keep(self, runs: tuple[str, ...]) -> None:
+        """Remove the tables that only other commands or modes than these have."""
+        for name in self._files.keys() - tables_of(runs).keys():
+            self._files[name].close()
+            Path(self._files[name].name).unlink()
 
     def add(self, result: FileResult) -> None:
         """Write the rows of one file, in the order of its lines."""

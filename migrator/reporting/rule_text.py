@@ -43,7 +43,7 @@ def as_markdown(rule: Rule, level: int = 1) -> str:
         parts.append(f"What to do: {rule.advice}")
     parts += [_example(example) for example in rule.examples]
     if rule.references:
-        parts.append("References: " + "; ".join(rule.references))
+        parts.append("References:\n\n" + "\n".join(f"- {_link(text)}" for text in rule.references))
     return "\n\n".join(parts) + "\n"
 
 
@@ -106,6 +106,10 @@ def _code(text: str) -> str:
     fence = "````" if "```" in text else "```"
     lines = "\n".join(text.rstrip().splitlines())  # an example may have other newlines
     return f"{fence}python\n{lines}\n{fence}"
+
+
+def _link(reference: str) -> str:
+    return f"<{reference}>" if reference.startswith("https://") else reference
 
 
 def _anchor(rule: Rule) -> str:

@@ -5,18 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Optional
 
 from migrator.engine.project import Project
 from migrator.lint import baseline
 from migrator.lint.check import SYNTAX
 from migrator.lint.diagnostic import Diagnostic
-from migrator.lint.document import Document
+from migrator.lint.document import Document, in_cells
 from migrator.lint.engines import check_document, engine_for
 from migrator.lint.files import Target, name_in_project
 from migrator.lint.fixing import fix_text
 from migrator.lint.jobs import RuleSet, rule_set
 from migrator.lint.options import ignored_codes, severity_at_least
 from migrator.server.facts import parses
+from migrator.server.settings import Stamp, stamp
+from migrator.sources.notebook import Notebook, changed_cells
 from migrator.sources.source import Source, lines_of
 
 
@@ -24,10 +27,16 @@ from migrator.sources.source import Source, lines_of
 class Question:
     """What decides an analysis: equal questions have equal answers. Raises ConfigError and UnknownVersion."""
 
-    text: str
+    content: Source | Notebook
     target: Target
     rules: RuleSet
     project: Project
+    baseline: Stamp = ()
+
+    @property
+    def text(self) -> str:
+        """The Python of the content."""
+        return self.content.text
 
 
 @dataclass(frozen=True)
@@ -35,7 +44,8 @@ class Analysis:
     """The findings of a text.
 
     In a text that is ``broken``, no Python just now, they are those of the text before it
-    whose lines are still there, without fixes. ``trouble`` says why there are none.
+    whose lines are still there, without fixes; in a notebook, where only the cell is
+    broken, none are kept. ``found`` has places in the text. ``trouble`` says why there are none.
     """
 
     question: Question
@@ -43,10 +53,16 @@ class Analysis:
     broken: bool = False
     trouble: str = ""
 
+    def placed(self) -> list[Diagnostic]:
+        """The findings with the places that a person sees: in a notebook, those in the cells."""
+        content = self.question.content
+        return list(self.found) if isinstance(content, Source) else in_cells(content, self.found)
 
-def question(text: str, target: Target, project: Project) -> Question:
+
+def question(content: Source | Notebook, target: Target, project: Project) -> Question:
     """The question for a text. Raises ConfigError and UnknownVersion, as the target's options deserve."""
-    return Question(text, target, rule_set(target.options), project)
+    known = target.options.baseline
+    return Question(content, target, rule_set(target.options), project, stamp([known] if known else []))
 
 
 def answer(asked: Question, before: Analysis | None) -> Analysis:
@@ -57,12 +73,13 @@ def answer(asked: Question, before: Analysis | None) -> Analysis:
     target, text = asked.target, asked.text
     options = target.options
     ignored = ignored_codes(options, target.place)
-    item = Document(b"", Source(target.path, text))
+    item = Document(b"", asked.content)
     checked = check_document(asked.rules, target.path, name_in_project(target), item, asked.project, ignored)
     found: Sequence[Diagnostic] = [
         item for item in checked.found if severity_at_least(item.severity, options.severity)
     ]
-    if before is not None and before.found and _is_broken(checked.found, text):
+    is_file = isinstance(asked.content, Source)
+    if is_file and before is not None and before.found and _is_broken(checked.found, text):
         return Analysis(asked, (*_carried(before, text), *found), broken=True)
     if options.baseline and found:
         file = Path(options.baseline)
@@ -72,15 +89,18 @@ def answer(asked: Question, before: Analysis | None) -> Analysis:
     return Analysis(asked, tuple(found), trouble=checked.trouble)
 
 
-def fixed(analysis: Analysis) -> str:
-    """The text with the fixes that ``lint --fix`` makes."""
+def fixed(analysis: Analysis) -> list[tuple[Optional[int], str]]:
+    """What changes with the fixes that ``lint --fix`` makes: the text, or those of cells by their numbers."""
     asked = analysis.question
     target = asked.target
     wanted = "unsafe" if target.options.unsafe_fixes else "safe"
     engine = engine_for(asked.rules, wanted)
     ignored = ignored_codes(target.options, target.place)
     name = name_in_project(target)
-    return fix_text(engine, name, asked.text, asked.project, analysis.found, ignored).text
+    new = fix_text(engine, name, asked.text, asked.project, analysis.found, ignored).text
+    if isinstance(asked.content, Source):
+        return [(None, new)]
+    return [(cell.number, source) for cell, source in changed_cells(asked.content, new)]
 
 
 def _is_broken(found: Sequence[Diagnostic], text: str) -> bool:

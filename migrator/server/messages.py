@@ -37,12 +37,6 @@ def touching(found: Iterable[Diagnostic], start: int, end: int, text: Text) -> l
     return [item for item, first, last in places if first <= end and start <= last]
 
 
-def fix_edits(item: Diagnostic, text: Text) -> list[types.TextEdit]:
-    """The edits of a finding's fix."""
-    edits = item.fix.edits if item.fix else ()
-    return [types.TextEdit(text.span(edit.start, edit.end), edit.content) for edit in edits]
-
-
 def fix_title(item: Diagnostic) -> str:
     """What the editor's menu says of a finding's fix."""
     assert item.fix

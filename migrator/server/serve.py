@@ -15,11 +15,15 @@ from migrator.server.session import Session
 _DONE = 0
 _GONE = 1
 _ACTIONS = types.CodeActionOptions([types.CodeActionKind.QuickFix, FIX_ALL], resolve_provider=True)
+# Notebooks of any kind: what is linted are their Python cells.
+_NOTEBOOKS = types.NotebookDocumentSyncOptions(
+    [types.NotebookDocumentFilterWithCells([types.NotebookCellLanguage("python")])], save=True
+)
 
 
 def build() -> tuple[LanguageServer, Session]:
     """The server, with all that it can do, and its state."""
-    server = LanguageServer("npumigrate", __version__, max_workers=2)
+    server = LanguageServer("npumigrate", __version__, notebook_document_sync=_NOTEBOOKS, max_workers=2)
     session = Session(server)
 
     @server.feature(types.INITIALIZE)
@@ -45,6 +49,22 @@ def build() -> tuple[LanguageServer, Session]:
     @server.feature(types.TEXT_DOCUMENT_DID_CLOSE)
     def did_close(params: types.DidCloseTextDocumentParams) -> None:
         session.close(params.text_document.uri)
+
+    @server.feature(types.NOTEBOOK_DOCUMENT_DID_OPEN)
+    def did_open_notebook(params: types.DidOpenNotebookDocumentParams) -> None:
+        session.open_notebook(params)
+
+    @server.feature(types.NOTEBOOK_DOCUMENT_DID_CHANGE)
+    def did_change_notebook(params: types.DidChangeNotebookDocumentParams) -> None:
+        session.change_notebook(params)
+
+    @server.feature(types.NOTEBOOK_DOCUMENT_DID_SAVE)
+    def did_save_notebook(_: types.DidSaveNotebookDocumentParams) -> None:
+        session.check_all()
+
+    @server.feature(types.NOTEBOOK_DOCUMENT_DID_CLOSE)
+    def did_close_notebook(params: types.DidCloseNotebookDocumentParams) -> None:
+        session.close(params.notebook_document.uri)
 
     @server.feature(types.WORKSPACE_DID_CHANGE_WATCHED_FILES)
     def files_changed(params: types.DidChangeWatchedFilesParams) -> None:

@@ -11,7 +11,6 @@ import os
 from collections.abc import Coroutine, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Callable, Optional, TypeVar
 
@@ -20,30 +19,25 @@ from pygls.lsp.server import LanguageServer
 from pygls.uris import to_fs_path
 
 from migrator.lint.config_files import Configuration
+from migrator.lint.document import NOTEBOOK
 from migrator.lint.engines import engine_for
 from migrator.lint.suppressions import UNUSED
 from migrator.server import hover, messages
 from migrator.server.analysis import Analysis, answer, fixed, question
+from migrator.server.documents import Document, Part, change_part, place_of, whole_offset
+from migrator.server.editor import Editor
 from migrator.server.facts import WorkspaceFacts, text_of
 from migrator.server.settings import Settings
 from migrator.server.texts import UTF16, Text
+from migrator.sources.notebook import Notebook
+from migrator.sources.source import Source
 
 _PAUSE = 0.2  # seconds without a key before a text is linted
-_NOTEBOOK = ".ipynb"
+_SOURCES = (".py", ".ipynb")
+# What editors are asked to watch, beside the baselines and rule packs that are in use.
+_WATCHED = ("**/*.{py,ipynb}", "**/{.npumigrate,npumigrate,pyproject}.toml")
 
 Result = TypeVar("Result")
-
-
-@dataclass
-class Document:
-    """An open document."""
-
-    uri: str
-    place: Path
-    version: Optional[int]
-    text: Text
-    analysis: Optional[Analysis] = None
-    waiting: Optional[asyncio.Task[None]] = None
 
 
 class Session:
@@ -51,12 +45,12 @@ class Session:
 
     def __init__(self, server: LanguageServer) -> None:
         self._server = server
+        self._editor = Editor(server)
         self._settings = Settings()
         self._facts = WorkspaceFacts()
         self._documents: dict[str, Document] = {}
         self._worker = ThreadPoolExecutor(1)
         self._tasks: set[asyncio.Task[None]] = set()
-        self._told: set[str] = set()
         self._news = False  # a document defines other things than before that its neighbours have to know
         self.stopped = False  # the editor said goodbye
 
@@ -74,17 +68,7 @@ class Session:
 
     def started(self) -> None:
         """Look at the workspace, and ask to be told of changes in it."""
-        watching = self._server.client_capabilities.workspace
-        watching_files = watching.did_change_watched_files if watching else None
-        if watching_files and watching_files.dynamic_registration:
-            patterns = ["**/*.py", "**/{.npumigrate,npumigrate,pyproject}.toml"]
-            options = types.DidChangeWatchedFilesRegistrationOptions(
-                [types.FileSystemWatcher(pattern) for pattern in patterns]
-            )
-            registration = types.Registration(
-                "npumigrate.files", types.WORKSPACE_DID_CHANGE_WATCHED_FILES, options
-            )
-            self._later(self._register(registration))
+        self._ask_to_watch(_WATCHED)
         for folder in self._settings.folders:
             self._later(self._scan(folder))
 
@@ -93,7 +77,7 @@ class Session:
         try:
             self._settings.take(given)
         except ValueError as error:
-            self._tell(str(error))
+            self._editor.tell(str(error))
 
     def change_folders(self, event: types.WorkspaceFoldersChangeEvent) -> None:
         """Folders were added to the workspace, or taken out of it."""
@@ -125,23 +109,61 @@ class Session:
 
     def open(self, item: types.TextDocumentItem) -> None:
         """A document was opened."""
-        path = to_fs_path(item.uri)
-        name = path if item.uri.startswith("file:") and path else "untitled.py"
-        units = self._server.workspace.position_encoding or UTF16
-        text = Text(item.text, str(getattr(units, "value", units)))
-        document = Document(item.uri, Path(os.path.abspath(name)), item.version, text)
-        self._documents[item.uri] = document
-        self._check_soon(document, 0)
+        self._add(Document(item.uri, place_of(item.uri, "untitled.py"), [self._part(item)]))
 
     def change(self, params: types.DidChangeTextDocumentParams) -> None:
         """The text of a document was changed."""
         document = self._documents.get(params.text_document.uri)
-        if document is None:
+        if document is not None:
+            change_part(document.parts[0], params.text_document.version, params.content_changes)
+            self._check_soon(document, _PAUSE)
+
+    def open_notebook(self, params: types.DidOpenNotebookDocumentParams) -> None:
+        """A notebook was opened."""
+        uri = params.notebook_document.uri
+        document = Document(uri, place_of(uri, "untitled.ipynb"), [], notebook=True)
+        self._arrange(document, params.notebook_document.cells, params.cell_text_documents)
+        self._add(document)
+
+    def change_notebook(self, params: types.DidChangeNotebookDocumentParams) -> None:
+        """The cells of a notebook, or the texts in them, have changed."""
+        uri = params.notebook_document.uri
+        document = self._documents.get(uri)
+        now = self._server.workspace.get_notebook_document(notebook_uri=uri)
+        cells = params.change.cells
+        if document is None or now is None or cells is None:
             return
-        for change in params.content_changes:
-            document.text = document.text.changed(getattr(change, "range", None), change.text)
-        document.version = params.text_document.version
+        opened = cells.structure.did_open if cells.structure else None
+        before = document.parts
+        self._arrange(document, now.cells, opened or ())
+        for part in before:
+            if part not in document.parts:
+                self._editor.publish(part.uri, [], None)
+        for change in cells.text_content or ():
+            for part in document.parts:
+                if part.uri == change.document.uri:
+                    change_part(part, change.document.version, change.changes)
         self._check_soon(document, _PAUSE)
+
+    def _arrange(
+        self,
+        document: Document,
+        cells: Iterable[types.NotebookCell],
+        opened: Iterable[types.TextDocumentItem],
+    ) -> None:
+        """Give a notebook its cells in their order: those that it has, and those that are opened."""
+        parts = {part.uri: part for part in document.parts}
+        parts.update((item.uri, self._part(item)) for item in opened if item.language_id == "python")
+        code = [cell.document for cell in cells if cell.kind == types.NotebookCellKind.Code]
+        document.parts = [parts[uri] for uri in code if uri in parts]
+
+    def _add(self, document: Document) -> None:
+        self._documents[document.uri] = document
+        self._check_soon(document, 0)
+
+    def _part(self, item: types.TextDocumentItem) -> Part:
+        units = self._server.workspace.position_encoding or UTF16
+        return Part(item.uri, item.version, Text(item.text, str(getattr(units, "value", units))))
 
     def close(self, uri: str) -> None:
         """A document was closed: its findings go, and what others know of it is read from the disk."""
@@ -150,15 +172,16 @@ class Session:
             return
         if document.waiting:
             document.waiting.cancel()
-        self._publish(uri, [], None)
+        for part in document.parts:
+            self._editor.publish(part.uri, [], None)
         self._later(self._look_again([document.place]))
 
     def files_changed(self, uris: Sequence[str]) -> None:
         """Files were changed on the disk."""
         places = [Path(path) for path in map(to_fs_path, uris) if path]
-        self._later(self._look_again([place for place in places if place.suffix == ".py"]))
-        if any(place.suffix == ".toml" for place in places):
-            self._told.clear()
+        self._later(self._look_again([place for place in places if place.suffix in _SOURCES]))
+        if any(place.suffix not in _SOURCES for place in places):
+            self._editor.forget_told()
             self.check_all()
 
     def check_all(self) -> None:
@@ -173,41 +196,51 @@ class Session:
 
     async def _check(self, document: Document, pause: float) -> None:
         await asyncio.sleep(pause)
-        text, version = document.text, document.version
+        parts, texts = document.parts, document.texts()
+        versions = [part.version for part in parts]
         try:
             analysis = await self._analysis(document)
         except ValueError as error:
-            self._tell(str(error))
+            self._editor.tell(str(error))
             return
-        if document.text is text and document.uri in self._documents:
-            found = analysis.found if analysis else ()
-            self._publish(document.uri, [messages.diagnostic(item, text) for item in found], version)
+        if document.texts() == texts and self._documents.get(document.uri) is document:
+            found = analysis.placed() if analysis else ()
+            for part, version in zip(parts, versions):
+                here = [item for item in found if item.cell == document.number(part)]
+                self._editor.publish(
+                    part.uri, [messages.diagnostic(item, part.text) for item in here], version
+                )
 
     async def _analysis(self, document: Document) -> Optional[Analysis]:
         """The analysis of a document's text; None where it is not to be linted.
 
         Raises ConfigError, RuleError and UnknownVersion where its options cannot be used.
         """
-        text = document.text
-        analysis = await self._work(lambda: self._analysed(document, text.text))
+        content = document.content()
+        analysis = await self._work(lambda: self._analysed(document, content))
         if self._news:
             self._news = False
             for other in self._documents.values():
                 if other is not document:
                     self._check_soon(other, 0)
+        if analysis:
+            options = analysis.question.target.options
+            files = [file for file in (options.baseline, *options.rules) if file]
+            self._ask_to_watch(f"**/{Path(file).name}" for file in files)
         if analysis and analysis.trouble:
-            self._log(f"{document.place}: {analysis.trouble}")
+            self._editor.log(f"{document.place}: {analysis.trouble}")
         return analysis
 
-    def _analysed(self, document: Document, text: str) -> Optional[Analysis]:
+    def _analysed(self, document: Document, content: Source | Notebook) -> Optional[Analysis]:
         """In the worker: the analysis; None where the file is not to be linted."""
         place = document.place
-        target = self._settings.target(place) if place.suffix != _NOTEBOOK else None
+        is_json = place.suffix == NOTEBOOK and not document.notebook
+        target = None if is_json else self._settings.target(place)
         if target is None:
             return None
         folder = self._settings.folder_of(place)
-        self._news = self._facts.learn(folder, target, text) or self._news
-        asked = question(text, target, self._facts.project(folder, place))
+        self._news = self._facts.learn(folder, target, content.text) or self._news
+        asked = question(content, target, self._facts.project(folder, place))
         if document.analysis is None or document.analysis.question != asked:
             document.analysis = answer(asked, document.analysis)
         return document.analysis
@@ -216,72 +249,67 @@ class Session:
 
     async def hover(self, params: types.HoverParams) -> Optional[types.Hover]:
         """What is known of the name, and of the finding, under the cursor."""
-        document, analysis = await self._asked(params.text_document.uri)
-        if document is None or analysis is None:
+        asked = await self._asked(params.text_document.uri)
+        if asked is None:
             return None
-        text = document.text
-        offset = text.offset(params.position)
-        return await self._work(lambda: _hover(analysis, text, offset))
+        document, part, analysis = asked
+        offset, cell = part.text.offset(params.position), document.number(part)
+        return await self._work(lambda: _hover(analysis, cell, part.text, offset))
 
     async def actions(self, params: types.CodeActionParams) -> list[types.CodeAction]:
         """What can be done about the findings that a selection touches, and about all of them."""
-        document, analysis = await self._asked(params.text_document.uri)
-        if document is None or analysis is None or document.text.text != analysis.question.text:
+        asked = await self._asked(params.text_document.uri)
+        if asked is None:
             return []
-        text, only = document.text, params.context.only
+        document, part, analysis = asked
+        text, only = part.text, params.context.only
         start, end = text.offset(params.range.start), text.offset(params.range.end)
         found: list[types.CodeAction] = []
         if messages.wanted(types.CodeActionKind.QuickFix, only):
-            for item in messages.touching(analysis.found, start, end, text):
+            own = [item for item in analysis.placed() if item.cell == document.number(part)]
+            for item in messages.touching(own, start, end, text):
                 here = [messages.diagnostic(item, text)]
                 if item.fix:
-                    edit = self._edit(document, messages.fix_edits(item, text))
+                    edit = self._editor.edit(document.fix_edits(item))
                     found.append(_quick(messages.fix_title(item), here, edit, item.safely_fixable))
                 if item.noqa_row is not None and item.code != UNUSED:
-                    edit = self._edit(document, messages.noqa_edits(item, text))
+                    edit = self._editor.edit([(part, edit) for edit in messages.noqa_edits(item, text)])
                     found.append(_quick(f"{item.code}: Suppress on this line (noqa)", here, edit, False))
         if messages.wanted(messages.FIX_ALL, only) and any(item.safely_fixable for item in analysis.found):
             every = types.CodeAction(
                 title="npumigrate: Fix all that is safe to fix",
                 kind=messages.FIX_ALL,
-                data={"uri": document.uri},
+                data={"uri": part.uri},
             )
-            found.append(every if self._resolves() else await self.resolve(every))
+            found.append(every if self._editor.resolves() else await self.resolve(every))
         return found
 
     async def resolve(self, action: types.CodeAction) -> types.CodeAction:
         """The action with its edits: fixing all is only worked out once it is chosen."""
         uri = action.data.get("uri") if isinstance(action.data, dict) else None
-        document, analysis = await self._asked(str(uri))
-        if document is not None and analysis is not None and not analysis.broken:
-            text = document.text
+        asked = await self._asked(str(uri))
+        if asked is not None and not asked[2].broken:
+            document, _, analysis = asked
+            texts = document.texts()
             new = await self._work(lambda: fixed(analysis))
-            if text.text == analysis.question.text:
-                action.edit = self._edit(document, text.edits_to(new))
+            if document.texts() == texts:
+                action.edit = self._editor.edit(document.edits_to(new))
         return action
 
-    async def _asked(self, uri: str) -> tuple[Optional[Document], Optional[Analysis]]:
-        document = self._documents.get(uri)
-        if document is None:
-            return None, None
+    async def _asked(self, uri: str) -> Optional[tuple[Document, Part, Analysis]]:
+        """The document with a URI, or the one with that cell; None where nothing can be said of it now."""
+        pairs = ((each, part) for each in self._documents.values() for part in each.parts)
+        document, part = next(((each, part) for each, part in pairs if part.uri == uri), (None, None))
+        if document is None or part is None:
+            return None
+        texts = document.texts()
         try:
-            return document, await self._analysis(document)
+            analysis = await self._analysis(document)
         except ValueError as error:
-            self._tell(str(error))
-            return document, None
-
-    def _edit(self, document: Document, edits: Sequence[types.TextEdit]) -> types.WorkspaceEdit:
-        """The edits for a document, tied to its version where the editor knows of that."""
-        workspace = self._server.client_capabilities.workspace
-        if workspace and workspace.workspace_edit and workspace.workspace_edit.document_changes:
-            name = types.OptionalVersionedTextDocumentIdentifier(document.uri, document.version)
-            return types.WorkspaceEdit(document_changes=[types.TextDocumentEdit(name, list(edits))])
-        return types.WorkspaceEdit(changes={document.uri: list(edits)})
-
-    def _resolves(self) -> bool:
-        texts = self._server.client_capabilities.text_document
-        support = texts.code_action.resolve_support if texts and texts.code_action else None
-        return support is not None and "edit" in support.properties
+            self._editor.tell(str(error))
+            return None
+        same = document.texts() == texts  # and nobody typed meanwhile
+        return (document, part, analysis) if analysis and same else None
 
     # -- the workspace ---------------------------------------------------------
 
@@ -292,7 +320,7 @@ class Session:
             try:
                 found = await self._work(lambda: next(steps, None))
             except ValueError as error:
-                self._tell(str(error))
+                self._editor.tell(str(error))
                 return
             if found is None:
                 return
@@ -315,6 +343,10 @@ class Session:
 
     # -- the editor ------------------------------------------------------------
 
+    def _ask_to_watch(self, patterns: Iterable[str]) -> None:
+        for asking in self._editor.watch(patterns):
+            self._later(asking)
+
     async def _work(self, work: Callable[[], Result]) -> Result:
         return await asyncio.get_running_loop().run_in_executor(self._worker, work)
 
@@ -322,22 +354,6 @@ class Session:
         task = asyncio.ensure_future(work)
         self._tasks.add(task)  # a task that nobody holds may be dropped
         task.add_done_callback(self._tasks.discard)
-
-    async def _register(self, registration: types.Registration) -> None:
-        await self._server.client_register_capability_async(types.RegistrationParams([registration]))
-
-    def _publish(self, uri: str, found: list[types.Diagnostic], version: Optional[int]) -> None:
-        self._server.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, found, version))
-
-    def _tell(self, line: str) -> None:
-        """Show a person what is wrong, once."""
-        if line not in self._told:
-            self._told.add(line)
-            message = types.ShowMessageParams(types.MessageType.Error, f"npumigrate: {line}")
-            self._server.window_show_message(message)
-
-    def _log(self, line: str) -> None:
-        self._server.window_log_message(types.LogMessageParams(types.MessageType.Warning, line))
 
 
 def _folders(uris: Iterable[str]) -> list[Path]:
@@ -351,9 +367,13 @@ def _quick(
     return types.CodeAction(title=title, kind=kind, diagnostics=found, is_preferred=preferred, edit=edit)
 
 
-def _hover(analysis: Analysis, text: Text, offset: int) -> Optional[types.Hover]:
-    name, start, end = hover.qualified_name(text.text, offset)
-    here = messages.touching(analysis.found, offset, offset, text)
+def _hover(analysis: Analysis, cell: Optional[int], text: Text, offset: int) -> Optional[types.Hover]:
+    content = analysis.question.content
+    whole = whole_offset(content, cell, text, offset)
+    if whole is None:
+        return None
+    name, start, end = hover.qualified_name(content.text, whole)
+    here = messages.touching(analysis.found, whole, whole, Text(content.text))
     rules = analysis.question.rules
     status = hover.api_status(name, rules.version)
     if not status:
@@ -362,5 +382,5 @@ def _hover(analysis: Analysis, text: Text, offset: int) -> Optional[types.Hover]
     parts = [part for part in (status, hover.explanation(here, engine_for(rules).rules)) if part]
     if not parts:
         return None
-    span = types.Range(text.place(start), text.place(end))
+    span = types.Range(text.place(offset + start - whole), text.place(offset + end - whole))
     return types.Hover(types.MarkupContent(types.MarkupKind.Markdown, "\n---\n\n".join(parts)), span)

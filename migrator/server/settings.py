@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Optional
@@ -27,7 +28,7 @@ _OF_EDITOR = (
     "baseline",
 )
 _WHERE = "the editor's settings for npumigrate"
-_Stamp = tuple[tuple[str, int, int], ...]
+Stamp = tuple[tuple[str, int, int], ...]
 
 
 class Settings:
@@ -36,7 +37,7 @@ class Settings:
     def __init__(self) -> None:
         self.of_editor: dict[str, Any] = {}
         self.folders: list[Path] = []  # of the workspace
-        self._known: dict[Path, tuple[_Stamp, Options]] = {}
+        self._known: dict[Path, tuple[Stamp, Options]] = {}
 
     def set_folders(self, folders: list[Path]) -> None:
         """The workspace has these folders now."""
@@ -74,13 +75,13 @@ class Settings:
         return max((f for f in self.folders if f in place.parents), key=lambda f: len(f.parts), default=None)
 
     def _options(self, folder: Path) -> Options:
-        stamp = _stamp(folder)
+        state = _stamp(folder)
         known = self._known.get(folder)
-        if known is None or known[0] != stamp:
+        if known is None or known[0] != state:
             options = Configuration(self.of_editor).options_for(folder)
             if not options.origin:
                 options = replace(options, root=self.folder_of(folder / "file") or folder)
-            known = self._known[folder] = (stamp, options)
+            known = self._known[folder] = (state, options)
         return known[1]
 
     def _left_out(self, place: Path, options: Options) -> bool:
@@ -91,14 +92,16 @@ class Settings:
         return excluded(place, options)
 
 
-def _stamp(folder: Path) -> _Stamp:
+def _stamp(folder: Path) -> Stamp:
+    folders = (folder, *folder.parents)
+    return stamp(os.path.join(parent, name) for parent in folders for name in CONFIG_NAMES)
+
+
+def stamp(files: Iterable[str]) -> Stamp:
+    """The state of those of some files that exist: it is another one when one of them is written."""
     found = []
-    for parent in (folder, *folder.parents):
-        for name in CONFIG_NAMES:
-            file = os.path.join(parent, name)
-            try:
-                status = os.stat(file)
-            except OSError:
-                continue
+    for file in files:
+        with suppress(OSError):
+            status = os.stat(file)
             found.append((file, status.st_mtime_ns, status.st_size))
     return tuple(found)

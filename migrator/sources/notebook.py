@@ -11,7 +11,7 @@ import json
 import re
 import warnings
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Optional
 
@@ -73,6 +73,14 @@ def read_notebook(data: bytes, name: str) -> Notebook:
         raise Unreadable("is not a notebook: nested too deeply") from error
     if not isinstance(content, dict) or not isinstance(content.get("cells"), list):
         raise Unreadable("is not a notebook of format 4: it has no list of cells")
+    return of_cells(name, raw, _sources(raw) if _is_python(content) else ())
+
+
+def of_cells(name: str, raw: str, sources: Iterable[tuple[int, tuple[int, int], str]]) -> Notebook:
+    """The notebook with some code cells, each with its number, its place in ``raw`` and its source.
+
+    ``raw`` holds the sources in some form; only ``encode_notebook`` needs more of it.
+    """
     mark = "#%%"
     while mark in raw:
         mark += "%"
@@ -80,7 +88,7 @@ def read_notebook(data: bytes, name: str) -> Notebook:
     hidden: list[str] = []
     pieces: list[str] = []
     row = 1
-    for number, span, source in _sources(raw) if _is_python(content) else ():
+    for number, span, source in sources:
         lines = source.split("\n")
         python, wrong = _python(lines, mark, hidden)
         cells.append(Cell(number, span, source, row, len(lines), python is not None, wrong))
@@ -90,8 +98,8 @@ def read_notebook(data: bytes, name: str) -> Notebook:
     return Notebook(name, text, raw, tuple(cells), mark, tuple(hidden))
 
 
-def encode_notebook(notebook: Notebook, text: str) -> bytes:
-    """The file's bytes with ``text``, a new version of ``notebook.text``, in its cells.
+def changed_cells(notebook: Notebook, text: str) -> list[tuple[Cell, str]]:
+    """The cells whose source is another one in ``text``, a new version of ``notebook.text``, each with it.
 
     Raises Unreadable where the text cannot be told apart into cells any more.
     """
@@ -105,12 +113,19 @@ def encode_notebook(notebook: Notebook, text: str) -> bytes:
             gathered.append(line)
     if len(new) != len(notebook.cells):
         raise Unreadable("the changed cells cannot be told apart: left as it is")
+    pairs = ((cell, new[cell.number]) for cell in notebook.cells)
+    return [(cell, source) for cell, source in pairs if cell.checked and source != cell.source]
+
+
+def encode_notebook(notebook: Notebook, text: str) -> bytes:
+    """The file's bytes with ``text``, a new version of ``notebook.text``, in its cells.
+
+    Raises Unreadable where the text cannot be told apart into cells any more.
+    """
     raw = notebook.raw
-    for cell in reversed(notebook.cells):
-        source = new[cell.number]
-        if cell.checked and source != cell.source:
-            start, end = cell.span
-            raw = raw[:start] + _as_json(source, raw[start:end], notebook.raw) + raw[end:]
+    for cell, source in reversed(changed_cells(notebook, text)):
+        start, end = cell.span
+        raw = raw[:start] + _as_json(source, raw[start:end], notebook.raw) + raw[end:]
     return raw.encode("utf-8")
 
 

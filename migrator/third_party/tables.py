@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from migrator.analysis.tree import parse
 from migrator.engine.run import Engine, merge_facts, scan_file
-from migrator.finding import Finding
+from migrator.finding import FileResult, Finding
 from migrator.operators.native_files import read_native
 from migrator.processes import processes_for
 from migrator.reporting.rows import SKIPPED
@@ -129,22 +129,30 @@ def _read(
             texts[entry.name] = read(entry.path, entry.name).text
         except Unreadable as error:
             skipped[entry.name] = str(error)
-    others = ((entry.name, entry.path) for entry in survey.entries if entry.kind == "file")
-    native = read_native(others, survey.jobs)
-    project = merge_facts([scan_file(name, text) for name, text in texts.items()], native)
-    work = [Work(entry.name, entry.path) for entry in entries if entry.name in texts]
-    jobs = processes_for(sum(map(len, texts.values())), survey.jobs)
-    done = process_files(work, Engine(survey.settings), survey.settings, project, jobs, "inspect")
     files: list[SourceFacts] = []
     findings: dict[str, list[Finding]] = {}
-    for number, (item, result) in enumerate(zip(work, done), 1):
-        progress("analysing", number, len(work))
-        found = list(result.result.findings)
+    for number, (name, result) in enumerate(zip(texts, _results(survey, texts)), 1):
+        progress("analysing", number, len(texts))
+        found = list(result.findings)
         try:
-            facts = read_facts(item.name, parse(texts[item.name]), found, package)
+            facts = read_facts(name, parse(texts[name]), found, package)
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-            skipped[item.name] = result.result.skipped or f"cannot be parsed: {error}"
+            skipped[name] = result.skipped or f"cannot be parsed: {error}"
             continue
         files.append(facts)
         findings.setdefault(facts.module, found)
     return Library(files), findings, skipped
+
+
+def _results(survey: Survey, texts: Mapping[str, str]) -> Iterator[FileResult]:
+    """What the rules find in each file, in this order."""
+    if survey.results:
+        yield from (survey.results[shown(name)] for name in texts)
+        return
+    others = ((entry.name, entry.path) for entry in survey.entries if entry.kind == "file")
+    native = read_native(others, survey.jobs)
+    project = merge_facts([scan_file(name, text) for name, text in texts.items()], native)
+    work = [Work(entry.name, entry.path) for entry in survey.entries if entry.name in texts]
+    jobs = processes_for(sum(map(len, texts.values())), survey.jobs)
+    done = process_files(work, Engine(survey.settings), survey.settings, project, jobs, "inspect")
+    yield from (each.result for each in done)

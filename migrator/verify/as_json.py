@@ -76,6 +76,10 @@ def _process(process: Process) -> dict[str, Any]:
             device: {direction: asdict(work) for direction, work in both.items()}
             for device, both in process.work.items()
         },
+        "dynamic_shapes": {
+            "steps": process.steps,
+            "operators": [asdict(entry) for entry in process.new_shapes],
+        },
     }
 
 

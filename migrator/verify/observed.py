@@ -34,6 +34,21 @@ class Work:
 
 
 @dataclass(frozen=True)
+class NewShapes:
+    """An operator that met new shapes in ``steps`` steps after the first; ``shapes`` are all of them.
+
+    ``then`` are the first late ones, and ``place`` is the line of the program where they came.
+    """
+
+    operator: str
+    shapes: int
+    steps: int
+    place: str
+    first: str
+    then: str
+
+
+@dataclass(frozen=True)
 class Process:
     """One process that imported torch."""
 
@@ -47,6 +62,8 @@ class Process:
     collectives: dict[str, dict[str, int]]
     work: dict[str, dict[str, Work]]  # by device, then forward and backward
     cuda_on_cpu: int  # how often the CPU stood in for CUDA
+    steps: int = 0  # of its optimizers
+    new_shapes: tuple[NewShapes, ...] = ()
 
     def amount(self, direction: str, npu: bool) -> Work:
         """What was computed forward or backward, on all NPUs or on the CPU."""
@@ -84,6 +101,8 @@ def read_processes(folder: Path) -> list[Process]:
                 data["collectives"],
                 work,
                 data["cuda_on_cpu"] or 0,
+                data["dynamic_shapes"]["steps"],
+                tuple(NewShapes(**entry) for entry in data["dynamic_shapes"]["operators"]),
             )
         )
     return sorted(found, key=lambda process: (_number(process.rank), process.pid))

@@ -31,6 +31,7 @@ def show_verdict(console: Console, verdict: Verdict) -> None:
     _block(console, "Processes", _process_lines(verdict, width))
     _block(console, "Collectives", _collective_lines(verdict))
     _block(console, "Without a kernel in torch_npu (an NPU leaves them to the CPU)", _lacking_lines(verdict))
+    _block(console, "New shapes in later steps (an NPU may prepare each anew)", _shape_lines(verdict, width))
     _block(console, "CUDA and NCCL in the project that this run reached", _reached_lines(verdict, width))
     if verdict.original:
         _block(console, "Compared with the original on the CPU", _original_lines(verdict.original, width))
@@ -106,6 +107,19 @@ def _lacking_lines(verdict: Verdict) -> Iterator[Text]:
     yield from (Text(name) for name in names[:_OPERATORS_SHOWN])
     if len(names) > _OPERATORS_SHOWN:
         yield Text(f"and {len(names) - _OPERATORS_SHOWN} more (--json has all)")
+
+
+def _shape_lines(verdict: Verdict, width: int) -> Iterator[Text]:
+    """What one process met again and again; a smaller last batch, or an evaluation, comes once."""
+    process = max(verdict.processes, key=lambda process: len(process.new_shapes), default=None)
+    if process is None:
+        return
+    found = [entry for entry in process.new_shapes if entry.steps > 1]
+    for entry in found[:_OPERATORS_SHOWN]:
+        line = f"{entry.operator:<32} new in {entry.steps} of {process.steps} steps"
+        yield _cut(f"{line}, {entry.shapes} in all  {entry.place}", width)
+    if len(found) > _OPERATORS_SHOWN:
+        yield Text(f"and {len(found) - _OPERATORS_SHOWN} more (--json has all)")
 
 
 def _reached_lines(verdict: Verdict, width: int) -> Iterator[Text]:

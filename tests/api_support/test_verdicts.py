@@ -24,7 +24,11 @@ NOW = version("2.6")
             "none",
         ),  # as of torch 1.11
         ("torch.Tensor.trace", "supported", "unsupported", "kernel"),  # as of torch 1.8
-        ("torch.istft", "unknown", "unsupported", ""),  # as of torch 1.11
+        ("torch.istft", "supported", "unsupported", "composite"),  # as of torch 1.11
+        ("torch.nn.MultiheadAttention", "unsupported", "unsupported", "composite"),  # by its operators
+        ("torch.func.jvp", "unsupported", "unsupported", ""),  # one of its operators has no kernel
+        ("torch.compiler.disable", "supported", "unsupported", "python"),
+        ("torch.nn.Module.share_memory", "supported", "unsupported", "python"),
         ("torch._foreach_add_", "supported", "", "kernel"),  # in no document
         ("torch.no_such_thing", "unknown", "", ""),
     ],

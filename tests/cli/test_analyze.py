@@ -10,6 +10,7 @@ import pytest
 
 from migrator import project_analysis
 from migrator.cli.main import run
+from migrator.third_party import tables
 
 HELPERS = """
 import torch
@@ -135,12 +136,54 @@ def test_after_an_interrupt_the_reports_have_what_was_done(
             raise KeyboardInterrupt
 
     monkeypatch.setattr(project_analysis, "_record", stopping)
-    code, reports = analyze(project, "--deep", "-q")
+    code, reports = analyze(project, "-m", "torch_apis,third_party", "--deep", "-q")
     assert code == 130
     assert "interrupted" in capsys.readouterr().err
+    assert not (reports / "cuda_op.csv").exists()
     assert [row["OP"] for row in rows(reports, "unsupported_api.csv")] == ["torch.cdist"]
     assert "use.py" in [row["File"] for row in rows(reports, "skipped_files.csv")]
     assert json.loads((reports / "summary.json").read_text())["exit_code"] == 130
+
+
+def test_an_interrupt_in_the_tree_leaves_the_tables_of_the_other_modes(
+    project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (project / "a.py").write_text("import torch\ntorch.cdist(1, 2)\n")
+
+    def stopping(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(tables, "judge", stopping)
+    code, reports = analyze(project, "-m", "torch_apis,third_party", "-q")
+    assert code == 130
+    assert "interrupted: no tables of third_party" in capsys.readouterr().err
+    assert [row["OP"] for row in rows(reports, "unsupported_api.csv")] == ["torch.cdist"]
+    summary = json.loads((reports / "summary.json").read_text())
+    assert (summary["exit_code"], "cuda_op.csv" in summary["reports"]) == (130, False)
+    assert summary["files"]["seen"] == len(list(project.rglob("*.py")))
+    assert not (reports / "cuda_op.csv").exists()
+    (project / "a.py").touch()
+    code, reports = analyze(project, "-m", "third_party", "-q", "--overwrite")
+    assert (code, "no report was written" in capsys.readouterr().err) == (130, True)
+
+
+def test_modes_together_say_what_each_says(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (project / "a.py").write_text(
+        "import torch\ndef f():\n    torch.cuda.nvtx.range_push('x')\n    torch.cdist(1, 2)\n"
+    )
+    (project / "broken.py").write_text("import torch\ntorch.cdist(\n")
+    engines = []
+    real = tables.Engine
+    monkeypatch.setattr(tables, "Engine", lambda *settings: engines.append(1) or real(*settings))
+
+    def made(modes: str) -> dict[str, str]:
+        _, reports = analyze(project, "-m", modes, "-q", "--overwrite")
+        return {file.name: file.read_text() for file in reports.glob("*.csv")}
+
+    apart = made("torch_apis") | made("third_party")
+    assert engines == [1]
+    assert made("torch_apis,third_party") == apart
+    assert engines == [1]  # the rules ran once
 
 
 def test_a_file_that_cannot_be_parsed_is_listed(project: Path) -> None:

@@ -52,10 +52,9 @@ def test_a_rule_of_ones_own(npumigrate, tmp_path):
         "  versions: '>=2.1'\n  references: acme.org/guide\n"
     )
     answer = npumigrate("rule", "ACME101", "--rules", pack)
-    assert (
-        answer.out
-        == "# ACME101: mine\n\nour own. Warning, no fix, for torch >=2.1.\n\nReferences: acme.org/guide\n"
-    )
+    head, about, *rest = answer.out.split("\n\n")
+    assert (head, about) == ("# ACME101: mine", "our own. Warning, no fix, for torch >=2.1.")
+    assert rest == ["References:", "- acme.org/guide\n"]
 
 
 @pytest.mark.parametrize(

@@ -151,6 +151,40 @@ def test_a_report_says_what_ran_where(emulate, tmp_path):
     assert of_parent["collectives"] == {}
 
 
+DYNAMIC = """
+import torch, torch_npu
+nets = [torch.nn.Linear(4, 1).npu() for _ in range(2)]
+optimizers = [torch.optim.SGD(net.parameters(), 0.1) for net in nets]
+fixed = torch.ones(3, 3).npu()
+for step in range(5):
+    for net, optimizer in zip(nets, optimizers):
+        optimizer.zero_grad()
+        net(torch.ones(4 + step // 2, 4).npu()).mean().backward()
+        optimizer.step()
+    torch.sin(fixed)
+torch.cos(fixed)
+"""
+
+
+def test_a_report_tells_of_new_shapes_in_later_steps(emulate, tmp_path):
+    (tmp_path / "dynamic.py").write_text(DYNAMIC)
+    done = emulate("python", "dynamic.py", options=("--report", "."), cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    [file] = tmp_path.glob("process-*.json")
+    shapes = json.loads(file.read_text())["dynamic_shapes"]
+    assert shapes["steps"] == 5
+    found = {entry["operator"]: entry for entry in shapes["operators"]}
+    assert found["aten::mean"] == {
+        "operator": "aten::mean",
+        "shapes": 3,
+        "steps": 2,  # the third and the fifth
+        "place": "dynamic.py:9",
+        "first": "4x1",
+        "then": "5x1",
+    }
+    assert not {"aten::sin", "aten::cos"}.intersection(found)  # one shape; only after the last step
+
+
 def test_a_report_that_cannot_be_written_is_told_once(emulate, tmp_path):
     (tmp_path / "file").touch()
     done = emulate("python", "-c", "import torch", options=("--report", str(tmp_path / "file")))

@@ -69,6 +69,7 @@ def test_training_on_an_npu_passes(verify):
     (process,) = verdict["processes"]
     assert process["command"] == ["train.py"]
     assert process["work"]["1"]["forward"]["multiply_adds"] == 3 * 12 * (6 * 8 + 8)
+    assert process["dynamic_shapes"] == {"steps": 3, "operators": []}
     assert verdict["cuda_reached"] == []
     assert done.stdout.count("\n") == 3
     assert "Verdict: passed" in done.stderr

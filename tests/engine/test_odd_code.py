@@ -472,6 +472,68 @@ def test_module_in_an_attribute_is_reported() -> None:
     assert "torch.npu.synchronize" in finding.advice
 
 
+def test_asking_whether_a_library_is_there_is_no_error() -> None:
+    text = "from importlib.util import find_spec\nfound = find_spec('bitsandbytes')\nimport bitsandbytes\n"
+    found = migrate(text).findings
+    assert [(f.code, f.line, f.severity) for f in found] == [("NPU605", 2, "info"), ("NPU605", 3, "error")]
+
+
+def test_choices_that_have_the_backend_of_npus_stay() -> None:
+    text = """
+from dataclasses import dataclass, field
+import torch.distributed as dist
+@dataclass
+class Options:
+    ddp_backend: str = field(default=None, metadata={"choices": ["nccl", "gloo", "hccl"]})
+"""
+    assert migrated(text) == text
+    other = text.replace(', "hccl"', "")
+    assert '["hccl", "gloo"]' in migrated(other)
+
+
+def test_asking_for_a_name_inside_torch_is_no_error() -> None:
+    text = """
+from torch import _C
+def set_state(state):
+    if hasattr(_C, "_cuda_setRNGState") and callable(_C._cuda_setRNGState):
+        _C._cuda_setRNGState(state)
+    _C._cuda_getDevice()
+"""
+    found = migrate(text).findings
+    assert [(f.line, f.severity) for f in found] == [(4, "info"), (5, "info"), (6, "error")]
+
+
+def test_a_mask_that_is_made_from_itself() -> None:
+    text = """
+import torch
+def keep(boxes: torch.Tensor, scores: torch.Tensor):
+    keep_mask = torch.ones_like(scores)
+    keep_mask = keep_mask & (scores > 0)
+    other_mask = keep_mask
+    other_mask = other_mask & keep_mask
+    return boxes[keep_mask], boxes[other_mask]
+"""
+    facts = merge_facts([scan_file("a.py", text)])
+    result = engine("2.6", select=("NPU752",)).inspect_text("a.py", text, facts)
+    assert (result.skipped, [f.line for f in result.findings]) == ("", [8])
+
+
+@pytest.mark.parametrize(
+    ("code", "codes"),
+    [
+        ("def f(x, items):\n    move = x.cuda\n    return [move() for _ in items]\n", ["NPU111"]),
+        ("def f(module):\n    return {'move': module.cuda}\n", ["NPU111"]),
+        ("def f(self):\n    return [self.encoder.cuda, self.net_2.cuda]\n", ["NPU111", "NPU111"]),
+        ("def f(build):\n    found = build.cuda\n    return {'cuda': build.cuda, 'found': found}\n", []),
+        ("def f(args, run):\n    use = args.cuda\n    return run(use)\n", []),
+        ("def f(runner):\n    cuda = runner.cuda\n    if cuda:\n        runner.start(cuda)\n", []),
+        ("class M:\n    def __init__(self, model):\n        self.cuda = model.cuda\n", []),
+    ],
+)
+def test_the_method_cuda_as_a_value(code: str, codes: list[str]) -> None:
+    assert [f.code for f in migrate("import torch\n" + code).findings if not f.fixed] == codes
+
+
 def test_an_analysis_follows_getattr() -> None:
     text = "import torch\nvalue = getattr(torch, 'fft').unknown\nx = torch.cdist(1, 2)\n"
     facts = merge_facts([scan_file("a.py", text)])

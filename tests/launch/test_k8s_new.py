@@ -208,8 +208,7 @@ def test_a_wrong_line_of_a_job_file(k8s, tmp_path, line, message):
     ("arguments", "message"),
     [
         ("", "which job?"),
-        ("--image i -- python t.py", "a job needs a name: --name"),
-        ("--name j -- python t.py", "a job needs a image: --image"),
+        ("--name j -- python t.py", "a job needs an image: --image"),
         ("--name j --image i", "a job needs a command: -- COMMAND"),
         ("--name j --image i --npus 3 --hw A1 -- python t.py", "a pod on A1 can have 1, 2, 4, 8 NPUs, not 3"),
         (
@@ -267,3 +266,13 @@ def test_a_file_is_written_whole_or_not_at_all(k8s, tmp_path):
     code, _, err = k8s(*PYTORCH, "-o", tmp_path / "no" / "job.yaml", "--", "python", "t.py")
     assert code == 2
     assert "cannot be written" in err.splitlines()[-1]
+
+
+@pytest.mark.parametrize(
+    ("command", "name"), [("python src/Train_One.py", "train-one"), ("bash start.sh", "npu-job")]
+)
+def test_a_job_is_named_after_its_script(k8s, command, name):
+    code, out, err = k8s("--image", "i", "--", *command.split())
+    assert code == 0
+    assert f"  name: {name}\n" in out
+    assert f"assumed: the job is called {name} (--name)" in err

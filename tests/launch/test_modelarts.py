@@ -12,7 +12,14 @@ import pytest
 
 from migrator.cli.main import run
 
-TRAIN = "import torch\nimport torch.distributed as dist\n\nif __name__ == '__main__':\n    loss.backward()\n"
+TRAIN = """\
+import torch
+import torch.distributed as dist
+
+if __name__ == '__main__':
+    dist.init_process_group()
+    loss.backward()
+"""
 FILES = [
     "modelarts_boot.py",
     "ascend_modelarts_function/path_mapping_config.py",

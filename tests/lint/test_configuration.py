@@ -124,3 +124,22 @@ def test_the_schema_is_what_the_code_takes() -> None:
 def test_every_key_is_in_the_documentation() -> None:
     text = (Path(__file__).parents[2] / "docs" / "lint.md").read_text(encoding="utf-8")
     assert [key for key in KEYS if f"`{key}`" not in text] == []
+
+
+@pytest.mark.parametrize(
+    ("config", "arguments", "codes"),
+    [
+        ("", ["--select=NPU101", "--ignore=NPU1"], ["NPU101"]),
+        ("", ["--select=NPU1", "--ignore=ALL"], ["NPU111", "NPU101"]),
+        ("", ["--select=NPU101", "--ignore=NPU101"], []),
+        ("", ["--ignore=NPU1", "--extend-select=NPU111"], ["NPU901", "NPU111"]),
+        ("ignore = ['NPU101']", ["--select=NPU101"], ["NPU101"]),
+        ("ignore = ['NPU101']", ["--ignore=NPU9"], ["NPU111"]),
+        ("ignore = ['NPU101', 'NPU9']", ["--extend-select=NPU1"], ["NPU111", "NPU101"]),
+        ("select = ['NPU101', 'NPU111']", ["--ignore=NPU10"], ["NPU111"]),
+        ("ignore = ['NPU1']\nextend-select = ['NPU101']", ["--ignore=NPU1"], []),
+    ],
+)
+def test_choices_add_up_as_with_ruff(lint, train, tmp_path, config, arguments, codes) -> None:
+    (tmp_path / "npumigrate.toml").write_text(config)
+    assert [code for code, _, _ in lint("--output-format=json", *arguments).places()] == codes

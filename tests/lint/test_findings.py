@@ -303,10 +303,19 @@ def test_stdin(lint, tmp_path) -> None:
     answer = lint(
         "-", "--stdin-filename", "sub/a.py", "--output-format=json", stdin="import torch\ntorch.cuda.init()\n"
     )
-    assert answer.places() == [("NPU901", 1, 1)]
+    assert answer.places() == []
     answer = lint("-", "--fix", "--select=NPU101", stdin="import torch\ntorch.cuda.init()\n")
     assert answer.out == "import torch\nimport torch_npu\ntorch.npu.init()\n"
     assert "1 fixed" in answer.err or "2 fixed" in answer.err
+
+
+def test_a_name_for_stdin_means_stdin(lint, train) -> None:
+    named = ("--stdin-filename", "a.py", "--select=NPU101", "--output-format=concise")
+    assert lint(*named, stdin="torch.cuda.init()\n").code == 0  # no torch is imported
+    assert lint(*named, stdin="import torch\ntorch.cuda.init()\n").out.startswith("a.py:2:1: NPU101 ")
+    answer = lint(*named, train, stdin="")
+    assert (answer.code, answer.out) == (2, "")
+    assert "give - and no other path" in answer.err
 
 
 def test_two_processes_find_the_same(lint, tmp_path) -> None:

@@ -69,6 +69,7 @@ def test_sarif(lint, source):
     assert len(run["results"]) == len(wanted)
     for result, item in zip(run["results"], wanted):
         assert (result["ruleId"], rules[result["ruleIndex"]]["id"]) == (item["code"], item["code"])
+        assert rules[result["ruleIndex"]]["helpUri"] == item["url"]
         assert result["level"] == {"error": "error", "warning": "warning", "info": "note"}[item["severity"]]
         physical = result["locations"][0]["physicalLocation"]
         assert physical["artifactLocation"] == {"uri": "my%20dir/train%20%C3%A9.py", "uriBaseId": "SRCROOT"}

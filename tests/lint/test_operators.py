@@ -76,3 +76,18 @@ def test_excluded_native_files_are_not_read(lint, scaled) -> None:
     (scaled / "setup.py").unlink()
     assert places(lint("--select=NPU65", "--output-format=json")) == FOUND[1:]
     assert places(lint("--select=NPU65", "--output-format=json", "--exclude=*.cu")) == []
+
+
+@pytest.mark.parametrize(
+    ("sources", "severity", "message"),
+    [
+        ("['scale.cu']", "error", "torch.utils.cpp_extension.load builds a CUDA operator: scale_ext"),
+        ("sources", "warning", "torch.utils.cpp_extension.load builds operators; their sources are not seen"),
+    ],
+)
+def test_sources_that_are_not_seen_are_not_called_cuda(lint, tmp_path, sources, severity, message) -> None:
+    text = "from torch.utils.cpp_extension import load\n\n\ndef build(sources):\n"
+    (tmp_path / "build.py").write_text(f"{text}    return load('scale_ext', {sources})\n")
+    (found,) = lint("--select=NPU651", "--output-format=json").json()
+    assert found["severity"] == severity
+    assert found["message"].startswith(message)

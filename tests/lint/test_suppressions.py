@@ -133,3 +133,25 @@ def test_comments_and_rows_are_those_of_the_tokenizer(file: Path) -> None:
     comments = [token.string for token in tokens if token.type == tokenize.COMMENT]
     found = [match.group() for match in re.finditer(suppressions._TOKEN, text)]
     assert [token for token in found if token.startswith("#")] == comments
+
+
+def test_an_import_that_nobody_needs_is_not_asked_for(lint, tmp_path) -> None:
+    file = tmp_path / "a.py"
+    file.write_text("import torch\ntorch.cuda.init()  # noqa: NPU101\n")
+    assert lint().code == 0
+    assert lint("--ignore-noqa").code == 1
+    file.write_text("import torch  # noqa: NPU901\ntorch.cuda.init()  # noqa: NPU101\n")
+    assert lint().code == 0  # and the comment is not called unused
+
+
+def test_an_import_is_as_safe_as_what_needs_it(lint, tmp_path) -> None:
+    file = tmp_path / "a.py"
+    text = 'import torch\nDEVICES = ["cuda"]\ntorch.cuda.init()'
+    file.write_text(f"{text}  # noqa: NPU101\n")
+    found = lint("--output-format=json").json()
+    assert [(item["code"], item["fix"]["applicability"]) for item in found] == [
+        ("NPU901", "unsafe"),
+        ("NPU122", "unsafe"),
+    ]
+    file.write_text(text + "\n")
+    assert lint("--output-format=json").json()[0]["fix"]["applicability"] == "safe"

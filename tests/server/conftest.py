@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Coroutine, Iterator
+from collections.abc import Coroutine, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Callable
 
@@ -106,6 +106,48 @@ class Editor:
         name_of = types.TextDocumentIdentifier(self.uri(name))
         self._client.text_document_did_close(types.DidCloseTextDocumentParams(name_of))
 
+    def open_notebook(self, name: str, cells: list[tuple[str, str]]) -> None:
+        """Open a notebook with cells of some languages and texts; they are called ``NAME#0`` and so on."""
+        items = [self._cell(f"{name}#{number}", *cell) for number, cell in enumerate(cells)]
+        notebook = types.NotebookDocument(
+            self.uri(name), "jupyter-notebook", 1, [_notebook_cell(item) for item in items]
+        )
+        self._client.notebook_document_did_open(types.DidOpenNotebookDocumentParams(notebook, items))
+
+    def _cell(self, name: str, language: str, text: str) -> types.TextDocumentItem:
+        uri = self.uri(name)
+        self._texts[uri], self._versions[uri] = text, 1
+        return types.TextDocumentItem(uri, language, 1, text)
+
+    def change_notebook(self, name: str, changes: types.NotebookDocumentCellChanges) -> None:
+        named = types.VersionedNotebookDocumentIdentifier(version=2, uri=self.uri(name))
+        event = types.NotebookDocumentChangeEvent(cells=changes)
+        self._client.notebook_document_did_change(types.DidChangeNotebookDocumentParams(named, event))
+
+    def type_in_cell(self, name: str, text: str, span: types.Range) -> None:
+        uri = self.uri(name)
+        self._versions[uri] += 1
+        document = types.VersionedTextDocumentIdentifier(self._versions[uri], uri)
+        change = types.TextDocumentContentChangePartial(span, text)
+        content = types.NotebookDocumentCellContentChanges(document, [change])
+        notebook = name.partition("#")[0]
+        self.change_notebook(notebook, types.NotebookDocumentCellChanges(text_content=[content]))
+
+    def replace_cells(
+        self, name: str, start: int, gone: list[str], new: list[tuple[str, str, str]] | None = None
+    ) -> None:
+        """Take cells out of a notebook, and put in ``new`` ones: name, language and text."""
+        items = [self._cell(*cell) for cell in new or ()]
+        array = types.NotebookCellArrayChange(start, len(gone), [_notebook_cell(item) for item in items])
+        closed = [types.TextDocumentIdentifier(self.uri(each)) for each in gone]
+        structure = types.NotebookDocumentCellChangeStructure(array, items, closed)
+        self.change_notebook(name, types.NotebookDocumentCellChanges(structure))
+
+    def close_notebook(self, name: str, cells: list[str]) -> None:
+        named = types.NotebookDocumentIdentifier(self.uri(name))
+        closed = [types.TextDocumentIdentifier(self.uri(cell)) for cell in cells]
+        self._client.notebook_document_did_close(types.DidCloseNotebookDocumentParams(named, closed))
+
     def file_changed(self, name: str) -> None:
         event = types.FileEvent(self.uri(name), types.FileChangeType.Changed)
         self._client.workspace_did_change_watched_files(types.DidChangeWatchedFilesParams([event]))
@@ -127,6 +169,10 @@ class Editor:
     def published(self, name: str) -> list[str]:
         """The codes that were published last."""
         return [str(item.code) for item in self._published[self.uri(name)].diagnostics]
+
+    def was_published(self, name: str) -> bool:
+        """Whether anything was said of a text."""
+        return self.uri(name) in self._published
 
     def wait(self, condition: Callable[[], object]) -> None:
         async def loop() -> None:
@@ -153,30 +199,20 @@ class Editor:
         return self.run(self._client.code_action_resolve_async(action))
 
     def applied(self, name: str, action: types.CodeAction) -> str:
-        """The text with the edits of an action, put in as the protocol says (columns are UTF-16)."""
-        uri = self.uri(name)
+        """The text with the edits of an action, all of which are for it."""
+        ((uri, text),) = self.all_applied(action).items()
+        assert uri == self.uri(name)
+        return text
+
+    def all_applied(self, action: types.CodeAction) -> dict[str, str]:
+        """The texts with the edits of an action, put in as the protocol says (columns are UTF-16)."""
         assert action.edit is not None
-        if action.edit.document_changes:
-            (change,) = action.edit.document_changes
+        edits = dict(action.edit.changes or {})
+        for change in action.edit.document_changes or ():
             assert isinstance(change, types.TextDocumentEdit)
-            assert change.text_document.version == self._versions[uri]
-            edits = list(change.edits)
-        else:
-            assert action.edit.changes is not None
-            edits = list(action.edit.changes[uri])
-        lines = self._texts[uri].encode("utf-16-le").split("\n".encode("utf-16-le"))
-        starts = [0]
-        for line in lines:
-            starts.append(starts[-1] + len(line) + 2)
-        data = self._texts[uri].encode("utf-16-le")
-
-        def offset(place: types.Position) -> int:
-            return starts[place.line] + 2 * place.character
-
-        for edit in sorted(edits, key=lambda one: offset(one.range.start), reverse=True):
-            new = edit.new_text.encode("utf-16-le")
-            data = data[: offset(edit.range.start)] + new + data[offset(edit.range.end) :]
-        return data.decode("utf-16-le")
+            assert change.text_document.version == self._versions[change.text_document.uri]
+            edits[change.text_document.uri] = [e for e in change.edits if isinstance(e, types.TextEdit)]
+        return {uri: _edited(self._texts[uri], own) for uri, own in edits.items()}
 
     def leave(self) -> int:
         """Say goodbye; gives the server's exit code."""
@@ -209,7 +245,30 @@ class Editor:
         self._loop.close()
 
     def uri(self, name: str) -> str:
-        return name if ":" in name else (self.folder / name).as_uri()
+        if ":" in name:
+            return name
+        file, sign, cell = name.partition("#")
+        return (self.folder / file).as_uri() + sign + cell
+
+
+def _edited(text: str, edits: Sequence[types.TextEdit]) -> str:
+    starts = [0]
+    for line in text.split("\n"):
+        starts.append(starts[-1] + len(line.encode("utf-16-le")) + 2)
+    data = text.encode("utf-16-le")
+
+    def offset(place: types.Position) -> int:
+        return starts[place.line] + 2 * place.character
+
+    for edit in sorted(edits, key=lambda one: offset(one.range.start), reverse=True):
+        new = edit.new_text.encode("utf-16-le")
+        data = data[: offset(edit.range.start)] + new + data[offset(edit.range.end) :]
+    return data.decode("utf-16-le")
+
+
+def _notebook_cell(item: types.TextDocumentItem) -> types.NotebookCell:
+    kind = types.NotebookCellKind.Markup if item.language_id == "markdown" else types.NotebookCellKind.Code
+    return types.NotebookCell(kind, item.uri)
 
 
 @pytest.fixture

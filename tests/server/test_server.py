@@ -348,6 +348,25 @@ def test_a_baseline_is_heeded(editor: Editor, tmp_path: Path) -> None:
     assert codes(editor.change("train.py", "torch.cuda.empty_cache()\n", span(4, 0, 0))) == ["NPU101"]
 
 
+def test_a_new_baseline_is_heeded(editor: Editor, tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(TRAIN)
+    lint(tmp_path, "--write-baseline", "known.json", "train.py")
+    (tmp_path / "npumigrate.toml").write_text('baseline = "known.json"\n')
+    editor.start(VERSION)
+    (tmp_path / "more.py").write_text(TRAIN + "torch.cuda.empty_cache()\n")
+    found = editor.open("more.py", TRAIN + "torch.cuda.empty_cache()\n")
+    assert len(found) == 4
+    editor.wait(lambda: len(editor.registered) == 2)
+    assert editor.registered[1].register_options == {"watchers": [{"globPattern": "**/known.json"}]}
+    lint(tmp_path, "--write-baseline", "known.json", ".")
+    editor.file_changed("known.json")
+    editor.wait(lambda: editor.published("more.py") == [])
+    (tmp_path / "known.json").write_text("{}")
+    editor.type("more.py", "\n", span(1, 0, 0))  # seen without being told
+    editor.wait(lambda: editor.said)
+    assert "known.json: not a baseline" in editor.said[0]
+
+
 # -- trouble -----------------------------------------------------------------------
 
 

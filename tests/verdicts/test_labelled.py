@@ -2,8 +2,9 @@
 
 A label is a comment at the end of a line: ``# expect: unsupported torch.cdist`` for each use that has to be
 reported there, separated by semicolons, or ``# expect: none`` for a place that looks like one and is none.
-Labels follow the documents and operator lists for torch 2.6, not what the program says. Whatever is reported
-on a line, labelled or not, that its label does not name counts as wrong.
+Labels follow the documents and operator lists for torch 2.6, and what runs on an emulated NPU where these
+disagree, not what the program says. Whatever is reported on a line, labelled or not, that its label does not
+name counts as wrong.
 """
 
 from __future__ import annotations

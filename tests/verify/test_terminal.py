@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 
 from rich.console import Console
 
 from migrator.verify.numbers import compare
-from migrator.verify.observed import Process, Reached, Work
+from migrator.verify.observed import NewShapes, Process, Reached, Work
 from migrator.verify.places import Place
 from migrator.verify.processes import Ended
 from migrator.verify.terminal import show_verdict
@@ -63,6 +64,16 @@ def test_it_fits_80_columns_and_says_what_counts():
         "numbers and speed are the CPU's",
     ):
         assert part in text
+
+
+def test_new_shapes_are_listed_where_they_come_again():
+    often = NewShapes("aten::addmm", 18, 5, "train.py:9", "4x8", "5x8")
+    once = NewShapes("aten::mean", 2, 1, "train.py:9", "4", "3")
+    ran = replace(process(None, "0"), steps=6, new_shapes=(often, once))
+    text = shown(judge(Ended(0, 1.0), [process(None, "0"), ran], [], [], None))
+    assert "aten::addmm                      new in 5 of 6 steps, 18 in all  train.py:9\n" in text
+    assert "aten::mean" not in text
+    assert "New shapes" not in shown(judge(Ended(0, 1.0), [process(None, "0")], [], [], None))
 
 
 def test_a_tenth_on_the_cpu_is_too_much():

@@ -12,6 +12,8 @@
 #include <string>
 #include <unordered_map>
 
+#include "shapes.h"
+
 namespace torch::autograd {
 int get_current_graph_task_id();  // -1 outside of a backward pass
 }
@@ -152,8 +154,10 @@ bool noting() {
 void note_work(const c10::OperatorHandle& op, c10::Device device, const torch::jit::Stack& stack) {
   const size_t count = op.schema().arguments().size();
   std::string name = op.schema().name();
-  const auto measured = multiply_adds(name, Values(stack.data() + stack.size() - count, count), true);
+  const Values arguments(stack.data() + stack.size() - count, count);
+  const auto measured = multiply_adds(name, arguments, true);
   if (!op.schema().overload_name().empty()) name += "." + op.schema().overload_name();
+  note_shapes(name, arguments);
   const std::lock_guard<std::mutex> lock(guard);
   Work& work = devices[std::to_string(device.index())];
   ++work.calls[name];

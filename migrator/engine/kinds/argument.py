@@ -19,7 +19,8 @@ def find(context: FileContext, rules: list[Rule]) -> Iterator[Found]:
     may stand without the keyword), ``when`` (``missing`` or ``present``),
     ``value`` (the source of the value to add), ``positional`` (added without
     the keyword), ``rename`` (what stands instead of the keyword and its
-    value) and ``unless_empty`` (a keyword whose empty list rules it out).
+    value), ``instead`` (what stands for its value) and ``unless_empty`` (a
+    keyword whose empty list rules it out).
     """
     index = context.index
     for call in index.calls:
@@ -60,6 +61,9 @@ def _checked(context: FileContext, rule: Rule, call: ast.Call, name: str) -> Fou
         edits = [Edit(start, end, text)]
     elif keyword is not None and _is_false(keyword.value):
         return None
+    elif keyword is not None and "instead" in options:
+        value = keyword.value
+        edits = [Edit(context.index.start(value), context.index.end(value), str(options["instead"]))]
     return found(context, rule, call, api=name, edits=edits)
 
 

@@ -1,4 +1,7 @@
-"""Kind ``import``: a library that is made for CUDA. Each import of it is reported, or the first of a file."""
+"""Kind ``import``: a library that is made for CUDA. Each import of it is reported, or the first of a file.
+
+One that is tried, and may fail, is less grave: the program goes on without the library.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,9 @@ from migrator.engine.context import FileContext, Found, found
 from migrator.engine.matching import rule_fits
 from migrator.engine.packs import Rule
 
+_LESS = {"error": "warning", "warning": "info", "info": "info"}
+_CAUGHT = frozenset({"ImportError", "ModuleNotFoundError", "Exception", "BaseException"})
+
 
 def find(context: FileContext, rules: list[Rule]) -> Iterator[Found]:
     """Imports of the rules' modules, as statements and as texts given to importers.
@@ -18,12 +24,13 @@ def find(context: FileContext, rules: list[Rule]) -> Iterator[Found]:
     Option ``once: file`` reports only a file's first import. What a package imports of itself
     is no library.
     """
+    once = {rule.code for rule in rules if rule.options.get("once") == "file"}
     said: set[str] = set()
     for item in _every(context, rules):
         code = item.finding.code
         if code not in said:
             yield item
-        if any(rule.code == code and rule.options.get("once") == "file" for rule in rules):
+        if code in once:
             said.add(code)
 
 
@@ -35,14 +42,42 @@ def _every(context: FileContext, rules: list[Rule]) -> Iterator[Found]:
                 name for name in _imported(node) if rule_fits(rule, name) and name.partition(".")[0] != own
             ]
             if names:
-                yield found(context, rule, node, api=", ".join(names))
+                yield _found(context, rule, node, names)
     for call in context.index.calls:
         if not (call.args and isinstance(call.args[0], ast.Constant) and isinstance(call.args[0].value, str)):
             continue
-        if called_name(call) in ("import_module", "__import__", "find_spec", "importorskip"):
+        name = called_name(call)
+        if name in ("import_module", "__import__", "find_spec", "importorskip"):
+            # Who asks first whether it is there, has an answer for the case that it is not.
+            severity = "info" if name in ("find_spec", "importorskip") else ""
             for rule in rules:
                 if rule_fits(rule, call.args[0].value):
-                    yield found(context, rule, call, api=call.args[0].value)
+                    yield _found(context, rule, call, [call.args[0].value], severity)
+
+
+def _found(context: FileContext, rule: Rule, node: Any, names: list[str], severity: str = "") -> Found:
+    library = names[0].partition(".")[0]
+    message = (rule.message or rule.summary).replace("{library}", library)
+    if not severity and _may_fail(node):
+        message += "; the program goes on where the import fails"
+        severity = _LESS[rule.severity]
+    return found(context, rule, node, api=", ".join(names), message=message, severity=severity)
+
+
+def _may_fail(node: Any) -> bool:
+    """Whether an import stands in a ``try`` that catches its error, and does not raise another one."""
+    child, parent = node, getattr(node, "parent", None)
+    while parent is not None and not isinstance(parent, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        if isinstance(parent, ast.Try) and child in parent.body:
+            for handler in parent.handlers:
+                if handler.type is None or not _CAUGHT.isdisjoint(_names(handler.type)):
+                    return not any(isinstance(each, ast.Raise) for each in ast.walk(handler))
+        child, parent = parent, getattr(parent, "parent", None)
+    return False
+
+
+def _names(types: ast.expr) -> list[str]:
+    return [item.id for item in ast.walk(types) if isinstance(item, ast.Name)]
 
 
 def _own_package(file: str) -> str:

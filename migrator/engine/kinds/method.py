@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -70,15 +71,40 @@ def _method_as_value(context: FileContext, node: ast.Attribute) -> bool:
 
 
 def _handed_on(context: FileContext, node: ast.Attribute) -> bool:
-    """Whether the member of something unknown is given to a call: ``map(x.cuda, …)``, ``apply(x.cuda)``."""
-    around = getattr(node, "parent", None)
-    if not isinstance(around, ast.Call) or node not in around.args or not isinstance(node.ctx, ast.Load):
+    """Whether the member of something unknown is used as a function.
+
+    ``map(x.cuda, …)`` hands it to a call, ``move = x.cuda`` to a name that is called; elsewhere
+    (``{"move": model.cuda}``) the name of what has it has to say that it is a tensor or a module.
+    """
+    around: Any = getattr(node, "parent", None)
+    if not isinstance(node.ctx, ast.Load):
+        return False
+    last = node.value.attr if isinstance(node.value, ast.Attribute) else getattr(node.value, "id", "")
+    if isinstance(around, ast.Call):
+        likely = node in around.args
+    elif isinstance(around, ast.Assign) and _is_called(context, around):
+        likely = True
+    else:
+        holds = (ast.Assign, ast.Dict, ast.List, ast.Tuple, ast.Return, ast.keyword)
+        likely = isinstance(around, holds) and bool(_MOVABLE.search(last))
+    if not likely:
         return False
     name = context.index.qualified_name(node.value)
     own = isinstance(node.value, ast.Name) and node.value.id in ("self", "cls")  # a setting, as often as not
     if own or name in _MODULES or options_like(node.value) or context.project.stores(node.attr):
         return False
     return receiver(context.index, node.value)[0] not in (FOREIGN, CLASS)
+
+
+# Names of what has the method.
+_MOVABLE = re.compile(r"(?:^|_)(?:tensor|module|model|net|network|layer|encoder|decoder)_?\d*$")
+
+
+def _is_called(context: FileContext, assignment: ast.Assign) -> bool:
+    """Whether a name that is assigned to is called in the same scope."""
+    scope = context.index.scope_of(assignment)
+    names = [target.id for target in assignment.targets if isinstance(target, ast.Name)]
+    return any(_is_call(use) for name in names for use in context.index.uses(name, scope))
 
 
 def _asked_about(context: FileContext, rule: Rule, node: ast.Attribute) -> Found:

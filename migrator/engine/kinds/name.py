@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -80,7 +81,7 @@ def _in_reference(context: FileContext, rules: list[Rule], ref: Any) -> Iterator
     if target == name:
         return
     edits = _renaming(context, rules, root, base, written[:used], name, target)
-    if edits and rule.options.get("without_arguments") and _called_with_arguments(ref):
+    if edits and _has_other_arguments(rule, ref):
         yield found(
             context, rule, node, api=name, message=f"{name} is {target} on an NPU, with other arguments"
         )
@@ -120,9 +121,12 @@ def _kept_module(context: FileContext, rules: list[Rule], written: list[Any]) ->
             return
 
 
-def _called_with_arguments(ref: Any) -> bool:
+def _has_other_arguments(rule: Rule, ref: Any) -> bool:
+    """Whether the new name takes other arguments than this use has, or those that call it later."""
     call = getattr(ref, "parent", None)
-    return isinstance(call, ast.Call) and call.func is ref and bool(call.args or call.keywords)
+    if isinstance(call, ast.Call) and call.func is ref:
+        return bool(rule.options.get("without_arguments") and (call.args or call.keywords))
+    return bool(rule.options.get("only_called"))
 
 
 def _known(context: FileContext, name: str) -> bool:
@@ -132,7 +136,8 @@ def _known(context: FileContext, name: str) -> bool:
 def _report(context: FileContext, rule: Rule, node: Any, name: str, advice: str) -> Found:
     """What is said of a name without an NPU form, or of one that the database does not know."""
     if rule.replace != "api_db":
-        return found(context, rule, node, api=name, advice=advice)
+        severity = "info" if rule.status == "absent" and _is_asked_for(context, name) else ""
+        return found(context, rule, node, api=name, advice=advice, severity=severity)
     known = npu_names.look_up(name, context.version)
     if known is None:
         return found(
@@ -157,6 +162,12 @@ def _report(context: FileContext, rule: Rule, node: Any, name: str, advice: str)
         advice=advice,
         message=f"{name} has no NPU form in torch_npu for torch {context.version.text}{left}",
     )
+
+
+def _is_asked_for(context: FileContext, name: str) -> bool:
+    """Whether the file asks with ``hasattr`` for a name that is missing on an NPU, and so has another way."""
+    last = name.rpartition(".")[2]
+    return re.search(rf"\bhasattr\([^()]*[\"']{last}[\"']", context.index.text) is not None
 
 
 def _longest(

@@ -154,6 +154,8 @@ def _named(context: FileContext, ref: Any, name: str) -> Iterator[_Use]:
         return
     call = getattr(ref, "parent", None)
     is_called = isinstance(call, ast.Call) and call.func is ref
+    if isinstance(call, ast.Call) and is_called and call.args and _is_kept_on_the_cpu(context, call.args[0]):
+        return
     if verdict.status in _OPEN:
         if verdict.by_hardware and not is_called:
             return  # too little to speak of annotations
@@ -295,6 +297,18 @@ def _on_the_cpu(node: Any) -> bool:
     return False
 
 
+def _is_kept_on_the_cpu(context: FileContext, node: Any) -> bool:
+    """Whether an expression, or all that its name is assigned, has just been moved to the CPU."""
+    if not isinstance(node, ast.Name):
+        return _on_the_cpu(node)
+    bindings = context.index.bindings(node)
+    for binding in bindings:
+        if binding.kind != "assign" or binding.value is None:
+            return False
+        context.index.expand(binding.node)
+    return bool(bindings) and all(_on_the_cpu(binding.value) for binding in bindings)
+
+
 def _says_cpu(call: ast.Call) -> bool:
     first = call.args[0] if call.args else None
     return isinstance(first, ast.Constant) and first.value == "cpu"
@@ -365,6 +379,7 @@ _KERNEL_WORDS = {
     "kernel": ", though torch_npu registers a kernel for it",
     "composite": ", though torch builds it from other operators",
     "none": ", and torch_npu registers no kernel: it runs on the CPU, or raises",
+    "python": ", though it needs no operator",
     "": "",
 }
 _PYTHON_WORDS = ", though it is Python code that only calls others"

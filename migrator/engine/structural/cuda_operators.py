@@ -41,6 +41,10 @@ def find_builds(context: FileContext, rule: Rule) -> Iterator[Found]:
                 continue
         elif extension is None and name.endswith(".CppExtension"):
             continue
+        if name.endswith(".load") and not (extension and extension.sources):
+            unknown = f"{name} builds operators; their sources are not seen here, and may be CUDA"
+            yield found(context, rule, ref, api=name, message=unknown, severity="warning")
+            continue
         built = f": {extension.name}" if extension is not None and extension.name else ""
         yield found(context, rule, ref, api=name, message=f"{name} builds a CUDA operator{built}")
 
@@ -219,11 +223,16 @@ def find_kernels(context: FileContext, rule: Rule) -> Iterator[Found]:
             called = decorator.func if isinstance(decorator, ast.Call) else decorator
             if not hasattr(called, "parent"):
                 continue  # not walked: no word from which a rule starts is on its lines
-            name = context.index.qualified_name(called)
-            if name and rule_fits(rule, name):
+            name = _compiler(rule, context.index.qualified_name(called))
+            if name:
                 message = f"{function.name} is a {name} kernel"
                 made_for_npus = knows_npus(f"{context.name} {function.name}")
                 if made_for_npus:
                     message += ", by its name or its file's made for NPUs"
                 severity = "info" if made_for_npus else ""
                 yield found(context, rule, called, api=function.name, message=message, severity=severity)
+
+
+def _compiler(rule: Rule, name: str) -> str:
+    """What a decorator is called in its library; another module may have imported it from there."""
+    return next((known for known in rule.match if f".{name}".endswith(f".{known}")), "")

@@ -149,30 +149,34 @@ def _masks_in(context: FileContext, rule: Rule, statement: Any) -> Iterator[Foun
             return
 
 
-def _mask(index: ModuleIndex, node: Any, depth: int = 0) -> str:
-    """``certain``, ``likely`` or empty: whether an index is a mask of true and false."""
-    if depth > 4:
-        return ""
+def _mask(index: ModuleIndex, node: Any, asked: tuple[str, ...] = ()) -> str:
+    """``certain``, ``likely`` or empty: whether an index is a mask of true and false.
+
+    ``asked`` are the names on the way here: ``keep = keep & more`` leads to itself.
+    """
     if isinstance(node, ast.Compare):
         if any(isinstance(op, (ast.Is, ast.IsNot, ast.In, ast.NotIn)) for op in node.ops):
             return ""
         return "" if isinstance(node.left, ast.Call) and called_name(node.left) == "len" else "certain"
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Invert):
-        return _mask(index, node.operand, depth + 1) or "likely"
+        return _mask(index, node.operand, asked) or "likely"
     if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.BitAnd, ast.BitOr)):
-        return _mask(index, node.left, depth + 1) or _mask(index, node.right, depth + 1)
+        return _mask(index, node.left, asked) or _mask(index, node.right, asked)
     if isinstance(node, ast.Call):
         if isinstance(node.func, ast.Attribute) and node.func.attr in _KEEPS_MASK:
-            return _mask(index, node.func.value, depth + 1)
+            return _mask(index, node.func.value, asked)
         return "certain" if called_name(node) in _MAKES_MASK else ""
     if isinstance(node, ast.Subscript):  # a row of one: mask[i]
-        return _mask(index, node.value, depth + 1)
+        return _mask(index, node.value, asked)
     if isinstance(node, ast.Name):
+        if node.id in asked:
+            return ""
         values = [b.value for b in index.bindings(node) if b.kind == "assign" and b.value is not None]
         values = [value for value in values if _root_name(value) != node.id]  # mask = mask.cuda()
-        answers = {_mask(index, value, depth + 1) for value in values if not isinstance(value, ast.Name)}
         if not values:
             return "likely" if _MASK.search(node.id) else ""
+        way = (*asked, node.id)
+        answers = {_mask(index, value, way) for value in values if not isinstance(value, ast.Name)}
         return next((answer for answer in ("certain", "likely") if answer in answers), "")
     return "likely" if isinstance(node, ast.Attribute) and _MASK.search(node.attr) else ""
 

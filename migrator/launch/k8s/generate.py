@@ -5,6 +5,8 @@ from __future__ import annotations
 import copy
 import re
 import shlex
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from migrator.data_folders import data_folder
@@ -24,9 +26,11 @@ def generate(job: Description) -> Converted:
 
     Raises ManifestError where something that it needs is missing, or does not fit.
     """
-    for name, option in (("name", "--name"), ("image", "--image"), ("command", "-- COMMAND")):
-        if not getattr(job, name):
-            raise ManifestError(f"a job needs a {name}: {option}")
+    for given, what, option in ((job.image, "an image", "--image"), (job.command, "a command", "-- COMMAND")):
+        if not given:
+            raise ManifestError(f"a job needs {what}: {option}")
+    if not job.name:
+        job = replace(job, name=_name_of(job.command))
     if job.queue and job.kind == PYTORCH_JOB and job.scheduler != "volcano":
         raise ManifestError("a PyTorchJob has a queue only with --scheduler volcano")
     cluster = job.cluster()
@@ -42,6 +46,13 @@ def generate(job: Description) -> Converted:
     draft = change(document, cluster, job.image)
     lines = [*_assumed(job), *notes, *(note for _, note in draft.notes)]
     return Converted(dump(changed(document, draft.changes)), tuple(dict.fromkeys(lines)))
+
+
+def _name_of(command: Sequence[str]) -> str:
+    """A job's name from the script that it runs."""
+    script = next((word for word in command if word.endswith(".py")), "")
+    name = re.sub(r"[^a-z0-9]+", "-", script.rpartition("/")[2][:-3].lower())
+    return name[:40].strip("-") or "npu-job"
 
 
 def _fill(document: dict[str, Any], job: Description, template: dict[str, Any]) -> None:
@@ -147,6 +158,8 @@ def _own_launcher(job: Description, words: list[str]) -> list[str]:
 
 def _assumed(job: Description) -> list[str]:
     lines = []
+    if "name" not in job.given:
+        lines.append(f"assumed: the job is called {job.name} (--name)")
     pods = "1 pod" if job.workers == 1 else f"{job.workers} pods"
     if not {"workers", "npus"} <= job.given:
         lines.append(f"assumed: {pods} with {job.npus} NPUs each (--workers, --npus)")

@@ -84,6 +84,6 @@ def solve(matrix: torch.Tensor, right: torch.Tensor):
     norm = torch.linalg.norm(matrix)  # expect: none
     expo = torch.matrix_exp(matrix)  # expect: unknown torch.matrix_exp
     chol = torch.cholesky(matrix)  # expect: fallback torch.cholesky
-    short = torch.istft(matrix, 8)  # expect: unknown torch.istft
+    short = torch.istft(matrix, 8)  # expect: none
     spectra = torch.stft(matrix, 8, return_complex=True)  # expect: none
     return least, factor, svd, norm, expo, chol, short, spectra

@@ -35,7 +35,7 @@ class Buffer(nn.Module):
         return self.counts.mode()  # expect: unsupported torch.Tensor.mode
 
     def shared(self):
-        self.weight.data.share_memory_()  # expect: unsupported torch.Tensor.share_memory_
+        self.weight.data.share_memory_()  # expect: none
         return self.table.is_shared()  # expect: unsupported torch.Tensor.is_shared
 
     def describe(self):
@@ -102,7 +102,7 @@ def chain(settings: Settings, batch: dict[str, torch.Tensor], files: list[str]):
     narrow = x.cpu().double().numpy()  # expect: none
     mapped = x.apply_(abs)  # expect: fallback torch.Tensor.apply_
     here = moved + there + again + wide + mapped
-    pinned = here.pin_memory()  # expect: unknown torch.Tensor.pin_memory
+    pinned = here.pin_memory()  # expect: none
     print(narrow, pinned)
     return first, second, third, fourth, fifth, sixth, seventh, eighth, text, size
 

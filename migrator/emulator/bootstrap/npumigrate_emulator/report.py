@@ -8,7 +8,7 @@ import sys
 from contextlib import suppress
 from multiprocessing import util
 
-from npumigrate_emulator import compute
+from npumigrate_emulator import compute, shapes
 
 _native: frozenset[str] | None = None
 
@@ -18,6 +18,7 @@ def begin() -> None:
     if not os.environ.get("NPUMIGRATE_EMULATOR_REPORT"):
         return
     compute.note_cpu()
+    shapes.begin()
     # Called at the end of this process, but not of those forked from it. Not atexit: the children that
     # multiprocessing forks end without that.
     util.Finalize(None, _write, exitpriority=0)
@@ -31,6 +32,7 @@ def torch_npu_is_here(native: frozenset[str]) -> None:
 
 def _write() -> None:
     process = os.getpid()
+    dynamic = shapes.end()
     work = compute.work()
     operators = {device: done.pop("operators") for device, done in work.items()}
     operators.pop("cpu", None)
@@ -47,6 +49,7 @@ def _write() -> None:
         ],
         "collectives": {} if _native is None else compute.collectives(),
         "work": work,
+        "dynamic_shapes": dynamic,
         "cuda_on_cpu": getattr(sys.modules.get("npumigrate_emulator.cuda_on_cpu"), "calls", None),
         "transfer_to_npu": "torch_npu.contrib.transfer_to_npu" in sys.modules,
     }

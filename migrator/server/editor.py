@@ -1,0 +1,76 @@
+"""What the server says to the editor, as far as the editor understands it."""
+
+from __future__ import annotations
+
+from collections.abc import Coroutine, Iterable
+from typing import Any, Optional
+
+from lsprotocol import types
+from pygls.lsp.server import LanguageServer
+
+from migrator.server.documents import Part
+
+
+class Editor:
+    """The editor at the other end."""
+
+    def __init__(self, server: LanguageServer) -> None:
+        self._server = server
+        self._told: set[str] = set()
+        self._watched: set[str] = set()
+
+    def publish(self, uri: str, found: list[types.Diagnostic], version: Optional[int]) -> None:
+        """These are the findings of a text now."""
+        self._server.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, found, version))
+
+    def tell(self, line: str) -> None:
+        """Show a person what is wrong, once."""
+        if line not in self._told:
+            self._told.add(line)
+            message = types.ShowMessageParams(types.MessageType.Error, f"npumigrate: {line}")
+            self._server.window_show_message(message)
+
+    def forget_told(self) -> None:
+        """What was wrong may have been put right: tell it again if it was not."""
+        self._told.clear()
+
+    def log(self, line: str) -> None:
+        """Write a line for whoever looks for it."""
+        self._server.window_log_message(types.LogMessageParams(types.MessageType.Warning, line))
+
+    def watch(self, patterns: Iterable[str]) -> list[Coroutine[Any, Any, None]]:
+        """What asks the editor to tell of changes in files; nothing for patterns that it was asked for."""
+        workspace = self._server.client_capabilities.workspace
+        watching = workspace.did_change_watched_files if workspace else None
+        new = [pattern for pattern in patterns if pattern not in self._watched]
+        if not new or not watching or not watching.dynamic_registration:
+            return []
+        self._watched.update(new)
+        options = types.DidChangeWatchedFilesRegistrationOptions(
+            [types.FileSystemWatcher(pattern) for pattern in new]
+        )
+        name = f"npumigrate.files.{len(self._watched)}"
+        return [self._register(types.Registration(name, types.WORKSPACE_DID_CHANGE_WATCHED_FILES, options))]
+
+    async def _register(self, registration: types.Registration) -> None:
+        await self._server.client_register_capability_async(types.RegistrationParams([registration]))
+
+    def edit(self, edits: Iterable[tuple[Part, types.TextEdit]]) -> types.WorkspaceEdit:
+        """The edits for texts, tied to their versions where the editor knows of that."""
+        of: dict[str, tuple[Part, list[types.TextEdit]]] = {}
+        for part, edit in edits:
+            of.setdefault(part.uri, (part, []))[1].append(edit)
+        workspace = self._server.client_capabilities.workspace
+        if workspace and workspace.workspace_edit and workspace.workspace_edit.document_changes:
+            changes: list[Any] = []
+            for uri, (part, own) in of.items():
+                name = types.OptionalVersionedTextDocumentIdentifier(uri, part.version)
+                changes.append(types.TextDocumentEdit(name, list(own)))
+            return types.WorkspaceEdit(document_changes=changes)
+        return types.WorkspaceEdit(changes={uri: own for uri, (_, own) in of.items()})
+
+    def resolves(self) -> bool:
+        """Whether it asks for an action's edits only once a person chose it."""
+        texts = self._server.client_capabilities.text_document
+        support = texts.code_action.resolve_support if texts and texts.code_action else None
+        return support is not None and "edit" in support.properties
