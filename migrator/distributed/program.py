@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import posixpath
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Optional, Union
 
@@ -90,20 +90,22 @@ class AlreadyDistributedError(Exception):
     """A program that is for many cards."""
 
 
-def load(entry: str, read: Callable[[str], Optional[str]]) -> Program:
+def load(
+    entry: str, read: Callable[[str], Optional[str]], more: Sequence[str] = (), for_one_card: bool = True
+) -> Program:
     """The program of the file ``entry``; ``read`` gives the text of a file, None where there is none.
 
-    Raises SyntaxError or ValueError where the entry cannot be parsed (other such files are left out),
-    AlreadyDistributedError.
+    ``more`` are other files that are started. Raises SyntaxError or ValueError where the entry cannot
+    be parsed (other such files are left out), AlreadyDistributedError where it has to be ``for_one_card``.
     """
     files: dict[str, File] = {}
-    waiting = [entry]
+    waiting = [entry, *more]
     while waiting:
         name = waiting.pop(0)
         text = read(name)
         if name in files or text is None:
             continue
-        if _DISTRIBUTED.search(text):
+        if for_one_card and _DISTRIBUTED.search(text):
             raise AlreadyDistributedError
         try:
             index = ModuleIndex(text, identifiers(text))
@@ -117,7 +119,8 @@ def load(entry: str, read: Callable[[str], Optional[str]]) -> Program:
         file = File(name, text, index, {})
         files[name] = file
         for bound, module, attribute in _imported(file):
-            found = _place(file.name, entry, module, attribute, read)
+            started = file.name if file.name in more else entry
+            found = _place(file.name, started, module, attribute, read)
             if found:
                 file.imports[bound] = found
                 waiting.append(found[0])
