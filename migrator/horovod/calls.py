@@ -68,10 +68,14 @@ class Plan:
 
 def plan_names(file: File, plan: Plan) -> None:
     """Plan it for all of a file but DistributedOptimizer, whose calls are collected."""
+    collectives = []  # last: their arguments may hold other names
     for node, name in references(file):
         up = node.parent
         if isinstance(up, ast.Call) and up.func is node:
-            _plan_call(file, up, name, plan)
+            if name in table("calls"):
+                collectives.append((up, name))
+            else:
+                _plan_call(file, up, name, plan)
         elif isinstance(up, ast.keyword) and up.arg in table("only_default") and _is_left_away(file, up):
             continue
         elif name in table("values"):
@@ -79,6 +83,8 @@ def plan_names(file: File, plan: Plan) -> None:
             plan.replace(file, node, code, f"{name} of Horovod is {code}")
         elif not (name == "Adasum" and _chosen_for_optimizer(file, node)):
             plan.refuse(file, node, f"hvd.{name} has no counterpart" if name else _AS_VALUE, advice(name))
+    for call, name in collectives:
+        _plan_collective(file, call, name, plan)
     for statement in file.nodes(ast.Import, ast.ImportFrom):
         _plan_import(file, statement, plan)
 
@@ -112,8 +118,6 @@ def _plan_call(file: File, call: ast.Call, name: str, plan: Plan) -> None:
             plan.refuse(file, call, f"hvd.{name} is called with arguments", advice("ProcessSet"))
             return
         plan.replace(file, call, plain[name], f"{name} of Horovod is {plain[name]}")
-    elif name in table("calls"):
-        _plan_collective(file, call, name, plan)
     else:
         plan.refuse(file, call, f"hvd.{name} has no counterpart", advice(name))
 
@@ -154,7 +158,7 @@ def _plan_collective(file: File, call: ast.Call, name: str, plan: Plan) -> None:
             continue
         dropped.append(place)
         if parameter == "average" and file.index.segment(value) not in ("True", "None"):
-            average = file.index.segment(value)
+            average = plan.written(file, value)
             added.append(
                 f"op={_SUM}" if average == "False" else f"op={_AVERAGE} if {average} else {_SUM}"
             )
@@ -214,7 +218,8 @@ def _plan_import(file: File, statement: Any, plan: Plan) -> None:
             if alias not in ours
         ]
         lines = [f"import {', '.join(rest)}"] if rest else []
-        if DIST not in file.text:
+        others = plan.draft.of(file).after.values()
+        if DIST not in file.text and not any(DIST in new for new in others):
             lines.append(DIST)
         elif len(getattr(parent(statement), "body", [])) == 1:
             lines.append("pass")

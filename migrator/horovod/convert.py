@@ -128,9 +128,23 @@ def _converted(program: Program, version: tuple[int, ...]) -> dict[str, Converte
 
 def _written(program: Program, draft: Draft) -> Iterator[tuple[str, str]]:
     for name, changes in draft.changes.items():
-        text = write(program.files[name].text, changes)
-        ast.parse(text)
+        file = program.files[name]
+        text = write(file.text, changes)
+        read = {node.id for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)}
+        left = read & _imported_names(file)
+        if left:
+            raise NotPlacedError(f"{', '.join(sorted(left))} is still used")
         yield name, text
+
+
+def _imported_names(file: File) -> set[str]:
+    """The names that imports of Horovod bind in a file."""
+    return {
+        (alias.asname or alias.name).split(".")[0]
+        for statement in file.index.imports
+        if _is_horovod(statement)
+        for alias in statement.names
+    }
 
 
 def _files(program: Program, draft: Draft, texts: dict[str, str]) -> dict[str, Converted]:
