@@ -159,9 +159,7 @@ def _plan_collective(file: File, call: ast.Call, name: str, plan: Plan) -> None:
         dropped.append(place)
         if parameter == "average" and file.index.segment(value) not in ("True", "None"):
             average = plan.written(file, value)
-            added.append(
-                f"op={_SUM}" if average == "False" else f"op={_AVERAGE} if {average} else {_SUM}"
-            )
+            added.append(f"op={_SUM}" if average == "False" else f"op={_AVERAGE} if {average} else {_SUM}")
     if any(place < len(call.args) for place in dropped) and max(dropped) < len(call.args) - 1:
         behind = [place for place in range(min(dropped), len(call.args)) if place not in dropped]
         if behind:

@@ -17,7 +17,7 @@ from migrator.horovod.names import PACKAGE, helpers, import_order
 from migrator.horovod.optimizer import plan_optimizer, plan_synchronize
 
 _CHANGED, _REPORTED = "NPU930", "NPU931"
-_OWN_WAY = re.compile(r"\binit_process_group\b|\bDistributedDataParallel\b")
+_OWN_WAY = ("init_process_group", "DistributedDataParallel")
 _TENSORS_OF_BOTH = (2, 1)  # one process group with a backend for the CPU and one for the card
 _UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
 _NAMES = ("dist", "os", "io", "default_hooks", "DistributedDataParallel")
@@ -40,7 +40,9 @@ def convert(
 
 def _programs(names: Sequence[str], others: Iterable[str], read: Read) -> list[Program]:
     """The programs that use horovod.torch: files that import the same ones of ``names`` are one."""
-    stems = {re.escape(name.removesuffix("/__init__.py").removesuffix(".py").split("/")[-1]) for name in names}
+    stems = {
+        re.escape(name.removesuffix("/__init__.py").removesuffix(".py").split("/")[-1]) for name in names
+    }
     imports = re.compile(rf"^\s*(?:from|import)\b[^\n]*\b(?:{'|'.join(sorted(stems))})\b", re.M)
     entries = [*names, *(one for one in others if one not in names and imports.search(read(one) or ""))]
     groups: list[tuple[list[str], set[str]]] = []
@@ -81,7 +83,7 @@ def _converted(program: Program, version: tuple[int, ...]) -> dict[str, Converte
     ours = [file for file in program.files.values() if _uses(file)]
     plan = Plan(Draft(changed_code=_CHANGED, reported_code=_REPORTED))
     optional = [(file, node) for file in ours for node in file.index.imports if _is_optional(node)]
-    own_way = any(_OWN_WAY.search(file.text) for file in program.files.values())
+    own_way = any(_has_own_way(file) for file in program.files.values())
     if optional or own_way:
         advice = "Start the program without its option for Horovod: what it does with torch.distributed is migrated."
         if not own_way:
@@ -90,7 +92,9 @@ def _converted(program: Program, version: tuple[int, ...]) -> dict[str, Converte
             (file, node) for file in ours for node in file.index.imports if _is_horovod(node)
         ]
         for file, node in places:
-            plan.draft.report(file, node, "Horovod is one of several ways here, and is left as it is", advice)
+            plan.draft.report(
+                file, node, "Horovod is one of several ways here: it is left as it is", advice, "info"
+            )
         return _files(program, plan.draft, {})
     if version < _TENSORS_OF_BOTH:
         plan.refuse(
@@ -157,6 +161,15 @@ def _files(program: Program, draft: Draft, texts: dict[str, str]) -> dict[str, C
         )
         for name in sorted(names)
     }
+
+
+def _has_own_way(file: File) -> bool:
+    """Whether a file uses torch.distributed to train on many cards."""
+    names = {
+        getattr(node, "attr", None) or getattr(node, "id", "") for node in file.nodes(ast.Name, ast.Attribute)
+    }
+    names.update(alias.name for node in file.index.imports for alias in node.names)
+    return not names.isdisjoint(_OWN_WAY)
 
 
 def _is_optional(statement: Any) -> bool:

@@ -146,7 +146,9 @@ def _check_outside(program: Program, home: Home, depth: int = _DEPTH) -> None:
                 )
             outer = _home(where, value, dotted(value))
             for node in uses(outer):
-                mine = node is value or isinstance(node.ctx, ast.Store) or _goes_to(program, where, node, scope)
+                mine = (
+                    node is value or isinstance(node.ctx, ast.Store) or _goes_to(program, where, node, scope)
+                )
                 if not mine and not _prepares(program, where, node, _DEPTH) and not _evaluates(where, node):
                     raise UncertainError(
                         f"{outer.text} is not the wrapped model here, and may be trained",
@@ -269,7 +271,10 @@ def _attribute(home: Home, node: Any, up: Any, result: Wrapped) -> None:
     called = isinstance(call, ast.Call) and call.func is chain
     if up.attr in _MOVES and called and chain is up:
         raise UncertainError(
-            f"{home.text} is moved behind hvd.DistributedOptimizer", f"Behind this line: {_lines(home)}", file, up
+            f"{home.text} is moved behind hvd.DistributedOptimizer",
+            f"Behind this line: {_lines(home)}",
+            file,
+            up,
         )
     if up.attr in table("same_when_wrapped") and chain is up:
         if up.attr == "forward":

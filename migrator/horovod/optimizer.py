@@ -189,7 +189,10 @@ def _check_others(file: File, arguments: dict[str, Any]) -> None:
     sparse = arguments.get("sparse_as_dense")
     if sparse is not None and not (isinstance(sparse, ast.Constant) and not sparse.value):
         raise UncertainError(
-            "sparse gradients are reduced as dense ones", "Make the embedding with sparse=False.", file, sparse
+            "sparse gradients are reduced as dense ones",
+            "Make the embedding with sparse=False.",
+            file,
+            sparse,
         )
     group = arguments.get("process_set")
     if group is not None and not is_default(file, "process_set", group):
@@ -201,9 +204,7 @@ def _check_others(file: File, arguments: dict[str, Any]) -> None:
         )
 
 
-def _passes(
-    program: Program, file: File, arguments: dict[str, Any], wrapped: Wrapped, plan: Plan
-) -> None:
+def _passes(program: Program, file: File, arguments: dict[str, Any], wrapped: Wrapped, plan: Plan) -> None:
     """Several backward passes for a step: right without a change where each follows its own forward pass."""
     passes = arguments.get("backward_passes_per_step")
     for one in program.files.values():

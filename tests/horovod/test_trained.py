@@ -23,9 +23,7 @@ SAMPLE = HERE.parents[1] / "samples" / "horovod_resnet50"
 KEEP_MODELS = HERE.parent / "distributed" / "keep_models.py"
 SHIM = HERE.parent / "samples" / "shim"
 NUMBER = re.compile(r"-?\d+\.\d+")
-SMALL = (
-    "--batch-size 2 --image-size 32 --classes 10 --warmup 0 --rounds 2 --steps 1 --clip 5 --checkpoint model.pt"
-)
+SMALL = "--batch-size 2 --image-size 32 --classes 10 --warmup 0 --rounds 2 --steps 1 --clip 5 --checkpoint model.pt"
 
 
 def migrated(source: Path, folder: Path) -> Path:

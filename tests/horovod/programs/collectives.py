@@ -58,7 +58,9 @@ for place, x in both():
     say("gradient of mean", w.grad)
     w.grad = None
     gathered = hvd.allgather(w)
-    (gathered * torch.arange(1.0, len(gathered) + 1, device=place)[:, None] * (hvd.rank() + 1)).sum().backward()
+    (
+        gathered * torch.arange(1.0, len(gathered) + 1, device=place)[:, None] * (hvd.rank() + 1)
+    ).sum().backward()
     say("gradient of gather", w.grad)
     w.grad = None
     (hvd.broadcast(w, root_rank=0) * (hvd.rank() + 3)).sum().backward()

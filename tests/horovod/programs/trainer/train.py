@@ -25,7 +25,8 @@ class Trainer:
         loss.backward()
         self.optimizer.synchronize()
         norm = nn.utils.clip_grad_norm_(self.model.parameters(), 0.5)
-        with self.optimizer.skip_synchronize(): self.optimizer.step()
+        with self.optimizer.skip_synchronize():
+            self.optimizer.step()
         return loss, norm
 
     def save(self, path):

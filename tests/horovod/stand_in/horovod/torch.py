@@ -201,9 +201,7 @@ def _objects(obj):
     data = io.BytesIO()
     torch.save(obj, data)
     mine = torch.frombuffer(bytearray(data.getvalue()), dtype=torch.uint8)
-    return [
-        torch.load(io.BytesIO(part.numpy().tobytes()), weights_only=False) for part in exchanged(mine)
-    ]
+    return [torch.load(io.BytesIO(part.numpy().tobytes()), weights_only=False) for part in exchanged(mine)]
 
 
 def broadcast_parameters(params, root_rank):
