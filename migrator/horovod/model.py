@@ -34,10 +34,15 @@ _MOVES = ("cuda", "to", "npu")
 
 @dataclass
 class Wrapped:
-    """The uses of a wrapped model. ``inner``: those that need the model inside; True where it may be bare."""
+    """The uses of a model that is wrapped behind a statement.
+
+    ``inner``: those that need the model inside; True where it may be bare. ``since``: names that
+    become those of the wrapped model by a statement.
+    """
 
     home: Home
     behind: Any
+    since: list[tuple[Home, Any]] = field(default_factory=list)
     inner: dict[Any, tuple[File, bool]] = field(default_factory=dict)
     unclear: list[tuple[File, Any]] = field(default_factory=list)
     calls: list[tuple[File, Any]] = field(default_factory=list)
@@ -50,11 +55,11 @@ def follow(program: Program, home: Home, behind: Any) -> Wrapped:
     """
     _check_before(program, home, behind)
     _check_outside(program, home)
-    result = Wrapped(home, behind)
+    result = Wrapped(home, behind, [(home, behind)])
     waiting, seen = [home], [home]
     while waiting:
         one = waiting.pop()
-        for node in _uses_of_wrapped(one, home, behind):
+        for node in _uses_of_wrapped(one, result):
             for more in _use(program, one, node, result):
                 if not any(more.same(old) for old in seen):
                     seen.append(more)
@@ -105,7 +110,7 @@ def _check_before(program: Program, home: Home, behind: Any) -> None:
                     f"{home.text} is set anew behind hvd.DistributedOptimizer", _lines(home), home.file, node
                 )
         elif same and not _is_after(node, behind) and not _inside(node, behind):
-            if not _prepares(program, home.file, node, _DEPTH) and not _evaluates(home.file, node):
+            if not _prepares(program, home.file, node, _DEPTH) and not _evaluates(program, home.file, node):
                 raise UncertainError(
                     f"{home.text} is used before hvd.DistributedOptimizer, and may be trained by another name",
                     f"Behind what prepares the model, and before anything keeps it, write {_lines(home)}",
@@ -149,7 +154,11 @@ def _check_outside(program: Program, home: Home, depth: int = _DEPTH) -> None:
                 mine = (
                     node is value or isinstance(node.ctx, ast.Store) or _goes_to(program, where, node, scope)
                 )
-                if not mine and not _prepares(program, where, node, _DEPTH) and not _evaluates(where, node):
+                if (
+                    not mine
+                    and not _prepares(program, where, node, _DEPTH)
+                    and not _evaluates(program, where, node)
+                ):
                     raise UncertainError(
                         f"{outer.text} is not the wrapped model here, and may be trained",
                         f"Wrap it before: {_lines(outer)}",
@@ -187,21 +196,28 @@ def _inside(node: Any, statement: Any) -> bool:
     )
 
 
-def _uses_of_wrapped(home: Home, start: Home, behind: Any) -> list[Any]:
+def _uses_of_wrapped(home: Home, wrapped: Wrapped) -> list[Any]:
+    """The uses of a name in which it is the wrapped model's."""
     found = uses(home)
-    if not home.same(start):
-        return found
-    function = function_of(behind)
-    return [node for node in found if function_of(node) is not function or _is_after(node, behind)]
+    for other, statement in wrapped.since:
+        if other.same(home):
+            function = function_of(statement)
+            return [node for node in found if function_of(node) is not function or _is_after(node, statement)]
+    return found
 
 
-def _evaluates(file: File, node: Any) -> bool:
+def _evaluates(program: Program, file: File, node: Any) -> bool:
     """Whether a use stands in a function, or goes to one, that only evaluates."""
-    function = function_of(node)
-    if function is None:
-        return False
-    text = file.index.segment(function)
-    return bool(_EVALUATES.search(text)) and ".backward(" not in text
+    call = parent(node.parent) if isinstance(node.parent, ast.keyword) else node.parent
+    places = [(file, function_of(node))]
+    found = program.definition(file, call) if isinstance(call, ast.Call) and call.func is not node else None
+    if found is not None:
+        places.append(found)
+    for where, function in places:
+        text = where.index.segment(function) if isinstance(function, FUNCTIONS) else ""
+        if _EVALUATES.search(text) and ".backward(" not in text:
+            return True
+    return False
 
 
 def _use(program: Program, home: Home, node: Any, result: Wrapped) -> Iterator[Home]:
@@ -210,7 +226,7 @@ def _use(program: Program, home: Home, node: Any, result: Wrapped) -> Iterator[H
     if isinstance(node.ctx, ast.Store):
         return
     if isinstance(up, ast.Attribute):
-        _attribute(home, node, up, result)
+        _attribute(program, home, node, up, result)
         return
     call = parent(up) if isinstance(up, ast.keyword) else up
     if isinstance(call, ast.Call):
@@ -253,14 +269,17 @@ def _kept(file: File, target: Any, node: Any, result: Wrapped) -> Iterator[Home]
     text = dotted(target)
     owner = class_of(function_of(node))
     if isinstance(target, ast.Name):
-        yield Home(file, function_of(node), text)
+        kept = Home(file, function_of(node), text)
+        if not any(kept.same(one) for one, _ in result.since):
+            result.since.append((kept, file.index.statement_of(target)))
+        yield kept
     elif text.startswith("self.") and text.count(".") == 1 and owner is not None:
         yield Home(file, owner, text)
     else:
         result.unclear.append((file, node))
 
 
-def _attribute(home: Home, node: Any, up: Any, result: Wrapped) -> None:
+def _attribute(program: Program, home: Home, node: Any, up: Any, result: Wrapped) -> None:
     """Judge ``model.something``."""
     file = home.file
     chain, last = up, up.attr
@@ -284,7 +303,7 @@ def _attribute(home: Home, node: Any, up: Any, result: Wrapped) -> None:
     methods = {*table("module_methods"), *table("same_when_wrapped")}
     computes = called and bool(call.args) and last not in methods
     if computes and not {"weight", "bias", "data"} & set(dotted(chain).split(".")):
-        if not _evaluates(file, node):
+        if not _evaluates(program, file, node):
             raise UncertainError(
                 f"{dotted(chain)}() is called: DistributedDataParallel reduces the gradients of what goes through "
                 f"{home.text}(…) only",
@@ -321,11 +340,11 @@ def _is_conditional(home: Home, behind: Any) -> bool:
 
 def _may_be_bare(program: Program, file: File, node: Any, wrapped: Wrapped, seen: list[Home]) -> bool:
     """Whether what is wrapped when the program trains may be the bare model at other times."""
-    home, behind = wrapped.home, wrapped.behind
+    home = wrapped.home
     if wrapped.inner[node][1]:
         return True
     function = function_of(node)
-    if file is home.file and function is function_of(behind):
+    if any(one.file is file and function_of(statement) is function for one, statement in wrapped.since):
         return False
     if function is None:
         return file is not home.file
@@ -337,11 +356,11 @@ def _may_be_bare(program: Program, file: File, node: Any, wrapped: Wrapped, seen
                 value is one
                 for scope in seen
                 if scope.file is where
-                for one in _uses_of_wrapped(scope, home, behind)
+                for one in _uses_of_wrapped(scope, wrapped)
             )
             for where, value in sites
         )
-    return not _only_called_after(program, function, behind)
+    return not _only_called_after(program, function, wrapped.behind)
 
 
 def _only_called_after(program: Program, function: Any, behind: Any, depth: int = 4) -> bool:

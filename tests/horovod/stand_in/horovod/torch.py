@@ -252,7 +252,7 @@ class _Distributed:
     def step(self, closure=None):
         if not self._skips:
             self.synchronize()
-        return super(type(self), self).step(closure)
+        return super().step(closure)
 
 
 def DistributedOptimizer(
@@ -267,7 +267,7 @@ def DistributedOptimizer(
 ):
     assert op in (Average, Sum)
     kind = type(optimizer)
-    optimizer.__class__ = type(kind.__name__, (kind,), dict(_Distributed.__dict__))
+    optimizer.__class__ = type(kind.__name__, (_Distributed, kind), {})
     optimizer._passes = collections.Counter()
     optimizer._expected, optimizer._compression, optimizer._op = backward_passes_per_step, compression, op
     optimizer._skips = False
