@@ -40,7 +40,7 @@ class Plan:
         """Put code in the place of an expression."""
         up = node.parent
         while isinstance(up, ast.expr) and not isinstance(up, ast.JoinedStr):
-            up = up.parent
+            up = parent(up)
         if isinstance(up, ast.JoinedStr) and '"' in file.index.segment(up):
             code = code.replace('"', "'")  # before Python 3.12 the text's own quotes would end it
         self.texts[node] = code
@@ -93,7 +93,7 @@ _AS_VALUE = "the module of Horovod is handed on as a value"
 
 
 def references(file: File) -> Iterator[tuple[Any, str]]:
-    """The outermost names in a file that mean something of Horovod's: without ``horovod.torch.`` before them."""
+    """The outermost names in a file that mean something of Horovod's, and what follows ``horovod.torch.``"""
     for node in file.nodes(ast.Name, ast.Attribute):
         if isinstance(node.parent, (ast.Attribute, ast.alias)) or not isinstance(node.ctx, ast.Load):
             continue
@@ -192,7 +192,7 @@ def _chosen_for_optimizer(file: File, node: Any) -> bool:
     """Whether Adasum stands in the ``op`` of DistributedOptimizer, which is looked at there."""
     up = node.parent
     while isinstance(up, (ast.IfExp, ast.keyword)):
-        up = up.parent
+        up = parent(up)
     return isinstance(up, ast.Call) and file.called(up) == f"{PACKAGE}.{_OPTIMIZER}"
 
 

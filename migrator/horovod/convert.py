@@ -29,8 +29,8 @@ def convert(
 ) -> dict[str, Converted]:
     """What becomes of the files ``names`` that mention Horovod, and of those that belong to them.
 
-    ``others`` are the project's Python files, ``read`` gives a file's text, ``version`` is torch's. Files that
-    import one another are converted together, or not at all. Nothing is raised for what the files hold.
+    ``others`` are the project's Python files, ``read`` gives a file's text, ``version`` is torch's. Files
+    that import one another are converted together, or not at all. Nothing is raised for what the files hold.
     """
     result: dict[str, Converted] = {}
     for program in _programs(names, others, read):
@@ -85,9 +85,11 @@ def _converted(program: Program, version: tuple[int, ...]) -> dict[str, Converte
     optional = [(file, node) for file in ours for node in file.index.imports if _is_optional(node)]
     own_way = any(_has_own_way(file) for file in program.files.values())
     if optional or own_way:
-        advice = "Start the program without its option for Horovod: what it does with torch.distributed is migrated."
+        advice = (
+            "Start the program without its option for Horovod: its way over torch.distributed is migrated."
+        )
         if not own_way:
-            advice = "Write that part with torch.distributed and DistributedDataParallel, or use it without Horovod."
+            advice = "Write that part with torch.distributed and DistributedDataParallel, or do without it."
         places = optional or [
             (file, node) for file in ours for node in file.index.imports if _is_horovod(node)
         ]
@@ -101,7 +103,7 @@ def _converted(program: Program, version: tuple[int, ...]) -> dict[str, Converte
             ours[0],
             next(filter(_is_horovod, ours[0].index.imports)),
             "Horovod reduces tensors on the CPU as well, torch.distributed only from version 2.1 on",
-            "Migrate for a newer version, or make a group for tensors on the CPU: dist.new_group(backend='gloo')",
+            "Migrate for a newer version, or make a group for the CPU: dist.new_group(backend='gloo')",
         )
     for file in ours:
         plan_names(file, plan)
@@ -239,13 +241,14 @@ _STEPS = {
     "init": (
         "the ranks have to find each other",
         'import torch.distributed as dist\ndist.init_process_group("cpu:gloo,cuda:nccl")  # for hvd.init()\n'
-        'dist.get_rank(), dist.get_world_size(), int(os.environ["LOCAL_RANK"])  # hvd.rank(), size(), local_rank()\n'
+        "dist.get_rank(), dist.get_world_size()  # for hvd.rank() and hvd.size()\n"
+        'int(os.environ["LOCAL_RANK"])  # for hvd.local_rank()\n'
         "dist.destroy_process_group()  # at the end",
     ),
     "DistributedOptimizer": (
         "the model has to be wrapped, instead of the optimizer",
         "from torch.nn.parallel import DistributedDataParallel\n"
-        "model = DistributedDataParallel(model, broadcast_buffers=False)  # on its device; optimizer stays as it is\n"
+        "model = DistributedDataParallel(model, broadcast_buffers=False)  # when it is on its device\n"
         "model.module.state_dict()  # in checkpoints\n"
         "Remove optimizer.synchronize(), and take what is below optimizer.skip_synchronize() out of it.",
     ),
@@ -255,7 +258,8 @@ _STEPS = {
     ),
     "broadcast_optimizer_state": (
         "all ranks have to start from the same state of the optimizer",
-        "state = [optimizer.state_dict()]\ndist.broadcast_object_list(state, src=0)\noptimizer.load_state_dict(state[0])",
+        "state = [optimizer.state_dict()]\ndist.broadcast_object_list(state, src=0)\n"
+        "optimizer.load_state_dict(state[0])",
     ),
     "allreduce": (
         "values have to be averaged over the ranks",

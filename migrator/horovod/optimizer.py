@@ -9,7 +9,7 @@ from typing import Any
 from migrator.distributed.find import Home, UncertainError, _home, _parameters_in
 from migrator.distributed.model import own_line
 from migrator.distributed.program import File, Program, bindings, dotted, function_of, parent
-from migrator.distributed.write import first_argument
+from migrator.distributed.write import first_argument, suffixed, unwrapped
 from migrator.horovod.calls import Plan, given, is_default
 from migrator.horovod.model import Wrapped, follow
 from migrator.horovod.names import PACKAGE, table
@@ -138,7 +138,8 @@ def _op(file: File, op: Any, model: str, plan: Plan, arguments: dict[str, Any]) 
         return []
     raise UncertainError(
         "the op of hvd.DistributedOptimizer is not plain",
-        "DistributedDataParallel averages; for sums multiply the gradients by dist.get_world_size(); there is no Adasum.",
+        "DistributedDataParallel averages; for sums multiply the gradients by dist.get_world_size(); "
+        "there is no Adasum.",
         file,
         op,
     )
@@ -214,8 +215,8 @@ def _passes(program: Program, file: File, arguments: dict[str, Any], wrapped: Wr
             retains = [word for word in call.keywords if word.arg == "retain_graph"]
             if retains and getattr(retains[0].value, "value", None) is not False:
                 raise UncertainError(
-                    "several backward passes go through one forward pass: DistributedDataParallel reduces after the "
-                    "first only",
+                    "several backward passes go through one forward pass: DistributedDataParallel reduces "
+                    "after the first only",
                     "Add the losses up, and call backward() once.",
                     one,
                     call,
@@ -232,8 +233,8 @@ def _passes(program: Program, file: File, arguments: dict[str, Any], wrapped: Wr
         plan.draft.report(
             file,
             passes,
-            "gradients are averaged in each backward pass of a step: the result is the same, with more exchanges",
-            f"To save them put all passes of a step but the last, with the calls of the model, below {text}.no_sync():\n"
+            "gradients are averaged in each backward pass of a step: the same result, with more exchanges",
+            "To save them put all passes of a step but the last, with the calls of the model, below\n"
             f"with contextlib.nullcontext() if last else {text}.no_sync():",
             "info",
         )
@@ -254,8 +255,6 @@ def _has_own_forward(file: File, call: ast.Call, wrapped: Wrapped) -> bool:
 
 
 def _unwrap(plan: Plan, wrapped: Wrapped) -> None:
-    from migrator.distributed.write import suffixed, unwrapped
-
     for node, (file, perhaps) in wrapped.inner.items():
         text = dotted(node)
         plan.draft.of(file).expressions[node] = unwrapped if perhaps else suffixed("module")
@@ -290,7 +289,7 @@ def _without(file: File, node: Any, plan: Plan) -> None:
     call = node.parent
     if isinstance(statement, ast.Expr) and statement.value is call and own_line(file, statement):
         plan.draft.of(file).removed.add(statement)
-        if len(getattr(statement.parent, "body", [])) == 1:
+        if len(getattr(parent(statement), "body", [])) == 1:
             plan.draft.of(file).after[statement] = ["pass"]
     elif isinstance(statement, ast.With) and len(statement.items) == 1 and own_line(file, statement):
         plan.draft.of(file).dissolved.add(statement)

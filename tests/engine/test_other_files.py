@@ -90,8 +90,8 @@ def test_documents_are_looked_at_for_horovodrun_only() -> None:
             "run.sh",
             "horovodrun -np 8 \\\n    -H a:4,b:4 \\\n    python train.py; echo done",
             "Write on a: bash run_distributed_npu.sh --entry train.py --nproc 4 --nnodes 2 --node-rank 0 "
-            "--master-addr a --master-port 29500; on b: bash run_distributed_npu.sh --entry train.py --nproc 4 "
-            "--nnodes 2 --node-rank 1 --master-addr a --master-port 29500",
+            "--master-addr a --master-port 29500; on b: bash run_distributed_npu.sh --entry train.py "
+            "--nproc 4 --nnodes 2 --node-rank 1 --master-addr a --master-port 29500",
         ),
         (
             "run.sh",

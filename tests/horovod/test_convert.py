@@ -221,8 +221,9 @@ def test_ways_to_name_the_model(old: str, new: str, after: str) -> None:
 def test_clipped_gradients() -> None:
     text = BASE.replace(
         "    optimizer.step()\n",
-        "    # wait\n    optimizer.synchronize()\n    torch.cuda.synchronize()\n    clip(model.parameters())\n"
-        "    with optimizer.skip_synchronize():\n        # now\n        optimizer.step()  # done\n",
+        "    # wait\n    optimizer.synchronize()\n    torch.cuda.synchronize()\n"
+        "    clip(model.parameters())\n    with optimizer.skip_synchronize():\n"
+        "        # now\n        optimizer.step()  # done\n",
     )
     result = lines(text)
     at = result.index("    loss.backward()")

@@ -1,4 +1,4 @@
-"""Horovod programs, converted and run on two emulated NPUs: what they print and learn is what the originals do.
+"""Horovod programs, converted and run on two emulated NPUs: they print and learn what the originals do.
 
 The originals run on the CPU; stand_in/ stands in for Horovod, which would have to be built.
 """
@@ -23,7 +23,8 @@ SAMPLE = HERE.parents[1] / "samples" / "horovod_resnet50"
 KEEP_MODELS = HERE.parent / "distributed" / "keep_models.py"
 SHIM = HERE.parent / "samples" / "shim"
 NUMBER = re.compile(r"-?\d+\.\d+")
-SMALL = "--batch-size 2 --image-size 32 --classes 10 --warmup 0 --rounds 2 --steps 1 --clip 5 --checkpoint model.pt"
+SMALL = "--batch-size 2 --image-size 32 --classes 10 --warmup 0 --rounds 2 --steps 1 --clip 5"
+SMALL += " --checkpoint model.pt"
 
 
 def migrated(source: Path, folder: Path) -> Path:
