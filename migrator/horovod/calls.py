@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,6 +15,7 @@ from migrator.distributed.program import File, parent
 from migrator.distributed.write import arguments, replaced
 from migrator.horovod.names import PACKAGE, advice, imports, is_helper, table
 
+_OWN_MODULES = re.compile(r"^(?:mpi_ops|functions|optimizer|compression|sync_batch_norm)\.")
 _OPTIMIZER = "DistributedOptimizer"
 _AVERAGE, _SUM = "dist.ReduceOp.AVG", "dist.ReduceOp.SUM"
 
@@ -99,7 +101,8 @@ def references(file: File) -> Iterator[tuple[Any, str]]:
             continue
         name = file.index.qualified_name(node)
         if name == "horovod" or name.startswith("horovod."):
-            yield node, name[len(PACKAGE) + 1 :] if name.startswith(PACKAGE) else name[len("horovod.") :]
+            rest = name[len(PACKAGE) + 1 :] if name.startswith(PACKAGE) else name[len("horovod.") :]
+            yield node, _OWN_MODULES.sub("", rest)
 
 
 def _is_left_away(file: File, keyword: Any) -> bool:

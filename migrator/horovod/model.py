@@ -102,6 +102,8 @@ def _use(program: Program, home: Home, node: Any, result: Wrapped) -> Iterator[H
             return
         given = list(_receiving(program, file, call, node))
         where = program.definition(file, call)
+        if where is not None and isinstance(where[1], ast.ClassDef):
+            _check_kept(program, node, result)
         name = file.called(call) or dotted(call.func)
         if given and where is not None:
             for function, parameter in given:
@@ -113,14 +115,35 @@ def _use(program: Program, home: Home, node: Any, result: Wrapped) -> Iterator[H
         elif not listed("take_a_wrapped_model", name) and not name.startswith(PACKAGE):
             result.unclear.append((file, node))
     elif isinstance(up, ast.Assign) and up.value is node and len(up.targets) == 1:
+        if not isinstance(up.targets[0], ast.Name):
+            _check_kept(program, node, result)
         yield from _kept(file, up.targets[0], node, result)
     elif isinstance(up, ast.Return):
+        _check_kept(program, node, result)
         yield from _returned(program, node, -1, 0, result)
     elif isinstance(up, ast.Tuple) and isinstance(parent(up), ast.Return):
         whole: Any = up
+        _check_kept(program, node, result)
         yield from _returned(program, node, whole.elts.index(node), len(whole.elts), result)
+    elif isinstance(up, ast.Subscript):
+        raise UncertainError(f"a part of {home.text} is used by itself", f"Call {home.text}(…).", file, up)
     elif not isinstance(up, (ast.Compare, ast.Expr, ast.BoolOp, ast.If)):
         result.unclear.append((file, node))
+
+
+def _check_kept(program: Program, node: Any, result: Wrapped) -> None:
+    """What keeps the model elsewhere must do so when it is wrapped. Raises UncertainError."""
+    function = function_of(node)
+    if any(function_of(statement) is function for _, statement in result.since):
+        return
+    if function is not None and not _only_called_after(program, function, result.behind):
+        home = result.home
+        raise UncertainError(
+            f"{home.text} is handed on where it may not be wrapped yet, and may be trained by another name",
+            f"When it is wrapped hand it on: {lines(home)}",
+            home.file,
+            result.behind,
+        )
 
 
 def _returned(program: Program, node: Any, place: int, count: int, result: Wrapped) -> Iterator[Home]:
@@ -163,19 +186,23 @@ def _attribute(program: Program, home: Home, node: Any, up: Any, result: Wrapped
     call = parent(chain)
     called = isinstance(call, ast.Call) and call.func is chain
     if up.attr in _MOVES and called and chain is up:
-        raise UncertainError(
-            f"{home.text} is moved behind hvd.DistributedOptimizer",
-            f"Behind this line: {lines(home)}",
-            file,
-            up,
-        )
+        function = function_of(node)
+        here = function is function_of(result.behind)
+        if here or (function and _only_called_after(program, function, result.behind)):
+            raise UncertainError(
+                f"{home.text} is moved behind hvd.DistributedOptimizer",
+                f"Behind this line: {lines(home)}",
+                file,
+                up,
+            )
+        return  # it is the bare model's, or moves the one inside
     if up.attr in table("same_when_wrapped") and chain is up:
         if up.attr == "forward":
             result.calls.append((file, node))
         if not (called and isinstance(parent(call), ast.Attribute)):
             return
     methods = {*table("module_methods"), *table("same_when_wrapped")}
-    computes = called and bool(call.args) and last not in methods
+    computes = called and bool(call.args or call.keywords) and last not in methods
     if computes and not {"weight", "bias", "data"} & set(dotted(chain).split(".")):
         if not evaluates(program, file, node):
             raise UncertainError(

@@ -55,4 +55,4 @@ def _words(line: str) -> list[str]:
 
 
 def _unread(name: str) -> str:
-    raise MpiLineError(f"{name} is not read here: npumigrate launch mpi -- horovodrun …")
+    raise MpiLineError(f'{name} is not read here: npumigrate launch mpi "horovodrun …"')

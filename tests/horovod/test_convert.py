@@ -112,6 +112,7 @@ def test_lines_that_do_not_change_stay_and_a_second_time_nothing_changes(newline
         ("import horovod.torch", "horovod.torch."),
         ("from horovod import torch as hvd", "hvd."),
         ("from horovod.torch import init, rank", ""),
+        ("from horovod.torch.mpi_ops import init, rank", ""),
         ("import json, horovod.torch as hvd", "hvd."),
     ],
 )
@@ -267,6 +268,7 @@ def test_several_passes_are_right_and_the_lines_that_save_exchanges_are_reported
         ("model = other()", "model is set anew behind hvd.DistributedOptimizer"),
         ("model.to('cuda')", "model is moved behind hvd.DistributedOptimizer"),
         ("loss = model.loss(x)", "model.loss() is called"),
+        ("loss = model[0](x)", "a part of model is used by itself"),
         ("loss = model.encoder.layer(x)", "model.encoder.layer() is called"),
         ("loss.backward(retain_graph=True)", "several backward passes go through one forward pass"),
         (
@@ -459,6 +461,68 @@ def test_a_model_that_is_handed_in() -> None:
     more = "    fit(model, [])\n    model(2).backward()\n"
     assert "model is not the wrapped model here" in reasons(PARAMETER.replace("    fit(model, [])\n", more))
     assert "who calls fit with net is not seen" in reasons(PARAMETER.replace("    fit(model, [])\n", ""))
+
+
+CLASS = """\
+import torch
+import horovod.torch as hvd
+
+
+class Solver:
+    def __init__(self):
+        hvd.init()
+        self.init_model()
+        self.init_optimizer()
+        self.sync()
+
+    def init_model(self):
+        self.model = build()
+        self.model.cuda()
+
+    def init_optimizer(self):
+        optimizer = torch.optim.SGD(self.model.parameters(), lr=0.1)
+        self.optimizer = hvd.DistributedOptimizer(optimizer, self.model.named_parameters())
+
+    def sync(self):
+        hvd.broadcast_parameters(self.model.state_dict(), root_rank=0)
+
+    def run(self, loader):
+        for x in loader:
+            self.optimizer.zero_grad()
+            self.model(x).sum().backward()
+            self.optimizer.synchronize()
+            with self.optimizer.skip_synchronize():
+                self.optimizer.step()
+
+
+solver = Solver()
+solver.run([])
+torch.save(solver.model.state_dict(), "x")
+"""
+
+
+def test_a_class() -> None:
+    result = lines(CLASS)
+    at = result.index("        self.optimizer = optimizer")
+    assert (
+        result[at + 1] == "        self.model = DistributedDataParallel(self.model, broadcast_buffers=False)"
+    )
+    assert "            self.optimizer.step()" in result
+    assert 'torch.save(getattr(solver.model, "module", solver.model).state_dict(), "x")' in result
+    handed_out = "        self.model.cuda()\n        return self.model\n"
+    more = CLASS.replace("        self.model.cuda()\n", handed_out)
+    assert "self.model is handed on where it may not be wrapped yet" in reasons(more)
+
+
+def test_a_model_that_is_wrapped_under_a_condition() -> None:
+    condition = (
+        "if args.many:\n    optimizer = hvd.DistributedOptimizer(optimizer, model.named_parameters())\n"
+    )
+    old = "optimizer = hvd.DistributedOptimizer(optimizer, named_parameters=model.named_parameters())\n"
+    result = lines(BASE.replace(old, condition))
+    at = result.index("if args.many:")
+    assert result[at + 1] == "    model = DistributedDataParallel(model, broadcast_buffers=False)"
+    assert '    torch.save(getattr(model, "module", model).state_dict(), "model.pt")' in result
 
 
 def test_the_wrapped_model_that_a_function_returns() -> None:

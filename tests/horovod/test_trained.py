@@ -118,7 +118,10 @@ def test_the_sample(emulate: Emulate, torch: object, tmp_path: Path) -> None:
     assert_same_model(tmp_path / "npu", tmp_path / "cpu", "model.pt", torch, rel=1e-3)
 
 
-@pytest.mark.parametrize("options", [("--predivide", "2"), ("--fp16-allreduce",)], ids=["float32", "float16"])
+@pytest.mark.thorough
+@pytest.mark.parametrize(
+    "options", [("--predivide", "2", "--sync-bn"), ("--fp16-allreduce",)], ids=["float32", "float16"]
+)
 def test_steps_of_several_batches(
     emulate: Emulate, torch: object, tmp_path: Path, options: tuple[str, ...]
 ) -> None:

@@ -16,6 +16,7 @@ parser.add_argument("--epochs", type=int, default=2)
 parser.add_argument("--batch-size", type=int, default=4)
 parser.add_argument("--passes", type=int, default=2, help="batches of a step")
 parser.add_argument("--fp16-allreduce", action="store_true")
+parser.add_argument("--sync-bn", action="store_true")
 parser.add_argument("--use-adasum", action="store_true")
 parser.add_argument("--predivide", type=float, default=1.0)
 parser.add_argument("--base-lr", type=float, default=0.02)
@@ -23,9 +24,9 @@ parser.add_argument("--checkpoint", default="checkpoint-{epoch}.pt")
 
 
 class Net(nn.Module):
-    def __init__(self):
+    def __init__(self, norm):
         super().__init__()
-        self.features = nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.ReLU())
+        self.features = nn.Sequential(nn.Conv2d(3, 4, 3), norm(4), nn.ReLU())
         self.head = nn.Linear(4 * 16, 5)
 
     def forward(self, x):
@@ -117,7 +118,7 @@ if __name__ == "__main__":
     val_sampler = DistributedSampler(dataset, num_replicas=hvd.size(), rank=hvd.rank(), shuffle=False)
     val_loader = DataLoader(dataset, batch_size=8, sampler=val_sampler)
 
-    model = Net()
+    model = Net(hvd.SyncBatchNorm if args.sync_bn else nn.BatchNorm2d)
     lr_scaler = args.passes * hvd.size() if not args.use_adasum else 1
     if args.cuda:
         model.cuda()

@@ -222,6 +222,7 @@ class SyncBatchNorm(torch.nn.BatchNorm2d):
         if not self.training:
             return super().forward(x)
         rows = allgather(x)
+        rows = rows.detach() + (rows - rows.detach()) * size()  # gradients of all ranks, not their average
         mean, var = rows.mean((0, 2, 3)), rows.var((0, 2, 3), unbiased=False)
         with torch.no_grad():
             count = rows.numel() / rows.shape[1]
