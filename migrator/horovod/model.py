@@ -108,7 +108,7 @@ def _use(program: Program, home: Home, node: Any, result: Wrapped) -> Iterator[H
         if given and where is not None:
             for function, parameter in given:
                 yield Home(where[0], function, parameter)
-        elif listed("need_the_model", name):
+        elif listed("need_the_model", name) or _asks(file, call):
             result.inner[node] = (file, False)
         elif name.endswith(".DataParallel"):
             raise UncertainError("nn.DataParallel wraps the model, too", lines(home), file, call)
@@ -129,6 +129,13 @@ def _use(program: Program, home: Home, node: Any, result: Wrapped) -> Iterator[H
         raise UncertainError(f"a part of {home.text} is used by itself", f"Call {home.text}(…).", file, up)
     elif not isinstance(up, (ast.Compare, ast.Expr, ast.BoolOp, ast.If)):
         result.unclear.append((file, node))
+
+
+def _asks(file: File, call: ast.Call) -> bool:
+    """Whether a call asks what the model is, and not whether it is wrapped."""
+    text = file.index.segment(call)
+    wrapper = "DataParallel" in text or '"module"' in text or "'module'" in text
+    return dotted(call.func) in table("asks") and not wrapper
 
 
 def _check_kept(program: Program, node: Any, result: Wrapped) -> None:

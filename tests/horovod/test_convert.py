@@ -514,6 +514,20 @@ def test_a_class() -> None:
     assert "self.model is handed on where it may not be wrapped yet" in reasons(more)
 
 
+def test_questions_about_the_model() -> None:
+    text = with_line(
+        "a = isinstance(model, Net), hasattr(model, 'module'), isinstance(model, nn.DataParallel)"
+    )
+    text += "bare = model.module if hasattr(model, 'module') else model\nprint(model.name, type(model))\n"
+    result = "\n".join(lines(text))
+    assert (
+        "isinstance(model.module, Net), hasattr(model, 'module'), isinstance(model, nn.DataParallel)"
+        in result
+    )
+    assert "bare = model.module if hasattr(model, 'module') else model\n" in result
+    assert "print(model.module.name, type(model.module))" in result
+
+
 def test_a_model_that_is_wrapped_under_a_condition() -> None:
     condition = (
         "if args.many:\n    optimizer = hvd.DistributedOptimizer(optimizer, model.named_parameters())\n"
