@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from migrator.distributed.draft import DIST, Draft
-from migrator.distributed.find import UncertainError
+from migrator.distributed.find import Home, UncertainError
 from migrator.distributed.model import own_line
 from migrator.distributed.program import File, parent
 from migrator.distributed.write import arguments, replaced
@@ -25,7 +25,8 @@ class Plan:
     """What is planned for the files that belong together: changes, and what stands against them.
 
     ``texts``: new code by the nodes that it takes the place of; ``used``: the helpers of each file;
-    ``optimizers``: the calls of DistributedOptimizer.
+    ``optimizers``: the calls of DistributedOptimizer; ``wrapped``: the models, and the statements that wrap
+    them.
     """
 
     draft: Draft
@@ -33,6 +34,7 @@ class Plan:
     texts: dict[Any, str] = field(default_factory=dict)
     used: dict[str, set[str]] = field(default_factory=dict)
     optimizers: list[tuple[File, ast.Call]] = field(default_factory=list)
+    wrapped: list[tuple[Home, Any]] = field(default_factory=list)
 
     def refuse(self, file: File, node: Any, message: str, what_to_do: str) -> None:
         """Nothing can be converted, because of this."""

@@ -157,6 +157,8 @@ def _returned(program: Program, node: Any, place: int, count: int, result: Wrapp
     """The scopes that get a value which a function returns, alone or at a place of a tuple."""
     for file, site in call_sites(program, function_of(node)):
         assign = parent(site)
+        if isinstance(assign, ast.Expr):
+            continue
         target: Any = assign.targets[0] if isinstance(assign, ast.Assign) else None
         if target is not None and place >= 0:
             plain = isinstance(target, ast.Tuple) and len(target.elts) == count

@@ -34,6 +34,10 @@ def plan_optimizer(program: Program, file: File, call: ast.Call, plan: Plan) -> 
         )
     arguments = {name: value for name, (_, value) in values.items()}
     home = _model_of(program, file, arguments, call)
+    for other, place in plan.wrapped:
+        if other.same(home) and not _exclusive(place, statement):
+            raise UncertainError(f"{home.text} has several optimizers of Horovod's", _LINES, file, call)
+    plan.wrapped.append((home, statement))
     wrapped = follow(program, home, statement)
     model = home.text
     lines = [f"{model} = DistributedDataParallel({model}, broadcast_buffers=False)"]
@@ -88,6 +92,18 @@ def _model_of(program: Program, file: File, arguments: dict[str, Any], call: ast
             f"{text} is a model of another function: here it cannot be wrapped", advice, file, call
         )
     return home
+
+
+def _exclusive(one: Any, other: Any) -> bool:
+    """Whether two statements stand in the two branches of one condition."""
+    for up in (parent(one), parent(other)):
+        if isinstance(up, ast.If):
+            branches = [
+                {id(node) for child in block for node in ast.walk(child)} for block in (up.body, up.orelse)
+            ]
+            if any(id(one) in a and id(other) in b for a, b in (branches, branches[::-1])):
+                return True
+    return False
 
 
 def _mentioned(program: Program, file: File, value: Any, depth: int) -> list[tuple[File, Any]]:
@@ -261,7 +277,7 @@ def _unwrap(plan: Plan, wrapped: Wrapped) -> None:
         after = f'getattr({text}, "module", {text})' if perhaps else f"{text}.module"
         plan.draft.changed(file, node, "the model inside of DistributedDataParallel: its keys stay", after)
     for file, node in wrapped.unclear:
-        text = dotted(node) or "this"
+        text = dotted(node) or "what comes back"
         plan.draft.report(
             file,
             node,

@@ -514,6 +514,16 @@ def test_a_class() -> None:
     assert "self.model is handed on where it may not be wrapped yet" in reasons(more)
 
 
+def test_two_optimizers_of_one_model() -> None:
+    old = "optimizer = hvd.DistributedOptimizer(optimizer, named_parameters=model.named_parameters())\n"
+    assert "model has several optimizers" in reasons(
+        BASE.replace(old, old + old.replace("optimizer =", "second ="))
+    )
+    either = f"if half:\n    {old[:-2]}, compression=hvd.Compression.fp16)\nelse:\n    {old}"
+    result = lines(BASE.replace(old, either))
+    assert result.count("    model = DistributedDataParallel(model, broadcast_buffers=False)") == 2
+
+
 def test_questions_about_the_model() -> None:
     text = with_line(
         "a = isinstance(model, Net), hasattr(model, 'module'), isinstance(model, nn.DataParallel)"
