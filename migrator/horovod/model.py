@@ -108,7 +108,10 @@ def _use(program: Program, home: Home, node: Any, result: Wrapped) -> Iterator[H
         if given and where is not None:
             for function, parameter in given:
                 yield Home(where[0], function, parameter)
-        elif listed("need_the_model", name) or _asks(file, call):
+        elif dotted(call.func) in table("asks"):
+            if not _about_the_wrapper(file, call):
+                result.inner[node] = (file, False)
+        elif listed("need_the_model", name):
             result.inner[node] = (file, False)
         elif name.endswith(".DataParallel"):
             raise UncertainError("nn.DataParallel wraps the model, too", lines(home), file, call)
@@ -131,11 +134,10 @@ def _use(program: Program, home: Home, node: Any, result: Wrapped) -> Iterator[H
         result.unclear.append((file, node))
 
 
-def _asks(file: File, call: ast.Call) -> bool:
-    """Whether a call asks what the model is, and not whether it is wrapped."""
+def _about_the_wrapper(file: File, call: ast.Call) -> bool:
+    """Whether a call asks if the model is wrapped."""
     text = file.index.segment(call)
-    wrapper = "DataParallel" in text or '"module"' in text or "'module'" in text
-    return dotted(call.func) in table("asks") and not wrapper
+    return "DataParallel" in text or '"module"' in text or "'module'" in text
 
 
 def _check_kept(program: Program, node: Any, result: Wrapped) -> None:
