@@ -225,6 +225,7 @@ class SyncBatchNorm(torch.nn.BatchNorm2d):
         rows = rows.detach() + (rows - rows.detach()) * size()  # gradients of all ranks, not their average
         mean, var = rows.mean((0, 2, 3)), rows.var((0, 2, 3), unbiased=False)
         with torch.no_grad():
+            self.num_batches_tracked += 1
             count = rows.numel() / rows.shape[1]
             self.running_mean.lerp_(mean, self.momentum)
             self.running_var.lerp_(var * count / (count - 1), self.momentum)
