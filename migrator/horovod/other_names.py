@@ -25,6 +25,7 @@ from migrator.distributed.program import (
 )
 
 _DEPTH = 6
+_MAY_TRAIN = re.compile(r"partial$|trainer|engine|learner|runner|worker|solver|agent|train|fit", re.I)
 _EVALUATES = re.compile(r"\.eval\(\)|\bno_grad\b|\binference_mode\b|\btrain\(False\)")
 
 
@@ -41,7 +42,7 @@ def check_before(program: Program, home: Home, behind: Any) -> None:
     else:
         values = bindings(home.file, home.scope, home.text)
     for value, _ in values:
-        if value is None or not (isinstance(value, ast.Call) or _is_parameter(value, home)):
+        if not _is_only_name(value, home):
             raise UncertainError(
                 f"{home.text} may have another name, by which it is trained",
                 lines(home),
@@ -59,13 +60,39 @@ def check_before(program: Program, home: Home, behind: Any) -> None:
                     f"{home.text} is set anew behind hvd.DistributedOptimizer", lines(home), home.file, node
                 )
         elif same and not is_after(node, behind) and not _inside(node, behind):
-            if not _prepares(program, home.file, node, _DEPTH) and not evaluates(program, home.file, node):
+            prepares = _prepares(program, home.file, node, _DEPTH) and not _is_kept(program, home.file, node)
+            prepares = prepares or _stays(home, node)
+            if not prepares and not evaluates(program, home.file, node):
                 raise UncertainError(
                     f"{home.text} is used before hvd.DistributedOptimizer: it may be trained by another name",
                     f"Behind what prepares the model, and before anything keeps it, write {lines(home)}",
                     home.file,
                     node,
                 )
+
+
+def _is_only_name(value: Any, home: Home) -> bool:
+    """Whether what a name is set to is new, or had that name before."""
+    if isinstance(value, ast.IfExp):
+        return _is_only_name(value.body, home) and _is_only_name(value.orelse, home)
+    return isinstance(value, ast.Call) or dotted(value) == home.text or _is_parameter(value, home)
+
+
+def _stays(home: Home, node: Any) -> bool:
+    """Whether a name is set to itself under a condition: ``model = model.cuda() if cuda else model``."""
+    up = parent(node)
+    while isinstance(up, ast.IfExp):
+        up = parent(up)
+    return isinstance(up, ast.Assign) and [dotted(one) for one in up.targets] == [home.text]
+
+
+def _is_kept(program: Program, file: File, node: Any) -> bool:
+    """Whether the model goes to something of another package that, by its name, may train it later."""
+    call = parent(node.parent) if isinstance(node.parent, ast.keyword) else node.parent
+    if not isinstance(call, ast.Call) or program.definition(file, call) is not None:
+        return False
+    name = file.called(call) or dotted(call.func)
+    return bool(_MAY_TRAIN.search(name)) and not name.startswith("torch.")
 
 
 def _is_parameter(value: Any, home: Home) -> bool:

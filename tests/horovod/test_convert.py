@@ -162,6 +162,23 @@ def test_every_call_has_its_helper_and_helpers_stand_in_order() -> None:
 
 
 @pytest.mark.parametrize(
+    "line",
+    [
+        "model = model.cuda() if many else model",
+        "model = torch.nn.SyncBatchNorm.convert_sync_batchnorm(model)",
+        "print(model)",
+        "ema = ModelEma(model)",
+        "summary(model, (3, 8, 8))",
+        "for p in model.encoder.parameters():\n    p.requires_grad = False",
+    ],
+)
+def test_what_prepares_a_model_does_not_matter(line: str) -> None:
+    assert "model = DistributedDataParallel(model, broadcast_buffers=False)" in lines(
+        BASE.replace("model.cuda()\n", f"{line}\n")
+    )
+
+
+@pytest.mark.parametrize(
     ("arguments", "after"),
     [
         ("", ["model = DistributedDataParallel(model, broadcast_buffers=False)"]),
@@ -311,6 +328,8 @@ def test_what_is_left_to_a_person(line: str, reason: str) -> None:
         ),
         ("model.cuda()\n", "trainer.net = model\n", "model is used before hvd.DistributedOptimizer"),
         ("model = make_model()", "model = trainer.model", "model may have another name"),
+        ("model.cuda()\n", "step = functools.partial(do, model)\n", "model is used before hvd.Distrib"),
+        ("model.cuda()\n", "engine = lib.make_trainer(model=model)\n", "model is used before hvd.Distrib"),
         ("model = make_model()\n", "", "where model comes from is not seen"),
         ("loss = model(x.cuda()).sum()", "loss = compute(x)", "nothing that is seen calls model"),
     ],
