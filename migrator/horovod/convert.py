@@ -14,7 +14,8 @@ from migrator.distributed.result import Converted
 from migrator.distributed.write import NotPlacedError, write
 from migrator.horovod.calls import Plan, plan_names, references
 from migrator.horovod.names import PACKAGE, helpers, import_order
-from migrator.horovod.optimizer import plan_optimizer, plan_synchronize
+from migrator.horovod.optimizer import plan_optimizer
+from migrator.horovod.synchronize import plan_synchronize
 
 _CHANGED, _REPORTED = "NPU930", "NPU931"
 _OWN_WAY = ("init_process_group", "DistributedDataParallel")
