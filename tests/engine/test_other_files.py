@@ -103,7 +103,7 @@ def test_documents_are_looked_at_for_horovodrun_only() -> None:
             "run.sh",
             "horovodrun -np 2 -hostfile hosts python train.py",
             "Write the launcher's line: bash run_distributed_npu.sh --nproc N -- …; "
-            "hosts is not read here: npumigrate launch mpi \"horovodrun …\"",
+            'hosts is not read here: npumigrate launch mpi "horovodrun …"',
         ),
     ],
 )
