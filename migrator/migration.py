@@ -16,6 +16,7 @@ from typing import Callable
 
 from migrator import __version__
 from migrator.api_support.versions import resolve
+from migrator.distributed.already import is_distributed
 from migrator.distributed.result import Conversion
 from migrator.engine.other_files import is_candidate
 from migrator.engine.project import Project, read_project
@@ -23,7 +24,7 @@ from migrator.engine.run import Engine
 from migrator.engine.settings import Settings
 from migrator.finding import FileResult
 from migrator.launch.add import Launcher, add_launcher, place_of
-from migrator.launch.entry import Candidate, candidate, is_distributed, ranked
+from migrator.launch.entry import Candidate, candidate, ranked
 from migrator.processes import processes_for
 from migrator.reporting.csv_tables import CsvTables
 from migrator.reporting.log_file import log_to, log_trace

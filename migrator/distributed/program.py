@@ -4,21 +4,16 @@ from __future__ import annotations
 
 import ast
 import posixpath
-import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Optional, Union
 
 from migrator.analysis.index import ModuleIndex, identifiers
+from migrator.distributed.already import is_distributed
 
 Definition = Union[ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef]
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _DEPTH = 12
-_DISTRIBUTED = re.compile(
-    r"\binit_process_group\b|\bDistributedDataParallel\b|\btorch\.distributed\b|^\s*(?:import|from)\s+"
-    r"(?:deepspeed|accelerate|lightning|pytorch_lightning|horovod|mmengine|megatron|colossalai|fairscale|ignite)\b",
-    re.M,
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,7 +98,7 @@ def load(entry: str, read: Callable[[str], Optional[str]]) -> Program:
         text = read(name)
         if name in files or text is None:
             continue
-        if _DISTRIBUTED.search(text):
+        if is_distributed(text):
             raise AlreadyDistributedError
         try:
             index = ModuleIndex(text, identifiers(text))
