@@ -11,12 +11,12 @@ from migrator.distributed.model import Wrapping, own_line
 from migrator.distributed.program import dotted
 
 
-def accumulate_without_sync(draft: Draft, training: Training, wrapped: Wrapping) -> None:
+def accumulate_without_sync(draft: Draft, training: Training, models: list[Wrapping]) -> None:
     """Plan ``no_sync()`` around forward and backward where ``optimizer.step()`` has a plain condition.
 
     Where it is not plain nothing changes: the result is the same, with more exchanges.
     """
-    body = training.batches.body
+    body, wrapped = training.batches.body, models[0]
     steps = [
         one
         for one in body
@@ -49,7 +49,7 @@ def accumulate_without_sync(draft: Draft, training: Training, wrapped: Wrapping)
         if isinstance(getattr(node, "ctx", None), ast.Store)
     }
     asked = {dotted(node) for node in ast.walk(steps[0].test) if isinstance(node, ast.Name)}
-    plain = between and step > end and not set_ & asked and wrapped.home.file is file
+    plain = between and len(models) == 1 and step > end and not set_ & asked and wrapped.home.file is file
     if not plain or not all(own_line(file, one) and not _multiline_text(one) for one in between):
         draft.report(
             file,

@@ -85,14 +85,17 @@ def _call(draft: Draft, file: File, node: ast.Call) -> list[str]:
         draft.changed(file, node, "the card is the one of the rank", 'torch.device("cuda")')
         return [file.index.segment(given[1])]
     moves = isinstance(node.func, ast.Attribute) and node.func.attr in ("cuda", "to")
-    if moves and name != "torch.cuda" and len(given) == 1:
-        number = file.index.segment(given[0])
-        if node.func.attr == "cuda" and not _holds_string(given[0]):  # type: ignore[attr-defined]
-            draft.of(file).expressions[node] = arguments([0], [])
+    named = next((place for place, one in enumerate(node.keywords) if one.arg == "device"), None)
+    place = 0 if node.args else None if named is None else named
+    if moves and name != "torch.cuda" and place is not None:
+        card = given[place]
+        number = file.index.segment(card)
+        if node.func.attr == "cuda" and not _holds_string(card):  # type: ignore[attr-defined]
+            draft.of(file).expressions[node] = arguments([place], [])
             draft.changed(file, node, "the card is the one of the rank", ".cuda()")
-            return [number] if isinstance(given[0], ast.Constant) else []
-        if isinstance(given[0], ast.Constant) and type(given[0].value) is int:
-            draft.of(file).expressions[given[0]] = replaced('"cuda"')
+            return [number] if isinstance(card, ast.Constant) else []
+        if isinstance(card, ast.Constant) and type(card.value) is int:
+            draft.of(file).expressions[card] = replaced('"cuda"')
             draft.changed(file, node, "the card is the one of the rank", '.to("cuda")')
             return [number]
     return []

@@ -45,7 +45,7 @@ class Held:
 
     inner: dict[Any, tuple[File, bool]] = field(default_factory=dict)
     unclear: list[tuple[File, Any]] = field(default_factory=list)
-    called: bool = False
+    calls: int = 0
 
 
 def uses(home: Home) -> list[Any]:
@@ -249,14 +249,7 @@ def held(program: Program, wrapped: Wrapping, found: list[Training]) -> Held:
     """
     result = Held()
     start = wrapped.home
-    training = {id(node) for one in found for node in ast.walk(one.batches)}
-    training |= {
-        id(node)
-        for one in found
-        for _, function in one.scopes
-        if function is not None and _ids(one.backward) & _ids(function)
-        for node in ast.walk(function)
-    }
+    training = {one for each in found for one in each.inside}
     waiting, seen = [start], [start]
     while waiting:
         home = waiting.pop()
@@ -293,7 +286,7 @@ def _use(program: Program, home: Home, node: Any, result: Held, training: set[in
     call = parent(up) if isinstance(up, ast.keyword) else up
     if isinstance(call, ast.Call):
         if call.func is node:
-            result.called = result.called or id(node) in training
+            result.calls += id(node) in training
             return
         name = file.called(call) or dotted(call.func)
         given = list(_receiving(program, file, call, node))

@@ -175,8 +175,9 @@ def _place(
     parts = [part for part in module.lstrip(".").split(".") if part]
     for folder in folders:
         base = posixpath.normpath(posixpath.join(folder, *parts)) if folder or parts else "."
-        if attribute and read(posixpath.normpath(f"{base}/{attribute}.py")) is not None:
-            return posixpath.normpath(f"{base}/{attribute}.py"), ""
+        for name in (f"{base}/{attribute}.py", f"{base}/{attribute}/__init__.py") if attribute else ():
+            if read(posixpath.normpath(name)) is not None:
+                return posixpath.normpath(name), ""
         for name in (f"{base}.py", posixpath.normpath(f"{base}/__init__.py")):
             if parts and read(name) is not None:
                 return name, attribute
@@ -230,6 +231,17 @@ def argument(call: ast.Call, function: Any, name: str) -> Any:
     return None
 
 
+def default(function: Any, name: str) -> Any:
+    """The default of a parameter; None where it has none."""
+    arguments = function.args
+    named = [*arguments.posonlyargs, *arguments.args]
+    pairs = [
+        *zip(reversed(named), reversed(arguments.defaults)),
+        *zip(arguments.kwonlyargs, arguments.kw_defaults),
+    ]
+    return next((value for one, value in pairs if one.arg == name), None)
+
+
 def parameters(function: Any) -> list[str]:
     """The names of a function's parameters."""
     arguments = function.args
@@ -277,6 +289,11 @@ def on_self(file: File, owner: ast.ClassDef, attribute: str) -> list[tuple[Any, 
         else:
             found.append((None, -1))
     return found
+
+
+def yields(function: Any) -> list[Any]:
+    """The ``yield`` expressions of a function: what makes it a generator."""
+    return [one for one in ast.walk(function) if isinstance(one, ast.Yield) and function_of(one) is function]
 
 
 def _static(function: Any) -> bool:
@@ -349,7 +366,7 @@ def _origins(
         yield from _all(program, file, values, depth, place)
     elif isinstance(node, ast.Call):
         found = _definition(program, file, node, depth - 1)
-        if found is None or isinstance(found[1], ast.ClassDef):
+        if found is None or isinstance(found[1], ast.ClassDef) or yields(found[1]):
             if place >= 0:
                 raise _UnknownError
             yield file, node
