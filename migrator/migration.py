@@ -237,7 +237,8 @@ def _convert(plan: Plan, candidates: Sequence[Candidate], entries: Sequence[Entr
         raise SourceError(f"{shown(entry)} is no Python file that could be converted")
     from migrator.distributed.convert import convert  # with LibCST, which a plain migration may never need
 
-    return convert(entry, text_of, plan.target_model)
+    root = plan.source if plan.source.is_dir() else plan.source.parent
+    return convert(entry, text_of, plan.target_model, root.resolve())
 
 
 def _take_over(entry: Entry, tree: OutputTree | None) -> list[Entry]:

@@ -399,7 +399,7 @@ def homes(program: Program) -> list[list[Home]]:
                     file,
                     call,
                 )
-            each = {(id(where), text): _home(where, node, text) for where, node, text in bases}
+            each = {(id(where), text): _home(program, where, node, text) for where, node, text in bases}
             found += [list(_outwards(program, home, _DEPTH)) for home in each.values()]
     if not found:
         raise UncertainError(
@@ -433,10 +433,14 @@ def _bases(program: Program, file: File, call: ast.Call) -> list[tuple[File, Any
     return found if all(text and text != "self" for _, _, text in found) else []
 
 
-def _home(file: File, node: Any, text: str) -> Home:
+def _home(program: Program, file: File, node: Any, text: str) -> Home:
     function = function_of(node)
-    if text.startswith("self."):
-        return Home(file, class_of(function), text)
+    owner = class_of(function)
+    if text.startswith("self.") and owner is not None:
+        for where, one in program.family(file, owner):  # the class that sets it
+            if on_self(where, one, text.partition(".")[2]):
+                return Home(where, one, text)
+        return Home(file, owner, text)
     if function is not None and text not in parameters(function) and not bindings(file, function, text):
         return Home(file, None, text)
     return Home(file, function, text)
@@ -457,7 +461,7 @@ def _outwards(program: Program, home: Home, depth: int) -> Iterator[Home]:
             where, node = given[0]
             text = dotted(node)
             if text and text != "self":
-                yield from _outwards(program, _home(where, node, text), depth - 1)
+                yield from _outwards(program, _home(program, where, node, text), depth - 1)
         return
     else:
         return
@@ -465,7 +469,7 @@ def _outwards(program: Program, home: Home, depth: int) -> Iterator[Home]:
     if len(outer) == 1:
         text = outer.pop()
         node = next(unmoved(value) for value, _ in values if dotted(unmoved(value)) == text)
-        yield from _outwards(program, _home(home.file, node, text), depth - 1)
+        yield from _outwards(program, _home(program, home.file, node, text), depth - 1)
 
 
 def unmoved(node: Any) -> Any:
@@ -480,7 +484,9 @@ def unmoved(node: Any) -> Any:
     return node
 
 
-def chosen(candidates: list[list[Home]], found: list[Training], target: str) -> list[list[Home]]:
+def chosen(
+    program: Program, candidates: list[list[Home]], found: list[Training], target: str
+) -> list[list[Home]]:
     """For each model the scope to wrap it in, and behind it those around that one that have it too.
 
     It is one through which the training goes: elsewhere the wrapped model would be
@@ -488,7 +494,7 @@ def chosen(candidates: list[list[Home]], found: list[Training], target: str) -> 
     """
     models: list[list[Home]] = []
     for ways in candidates:
-        kept = [home for home in ways if lasts(home, found)]
+        kept = [home for home in ways if lasts(program, home, found)]
         if target:
             kept = [home for home in kept if target in (home.text, home.text.partition(".")[2])]
         if not kept and not target:
@@ -510,12 +516,12 @@ def chosen(candidates: list[list[Home]], found: list[Training], target: str) -> 
     return models
 
 
-def lasts(home: Home, found: list[Training]) -> bool:
+def lasts(program: Program, home: Home, found: list[Training]) -> bool:
     """Whether training goes through a scope: elsewhere a wrapped model would be forgotten."""
     for training in found:
         for file, function in training.scopes:
             if isinstance(home.scope, ast.ClassDef):
-                if class_of(function) is home.scope:
+                if any(one is class_of(function) for _, one in program.family(home.file, home.scope)):
                     return True
             elif file is home.file and (function is home.scope or home.scope is None):
                 return True

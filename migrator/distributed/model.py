@@ -74,7 +74,7 @@ def wrapping(program: Program, ways: list[Home], found: list[Training]) -> Wrapp
     line = f"{home.text} = DistributedDataParallel({home.text})"
     if not any(_moved(program, one) for one in ways):
         for inner in _inwards(program, home):
-            if lasts(inner, found) and _moved(program, inner):
+            if lasts(program, inner, found) and _moved(program, inner):
                 return wrapping(program, [inner], found)
         raise UncertainError(
             f"no place was found where {home.text} is put on its device",
@@ -125,20 +125,22 @@ def wrapping(program: Program, ways: list[Home], found: list[Training]) -> Wrapp
     return Wrapping(home, behind)
 
 
-def _inwards(program: Program, home: Home) -> Iterator[Home]:
+def _inwards(program: Program, home: Home, depth: int = _DEPTH) -> Iterator[Home]:
     """The scopes to which the model is handed: functions, and classes that keep it."""
-    for node in uses(home):
+    for node in uses(home) if depth else ():
         call = parent(node.parent) if isinstance(node.parent, ast.keyword) else node.parent
-        where = program.definition(home.file, call) if isinstance(call, ast.Call) else None
-        for function, name in _receiving(program, home.file, call, node) if where else ():
-            assert where is not None
-            yield Home(where[0], function, name)
+        if not isinstance(call, ast.Call):
+            continue
+        for where, function, name in _receiving(program, home.file, call, node):
+            yield Home(where, function, name)
             owner = class_of(function)
-            for assign in where[0].nodes(ast.Assign) if owner else ():
+            for assign in where.nodes(ast.Assign) if owner else ():
                 kept = dotted(assign.targets[0])
                 if function_of(assign) is function and dotted(unmoved(assign.value)) == name:
                     if kept.startswith("self.") and kept.count(".") == 1:
-                        yield Home(where[0], owner, kept)
+                        yield Home(where, owner, kept)
+            if owner is not None:
+                yield from _inwards(program, Home(where, function, name), depth - 1)  # super().__init__(model)
 
 
 def _is_method(node: Any, owner: ast.ClassDef) -> bool:
@@ -209,11 +211,9 @@ def _prepares(program: Program, file: File, node: Any, depth: int) -> bool:
     call = parent(up) if isinstance(up, ast.keyword) else up
     if not isinstance(call, ast.Call) or call.func is node:
         return False
-    found = program.definition(file, call)
-    if found is None:
+    if program.definition(file, call) is None:
         return not _loops(call)  # of another package
-    where = found[0]
-    for function, name in _receiving(program, file, call, node):
+    for where, function, name in _receiving(program, file, call, node):
         scope = Home(where, function, name)
         if not depth or not all(_prepares(program, where, one, depth - 1) for one in uses(scope)):
             return False
@@ -226,20 +226,27 @@ def _loops(node: Any) -> bool:
     return isinstance(node, (ast.For, ast.While))
 
 
-def _receiving(program: Program, file: File, call: ast.Call, node: Any) -> Iterator[tuple[Any, str]]:
-    """The project's function, and its parameter, that gets an argument of a call."""
+def _receiving(
+    program: Program, file: File, call: ast.Call, node: Any
+) -> Iterator[tuple[File, Any, str]]:
+    """The project's function, its file, and its parameter, that gets an argument of a call."""
     found = program.definition(file, call)
     if found is None:
         return
-    function: Any = found[1]
+    where, function = found
     if isinstance(function, ast.ClassDef):
-        inits = [one for one in function.body if isinstance(one, FUNCTIONS) and one.name == "__init__"]
+        inits = [
+            (place, one)
+            for place, owner in program.family(where, function)
+            for one in owner.body
+            if isinstance(one, FUNCTIONS) and one.name == "__init__"
+        ]
         if not inits:
             return
-        function = inits[0]
+        where, function = inits[0]
     for name in parameters(function):
         if argument(call, function, name) is node:
-            yield function, name
+            yield where, function, name
 
 
 def held(program: Program, wrapped: Wrapping, found: list[Training]) -> Held:
@@ -250,17 +257,25 @@ def held(program: Program, wrapped: Wrapping, found: list[Training]) -> Held:
     result = Held()
     start = wrapped.home
     training = {one for each in found for one in each.inside}
-    waiting, seen = [start], [start]
+    waiting = seen = _family(program, start)
     while waiting:
-        home = waiting.pop()
+        home = waiting[0]
+        waiting = waiting[1:]
         for node in _wrapped_uses(home, wrapped):
-            for more in _use(program, home, node, result, training):
-                if not any(more.same(old) for old in seen):
-                    seen.append(more)
-                    waiting.append(more)
+            for use in _use(program, home, node, result, training):
+                more = [one for one in _family(program, use) if not any(one.same(old) for old in seen)]
+                seen = seen + more
+                waiting = waiting + more
     for node, (file, _) in list(result.inner.items()):
         result.inner[node] = (file, _may_be_bare(program, file, node, wrapped, seen))
     return result
+
+
+def _family(program: Program, home: Home) -> list[Home]:
+    """A scope, and for ``self.name`` the classes that inherit the name."""
+    if not isinstance(home.scope, ast.ClassDef):
+        return [home]
+    return [Home(file, one, home.text) for file, one in program.family(home.file, home.scope)]
 
 
 def _use(program: Program, home: Home, node: Any, result: Held, training: set[int]) -> Iterator[Home]:
@@ -291,10 +306,8 @@ def _use(program: Program, home: Home, node: Any, result: Held, training: set[in
         name = file.called(call) or dotted(call.func)
         given = list(_receiving(program, file, call, node))
         if given:
-            where = program.definition(file, call)
-            assert where is not None
-            for function, parameter in given:
-                yield Home(where[0], function, parameter)
+            for where, function, parameter in given:
+                yield Home(where, function, parameter)
         elif listed("need_the_model", name):
             result.inner[node] = (file, False)
         elif not listed("take_a_wrapped_model", name):

@@ -44,7 +44,7 @@ def plan(program: Program, target: str = "") -> Draft:
     """
     draft = Draft()
     found = trainings(program)
-    models = [wrapping(program, ways, found) for ways in chosen(homes(program), found, target)]
+    models = [wrapping(program, ways, found) for ways in chosen(program, homes(program), found, target)]
     parallel = _data_parallel(program, draft)
     for model in models:
         calls = _unwrap(program, draft, model, found)
@@ -179,7 +179,7 @@ def _unwrap(program: Program, draft: Draft, wrapped: Wrapping, found: list[Train
 
 def _set_epoch(program: Program, draft: Draft, training: Training) -> None:
     epochs = training.epochs
-    if isinstance(training.batches, ast.While):
+    if isinstance(training.batches, ast.While) or counts(training.batches.iter):
         advice = "Before each iter(train_loader) write, with a number that counts them: "
         advice += "train_loader.sampler.set_epoch(number)"
     else:

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import ast
 import posixpath
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Optional, Union
 
+from migrator.analysis.elsewhere import Definitions
 from migrator.analysis.index import ModuleIndex, identifiers
 from migrator.distributed.already import is_distributed
 
 Definition = Union[ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef]
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _DEPTH = 12
+_OTHERS = {"torch", "torchvision", "torchaudio", "numpy", "scipy", "PIL", *getattr(sys, "stdlib_module_names", ())}
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,15 +59,38 @@ def _place_in_text(node: Any) -> tuple[int, int]:
 
 @dataclass(frozen=True)
 class Program:
-    """The files of a program, the entry first. ``calls``: where each function and class of it is called."""
+    """The files of a program, the entry first. ``calls``: where each function and class of it is called.
+
+    ``families``: for each class those of the project that it inherits from, and those that inherit from it.
+    ``elsewhere`` knows more of names than what is read here; ``found`` is what it said of calls.
+    """
 
     entry: File
     files: dict[str, File]
-    calls: dict[int, list[tuple[File, ast.Call]]]
+    calls: dict[int, list[tuple[File, ast.Call]]] = field(default_factory=dict)
+    families: dict[int, list[tuple[File, ast.ClassDef]]] = field(default_factory=dict)
+    elsewhere: Definitions | None = None
+    found: dict[int, tuple[File, Definition] | None] = field(default_factory=dict)
 
     def definition(self, file: File, call: ast.Call) -> tuple[File, Definition] | None:
         """The project's own function, class or method that a call calls."""
         return _definition(self, file, call, _DEPTH)
+
+    def family(self, file: File, owner: ast.ClassDef) -> list[tuple[File, ast.ClassDef]]:
+        """A class, those that it inherits from, and those that inherit from it."""
+        return [(file, owner), *self.families.get(id(owner), ())]
+
+    def stored(self, file: File, node: Any) -> list[tuple[File, Any, int]]:
+        """The values that a name or an attribute has by ``elsewhere``, each with its place in a tuple or -1."""
+        found = []
+        places = self.elsewhere.places(file.name, file.index, node) if self.elsewhere else []
+        for name, line, column in places:
+            where = self.files.get(name)
+            for one in where.nodes(ast.Name, ast.Attribute) if where else ():
+                at = one.end_col_offset - len(one.attr) if isinstance(one, ast.Attribute) else one.col_offset
+                if (one.lineno, at) == (line, column) and one is not node and where is not None:
+                    found.append((where, *_value(one)))
+        return found
 
     def origins(self, file: File, node: Any) -> list[tuple[File, Any]]:
         """The expressions from which a value comes, through names, parameters, attributes and returns.
@@ -85,11 +111,13 @@ class AlreadyDistributedError(Exception):
     """A program that is for many cards."""
 
 
-def load(entry: str, read: Callable[[str], Optional[str]]) -> Program:
+def load(
+    entry: str, read: Callable[[str], Optional[str]], elsewhere: Definitions | None = None
+) -> Program:
     """The program of the file ``entry``; ``read`` gives the text of a file, None where there is none.
 
-    Raises SyntaxError or ValueError where the entry cannot be parsed (other such files are left out),
-    AlreadyDistributedError.
+    ``elsewhere`` is asked where the names say too little. Raises SyntaxError or ValueError where the entry
+    cannot be parsed (other such files are left out), AlreadyDistributedError.
     """
     files: dict[str, File] = {}
     waiting = [entry]
@@ -111,18 +139,65 @@ def load(entry: str, read: Callable[[str], Optional[str]]) -> Program:
         _put_fields(index)
         file = File(name, text, index, {})
         files[name] = file
-        for bound, module, attribute in _imported(file):
+        for node, bound, module, attribute in _imported(file):
             found = _place(file.name, entry, module, attribute, read)
+            if found is None and elsewhere and module.partition(".")[0] not in _OTHERS:
+                places = elsewhere.places(file.name, index, node)
+                found = (places[0][0], attribute if places[0][1] else "") if len(places) == 1 else None
             if found:
-                file.imports[bound] = found
                 waiting.append(found[0])
-    program = Program(files[entry], files, {})
+                if bound != "*":
+                    file.imports[bound] = found
+    program = Program(files[entry], files, elsewhere=elsewhere)
+    _put_families(program)
+    names = {node.name for file in files.values() for node in file.nodes(*FUNCTIONS, ast.ClassDef)}
     for file in files.values():
         for call in file.nodes(ast.Call):
             definition = program.definition(file, call)
+            if definition is None and elsewhere and _last_name(call) in names:
+                definition = program.found[id(call)] = _looked_up(program, file, call)
             if definition:
                 program.calls.setdefault(id(definition[1]), []).append((file, call))
     return program
+
+
+def _put_families(program: Program) -> None:
+    """Note for each class its bases, the nearest first, and then what inherits from it."""
+    bases: dict[int, list[tuple[File, ast.ClassDef]]] = {}
+    classes = [(file, node) for file in program.files.values() for node in file.nodes(ast.ClassDef)]
+    for file, owner in classes:
+        waiting = [(file, owner)]
+        while waiting:
+            where, one = waiting.pop(0)
+            for base in one.bases:
+                call = ast.Call(base, [], [])
+                found = _definition(program, where, call, _DEPTH)
+                if found and isinstance(found[1], ast.ClassDef):
+                    known = bases.setdefault(id(owner), [])
+                    if found[1] is not owner and all(found[1] is not each for _, each in known):
+                        known.append((found[0], found[1]))
+                        waiting.append((found[0], found[1]))
+    for file, owner in classes:
+        program.families[id(owner)] = list(bases.get(id(owner), ()))
+        for where, one in classes:
+            if any(base is owner for _, base in bases.get(id(one), ())):
+                program.families[id(owner)].append((where, one))
+
+
+def _last_name(call: ast.Call) -> str:
+    return getattr(call.func, "attr", "") or getattr(call.func, "id", "")
+
+
+def _looked_up(program: Program, file: File, call: ast.Call) -> tuple[File, Definition] | None:
+    """What ``elsewhere`` says that a call calls."""
+    assert program.elsewhere is not None
+    found = []
+    for name, line, _ in program.elsewhere.places(file.name, file.index, call):
+        where = program.files.get(name)
+        for node in where.nodes(*FUNCTIONS, ast.ClassDef) if where else ():
+            if node.lineno == line and where is not None:
+                found.append((where, node))
+    return found[0] if len(found) == 1 else None
 
 
 def _put_fields(index: ModuleIndex) -> None:
@@ -154,13 +229,15 @@ def _column(index: ModuleIndex, offset: int) -> int:
     return offset - index.line_span(line, line)[0]
 
 
-def _imported(file: File) -> Iterator[tuple[str, str, str]]:
+def _imported(file: File) -> Iterator[tuple[ast.alias, str, str, str]]:
+    """What is imported: the place, the name that it binds, the module, and the name in that."""
     for node in file.nodes(ast.Import, ast.ImportFrom):
         for alias in node.names:
             if isinstance(node, ast.Import):
-                yield (alias.asname or alias.name), alias.name, ""
-            elif alias.name != "*":
-                yield (alias.asname or alias.name), "." * node.level + (node.module or ""), alias.name
+                yield alias, (alias.asname or alias.name), alias.name, ""
+            else:
+                module = "." * node.level + (node.module or "")
+                yield alias, (alias.asname or alias.name), module, alias.name if alias.name != "*" else ""
 
 
 def _place(
@@ -250,10 +327,12 @@ def parameters(function: Any) -> list[str]:
 
 def call_sites(program: Program, function: Any) -> list[tuple[File, ast.Call]]:
     """Where a function is called; of ``__init__``, where its class is."""
+    sites = program.calls.get(id(function), [])
     owner = class_of(function)
-    if owner is not None and function.name == "__init__":
-        return program.calls.get(id(owner), [])
-    return program.calls.get(id(function), [])
+    if owner is None or function.name != "__init__":
+        return sites
+    heirs = [one for _, one in program.families.get(id(owner), ()) if _method(one, "__init__") is None]
+    return [site for one in (owner, *heirs) for site in program.calls.get(id(one), ())] + sites
 
 
 def bindings(file: File, function: Any, name: str) -> list[tuple[Any, int]]:
@@ -265,14 +344,18 @@ def bindings(file: File, function: Any, name: str) -> list[tuple[Any, int]]:
     for node in file.stores.get(name, ()):
         if function_of(node) is not function:
             continue
-        up = node.parent
-        if isinstance(up, (ast.Assign, ast.AnnAssign, ast.NamedExpr)):
-            found.append((up.value, -1))
-        elif isinstance(up, (ast.Tuple, ast.List)) and isinstance(parent(up), ast.Assign):
-            found.append((parent(up).value, up.elts.index(node)))
-        else:
-            found.append((None, -1))
+        found.append(_value(node))
     return found
+
+
+def _value(node: Any) -> tuple[Any, int]:
+    """What an assignment gives to the node that it stores to, and the place in a tuple or -1."""
+    up = node.parent
+    if isinstance(up, (ast.Assign, ast.AnnAssign, ast.NamedExpr)) and up.value is not node:
+        return up.value, -1
+    if isinstance(up, (ast.Tuple, ast.List)) and isinstance(parent(up), ast.Assign):
+        return parent(up).value, up.elts.index(node)
+    return None, -1
 
 
 def on_self(file: File, owner: ast.ClassDef, attribute: str) -> list[tuple[Any, int]]:
@@ -281,13 +364,7 @@ def on_self(file: File, owner: ast.ClassDef, attribute: str) -> list[tuple[Any, 
     for node in file.stores.get(f"self.{attribute}", ()):
         if class_of(function_of(node)) is not owner:
             continue
-        up = node.parent
-        if isinstance(up, (ast.Assign, ast.AnnAssign)):
-            found.append((up.value, -1))
-        elif isinstance(up, ast.Tuple) and isinstance(parent(up), ast.Assign):
-            found.append((parent(up).value, up.elts.index(node)))
-        else:
-            found.append((None, -1))
+        found.append(_value(node))
     return found
 
 
@@ -302,9 +379,15 @@ def _static(function: Any) -> bool:
 
 def _definition(program: Program, file: File, call: ast.Call, depth: int) -> tuple[File, Definition] | None:
     func = call.func
+    owner: Any
     if depth == 0:
         return None
+    if id(call) in program.found:
+        return program.found[id(call)]
     if isinstance(func, ast.Name):
+        owner = class_of(function_of(call))
+        if func.id == "cls" and owner is not None:
+            return file, owner
         return _named(program, file, func.id, depth)
     if not isinstance(func, ast.Attribute):
         return None
@@ -313,9 +396,9 @@ def _definition(program: Program, file: File, call: ast.Call, depth: int) -> tup
         name, inside = file.imports[base]
         if not inside and name in program.files:
             return _named(program, program.files[name], func.attr, depth - 1)
-    owner: Any = None
+    owner = None
     place = file
-    if base == "self":
+    if base in ("self", "cls") or _is_super(func.value):
         owner = class_of(function_of(call))
     else:
         try:
@@ -328,10 +411,19 @@ def _definition(program: Program, file: File, call: ast.Call, depth: int) -> tup
             return None
     if not isinstance(owner, ast.ClassDef):
         return None
-    for node in owner.body:
-        if isinstance(node, FUNCTIONS) and node.name == func.attr:
-            return place, node
+    for where, one in program.family(place, owner)[_is_super(func.value) :]:
+        method = _method(one, func.attr)
+        if method is not None:
+            return where, method
     return None
+
+
+def _is_super(node: Any) -> bool:
+    return isinstance(node, ast.Call) and dotted(node.func) == "super"
+
+
+def _method(owner: ast.ClassDef, name: str) -> Any:
+    return next((node for node in owner.body if isinstance(node, FUNCTIONS) and node.name == name), None)
 
 
 def _named(program: Program, file: File, name: str, depth: int) -> tuple[File, Definition] | None:
@@ -362,8 +454,14 @@ def _origins(
         yield from _of_name(program, file, node, depth, place)
     elif isinstance(node, ast.Attribute) and dotted(node.value) == "self":
         owner = class_of(function_of(node))
-        values = on_self(file, owner, node.attr) if owner else []
-        yield from _all(program, file, values, depth, place)
+        for where, one in program.family(file, owner) if owner else ():
+            values = on_self(where, one, node.attr)
+            if values:
+                yield from _all(program, where, values, depth, place)
+                return
+        yield from _all(program, file, [], depth, place, node)
+    elif isinstance(node, ast.Attribute):
+        yield from _all(program, file, [], depth, place, node)
     elif isinstance(node, ast.Call):
         found = _definition(program, file, node, depth - 1)
         if found is None or isinstance(found[1], ast.ClassDef) or yields(found[1]):
@@ -382,14 +480,29 @@ def _origins(
 
 
 def _all(
-    program: Program, file: File, values: list[tuple[Any, int]], depth: int, place: int = -1
+    program: Program,
+    file: File,
+    values: list[tuple[Any, int]],
+    depth: int,
+    place: int = -1,
+    node: Any = None,
 ) -> Iterator[tuple[File, Any]]:
-    if not values:
+    """The origins of all of some values; where there are none, of what ``elsewhere`` says of the node."""
+    every = [(file, value, position) for value, position in values]
+    if not every and node is not None:
+        every = program.stored(file, node)
+    if not every:
         raise _UnknownError
-    for value, position in values:
+    for where, value, position in every:
         if position >= 0 and place >= 0:
             raise _UnknownError
-        yield from _origins(program, file, value, depth - 1, max(position, place))
+        yield from _origins(program, where, value, depth - 1, max(position, place))
+
+
+def _unused(program: Program, file: File, call: ast.Call) -> bool:
+    """Whether a call stands in a function of a further file that the program does not call."""
+    function = function_of(call)
+    return function is not None and file is not program.entry and not call_sites(program, function)
 
 
 def _of_name(
@@ -399,6 +512,7 @@ def _of_name(
     values = bindings(file, function, node.id)
     if function is not None and node.id in parameters(function) and not values:
         sites = call_sites(program, function)
+        sites = [site for site in sites if not _unused(program, *site)] or sites
         if not sites:
             raise _UnknownError
         for where, call in sites:
@@ -410,6 +524,6 @@ def _of_name(
         name, inside = file.imports[node.id]
         if inside and name in program.files:
             other = program.files[name]
-            yield from _all(program, other, bindings(other, None, inside), depth, place)
+            yield from _all(program, other, bindings(other, None, inside), depth, place, node)
             return
-    yield from _all(program, file, values, depth, place)
+    yield from _all(program, file, values, depth, place, node)
