@@ -33,9 +33,12 @@ STYLES = (
     "siamese",
     "phases",
     "closure",
+    "wrappers",
 )
 # Where the batch size stands, if not in the script.
 BATCH_FILES = {"other_files": "data.py", "language_model": "lm/settings.py"}
+# What stands in for packages that are not installed.
+PACKAGES = {"PYTHONPATH": os.pathsep.join([str(HERE / "packages"), *os.environ.get("PYTHONPATH", "").split(os.pathsep)])}
 USUAL = {("resume", 2), ("siamese", 4)}  # the rest is thorough
 
 
@@ -83,7 +86,7 @@ def test_ranks_train_as_one_card_with_the_whole_batch(
     alone = subprocess.run(
         [sys.executable, str(HERE / "programs" / name / "train.py")],
         cwd=one,
-        env={**os.environ, "TORCH_DEVICE_BACKEND_AUTOLOAD": "0", "PYTHONDONTWRITEBYTECODE": "1"},
+        env={**os.environ, **PACKAGES, "TORCH_DEVICE_BACKEND_AUTOLOAD": "0", "PYTHONDONTWRITEBYTECODE": "1"},
         capture_output=True,
         text=True,
     )
@@ -100,6 +103,7 @@ def test_ranks_train_as_one_card_with_the_whole_batch(
         str(many),
         options=("--cpu-random",),
         cwd=many,
+        env=PACKAGES,
     )
     assert done.returncode == 0, done.stderr[-3000:]
     assert final(done.stdout) == pytest.approx(final(alone.stdout), rel=1e-4)
