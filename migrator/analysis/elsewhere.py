@@ -34,7 +34,7 @@ class Definitions:
         return answers.pop() if len(answers) == 1 else UNKNOWN
 
     def places(self, file: str, index: ModuleIndex, node: Any) -> list[tuple[str, int, int]]:
-        """Where the project defines what a node of a file names: file, line and column (of a module: 0, 0)."""
+        """Where the project defines what a node names: file, line and column (of a module: 0, 0)."""
         found = []
         for definition in self._goto(file, index, node):
             path = definition.module_path

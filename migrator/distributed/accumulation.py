@@ -8,7 +8,7 @@ from typing import Any
 from migrator.distributed.draft import Draft
 from migrator.distributed.find import Training
 from migrator.distributed.model import Wrapping, own_line
-from migrator.distributed.program import dotted
+from migrator.distributed.syntax import dotted
 
 
 def accumulate_without_sync(draft: Draft, training: Training, models: list[Wrapping]) -> None:

@@ -6,7 +6,8 @@ import ast
 
 from migrator.distributed.draft import DIST, Draft
 from migrator.distributed.names import listed
-from migrator.distributed.program import Program, function_of
+from migrator.distributed.program import Program
+from migrator.distributed.syntax import function_of
 from migrator.distributed.write import arguments
 
 

@@ -6,16 +6,9 @@ import ast
 from dataclasses import replace
 from typing import Any
 
-from migrator.distributed.program import (
-    File,
-    Program,
-    argument,
-    bindings,
-    call_sites,
-    default,
-    function_of,
-    parameters,
-)
+from migrator.distributed.program import Program
+from migrator.distributed.resolve import call_sites
+from migrator.distributed.syntax import File, argument, bindings, default, function_of, parameters
 
 Guard = tuple[Any, bool]
 _UNKNOWN = object()

@@ -9,7 +9,8 @@ from typing import Any
 from migrator.distributed.draft import Draft
 from migrator.distributed.find import UncertainError
 from migrator.distributed.model import own_line
-from migrator.distributed.program import File, Program, dotted
+from migrator.distributed.program import Program
+from migrator.distributed.syntax import File, dotted
 from migrator.distributed.write import arguments, first_argument, replaced
 
 _NUMBERED = re.compile(r"cuda:(\d+)$")

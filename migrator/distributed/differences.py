@@ -8,7 +8,8 @@ from typing import Any
 
 from migrator.distributed.draft import Draft
 from migrator.distributed.find import Training
-from migrator.distributed.program import File, Program, dotted, function_of
+from migrator.distributed.program import Program
+from migrator.distributed.syntax import File, dotted, function_of
 
 
 def report_differences(program: Program, draft: Draft, found: list[Training]) -> None:

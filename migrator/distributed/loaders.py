@@ -7,9 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from migrator.distributed.draft import DIST, Draft
-from migrator.distributed.find import Loader, Training, UncertainError
+from migrator.distributed.find import Training, UncertainError
+from migrator.distributed.iterables import Loader
 from migrator.distributed.model import own_line
-from migrator.distributed.program import File, Program, call_sites, dotted, function_of
+from migrator.distributed.program import Program
+from migrator.distributed.resolve import call_sites
+from migrator.distributed.syntax import File, dotted, function_of
 from migrator.distributed.write import arguments, replaced
 
 _POSITIONS = ("dataset", "batch_size", "shuffle", "sampler", "batch_sampler")

@@ -6,20 +6,23 @@ Validation needs nothing: its loaders are whole on every rank.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
 from typing import Any
 
 from migrator.distributed.conditions import training_view
-from migrator.distributed.draft import DIST, Draft
-from migrator.distributed.find import Training, UncertainError, loader_calls, passed_on
-from migrator.distributed.program import (
-    File,
-    Program,
-    bindings,
-    dotted,
-    function_of,
-    parent,
+from migrator.distributed.divisors import (
+    IS_EITHER,
+    IS_MEAN,
+    IS_SHOWN,
+    IS_SUM,
+    IS_UNCLEAR,
+    kind_of_use,
+    round_number,
+    same_number,
 )
+from migrator.distributed.draft import DIST, Draft
+from migrator.distributed.find import Training
+from migrator.distributed.program import Program
+from migrator.distributed.syntax import File, dotted, function_of, parent
 
 SUM = '''\
 def sum_over_ranks(value):
@@ -32,9 +35,8 @@ def sum_over_ranks(value):
     dist.all_reduce(total)
     return total.to(value.device, value.dtype) if torch.is_tensor(value) else total.item()
 '''
-_WORLD = "dist.get_world_size()"
-_SAME = {"item", "double", "float", "cpu", "detach", "numpy", "tolist", "long", "int", "round", "max"}
-_SUM, _MEAN, _EITHER, _SHOWN, _UNCLEAR = "sum", "mean", "either", "shown", "unclear"
+
+WORLD = "dist.get_world_size()"
 
 
 def reduce_metrics(program: Program, draft: Draft, found: list[Training]) -> None:
@@ -44,15 +46,15 @@ def reduce_metrics(program: Program, draft: Draft, found: list[Training]) -> Non
         if isinstance(training.batches, ast.For):
             _after_loop(view, draft, training)
             _in_windows(view, draft, training)
-            _meters(view, draft, training)
-            _lists(draft, training)
 
 
 def _after_loop(program: Program, draft: Draft, training: Training) -> None:
     """What is added up in the loop from nothing before it, and used behind it."""
     file, loop = training.file, training.batches
     sums = {name: uses for name in _sums(loop) if (uses := _uses_behind(file, loop, name)) is not None}
-    kinds = {name: {_kind(program, training, use, set(sums)) for use in uses} for name, uses in sums.items()}
+    kinds = {
+        name: {kind_of_use(program, training, use, set(sums)) for use in uses} for name, uses in sums.items()
+    }
     always: list[str] = []
     conditional: list[str] = []
     for group in _together(sums):
@@ -60,27 +62,29 @@ def _after_loop(program: Program, draft: Draft, training: Training) -> None:
         steps = all(_counts_rounds(loop, name) for name in group)
         if steps or not every:
             continue
-        if _UNCLEAR in every or {_SUM, _MEAN} <= every or {_SHOWN, _MEAN} <= every:
+        if IS_UNCLEAR in every or {IS_SUM, IS_MEAN} <= every or {IS_SHOWN, IS_MEAN} <= every:
             for name in group:
-                _report(draft, training, name)
+                report_share(draft, training, name)
             continue
-        fixed = every - {_EITHER, _MEAN}
+        fixed = every - {IS_EITHER, IS_MEAN}
         if training.mixed and fixed and not training.when:
             for name in group:
-                _report(draft, training, name)
+                report_share(draft, training, name)
             continue
-        lines = [_line(name, _MEAN in every) for name in group]
+        lines = [line_for(name, IS_MEAN in every) for name in group]
         (conditional if training.mixed and fixed else always).extend(lines)
     if conditional:
         always.append(f"if {training.when}:\n" + "\n".join(f"    {line}" for line in conditional))
-    _put(draft, training, draft.of(file).after.setdefault(loop, []) if always else [], loop, always)
+    put(draft, training, draft.of(file).after.setdefault(loop, []) if always else [], loop, always)
 
 
-def _line(name: str, mean: bool) -> str:
-    return f"{name} = sum_over_ranks({name})" + (f" / {_WORLD}" if mean else "")
+def line_for(name: str, mean: bool) -> str:
+    """The line that makes a sum one of all ranks."""
+    return f"{name} = sum_over_ranks({name})" + (f" / {WORLD}" if mean else "")
 
 
-def _put(draft: Draft, training: Training, place: list[str], node: Any, lines: list[str]) -> None:
+def put(draft: Draft, training: Training, place: list[str], node: Any, lines: list[str]) -> None:
+    """Plan lines at a place of the draft, with the function that they call."""
     if not lines:
         return
     changes = draft.of(training.file)
@@ -91,14 +95,15 @@ def _put(draft: Draft, training: Training, place: list[str], node: Any, lines: l
         draft.changed(training.file, node, "the sum is of all ranks", line, "INSERT")
 
 
-def _report(draft: Draft, training: Training, name: str) -> None:
+def report_share(draft: Draft, training: Training, name: str) -> None:
+    """Say that a number is of each rank's share, with the lines to write."""
     draft.report(
         training.file,
         training.batches,
         f"{name} is of each rank's own share of the data",
         f"Behind the loop, before it is shown, write: total = torch.tensor(float({name}), device='cuda'); "
-        f"dist.all_reduce(total); {name} = total.item(), and / {_WORLD} where it is a mean, or is divided by a "
-        "number of batches",
+        f"dist.all_reduce(total); {name} = total.item(), and / {WORLD} where it is a mean, or is divided "
+        "by a number of batches",
         "info",
     )
 
@@ -112,7 +117,7 @@ def _block(node: Any) -> list[Any]:
     return []
 
 
-def _before(loop: Any) -> list[Any]:
+def statements_before(loop: Any) -> list[Any]:
     """The statements that run before a loop each time that it runs."""
     found: list[Any] = []
     node = loop
@@ -155,15 +160,15 @@ def _begun(file: File, loop: Any, name: str) -> Any:
         for node in file.stores.get(name, ())
         if function_of(node) is function_of(loop) and not isinstance(node.parent, ast.AugAssign)
     ]
-    before = _before(loop)
+    before = statements_before(loop)
     begun = None
     for node in stores:
-        up = node.parent
+        up: Any = node.parent
         value = up.value if isinstance(up, (ast.Assign, ast.AnnAssign)) else None
-        if isinstance(up, ast.Tuple) and isinstance(up.parent, ast.Assign):  # a, b = 0, 0
-            given = up.parent.value
+        if isinstance(up, ast.Tuple) and isinstance(parent(up), ast.Assign):  # a, b = 0, 0
+            given = parent(up).value
             value = given.elts[up.elts.index(node)] if isinstance(given, ast.Tuple) else None
-            up = up.parent
+            up = parent(up)
         if any(up is one for one in before) and _is_nothing(value):
             begun = up
         elif up.lineno <= (loop.end_lineno or 0):
@@ -192,108 +197,12 @@ def _uses_behind(file: File, loop: Any, name: str) -> list[Any] | None:
     return used
 
 
-def _kind(program: Program, training: Training, node: Any, sums: set[str]) -> str:
-    """What a use of a sum says of it."""
-    up = node.parent
-    if isinstance(node.ctx, ast.Store):  # loss /= n
-        return _by(program, training, up.value, sums) if isinstance(up.op, ast.Div) else _UNCLEAR
-    node = _same_number(node)
-    up = node.parent
-    if isinstance(up, ast.BinOp) and isinstance(up.op, (ast.Div, ast.FloorDiv)):
-        if up.left is node:
-            return _by(program, training, up.right, sums)
-        return _EITHER if sums & set(map(dotted, ast.walk(up.left))) else _UNCLEAR
-    while not isinstance(up, ast.stmt):
-        if isinstance(
-            up, (ast.Call, ast.JoinedStr, ast.Tuple, ast.FormattedValue, ast.Attribute, ast.keyword)
-        ) or (isinstance(up, ast.BinOp) and isinstance(up.op, ast.Mod) and up.right is node):
-            node, up = up, up.parent
-        else:
-            return _UNCLEAR
-    return _SHOWN if isinstance(up, ast.Expr) else _UNCLEAR
-
-
-def _same_number(node: Any) -> Any:
-    """What stands for the same number, or that many times it: ``100 * float(node.item())``."""
-    while True:
-        up = node.parent
-        if isinstance(up, ast.Attribute) and up.attr in _SAME and isinstance(up.parent, ast.Call):
-            node = up.parent  # type: ignore[assignment]
-        elif (
-            isinstance(up, ast.Call)
-            and dotted(up.func) in ("float", "int", "round", "max")
-            and node in up.args
-        ):
-            node = up
-        elif isinstance(up, ast.BinOp) and isinstance(up.op, ast.Mult):
-            other = up.left if up.right is node else up.right
-            if not isinstance(other, ast.Constant):
-                return node
-            node = up
-        else:
-            return node
-
-
-def _by(program: Program, training: Training, node: Any, sums: set[str]) -> str:
-    """What the number by which a sum is divided says of it."""
-    while isinstance(node, ast.Call) and dotted(node.func) in ("float", "int", "max") and node.args:
-        node = node.args[0]
-    if dotted(node) in sums:
-        return _EITHER
-    index = _index(training.batches)
-    if index and isinstance(node, ast.BinOp) and dotted(node.left) == index:
-        return _MEAN if isinstance(node.op, ast.Add) and isinstance(node.right, ast.Constant) else _UNCLEAR
-    answers = {_length(program, training, file, one) for file, one in _origins(program, training, node)}
-    return answers.pop() if len(answers) == 1 else _UNCLEAR
-
-
-def _index(loop: Any) -> str:
-    """What ``enumerate`` counts in."""
-    walked = (one for one in ast.walk(loop.iter) if isinstance(one, ast.Call))
-    if any(dotted(one.func) == "enumerate" for one in walked) and isinstance(loop.target, ast.Tuple):
-        return dotted(loop.target.elts[0])
-    return ""
-
-
-def _origins(program: Program, training: Training, node: Any) -> Iterator[tuple[File, Any]]:
-    for file, one in program.origins(training.file, node):
-        inner = passed_on(program, file, one, training.known) if isinstance(one, ast.Subscript) else []
-        yield from [(where, value) for where, value, _ in inner] or [(file, one)]
-
-
-def _length(program: Program, training: Training, file: File, node: Any) -> str:
-    """What a number that is the length of something means for a sum that is divided by it."""
-    if not isinstance(node, ast.Call) or dotted(node.func) != "len" or len(node.args) != 1:
-        return _UNCLEAR
-    measured = node.args[0]
-    if isinstance(measured, ast.Attribute) and measured.attr in ("dataset", "sampler"):
-        if loader_calls(program, file, measured.value, training.known):
-            return _SUM if measured.attr == "dataset" else _MEAN
-    if loader_calls(program, file, measured, training.known):
-        return _MEAN
-    for loader in training.loaders:
-        data = next(iter(loader.call.args), None)
-        data = next((one.value for one in loader.call.keywords if one.arg == "dataset"), data)
-        if data is None:
-            continue
-        if (
-            loader.file is file
-            and ast.dump(data) == ast.dump(measured)
-            and function_of(data) is function_of(measured)
-        ):
-            return _SUM
-        own = {id(one) for _, one in program.origins(file, measured)}
-        if own and own == {id(one) for _, one in program.origins(loader.file, data)}:
-            return _SUM
-    return _UNCLEAR
-
-
 def _together(sums: dict[str, list[Any]]) -> list[list[str]]:
     """The sums in groups: those that are divided by each other have to be reduced alike."""
     groups = [[name] for name in sums]
     for name, uses in sums.items():
         for use in uses:
-            up = _same_number(use).parent if isinstance(use.ctx, ast.Load) else use.parent
+            up = same_number(use).parent if isinstance(use.ctx, ast.Load) else use.parent
             if isinstance(up, ast.BinOp) and isinstance(up.op, (ast.Div, ast.FloorDiv)):
                 near = {dotted(one) for one in ast.walk(up)}
             else:
@@ -329,130 +238,22 @@ def _in_windows(program: Program, draft: Draft, training: Training) -> None:
             continue
         if not _same_on_every_rank(loop, window.test) or training.mixed:
             for name in shown:
-                _report(draft, training, name)
+                report_share(draft, training, name)
             continue
-        lines = [_line(name, True) for name in shown]
-        _put(draft, training, draft.of(file).first.setdefault(window, []), window, lines)
+        lines = [line_for(name, True) for name in shown]
+        put(draft, training, draft.of(file).first.setdefault(window, []), window, lines)
 
 
 def _same_on_every_rank(loop: Any, test: Any) -> bool:
     """Whether a condition depends on the number of the round alone."""
     stored: dict[str, list[Any]] = {}
+    node: Any
     for node in ast.walk(loop):
         if isinstance(getattr(node, "ctx", None), ast.Store):
             stored.setdefault(dotted(node), []).append(node.parent)
     for name in {dotted(node) for node in ast.walk(test) if isinstance(node, (ast.Name, ast.Attribute))}:
         for up in stored.get(name, ()):
             counted = isinstance(up, ast.AugAssign) and isinstance(up.value, ast.Constant)
-            if not counted and name != _index(loop):
+            if not counted and name != round_number(loop):
                 return False
     return True
-
-
-def _meters(program: Program, draft: Draft, training: Training) -> None:
-    """Objects of a class with ``sum`` and ``count`` that the loop updates."""
-    file, loop = training.file, training.batches
-    updated = {
-        dotted(node.func.value): None
-        for node in ast.walk(loop)
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "update"
-    }
-    for name in updated:
-        used = [
-            node
-            for node in file.nodes(ast.Name)
-            if node.id == name
-            and node.lineno > (loop.end_lineno or 0)
-            and function_of(node) is function_of(loop)
-        ]
-        made = bindings(file, function_of(loop), name) if used else []
-        owners = [program.definition(file, one) for one in _calls(made)]
-        if len(owners) != 1 or owners[0] is None or not isinstance(owners[0][1], ast.ClassDef):
-            continue
-        stores = {
-            dotted(one) for one in ast.walk(owners[0][1]) if isinstance(getattr(one, "ctx", None), ast.Store)
-        }
-        if not {"self.sum", "self.count"} <= stores:
-            continue
-        if not _fresh(loop, name, made):
-            _report(draft, training, f"{name}.avg")
-            continue
-        lines = [f"{name}.{one} = sum_over_ranks({name}.{one})" for one in ("sum", "count")]
-        if "self.avg" in stores:
-            lines.append(f"{name}.avg = {name}.sum / {name}.count")
-        _put(draft, training, draft.of(file).after.setdefault(loop, []), loop, lines)
-
-
-def average_in_closures(program: Program, draft: Draft, found: list[Training]) -> None:
-    """L-BFGS ends its steps by the loss that its closure returns: it has to be the same on every rank.
-
-    Raises UncertainError where that loss has no name.
-    """
-    optimizers = (file.called(call) for file in program.files.values() for call in file.nodes(ast.Call))
-    if "torch.optim.LBFGS" not in optimizers:
-        return
-    for training in found:
-        closure = function_of(training.backward)
-        if closure is None or closure is function_of(training.batches):
-            continue
-        last = closure.body[-1]
-        name = dotted(last.value) if isinstance(last, ast.Return) and last.value is not None else ""
-        if not name:
-            raise UncertainError(
-                "L-BFGS needs the same loss on every rank",
-                f"Let the closure return sum_over_ranks(loss) / {_WORLD}, with:\n{SUM}",
-                training.file,
-                closure,
-            )
-        lines = [_line(name, True)]
-        _put(draft, training, draft.of(training.file).before.setdefault(last, []), last, lines)
-
-
-def _calls(made: Sequence[tuple[Any, int]]) -> list[Any]:
-    found = []
-    for value, place in made:
-        if place >= 0 and isinstance(value, ast.Tuple):
-            value = value.elts[place]
-        found.append(value)
-    return [one for one in found if isinstance(one, ast.Call)]
-
-
-def _fresh(loop: Any, name: str, made: Sequence[tuple[Any, int]]) -> bool:
-    """Whether an object is made, or reset, in the loop's block before it."""
-    before = _before(loop)
-    ids = {id(node) for one in before for node in ast.walk(one)}
-    resets = (
-        node
-        for one in before
-        for node in ast.walk(one)
-        if isinstance(node, ast.Call) and dotted(node.func) == f"{name}.reset"
-    )
-    return all(id(one) in ids for one in _calls(made)) or any(resets)
-
-
-def _lists(draft: Draft, training: Training) -> None:
-    """``losses.append(loss.item())``: what is made of the list is of one rank."""
-    file, loop = training.file, training.batches
-    for node in ast.walk(loop):
-        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or len(node.args) != 1:
-            continue
-        name = dotted(node.func.value)
-        if node.func.attr != "append" or "loss" not in ast.dump(node.args[0]).lower():
-            continue
-        behind = (
-            one
-            for one in file.nodes(ast.Call)
-            if one.lineno > (loop.end_lineno or 0)
-            and function_of(one) is function_of(loop)
-            and dotted(one.func).split(".")[-1] in ("mean", "sum")
-            and name in map(dotted, ast.walk(one))
-        )
-        if name and next(behind, None) is not None:
-            draft.report(
-                file,
-                node,
-                f"{name} is of each rank's own share of the data",
-                f"Where its mean is taken write: mean = torch.tensor(sum({name}) / len({name}), device='cuda'); "
-                f"dist.all_reduce(mean); mean = mean.item() / {_WORLD}",
-                "info",
-            )

@@ -7,15 +7,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from migrator.distributed.find import Home, Training, UncertainError, lasts, unmoved
+from migrator.distributed.find import Training, UncertainError
+from migrator.distributed.homes import Home, lasts, unmoved
 from migrator.distributed.names import listed
-from migrator.distributed.program import (
+from migrator.distributed.program import Program
+from migrator.distributed.resolve import call_sites
+from migrator.distributed.syntax import (
     FUNCTIONS,
     File,
-    Program,
     argument,
     bindings,
-    call_sites,
     class_of,
     dotted,
     function_of,
@@ -140,7 +141,9 @@ def _inwards(program: Program, home: Home, depth: int = _DEPTH) -> Iterator[Home
                     if kept.startswith("self.") and kept.count(".") == 1:
                         yield Home(where, owner, kept)
             if owner is not None:
-                yield from _inwards(program, Home(where, function, name), depth - 1)  # super().__init__(model)
+                yield from _inwards(
+                    program, Home(where, function, name), depth - 1
+                )  # super().__init__(model)
 
 
 def _is_method(node: Any, owner: ast.ClassDef) -> bool:
@@ -226,9 +229,7 @@ def _loops(node: Any) -> bool:
     return isinstance(node, (ast.For, ast.While))
 
 
-def _receiving(
-    program: Program, file: File, call: ast.Call, node: Any
-) -> Iterator[tuple[File, Any, str]]:
+def _receiving(program: Program, file: File, call: ast.Call, node: Any) -> Iterator[tuple[File, Any, str]]:
     """The project's function, its file, and its parameter, that gets an argument of a call."""
     found = program.definition(file, call)
     if found is None:

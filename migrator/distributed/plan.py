@@ -10,12 +10,16 @@ from migrator.distributed.bars import show_bars_once
 from migrator.distributed.devices import use_own_card
 from migrator.distributed.differences import report_differences
 from migrator.distributed.draft import DIST, Draft
-from migrator.distributed.find import Training, UncertainError, chosen, counts, homes, trainings
+from migrator.distributed.find import Training, UncertainError, trainings
+from migrator.distributed.homes import chosen, homes
+from migrator.distributed.iterables import counts
 from migrator.distributed.loaders import share_loaders
-from migrator.distributed.metrics import average_in_closures, reduce_metrics
+from migrator.distributed.meters import average_in_closures, reduce_meters
+from migrator.distributed.metrics import reduce_metrics
 from migrator.distributed.model import Wrapping, held, own_line, wrapping
 from migrator.distributed.names import listed
-from migrator.distributed.program import File, Program, dotted, function_of, parent
+from migrator.distributed.program import Program
+from migrator.distributed.syntax import File, dotted, function_of, parent
 from migrator.distributed.write import replaced, suffixed, unwrapped
 
 SET_UP = '''\
@@ -55,6 +59,7 @@ def plan(program: Program, target: str = "") -> Draft:
         _set_epoch(program, draft, training)
         accumulate_without_sync(draft, training, models)
     reduce_metrics(program, draft, found)
+    reduce_meters(program, draft, found)
     average_in_closures(program, draft, found)
     show_bars_once(program, draft)
     _rank_zero(program, draft)

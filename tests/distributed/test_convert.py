@@ -167,7 +167,9 @@ def test_each_of_several_models_is_wrapped_where_training_calls_it() -> None:
     lines = new_lines(converted(text.replace("model(x.cuda())", "other(model(x.cuda())) + other(0)")))
     assert "model = DistributedDataParallel(model)" in lines
     assert "other = DistributedDataParallel(other, broadcast_buffers=False)" in lines
-    together = BASE.replace("SGD(model.parameters()", "SGD(list(model.parameters()) + list(head.parameters())")
+    together = BASE.replace(
+        "SGD(model.parameters()", "SGD(list(model.parameters()) + list(head.parameters())"
+    )
     together = together.replace("optimizer =", "head = nn.Linear(2, 2).cuda()\noptimizer =", 1)
     lines = new_lines(converted(together.replace("model(x.cuda())", "head(model(x.cuda()))")))
     assert "model = DistributedDataParallel(model)" in lines

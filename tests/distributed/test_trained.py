@@ -38,7 +38,11 @@ STYLES = (
 # Where the batch size stands, if not in the script.
 BATCH_FILES = {"other_files": "data.py", "language_model": "lm/settings.py"}
 # What stands in for packages that are not installed.
-PACKAGES = {"PYTHONPATH": os.pathsep.join([str(HERE / "packages"), *os.environ.get("PYTHONPATH", "").split(os.pathsep)])}
+PACKAGES = {
+    "PYTHONPATH": os.pathsep.join(
+        [str(HERE / "packages"), *os.environ.get("PYTHONPATH", "").split(os.pathsep)]
+    )
+}
 USUAL = {("resume", 2), ("siamese", 4)}  # the rest is thorough
 
 
@@ -114,7 +118,9 @@ def test_ranks_train_as_one_card_with_the_whole_batch(
     assert list(saved) == list(expected)
     assert all(torch.equal(*pair) for pair in zip(saved.values(), states[0].values()))
     for state in states:
-        assert all(torch.equal(state[key], value) for key, value in states[0].items()), "the ranks have parted"
+        assert all(torch.equal(state[key], value) for key, value in states[0].items()), (
+            "the ranks have parted"
+        )
     for key, value in expected.items():
         assert torch.allclose(saved[key], value, rtol=1e-4, atol=1e-5), key
 

@@ -1,4 +1,4 @@
-"""Stands in for apex.amp: as it does, it refuses a model that is wrapped already, and hands on what it prepared."""
+"""Stands in for apex.amp: as that does, it refuses a model that is wrapped already."""
 
 from contextlib import contextmanager
 
