@@ -86,7 +86,7 @@ def _reached(file: File, node: Any, function: Any, site: ast.Call) -> bool | Non
         if not _asks_parameter(file, test, function):
             continue
         value = _value(file, test, function, site, 6)
-        if value is _UNKNOWN:
+        if value in (_UNKNOWN, _SOMETHING):
             result = None
         elif bool(value) is not wanted:
             return False

@@ -11,7 +11,7 @@ from migrator.distributed.find import Training, UncertainError
 from migrator.distributed.iterables import Loader
 from migrator.distributed.model import own_line
 from migrator.distributed.program import Program
-from migrator.distributed.resolve import call_sites
+from migrator.distributed.resolve import live_sites
 from migrator.distributed.syntax import File, dotted, function_of
 from migrator.distributed.write import arguments, replaced
 
@@ -211,7 +211,7 @@ def _serves_others(program: Program, call: ast.Call) -> bool:
         return False
     others = [one for one in ast.walk(function) if isinstance(one, ast.Return) and one.value is not None]
     tuple_ = any(isinstance(one.value, (ast.Tuple, ast.Dict)) for one in others)
-    return len(call_sites(program, function)) > 1 and not tuple_
+    return len(live_sites(program, function)) > 1 and not tuple_
 
 
 def _iterable(program: Program, file: File, data: Any) -> bool:

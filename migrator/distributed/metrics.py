@@ -189,9 +189,8 @@ def _uses_behind(file: File, loop: Any, name: str) -> list[Any] | None:
         if isinstance(node.ctx, ast.Store):
             if isinstance(node.parent, ast.AugAssign):
                 used.append(node)
-                break
-            if isinstance(node.parent, ast.Assign) and name in map(dotted, ast.walk(node.parent.value)):
-                continue  # loss = loss / n: the use on the right is judged
+            elif isinstance(node.parent, ast.Assign):  # loss = loss / n
+                used += [one for one in ast.walk(node.parent.value) if dotted(one) == name]
             break
         used.append(node)
     return used

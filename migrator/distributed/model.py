@@ -315,17 +315,33 @@ def _use(program: Program, home: Home, node: Any, result: Held, training: set[in
             result.unclear.append((file, node))
         return
     if isinstance(up, ast.Assign) and up.value is node and len(up.targets) == 1:
-        target = up.targets[0]
-        text = dotted(target)
-        owner = class_of(function_of(node))
-        if isinstance(target, ast.Name):
-            yield Home(file, function_of(node), text)
+        home_of = _assigned(file, up)
+        if home_of is not None:
+            yield home_of
             return
-        if text.startswith("self.") and text.count(".") == 1 and owner is not None:
-            yield Home(file, owner, text)
-            return
+    if isinstance(up, ast.Return):
+        for where, site in call_sites(program, function_of(node)):
+            assign = parent(site)
+            home_of = _assigned(where, assign) if isinstance(assign, ast.Assign) else None
+            if home_of is not None:
+                yield home_of
+            elif not isinstance(assign, ast.Expr):
+                result.unclear.append((file, node))
+        return
     if not isinstance(up, (ast.Compare, ast.Expr)):
         result.unclear.append((file, node))
+
+
+def _assigned(file: File, assign: ast.Assign) -> Home | None:
+    """The scope and the name to which a model is assigned, where they are plain."""
+    target = assign.targets[0]
+    text = dotted(target)
+    owner = class_of(function_of(assign))
+    if isinstance(target, ast.Name):
+        return Home(file, function_of(assign), text)
+    if text.startswith("self.") and text.count(".") == 1 and owner is not None:
+        return Home(file, owner, text)
+    return None
 
 
 def _may_be_bare(program: Program, file: File, node: Any, wrapped: Wrapping, seen: list[Home]) -> bool:

@@ -167,6 +167,12 @@ def _all(
         yield from origins_of(program, where, value, depth - 1, max(position, place))
 
 
+def live_sites(program: Program, function: Any) -> list[tuple[File, ast.Call]]:
+    """Where a function is called, without what further files do not use themselves."""
+    sites = call_sites(program, function)
+    return [site for site in sites if not _unused(program, *site)] or sites
+
+
 def _unused(program: Program, file: File, call: ast.Call) -> bool:
     """Whether a call stands in a function of a further file that the program does not call."""
     function = function_of(call)
@@ -179,8 +185,7 @@ def _of_name(
     function = function_of(node)
     values = bindings(file, function, node.id)
     if function is not None and node.id in parameters(function) and not values:
-        sites = call_sites(program, function)
-        sites = [site for site in sites if not _unused(program, *site)] or sites
+        sites = live_sites(program, function)
         if not sites:
             raise UnknownError
         for where, call in sites:

@@ -91,7 +91,7 @@ def test_lines_that_do_not_change_stay_and_a_second_time_nothing_changes(name: s
         gone = [line for line in gone if line not in file.text]
         # What goes: arguments of the loader, numbers of cards, DataParallel; model.… gets .module
         loader = ("DataLoader", "shuffle")
-        card = ("cuda:", "CUDA_VISIBLE", "DataParallel", "GPUs", "device_count")
+        card = ("cuda:", "CUDA_VISIBLE", "DataParallel", "GPUs", "device_count", "cuda(0")
         model = ("model.", "net.", "generator.", "discriminator.")
         assert all(any(word in line for word in (*loader, *card, *model)) for line in gone), gone
     again = convert("train.py", {**files, **{n: f.text for n, f in result.files.items()}}.get)
@@ -276,6 +276,20 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     more = [*start, "--overwrite", "--distributed", "--main", "train.py", "--target-model", "model"]
     assert run(more) == 0
     assert (result / "train.py").read_text() == text
+
+
+@pytest.mark.parametrize("name", [*STYLES, "resnet18_cifar", "mobilenetv3_single"])
+def test_a_result_is_only_migrated(tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
+    folder = HERE / "programs" / name if name in STYLES else SAMPLES / name
+    start = ["-v", "2.13", "distributed", "-m", "train.py"]
+    assert run(["-q", "-i", str(folder), "-o", str(tmp_path), *start]) == 0
+    once = tmp_path / f"{name}_msft_multi"
+    assert "init_process_group" in (once / "train.py").read_text()
+    assert run(["-i", str(once), "-o", str(tmp_path / "again"), *start]) == 0
+    assert "train.py is distributed already: it is only migrated" in capsys.readouterr().out
+    twice = tmp_path / "again" / f"{once.name}_msft_multi"
+    for file in once.rglob("*.py"):
+        assert (twice / file.relative_to(once)).read_text() == file.read_text()
 
 
 def test_what_cannot_be_converted_is_migrated(tmp_path: Path) -> None:

@@ -53,7 +53,6 @@ def train_model(model, criterion, optimizer, scheduler, num_epochs=25):
                 best_model_wts = copy.deepcopy(model.state_dict())
     print(f"Training complete in {time.time() - since:.0f}s, best {best_acc:4f}")
     print("FINAL", epoch_loss)
-    torch.save(model.state_dict(), "model.pt")
     model.load_state_dict(best_model_wts)
     return model
 
@@ -64,3 +63,4 @@ criterion = nn.CrossEntropyLoss()
 optimizer_ft = optim.SGD(model_ft.parameters(), lr=0.1, momentum=0.9)
 exp_lr_scheduler = lr_scheduler.StepLR(optimizer_ft, step_size=7, gamma=0.1)
 model_ft = train_model(model_ft, criterion, optimizer_ft, exp_lr_scheduler, num_epochs=3)
+torch.save(model_ft.state_dict(), "model.pt")

@@ -11,5 +11,5 @@ class Settings:
     layers: int = 1
     batch_size: int = 16
     epochs: int = 2
-    lr: float = 1e-2
+    lr: float = 0.1
     device: str = "cuda:0" if torch.cuda.is_available() else "cpu"
