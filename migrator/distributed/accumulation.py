@@ -25,10 +25,11 @@ def accumulate_without_sync(draft: Draft, training: Training, models: list[Wrapp
         and any(map(_is_step, ast.walk(one)))
         and "Mod()" in ast.dump(one.test)
     ]
+    always = [one for one in body if one not in steps and any(map(_is_step, ast.walk(one)))]
     holding = [
         number for number, one in enumerate(body) if any(node is training.backward for node in ast.walk(one))
     ]
-    if len(steps) != 1 or len(holding) != 1:
+    if len(steps) != 1 or len(holding) != 1 or always:
         return
     file, end = training.file, holding[0]
     calls = [
@@ -67,7 +68,9 @@ def accumulate_without_sync(draft: Draft, training: Training, models: list[Wrapp
 
 
 def _is_step(node: Any) -> bool:
-    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "step"
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+        return False
+    return node.func.attr == "step" and "sched" not in dotted(node.func.value).lower()
 
 
 def _multiline_text(statement: Any) -> bool:

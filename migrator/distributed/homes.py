@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from migrator.distributed.find import Training, UncertainError
@@ -29,11 +29,15 @@ _DEPTH = 8
 
 @dataclass(frozen=True, eq=False)
 class Home:
-    """A scope in which the model has a name: a function, None for a margin, a class for ``self.name``."""
+    """A scope in which the model has a name: a function, None for a margin, a class for ``self.name``.
+
+    ``in_part``: an optimizer takes only some of its parameters.
+    """
 
     file: File
     scope: Any
     text: str
+    in_part: bool = False
 
     def same(self, other: Home) -> bool:
         """Whether both are the same name in the same scope."""
@@ -64,7 +68,10 @@ def homes(program: Program) -> list[list[Home]]:
                     file,
                     call,
                 )
-            each = {(id(where), text): _home(program, where, node, text) for where, node, text in bases}
+            each: dict[tuple[int, str], Home] = {}
+            for where, node, text in bases:
+                home = replace(_home(program, where, node, text), in_part=dotted(node) != text)
+                each.setdefault((id(where), text), home)
             found += [list(_outwards(program, home, _DEPTH)) for home in each.values()]
     if not found:
         raise UncertainError(
@@ -171,7 +178,7 @@ def chosen(
                 home.scope,
             )
         if kept and not any(kept[0].same(one[0]) for one in models):
-            models.append([kept[0], *ways])
+            models.append([replace(kept[0], in_part=ways[0].in_part), *ways])
     if not models:
         raise UncertainError(
             f"no optimizer has the parameters of {target}",

@@ -105,10 +105,15 @@ def wrapping(program: Program, ways: list[Home], found: list[Training]) -> Wrapp
         block = inside
     behind = None
     loops = {id(one.batches) for one in found}
+    trains = {id(function) for one in found for _, function in one.scopes if function is not None}
     known = home.text in parameters(scope) if scope is not None else False
     for statement in block:
+        if isinstance(statement, (*FUNCTIONS, ast.ClassDef)):
+            continue
+        if any(id(one) in trains for one in _called(program, home.file, statement)):
+            break  # functions may use the name themselves
         mentioned = [node for node in ast.walk(statement) if id(node) in own]
-        if not mentioned or isinstance(statement, (*FUNCTIONS, ast.ClassDef)):
+        if not mentioned:
             continue
         if loops & _ids(statement) or not all(
             _prepares(program, home.file, node, _DEPTH) for node in mentioned
@@ -124,6 +129,14 @@ def wrapping(program: Program, ways: list[Home], found: list[Training]) -> Wrapp
             (uses(home) or [None])[0],
         )
     return Wrapping(home, behind)
+
+
+def _called(program: Program, file: File, statement: Any) -> Iterator[Any]:
+    """The project's functions that a statement calls."""
+    for node in ast.walk(statement):
+        found = program.definition(file, node) if isinstance(node, ast.Call) else None
+        if found:
+            yield found[1]
 
 
 def _inwards(program: Program, home: Home, depth: int = _DEPTH) -> Iterator[Home]:
@@ -310,7 +323,8 @@ def _use(program: Program, home: Home, node: Any, result: Held, training: set[in
             for where, function, parameter in given:
                 yield Home(where, function, parameter)
         elif listed("need_the_model", name):
-            result.inner[node] = (file, False)
+            if not _asks_for_wrapper(call):
+                result.inner[node] = (file, False)
         elif not listed("take_a_wrapped_model", name):
             result.unclear.append((file, node))
         return
@@ -330,6 +344,15 @@ def _use(program: Program, home: Home, node: Any, result: Held, training: set[in
         return
     if not isinstance(up, (ast.Compare, ast.Expr)):
         result.unclear.append((file, node))
+
+
+def _asks_for_wrapper(call: ast.Call) -> bool:
+    """Whether it is asked if a model is wrapped: ``hasattr(model, "module")``."""
+    name = dotted(call.func)
+    given = [ast.dump(one) for one in call.args[1:]]
+    if name in ("hasattr", "getattr"):
+        return "Constant(value='module')" in given[:1]
+    return name == "isinstance" and any("DataParallel" in one for one in given)
 
 
 def _assigned(file: File, assign: ast.Assign) -> Home | None:

@@ -52,7 +52,7 @@ def plan(program: Program, target: str = "") -> Draft:
     parallel = _data_parallel(program, draft)
     for model in models:
         calls = _unwrap(program, draft, model, found)
-        _wrap(program, draft, model, calls, parallel)
+        _wrap(program, draft, model, calls, parallel, model is models[0])
     share_loaders(program, draft, found)
     use_own_card(program, draft)
     for training in found:
@@ -68,11 +68,13 @@ def plan(program: Program, target: str = "") -> Draft:
     return draft
 
 
-def _wrap(program: Program, draft: Draft, wrapped: Wrapping, calls: int, parallel: bool) -> None:
+def _wrap(program: Program, draft: Draft, wrapped: Wrapping, calls: int, parallel: bool, first: bool) -> None:
     home = wrapped.home
     options = f", device_ids={_OWN_CARD}" if parallel else ""
     if calls > 1:  # a later call must not write the buffers with which an earlier one computed
         options += ", broadcast_buffers=False"
+    if home.in_part:  # the others may get no gradient
+        options += ", find_unused_parameters=True"
     line = f"{home.text} = DistributedDataParallel({home.text}{options})"
     changes = draft.of(home.file)
     if home.file is not program.entry:  # other programs may import the file
@@ -82,7 +84,7 @@ def _wrap(program: Program, draft: Draft, wrapped: Wrapping, calls: int, paralle
     changes.imports.append(_CLASS)
     message = "the model is wrapped: gradients are averaged over the ranks"
     draft.changed(home.file, wrapped.behind, message, line, "INSERT")
-    if any("BatchNorm" in name for file in program.files.values() for name in _attributes(file)):
+    if first and any("BatchNorm" in name for file in program.files.values() for name in _names(file)):
         draft.report(
             home.file,
             wrapped.behind,
@@ -93,7 +95,7 @@ def _wrap(program: Program, draft: Draft, wrapped: Wrapping, calls: int, paralle
         )
 
 
-def _attributes(file: File) -> list[str]:
+def _names(file: File) -> list[str]:
     return [
         getattr(node, "attr", "") or getattr(node, "id", "") for node in file.nodes(ast.Attribute, ast.Name)
     ]

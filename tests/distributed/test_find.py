@@ -145,6 +145,29 @@ def test_what_is_called_without_gradients_may_be_another_method() -> None:
     assert "training calls model.sample()" in converted(BASE + "        loss = model.sample(3)\n").reason
 
 
+def test_questions_about_the_model() -> None:
+    asked = 'print(hasattr(model, "head"), isinstance(model, nn.Linear), getattr(model, "bias", None))'
+    wrapper = 'net = model.module if hasattr(model, "module") else None'
+    result = converted(BASE + f"{asked}\n{wrapper}\n")
+    assert asked.replace("(model,", "(model.module,") in new_lines(result)
+    assert wrapper in result.files["train.py"].text
+
+
+def test_a_global_model_is_wrapped_before_a_function_trains_it() -> None:
+    head, _, loop = BASE.partition("for epoch in range(3):\n")
+    function = "def one_epoch():\n" + loop + "\n\n"
+    main = "for epoch in range(3):\n    one_epoch()\n    torch.save(model.state_dict(), 'a.pt')\n"
+    lines = converted(head + function + main).files["train.py"].text.splitlines()
+    assert lines.index(WRAPPED) < lines.index("for epoch in range(3):")
+    assert "    loader.sampler.set_epoch(epoch)" in lines
+    assert "        torch.save(model.module.state_dict(), 'a.pt')" in lines
+
+
+def test_a_model_that_is_trained_in_part() -> None:
+    lines = new_lines(converted(BASE.replace("model.parameters()", "model.head.parameters()")))
+    assert "model = DistributedDataParallel(model, find_unused_parameters=True)" in lines
+
+
 def test_a_model_that_a_function_gives_back() -> None:
     head, _, loop = BASE.partition("for epoch")
     function = "def fit(net):\n    for epoch" + loop.replace("model(", "net(").replace("\n", "\n    ")

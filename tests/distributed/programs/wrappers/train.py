@@ -35,4 +35,4 @@ for epoch in range(2):
 if use_cuda:
     features, labels = features.cuda(), labels.cuda()
 print("FINAL", criterion(model(features), labels).item())
-torch.save(model.state_dict(), "model.pt")
+torch.save(getattr(model, "_orig_mod", model).state_dict(), "model.pt")
