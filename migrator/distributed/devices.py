@@ -73,13 +73,13 @@ def _call(draft: Draft, file: File, node: ast.Call) -> list[str]:
         draft.changed(file, node, "DistributedDataParallel takes its place", file.index.segment(node.args[0]))
         return []
     given = [*node.args, *(keyword.value for keyword in node.keywords)]
-    if name == "torch.cuda.set_device" and len(given) == 1:
+    if name in ("torch.cuda.set_device", "torch.cuda.device") and len(given) == 1:
         if file.index.segment(given[0]) == _LOCAL_RANK:
             return []
         number = file.index.segment(given[0])
         draft.of(file).expressions[given[0]] = replaced(_LOCAL_RANK)
         draft.of(file).imports.append("import os")
-        draft.changed(file, node, "the card is the one of the rank", f"torch.cuda.set_device({_LOCAL_RANK})")
+        draft.changed(file, node, "the card is the one of the rank", f"{name}({_LOCAL_RANK})")
         return [number] if not _holds_string(given[0]) and not dotted(given[0]).endswith("device") else []
     if name == "torch.device" and len(given) == 2 and getattr(given[0], "value", "") == "cuda":
         draft.of(file).expressions[node] = arguments([1], [])

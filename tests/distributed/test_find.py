@@ -288,3 +288,30 @@ def test_a_trainer_that_inherits(tmp_path: Path) -> None:
         line.removeprefix("    ") for line in new_lines(result, "base.py")
     ]
     assert any('getattr(self.net, "module", self.net)' in line for line in new_lines(result, "trainer.py"))
+
+
+def test_losses_of_the_whole_batch_are_reported() -> None:
+    summed = "a loss that is summed over the batch: of its gradients the ranks take the mean"
+    compared = "samples are compared within the batch: each rank does it for its own ones"
+    text = BASE.replace("model(x.cuda()).sum()", "F.mse_loss(model(x.cuda()), x, reduction='sum')")
+    assert summed in reported(converted(text))
+    assert summed not in reported(converted(BASE + "val = F.mse_loss(a, b, reduction='sum')\n"))
+    text = BASE.replace("model(x.cuda()).sum()", "nce(model(x.cuda()))")
+    head = "def nce(z):\n    return torch.matmul(z, z.T).mean()\n\n\n"
+    assert compared in reported(converted(head + text))
+    text = (
+        "class NTXentLoss(nn.Module):\n    def forward(self, a, b):\n        return (a @ b.t()).mean()\n\n\n"
+        + BASE
+    )
+    assert compared in reported(converted(text))
+    assert compared not in reported(converted(text.replace("NTXentLoss", "Attention")))
+
+
+def test_files_of_images_are_written_by_one_rank() -> None:
+    text = "from torchvision.utils import save_image\n" + BASE + "save_image(x, 'a.png')\n"
+    assert "    save_image(x, 'a.png')" in new_lines(converted(text))
+
+
+def test_a_card_that_is_chosen_by_a_context() -> None:
+    text = converted(BASE + "with torch.cuda.device(args.gpu):\n    pass\n").files["train.py"].text
+    assert 'with torch.cuda.device(int(os.environ.get("LOCAL_RANK", 0))):' in text
