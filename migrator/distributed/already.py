@@ -36,8 +36,12 @@ def is_distributed(text: str) -> bool:
 
 @cache
 def _words() -> re.Pattern[str]:
-    """The last parts of the names: a file without one of them is not parsed."""
-    names = {entry.rpartition(".")[2] for table in (_LIBRARIES, _CALLS) for entry in entries(table)}
+    """What the names begin with, and of torch's own what they end with: a file without it is not parsed."""
+    names = {
+        entry.rpartition(".")[2] if entry.startswith("torch.") else entry.partition(".")[0]
+        for table in (_LIBRARIES, _CALLS)
+        for entry in entries(table)
+    }
     return re.compile(rf"\b(?:{'|'.join(sorted(names))})\b")
 
 

@@ -197,6 +197,8 @@ def _of_name(
         name, inside = file.imports[node.id]
         if inside and name in program.files:
             other = program.files[name]
-            yield from _all(program, other, bindings(other, None, inside), depth, place, node)
-            return
+            there = bindings(other, None, inside)
+            if there:
+                yield from _all(program, other, there, depth, place)
+                return
     yield from _all(program, file, values, depth, place, node)
