@@ -176,11 +176,6 @@ def _without_gradients(node: Any) -> bool:
     heads: list[Any] = []
     if isinstance(node, FUNCTIONS):
         heads = node.decorator_list
-        evaluates = (one for one in ast.walk(node) if isinstance(one, ast.Attribute) and one.attr == "eval")
-        if any(evaluates) and not any(
-            one.attr == "backward" for one in ast.walk(node) if isinstance(one, ast.Attribute)
-        ):
-            return True
     elif isinstance(node, (ast.With, ast.AsyncWith)):
         heads = [item.context_expr for item in node.items]
     return any(part in ast.dump(one) for one in heads for part in ("no_grad", "inference_mode"))

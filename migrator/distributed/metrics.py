@@ -59,15 +59,11 @@ def _after_loop(program: Program, draft: Draft, training: Training) -> None:
     conditional: list[str] = []
     for group in _together(sums):
         every = {kind for name in group for kind in kinds[name]}
-        steps = all(_counts_rounds(loop, name) for name in group)
-        if steps or not every:
+        if not every or all(_counts_rounds(loop, name) for name in group):
             continue
-        if IS_UNCLEAR in every or {IS_SUM, IS_MEAN} <= every or {IS_SHOWN, IS_MEAN} <= every:
-            for name in group:
-                report_share(draft, training, name)
-            continue
-        fixed = every - {IS_EITHER, IS_MEAN}
-        if training.mixed and fixed and not training.when:
+        unclear = IS_UNCLEAR in every or {IS_SUM, IS_MEAN} <= every or {IS_SHOWN, IS_MEAN} <= every
+        fixed = every - {IS_EITHER, IS_MEAN}  # not the same for loaders that are whole
+        if unclear or (training.mixed and fixed and not training.when):
             for name in group:
                 report_share(draft, training, name)
             continue
@@ -75,7 +71,8 @@ def _after_loop(program: Program, draft: Draft, training: Training) -> None:
         (conditional if training.mixed and fixed else always).extend(lines)
     if conditional:
         always.append(f"if {training.when}:\n" + "\n".join(f"    {line}" for line in conditional))
-    put(draft, training, draft.of(file).after.setdefault(loop, []) if always else [], loop, always)
+    if always:
+        put(draft, training, draft.of(file).after.setdefault(loop, []), loop, always)
 
 
 def line_for(name: str, mean: bool) -> str:
@@ -85,8 +82,6 @@ def line_for(name: str, mean: bool) -> str:
 
 def put(draft: Draft, training: Training, place: list[str], node: Any, lines: list[str]) -> None:
     """Plan lines at a place of the draft, with the function that they call."""
-    if not lines:
-        return
     changes = draft.of(training.file)
     place += lines
     changes.imports += ["import torch", DIST]
