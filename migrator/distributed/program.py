@@ -146,9 +146,9 @@ def _put_families(program: Program) -> None:
                         waiting.append((found[0], found[1]))
     for _, owner in classes:
         program.families[id(owner)] = list(bases.get(id(owner), ()))
-        for where, one in classes:
-            if any(base is owner for _, base in bases.get(id(one), ())):
-                program.families[id(owner)].append((where, one))
+    for file, owner in classes:
+        for _, base in bases.get(id(owner), ()):
+            program.families[id(base)].append((file, owner))
 
 
 def _last_name(call: ast.Call) -> str:

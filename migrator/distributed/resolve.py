@@ -94,11 +94,7 @@ def _method(owner: ast.ClassDef, name: str) -> Any:
 
 
 def _named(program: Program, file: File, name: str, depth: int) -> tuple[File, Definition] | None:
-    found = [
-        node
-        for node in file.nodes(*FUNCTIONS, ast.ClassDef)
-        if node.name == name and not isinstance(node.parent, ast.ClassDef)
-    ]
+    found = file.defined.get(name)
     if found:
         return (file, found[0]) if len(found) == 1 else None
     if name in file.imports and depth:

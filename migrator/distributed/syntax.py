@@ -17,7 +17,8 @@ FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 class File:
     """One file. ``imports``: the names that its imports bind, with the file and the name there.
 
-    ``by_kind``: its nodes, in the order of the lines; ``stores``: the names and attributes that it sets.
+    ``by_kind``: its nodes, in the order of the lines; ``stores``: the names and attributes that it sets;
+    ``defined``: its functions and classes by name, without methods.
     """
 
     name: str
@@ -26,6 +27,7 @@ class File:
     imports: dict[str, tuple[str, str]] = field(default_factory=dict)
     by_kind: dict[type, list[Any]] = field(default_factory=dict)
     stores: dict[str, list[Any]] = field(default_factory=dict)
+    defined: dict[str, list[Any]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for node in ast.walk(self.index.tree):
@@ -36,6 +38,9 @@ class File:
         for node in self.nodes(ast.Name, ast.Attribute):
             if isinstance(node.ctx, ast.Store):
                 self.stores.setdefault(dotted(node), []).append(node)
+        for node in self.nodes(*FUNCTIONS, ast.ClassDef):
+            if not isinstance(node.parent, ast.ClassDef):
+                self.defined.setdefault(node.name, []).append(node)
 
     def nodes(self, *kinds: type) -> list[Any]:
         """The nodes of these kinds, in the order of the text's lines."""
