@@ -17,6 +17,7 @@ from typing import Callable, Optional
 
 from migrator import __version__
 from migrator.api_support.versions import resolve
+from migrator.distributed.already import is_distributed
 from migrator.distributed.result import Conversion, Converted
 from migrator.engine.other_files import is_candidate
 from migrator.engine.project import Project, read_project
@@ -24,7 +25,7 @@ from migrator.engine.run import Engine
 from migrator.engine.settings import Settings
 from migrator.finding import FileResult
 from migrator.launch.add import Launcher, add_launcher, place_of
-from migrator.launch.entry import Candidate, candidate, is_distributed, ranked
+from migrator.launch.entry import Candidate, candidate, ranked
 from migrator.processes import processes_for
 from migrator.reporting.csv_tables import CsvTables
 from migrator.reporting.log_file import log_to, log_trace
@@ -250,7 +251,8 @@ def _convert(
         raise SourceError(f"{shown(entry)} is no Python file that could be converted")
     from migrator.distributed.convert import convert  # with LibCST, which a plain migration may never need
 
-    return convert(entry, text_of, plan.target_model)
+    root = plan.source if plan.source.is_dir() else plan.source.parent
+    return convert(entry, text_of, plan.target_model, root.resolve())
 
 
 def _take_over(entry: Entry, tree: OutputTree | None) -> list[Entry]:

@@ -30,18 +30,30 @@ class Definitions:
 
     def kind_of(self, file: str, index: ModuleIndex, node: Any) -> str:
         """Whether a node of a file (its name inside the project) is a tensor, as ``tensor_like`` answers."""
+        answers = {self._defined(definition, node) for definition in self._goto(file, index, node)}
+        return answers.pop() if len(answers) == 1 else UNKNOWN
+
+    def places(self, file: str, index: ModuleIndex, node: Any) -> list[tuple[str, int, int]]:
+        """Where the project defines what a node names: file, line and column (of a module: 0, 0)."""
+        found = []
+        for definition in self._goto(file, index, node):
+            path = definition.module_path
+            if path is not None and self._root in Path(path).parents:
+                name = Path(path).relative_to(self._root).as_posix()
+                found.append((name, definition.line or 0, definition.column or 0))
+        return found
+
+    def _goto(self, file: str, index: ModuleIndex, node: Any) -> list[Any]:
         place = _place(index, node)
         if place is None:
-            return UNKNOWN
+            return []
         try:
-            found = self._script(file, index.text).goto(*place, follow_imports=True)
+            return list(self._script(file, index.text).goto(*place, follow_imports=True))
         except KeyboardInterrupt:
             raise
         except Exception as error:  # jedi fails on some sources; that answers nothing
             _LOG.debug("%s:%d: jedi: %r", file, place[0], error)
-            return UNKNOWN
-        answers = {self._defined(definition, node) for definition in found}
-        return answers.pop() if len(answers) == 1 else UNKNOWN
+            return []
 
     def _script(self, file: str, text: str) -> Any:
         import jedi
@@ -97,7 +109,7 @@ def _place(index: ModuleIndex, node: Any) -> tuple[int, int] | None:
         node = node.func
     if isinstance(node, ast.Attribute):
         offset = index.end(node) - len(node.attr.encode("utf-8"))
-    elif isinstance(node, ast.Name):
+    elif isinstance(node, (ast.Name, ast.alias)):
         offset = index.start(node)
     else:
         return None

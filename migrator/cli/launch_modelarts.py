@@ -67,8 +67,9 @@ def modelarts(
 
 def _entry(folder: Path, main: str | None) -> tuple[str, bool, list[str]]:
     """The script as a path below the folder, whether it imports relatively, and what to tell the user."""
+    from migrator.distributed.already import is_distributed
     from migrator.launch.add import place_of
-    from migrator.launch.entry import candidate, has_relative_imports, is_distributed, ranked
+    from migrator.launch.entry import candidate, has_relative_imports, ranked
     from migrator.launch.modelarts import reads_init_method
     from migrator.sources.discover import discover
     from migrator.sources.errors import SourceError, Unreadable, shown

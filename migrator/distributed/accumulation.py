@@ -8,15 +8,15 @@ from typing import Any
 from migrator.distributed.draft import Draft
 from migrator.distributed.find import Training
 from migrator.distributed.model import Wrapping, own_line
-from migrator.distributed.program import dotted
+from migrator.distributed.syntax import dotted
 
 
-def accumulate_without_sync(draft: Draft, training: Training, wrapped: Wrapping) -> None:
+def accumulate_without_sync(draft: Draft, training: Training, models: list[Wrapping]) -> None:
     """Plan ``no_sync()`` around forward and backward where ``optimizer.step()`` has a plain condition.
 
     Where it is not plain nothing changes: the result is the same, with more exchanges.
     """
-    body = training.batches.body
+    body, wrapped = training.batches.body, models[0]
     steps = [
         one
         for one in body
@@ -25,10 +25,11 @@ def accumulate_without_sync(draft: Draft, training: Training, wrapped: Wrapping)
         and any(map(_is_step, ast.walk(one)))
         and "Mod()" in ast.dump(one.test)
     ]
+    always = [one for one in body if one not in steps and any(map(_is_step, ast.walk(one)))]
     holding = [
         number for number, one in enumerate(body) if any(node is training.backward for node in ast.walk(one))
     ]
-    if len(steps) != 1 or len(holding) != 1:
+    if len(steps) != 1 or len(holding) != 1 or always:
         return
     file, end = training.file, holding[0]
     calls = [
@@ -49,7 +50,7 @@ def accumulate_without_sync(draft: Draft, training: Training, wrapped: Wrapping)
         if isinstance(getattr(node, "ctx", None), ast.Store)
     }
     asked = {dotted(node) for node in ast.walk(steps[0].test) if isinstance(node, ast.Name)}
-    plain = between and step > end and not set_ & asked and wrapped.home.file is file
+    plain = between and len(models) == 1 and step > end and not set_ & asked and wrapped.home.file is file
     if not plain or not all(own_line(file, one) and not _multiline_text(one) for one in between):
         draft.report(
             file,
@@ -67,7 +68,9 @@ def accumulate_without_sync(draft: Draft, training: Training, wrapped: Wrapping)
 
 
 def _is_step(node: Any) -> bool:
-    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "step"
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+        return False
+    return node.func.attr == "step" and "sched" not in dotted(node.func.value).lower()
 
 
 def _multiline_text(statement: Any) -> bool:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
+from pathlib import Path
 from typing import Optional
 
+from migrator.analysis.elsewhere import Definitions
 from migrator.distributed.draft import Draft
 from migrator.distributed.find import UncertainError
 from migrator.distributed.plan import SET_UP, plan
@@ -14,14 +16,18 @@ from migrator.distributed.result import Conversion, Converted
 from migrator.distributed.write import NotPlacedError, write
 
 
-def convert(entry: str, read: Callable[[str], Optional[str]], target: str = "") -> Conversion:
+def convert(
+    entry: str, read: Callable[[str], Optional[str]], target: str = "", root: Path | None = None
+) -> Conversion:
     """Convert the program that the file ``entry`` starts. All of it is converted, or nothing.
 
     ``read`` gives the text of a project's file by its path, None where there is none; ``target``
-    is the model's name, where the user gives it. Nothing is raised for what the files hold.
+    is the model's name, where the user gives it. ``root`` is the project's folder: with it jedi follows names
+    where their files alone say too little. Nothing is raised for what the files hold.
     """
     try:
-        program = load(entry, read)
+        folders = (root / Path(entry).parent,) if root else ()
+        program = load(entry, read, Definitions(root, folders) if root else None)
     except AlreadyDistributedError:
         return Conversion(entry, already=True)
     except (SyntaxError, ValueError, RecursionError, MemoryError):

@@ -9,7 +9,8 @@ from typing import Any
 from migrator.distributed.draft import Draft
 from migrator.distributed.find import UncertainError
 from migrator.distributed.model import own_line
-from migrator.distributed.program import File, Program, dotted
+from migrator.distributed.program import Program
+from migrator.distributed.syntax import File, dotted
 from migrator.distributed.write import arguments, first_argument, replaced
 
 _NUMBERED = re.compile(r"cuda:(\d+)$")
@@ -72,27 +73,30 @@ def _call(draft: Draft, file: File, node: ast.Call) -> list[str]:
         draft.changed(file, node, "DistributedDataParallel takes its place", file.index.segment(node.args[0]))
         return []
     given = [*node.args, *(keyword.value for keyword in node.keywords)]
-    if name == "torch.cuda.set_device" and len(given) == 1:
+    if name in ("torch.cuda.set_device", "torch.cuda.device") and len(given) == 1:
         if file.index.segment(given[0]) == _LOCAL_RANK:
             return []
         number = file.index.segment(given[0])
         draft.of(file).expressions[given[0]] = replaced(_LOCAL_RANK)
         draft.of(file).imports.append("import os")
-        draft.changed(file, node, "the card is the one of the rank", f"torch.cuda.set_device({_LOCAL_RANK})")
+        draft.changed(file, node, "the card is the one of the rank", f"{name}({_LOCAL_RANK})")
         return [number] if not _holds_string(given[0]) and not dotted(given[0]).endswith("device") else []
     if name == "torch.device" and len(given) == 2 and getattr(given[0], "value", "") == "cuda":
         draft.of(file).expressions[node] = arguments([1], [])
         draft.changed(file, node, "the card is the one of the rank", 'torch.device("cuda")')
         return [file.index.segment(given[1])]
     moves = isinstance(node.func, ast.Attribute) and node.func.attr in ("cuda", "to")
-    if moves and name != "torch.cuda" and len(given) == 1:
-        number = file.index.segment(given[0])
-        if node.func.attr == "cuda" and not _holds_string(given[0]):  # type: ignore[attr-defined]
-            draft.of(file).expressions[node] = arguments([0], [])
+    named = next((place for place, one in enumerate(node.keywords) if one.arg == "device"), None)
+    place = 0 if node.args else None if named is None else named
+    if moves and name != "torch.cuda" and place is not None:
+        card = given[place]
+        number = file.index.segment(card)
+        if node.func.attr == "cuda" and not _holds_string(card):  # type: ignore[attr-defined]
+            draft.of(file).expressions[node] = arguments([place], [])
             draft.changed(file, node, "the card is the one of the rank", ".cuda()")
-            return [number] if isinstance(given[0], ast.Constant) else []
-        if isinstance(given[0], ast.Constant) and type(given[0].value) is int:
-            draft.of(file).expressions[given[0]] = replaced('"cuda"')
+            return [number] if isinstance(card, ast.Constant) else []
+        if isinstance(card, ast.Constant) and type(card.value) is int:
+            draft.of(file).expressions[card] = replaced('"cuda"')
             draft.changed(file, node, "the card is the one of the rank", '.to("cuda")')
             return [number]
     return []

@@ -8,7 +8,8 @@ from typing import Any
 
 from migrator.distributed.draft import Draft
 from migrator.distributed.find import Training
-from migrator.distributed.program import File, Program, dotted, function_of
+from migrator.distributed.program import Program
+from migrator.distributed.syntax import File, dotted, function_of
 
 
 def report_differences(program: Program, draft: Draft, found: list[Training]) -> None:
@@ -78,8 +79,56 @@ def report_differences(program: Program, draft: Draft, found: list[Training]) ->
                     "Write os.makedirs(folder, exist_ok=True)",
                 )
     for training in found:
+        _whole_batch(program, draft, training)
         if training.epochs:
             _breaks(draft, training.epochs.file, training.epochs.loop, training.batches)
+
+
+def _whole_batch(program: Program, draft: Draft, training: Training) -> None:
+    """Report a loss that means something else where each rank has a part of the batch."""
+    for file in program.files.values():
+        for node in file.nodes(ast.Call, ast.BinOp):
+            if id(node) not in training.inside and "loss" not in _owner(node).lower():
+                continue
+            if isinstance(node, ast.Call) and any(
+                one.arg == "reduction" and getattr(one.value, "value", "") == "sum" for one in node.keywords
+            ):
+                draft.report(
+                    file,
+                    node,
+                    "a loss that is summed over the batch: of its gradients the ranks take the mean",
+                    "For those of the whole batch multiply the loss by dist.get_world_size().",
+                    "info",
+                )
+            elif _compares_within(file, node):
+                draft.report(
+                    file,
+                    node,
+                    "samples are compared within the batch: each rank does it for its own ones",
+                    "To compare those of all ranks write before it: features = "
+                    "torch.cat(torch.distributed.nn.functional.all_gather(features))",
+                )
+
+
+def _owner(node: Any) -> str:
+    """The class in which a node stands."""
+    up = node
+    while up is not None and not isinstance(up, ast.ClassDef):
+        up = getattr(up, "parent", None)
+    return up.name if up is not None else ""
+
+
+def _compares_within(file: File, node: Any) -> bool:
+    """Whether a node multiplies a matrix by itself, transposed: ``features @ features.T``."""
+    sides = []
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
+        sides = [node.left, node.right]
+    elif isinstance(node, ast.Call) and file.called(node) in ("torch.matmul", "torch.mm"):
+        sides = node.args[:2]
+    if len(sides) != 2 or not dotted(sides[0]):
+        return False
+    other = sides[1].func if isinstance(sides[1], ast.Call) else sides[1]
+    return isinstance(other, ast.Attribute) and other.attr in ("T", "mT", "t") and dotted(other.value) != ""
 
 
 def _writes(call: ast.Call) -> bool:

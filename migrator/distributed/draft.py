@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from migrator.distributed.program import File
+from migrator.distributed.syntax import File
 from migrator.distributed.write import Changes
 from migrator.finding import Finding
 

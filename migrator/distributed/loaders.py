@@ -8,8 +8,11 @@ from typing import Any
 
 from migrator.distributed.draft import DIST, Draft
 from migrator.distributed.find import Training, UncertainError
+from migrator.distributed.iterables import Loader
 from migrator.distributed.model import own_line
-from migrator.distributed.program import File, Program, call_sites, dotted, function_of
+from migrator.distributed.program import Program
+from migrator.distributed.resolve import live_sites
+from migrator.distributed.syntax import File, dotted, function_of
 from migrator.distributed.write import arguments, replaced
 
 _POSITIONS = ("dataset", "batch_size", "shuffle", "sampler", "batch_sampler")
@@ -30,13 +33,14 @@ def share_loaders(program: Program, draft: Draft, found: list[Training]) -> None
     """Plan the samplers. Raises UncertainError for a loader of which it is not plain how to share it."""
     seen: list[ast.Call] = []
     for training in found:
-        for file, call in training.loaders:
-            if not any(call is one for one in seen):
-                seen.append(call)
-                _share(program, draft, file, call, found)
+        for loader in training.loaders:
+            if not any(loader.call is one for one in seen):
+                seen.append(loader.call)
+                _share(program, draft, loader)
 
 
-def _share(program: Program, draft: Draft, file: File, call: ast.Call, found: list[Training]) -> None:
+def _share(program: Program, draft: Draft, loader: Loader) -> None:
+    file, call = loader.file, loader.call
     given = _read(file, call)
     data = given.values.get("dataset")
     advice = "sampler=DistributedSampler(dataset, shuffle=True), without shuffle=, in the DataLoader call"
@@ -59,38 +63,59 @@ def _share(program: Program, draft: Draft, file: File, call: ast.Call, found: li
         )
     sampler = given.values.get("sampler")
     shuffle = _shuffle(file, given, sampler, call)
-    if _serves_others(program, file, call, found) and _constant(given.values.get("shuffle")) is not _NOT:
+    if _serves_others(program, call) and _constant(given.values.get("shuffle")) is not _NOT:
         raise UncertainError(
             "the function that makes this DataLoader is called for other loaders than the training one",
             f"For the training loader write {advice}.",
             file,
             call,
         )
-    text = dotted(data)
+    text = _repeatable(file, data)
     if not text:
         text = _named(draft, file, call, data)
     drop = [given.places[name] for name in ("shuffle", "sampler") if name in given.places]
     made = f"DistributedSampler({text}{shuffle})"
     conditions = [] if file is program.entry or given.stars else [_READY]
     value = given.values.get("shuffle")
-    if _constant(value) is _NOT and _serves_others(program, file, call, found):
+    if _constant(value) is _NOT and _serves_others(program, call):
         made = f"DistributedSampler({text})"
         conditions.insert(0, _condition(file, given))
+    if loader.only:
+        conditions.insert(0, loader.only)
     otherwise = file.index.segment(sampler) if sampler is not None else "None"
     add = [f"sampler={made}" + (f" if {' and '.join(conditions)} else {otherwise}" if conditions else "")]
     if given.stars:
         (star,) = given.stars
         drop.append(len(call.args) + [keyword.arg for keyword in call.keywords].index(None))
         add = [f"**{{**{star}, 'sampler': {made}, 'shuffle': False}}"]
-    elif _READY in conditions and _constant(value) is not False:
+    elif (loader.only or _READY in conditions) and _constant(value) is not False:
+        otherwise = _otherwise([one for one in conditions if one in (_READY, loader.only)])
         add.append(
-            f"shuffle={'' if _constant(value) is True else f'{_condition(file, given)} and '}not {_READY}"
+            f"shuffle={'' if _constant(value) is True else f'{_condition(file, given)} and '}{otherwise}"
         )
     draft.of(file).expressions[call] = arguments(drop, add)
     draft.of(file).imports.append(_IMPORT)
     if _READY in conditions:
         draft.of(file).imports.append(DIST)
     draft.changed(file, call, "every rank trains on its share of the data", ", ".join(add))
+
+
+def _otherwise(conditions: list[str]) -> str:
+    """The opposite of conditions that hold together."""
+    if len(conditions) > 1:
+        return f"not ({' and '.join(conditions)})"
+    return conditions[0].replace(" == ", " != ") if " == " in conditions[0] else f"not {conditions[0]}"
+
+
+def _repeatable(file: File, data: Any) -> str:
+    """The text of a dataset that can be written twice: a name, or a place in a named table."""
+    if (
+        isinstance(data, ast.Subscript)
+        and dotted(data.value)
+        and isinstance(data.slice, (ast.Constant, ast.Name))
+    ):
+        return file.index.segment(data)
+    return dotted(data)
 
 
 def _read(file: File, call: ast.Call) -> _Given:
@@ -179,14 +204,14 @@ def _text(file: File, given: _Given) -> str:
     return "False" if value is None else file.index.segment(value)
 
 
-def _serves_others(program: Program, file: File, call: ast.Call, found: list[Training]) -> bool:
+def _serves_others(program: Program, call: ast.Call) -> bool:
     """Whether the function around the call gives loaders to others than the training loops, too."""
     function = function_of(call)
     if function is None:
         return False
     others = [one for one in ast.walk(function) if isinstance(one, ast.Return) and one.value is not None]
     tuple_ = any(isinstance(one.value, (ast.Tuple, ast.Dict)) for one in others)
-    return len(call_sites(program, function)) > 1 and not tuple_
+    return len(live_sites(program, function)) > 1 and not tuple_
 
 
 def _iterable(program: Program, file: File, data: Any) -> bool:

@@ -7,15 +7,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from migrator.distributed.find import Home, Training, UncertainError, lasts, unmoved
+from migrator.distributed.find import Training, UncertainError
+from migrator.distributed.homes import Home, lasts, unmoved
 from migrator.distributed.names import listed
-from migrator.distributed.program import (
+from migrator.distributed.program import Program
+from migrator.distributed.resolve import call_sites
+from migrator.distributed.syntax import (
     FUNCTIONS,
     File,
-    Program,
     argument,
     bindings,
-    call_sites,
     class_of,
     dotted,
     function_of,
@@ -45,7 +46,7 @@ class Held:
 
     inner: dict[Any, tuple[File, bool]] = field(default_factory=dict)
     unclear: list[tuple[File, Any]] = field(default_factory=list)
-    called: bool = False
+    calls: int = 0
 
 
 def uses(home: Home) -> list[Any]:
@@ -74,7 +75,7 @@ def wrapping(program: Program, ways: list[Home], found: list[Training]) -> Wrapp
     line = f"{home.text} = DistributedDataParallel({home.text})"
     if not any(_moved(program, one) for one in ways):
         for inner in _inwards(program, home):
-            if lasts(inner, found) and _moved(program, inner):
+            if lasts(program, inner, found) and _moved(program, inner):
                 return wrapping(program, [inner], found)
         raise UncertainError(
             f"no place was found where {home.text} is put on its device",
@@ -104,10 +105,15 @@ def wrapping(program: Program, ways: list[Home], found: list[Training]) -> Wrapp
         block = inside
     behind = None
     loops = {id(one.batches) for one in found}
+    trains = {id(function) for one in found for _, function in one.scopes if function is not None}
     known = home.text in parameters(scope) if scope is not None else False
     for statement in block:
+        if isinstance(statement, (*FUNCTIONS, ast.ClassDef)):
+            continue
+        if any(id(one) in trains for one in _called(program, home.file, statement)):
+            break  # functions may use the name themselves
         mentioned = [node for node in ast.walk(statement) if id(node) in own]
-        if not mentioned or isinstance(statement, (*FUNCTIONS, ast.ClassDef)):
+        if not mentioned:
             continue
         if loops & _ids(statement) or not all(
             _prepares(program, home.file, node, _DEPTH) for node in mentioned
@@ -125,20 +131,32 @@ def wrapping(program: Program, ways: list[Home], found: list[Training]) -> Wrapp
     return Wrapping(home, behind)
 
 
-def _inwards(program: Program, home: Home) -> Iterator[Home]:
+def _called(program: Program, file: File, statement: Any) -> Iterator[Any]:
+    """The project's functions that a statement calls."""
+    for node in ast.walk(statement):
+        found = program.definition(file, node) if isinstance(node, ast.Call) else None
+        if found:
+            yield found[1]
+
+
+def _inwards(program: Program, home: Home, depth: int = _DEPTH) -> Iterator[Home]:
     """The scopes to which the model is handed: functions, and classes that keep it."""
-    for node in uses(home):
+    for node in uses(home) if depth else ():
         call = parent(node.parent) if isinstance(node.parent, ast.keyword) else node.parent
-        where = program.definition(home.file, call) if isinstance(call, ast.Call) else None
-        for function, name in _receiving(program, home.file, call, node) if where else ():
-            assert where is not None
-            yield Home(where[0], function, name)
+        if not isinstance(call, ast.Call):
+            continue
+        for where, function, name in _receiving(program, home.file, call, node):
+            yield Home(where, function, name)
             owner = class_of(function)
-            for assign in where[0].nodes(ast.Assign) if owner else ():
+            for assign in where.nodes(ast.Assign) if owner else ():
                 kept = dotted(assign.targets[0])
                 if function_of(assign) is function and dotted(unmoved(assign.value)) == name:
                     if kept.startswith("self.") and kept.count(".") == 1:
-                        yield Home(where[0], owner, kept)
+                        yield Home(where, owner, kept)
+            if owner is not None:
+                yield from _inwards(
+                    program, Home(where, function, name), depth - 1
+                )  # super().__init__(model)
 
 
 def _is_method(node: Any, owner: ast.ClassDef) -> bool:
@@ -209,11 +227,9 @@ def _prepares(program: Program, file: File, node: Any, depth: int) -> bool:
     call = parent(up) if isinstance(up, ast.keyword) else up
     if not isinstance(call, ast.Call) or call.func is node:
         return False
-    found = program.definition(file, call)
-    if found is None:
+    if program.definition(file, call) is None:
         return not _loops(call)  # of another package
-    where = found[0]
-    for function, name in _receiving(program, file, call, node):
+    for where, function, name in _receiving(program, file, call, node):
         scope = Home(where, function, name)
         if not depth or not all(_prepares(program, where, one, depth - 1) for one in uses(scope)):
             return False
@@ -226,20 +242,25 @@ def _loops(node: Any) -> bool:
     return isinstance(node, (ast.For, ast.While))
 
 
-def _receiving(program: Program, file: File, call: ast.Call, node: Any) -> Iterator[tuple[Any, str]]:
-    """The project's function, and its parameter, that gets an argument of a call."""
+def _receiving(program: Program, file: File, call: ast.Call, node: Any) -> Iterator[tuple[File, Any, str]]:
+    """The project's function, its file, and its parameter, that gets an argument of a call."""
     found = program.definition(file, call)
     if found is None:
         return
-    function: Any = found[1]
+    where, function = found
     if isinstance(function, ast.ClassDef):
-        inits = [one for one in function.body if isinstance(one, FUNCTIONS) and one.name == "__init__"]
+        inits = [
+            (place, one)
+            for place, owner in program.family(where, function)
+            for one in owner.body
+            if isinstance(one, FUNCTIONS) and one.name == "__init__"
+        ]
         if not inits:
             return
-        function = inits[0]
+        where, function = inits[0]
     for name in parameters(function):
         if argument(call, function, name) is node:
-            yield function, name
+            yield where, function, name
 
 
 def held(program: Program, wrapped: Wrapping, found: list[Training]) -> Held:
@@ -249,25 +270,26 @@ def held(program: Program, wrapped: Wrapping, found: list[Training]) -> Held:
     """
     result = Held()
     start = wrapped.home
-    training = {id(node) for one in found for node in ast.walk(one.batches)}
-    training |= {
-        id(node)
-        for one in found
-        for _, function in one.scopes
-        if function is not None and _ids(one.backward) & _ids(function)
-        for node in ast.walk(function)
-    }
-    waiting, seen = [start], [start]
+    training = {one for each in found for one in each.inside}
+    waiting = seen = _family(program, start)
     while waiting:
-        home = waiting.pop()
+        home = waiting[0]
+        waiting = waiting[1:]
         for node in _wrapped_uses(home, wrapped):
-            for more in _use(program, home, node, result, training):
-                if not any(more.same(old) for old in seen):
-                    seen.append(more)
-                    waiting.append(more)
+            for use in _use(program, home, node, result, training):
+                more = [one for one in _family(program, use) if not any(one.same(old) for old in seen)]
+                seen = seen + more
+                waiting = waiting + more
     for node, (file, _) in list(result.inner.items()):
         result.inner[node] = (file, _may_be_bare(program, file, node, wrapped, seen))
     return result
+
+
+def _family(program: Program, home: Home) -> list[Home]:
+    """A scope, and for ``self.name`` the classes that inherit the name."""
+    if not isinstance(home.scope, ast.ClassDef):
+        return [home]
+    return [Home(file, one, home.text) for file, one in program.family(home.file, home.scope)]
 
 
 def _use(program: Program, home: Home, node: Any, result: Held, training: set[int]) -> Iterator[Home]:
@@ -293,32 +315,56 @@ def _use(program: Program, home: Home, node: Any, result: Held, training: set[in
     call = parent(up) if isinstance(up, ast.keyword) else up
     if isinstance(call, ast.Call):
         if call.func is node:
-            result.called = result.called or id(node) in training
+            result.calls += id(node) in training
             return
         name = file.called(call) or dotted(call.func)
         given = list(_receiving(program, file, call, node))
         if given:
-            where = program.definition(file, call)
-            assert where is not None
-            for function, parameter in given:
-                yield Home(where[0], function, parameter)
+            for where, function, parameter in given:
+                yield Home(where, function, parameter)
         elif listed("need_the_model", name):
-            result.inner[node] = (file, False)
+            if not _asks_for_wrapper(call):
+                result.inner[node] = (file, False)
         elif not listed("take_a_wrapped_model", name):
             result.unclear.append((file, node))
         return
     if isinstance(up, ast.Assign) and up.value is node and len(up.targets) == 1:
-        target = up.targets[0]
-        text = dotted(target)
-        owner = class_of(function_of(node))
-        if isinstance(target, ast.Name):
-            yield Home(file, function_of(node), text)
+        home_of = _assigned(file, up)
+        if home_of is not None:
+            yield home_of
             return
-        if text.startswith("self.") and text.count(".") == 1 and owner is not None:
-            yield Home(file, owner, text)
-            return
+    if isinstance(up, ast.Return):
+        for where, site in call_sites(program, function_of(node)):
+            assign = parent(site)
+            home_of = _assigned(where, assign) if isinstance(assign, ast.Assign) else None
+            if home_of is not None:
+                yield home_of
+            elif not isinstance(assign, ast.Expr):
+                result.unclear.append((file, node))
+        return
     if not isinstance(up, (ast.Compare, ast.Expr)):
         result.unclear.append((file, node))
+
+
+def _asks_for_wrapper(call: ast.Call) -> bool:
+    """Whether it is asked if a model is wrapped: ``hasattr(model, "module")``."""
+    name = dotted(call.func)
+    given = [ast.dump(one) for one in call.args[1:]]
+    if name in ("hasattr", "getattr"):
+        return "Constant(value='module')" in given[:1]
+    return name == "isinstance" and any("DataParallel" in one for one in given)
+
+
+def _assigned(file: File, assign: ast.Assign) -> Home | None:
+    """The scope and the name to which a model is assigned, where they are plain."""
+    target = assign.targets[0]
+    text = dotted(target)
+    owner = class_of(function_of(assign))
+    if isinstance(target, ast.Name):
+        return Home(file, function_of(assign), text)
+    if text.startswith("self.") and text.count(".") == 1 and owner is not None:
+        return Home(file, owner, text)
+    return None
 
 
 def _may_be_bare(program: Program, file: File, node: Any, wrapped: Wrapping, seen: list[Home]) -> bool:

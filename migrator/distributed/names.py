@@ -16,9 +16,13 @@ def _read() -> dict[str, list[str]]:
     return data
 
 
+def entries(table: str) -> list[str]:
+    """What a table holds."""
+    return _read()[table]
+
+
 def listed(table: str, name: str) -> bool:
     """Whether a table holds a full name, the package of it, or its last part behind a dot."""
-    entries = _read()[table]
     parts = name.split(".")
     packages = (".".join(parts[:count]) for count in range(1, len(parts) + 1))
-    return any(package in entries for package in packages) or f".{parts[-1]}" in entries
+    return any(package in _read()[table] for package in packages) or f".{parts[-1]}" in _read()[table]

@@ -6,14 +6,20 @@ import ast
 from typing import Any
 
 from migrator.distributed.accumulation import accumulate_without_sync
+from migrator.distributed.bars import show_bars_once
 from migrator.distributed.devices import use_own_card
 from migrator.distributed.differences import report_differences
 from migrator.distributed.draft import DIST, Draft
-from migrator.distributed.find import Training, UncertainError, chosen, homes, trainings
+from migrator.distributed.find import Training, UncertainError, trainings
+from migrator.distributed.homes import chosen, homes
+from migrator.distributed.iterables import counts
 from migrator.distributed.loaders import share_loaders
+from migrator.distributed.meters import average_in_closures, reduce_meters
+from migrator.distributed.metrics import reduce_metrics
 from migrator.distributed.model import Wrapping, held, own_line, wrapping
 from migrator.distributed.names import listed
-from migrator.distributed.program import File, Program, dotted, function_of, parent
+from migrator.distributed.program import Program
+from migrator.distributed.syntax import File, dotted, function_of, parent
 from migrator.distributed.write import replaced, suffixed, unwrapped
 
 SET_UP = '''\
@@ -42,36 +48,57 @@ def plan(program: Program, target: str = "") -> Draft:
     """
     draft = Draft()
     found = trainings(program)
-    ways = chosen(homes(program), found, target)
-    wrapped = wrapping(program, ways, found)
-    _wrap(program, draft, wrapped)
-    _unwrap(program, draft, wrapped, found)
+    models = [wrapping(program, ways, found) for ways in chosen(program, homes(program), found, target)]
+    parallel = _data_parallel(program, draft)
+    for model in models:
+        calls = _unwrap(program, draft, model, found)
+        _wrap(program, draft, model, calls, parallel, model is models[0])
     share_loaders(program, draft, found)
     use_own_card(program, draft)
     for training in found:
         _set_epoch(program, draft, training)
-        accumulate_without_sync(draft, training, wrapped)
+        accumulate_without_sync(draft, training, models)
+    reduce_metrics(program, draft, found)
+    reduce_meters(program, draft, found)
+    average_in_closures(program, draft, found)
+    show_bars_once(program, draft)
     _rank_zero(program, draft)
     report_differences(program, draft, found)
     _set_up(program, draft)
     return draft
 
 
-def _wrap(program: Program, draft: Draft, wrapped: Wrapping) -> None:
+def _wrap(program: Program, draft: Draft, wrapped: Wrapping, calls: int, parallel: bool, first: bool) -> None:
     home = wrapped.home
-    parallel = _data_parallel(program, draft)
-    devices = f", device_ids={_OWN_CARD}" if parallel else ""
-    line = f"{home.text} = DistributedDataParallel({home.text}{devices})"
+    options = f", device_ids={_OWN_CARD}" if parallel else ""
+    if calls > 1:  # a later call must not write the buffers with which an earlier one computed
+        options += ", broadcast_buffers=False"
+    if home.in_part:  # the others may get no gradient
+        options += ", find_unused_parameters=True"
+    line = f"{home.text} = DistributedDataParallel({home.text}{options})"
     changes = draft.of(home.file)
+    if home.file is not program.entry:  # other programs may import the file
+        line = f"if dist.is_initialized():\n    {line}"
+        changes.imports.append(DIST)
     changes.after.setdefault(wrapped.behind, []).append(line)
     changes.imports.append(_CLASS)
-    draft.changed(
-        home.file,
-        wrapped.behind,
-        "the model is wrapped: gradients are averaged over the ranks",
-        line,
-        "INSERT",
-    )
+    message = "the model is wrapped: gradients are averaged over the ranks"
+    draft.changed(home.file, wrapped.behind, message, line, "INSERT")
+    if first and any("BatchNorm" in name for file in program.files.values() for name in _names(file)):
+        draft.report(
+            home.file,
+            wrapped.behind,
+            "BatchNorm takes the mean and the variance of each rank's own batch",
+            f"For those of all ranks write before it is wrapped: {home.text} = "
+            f"torch.nn.SyncBatchNorm.convert_sync_batchnorm({home.text})",
+            "info",
+        )
+
+
+def _names(file: File) -> list[str]:
+    return [
+        getattr(node, "attr", "") or getattr(node, "id", "") for node in file.nodes(ast.Attribute, ast.Name)
+    ]
 
 
 def _data_parallel(program: Program, draft: Draft) -> bool:
@@ -128,9 +155,10 @@ def _says(statement: Any) -> bool:
     )
 
 
-def _unwrap(program: Program, draft: Draft, wrapped: Wrapping, found: list[Training]) -> None:
+def _unwrap(program: Program, draft: Draft, wrapped: Wrapping, found: list[Training]) -> int:
+    """Plan what needs the model inside of the wrapper; gives in how many places training calls the model."""
     result = held(program, wrapped, found)
-    if not result.called:
+    if not result.calls:
         raise UncertainError(
             f"training does not call {wrapped.home.text} where it can be seen",
             f"{wrapped.home.text} = DistributedDataParallel({wrapped.home.text})",
@@ -153,26 +181,29 @@ def _unwrap(program: Program, draft: Draft, wrapped: Wrapping, found: list[Train
             f"Where the model itself is needed write {text}.module",
             "info",
         )
+    return result.calls
 
 
 def _set_epoch(program: Program, draft: Draft, training: Training) -> None:
     epochs = training.epochs
-    advice = "First in the loop over epochs write: train_loader.sampler.set_epoch(epoch)"
+    if isinstance(training.batches, ast.While) or counts(training.batches.iter):
+        advice = "Before each iter(train_loader) write, with a number that counts them: "
+        advice += "train_loader.sampler.set_epoch(number)"
+    else:
+        advice = "First in the loop over epochs write: train_loader.sampler.set_epoch(epoch)"
     if epochs is None or not epochs.loader:
-        draft.report(
-            training.file,
-            training.batches,
-            "without set_epoch every epoch has the same order of samples",
-            advice,
-        )
+        message = "without set_epoch every epoch has the same order of samples"
+        draft.report(training.file, training.batches, message, advice)
         return
-    line = f"{epochs.loader}.sampler.set_epoch({dotted(epochs.loop.target)})"
+    line = f"{epochs.loader}.sampler.set_epoch({epochs.counter})"
     first = epochs.loop.body[0]
     if not own_line(epochs.file, first):
-        draft.report(
-            epochs.file, epochs.loop, "set_epoch has no place in a loop of one line", f"Write {line}"
-        )
+        message = "set_epoch has no place in a loop of one line"
+        draft.report(epochs.file, epochs.loop, message, f"Write {line}")
         return
+    if epochs.file is not program.entry:
+        line = f"if dist.is_initialized():\n    {line}"
+        draft.of(epochs.file).imports.append(DIST)
     lines = draft.of(epochs.file).first.setdefault(epochs.loop, [])
     if line not in lines:
         lines.append(line)

@@ -22,7 +22,10 @@ class NotPlacedError(Exception):
 
 @dataclass
 class Changes:
-    """What changes in one file, by the nodes of its ``ast``. ``header`` goes behind its first imports."""
+    """What changes in one file, by the nodes of its ``ast``. ``header`` goes behind its first imports.
+
+    So do ``helpers`` before it: functions by their names.
+    """
 
     expressions: dict[Any, Rewrite] = field(default_factory=dict)
     before: dict[Any, list[str]] = field(default_factory=dict)
@@ -34,6 +37,7 @@ class Changes:
     dissolved: set[Any] = field(default_factory=set)  # of a with statement the body stays
     contexts: dict[Any, tuple[Any, str]] = field(default_factory=dict)  # first statement: last one, context
     imports: list[str] = field(default_factory=list)
+    helpers: dict[str, str] = field(default_factory=dict)
     header: str = ""
     end: list[str] = field(default_factory=list)
 
@@ -219,8 +223,9 @@ def _with_header(module: Any, changes: Changes) -> Any:
     there = {f"import {name}" for name in _imported(body)} | set(module.code.splitlines())
     new = _parsed([line for line in wanted if line not in there])
     rest: list[Any] = []
-    if changes.header:
-        rest = list(cst.parse_module(changes.header).body)
+    header = "\n\n".join([*changes.helpers.values(), *([changes.header] if changes.header else [])])
+    if header:
+        rest = list(cst.parse_module(header).body)
         place = min(place, _first_use(body, rest))
         rest[0] = rest[0].with_changes(leading_lines=_EMPTY)
         if place < len(body) and rest:

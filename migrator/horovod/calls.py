@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from migrator.distributed.draft import DIST, Draft
-from migrator.distributed.find import Home, UncertainError
+from migrator.distributed.find import UncertainError
+from migrator.distributed.homes import Home
 from migrator.distributed.model import own_line
-from migrator.distributed.program import File, parent
+from migrator.distributed.syntax import File, parent
 from migrator.distributed.write import arguments, replaced
 from migrator.horovod.names import PACKAGE, advice, imports, is_helper, table
 

@@ -9,8 +9,9 @@ from typing import Any, Optional
 
 from migrator.distributed.draft import Draft
 from migrator.distributed.find import UncertainError
-from migrator.distributed.program import File, Program, load
+from migrator.distributed.program import Program, load
 from migrator.distributed.result import Converted
+from migrator.distributed.syntax import File
 from migrator.distributed.write import NotPlacedError, write
 from migrator.horovod.calls import Plan, plan_names, references
 from migrator.horovod.names import PACKAGE, helpers, import_order
@@ -64,7 +65,7 @@ def _programs(names: Sequence[str], others: Iterable[str], read: Read) -> list[P
             else:
                 apart.append((group, files))
         groups = [*apart, (merged, mine)]
-    return [load(entries[0], read, entries[1:], for_one_card=False) for entries, _ in groups]
+    return [load(entries[0], read, more=entries[1:], for_one_card=False) for entries, _ in groups]
 
 
 def _uses(file: File) -> bool:

@@ -7,15 +7,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from migrator.distributed.find import Home, UncertainError
+from migrator.distributed.find import UncertainError
+from migrator.distributed.homes import Home
 from migrator.distributed.model import _receiving, uses
 from migrator.distributed.names import listed
-from migrator.distributed.program import (
+from migrator.distributed.program import Program
+from migrator.distributed.resolve import call_sites
+from migrator.distributed.syntax import (
     FUNCTIONS,
     File,
-    Program,
     argument,
-    call_sites,
     class_of,
     dotted,
     function_of,
@@ -105,9 +106,9 @@ def _use(program: Program, home: Home, node: Any, result: Wrapped) -> Iterator[H
         if where is not None and isinstance(where[1], ast.ClassDef):
             _check_kept(program, node, result)
         name = file.called(call) or dotted(call.func)
-        if given and where is not None:
-            for function, parameter in given:
-                yield Home(where[0], function, parameter)
+        if given:
+            for place, function, parameter in given:
+                yield Home(place, function, parameter)
         elif dotted(call.func) in table("asks"):
             if not _about_the_wrapper(file, call):
                 result.inner[node] = (file, False)

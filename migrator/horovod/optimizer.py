@@ -5,9 +5,11 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from migrator.distributed.find import Home, UncertainError, _home, _parameters_in
+from migrator.distributed.find import UncertainError
+from migrator.distributed.homes import Home, _home, _parameters_in
 from migrator.distributed.model import own_line
-from migrator.distributed.program import File, Program, bindings, dotted, function_of, parent
+from migrator.distributed.program import Program
+from migrator.distributed.syntax import File, bindings, dotted, function_of, parent
 from migrator.distributed.write import first_argument, suffixed, unwrapped
 from migrator.horovod.calls import Plan, given, is_default
 from migrator.horovod.model import Wrapped, follow
@@ -84,8 +86,8 @@ def _model_of(program: Program, file: File, arguments: dict[str, Any], call: ast
     text = dotted(node)
     if not text or text == "self" or text.count(".") > text.startswith("self.") or where is not file:
         raise UncertainError("the model of hvd.DistributedOptimizer has no plain name", advice, file, call)
-    home = _home(file, node, text)
-    if not home.same(_home(file, call, text)):
+    home = _home(program, file, node, text)
+    if not home.same(_home(program, file, call, text)):
         raise UncertainError(
             f"{text} is a model of another function: here it cannot be wrapped", advice, file, call
         )

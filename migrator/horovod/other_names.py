@@ -7,15 +7,16 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from migrator.distributed.find import Home, UncertainError, _home
+from migrator.distributed.find import UncertainError
+from migrator.distributed.homes import Home, _home
 from migrator.distributed.model import _prepares, uses
-from migrator.distributed.program import (
+from migrator.distributed.program import Program
+from migrator.distributed.resolve import call_sites
+from migrator.distributed.syntax import (
     FUNCTIONS,
     File,
-    Program,
     argument,
     bindings,
-    call_sites,
     class_of,
     dotted,
     function_of,
@@ -125,7 +126,7 @@ def check_outside(program: Program, home: Home, depth: int = _DEPTH) -> None:
                 raise UncertainError(
                     f"what {scope.name} gets as {name} is not plain", lines(home), where, call
                 )
-            outer = _home(where, value, dotted(value))
+            outer = _home(program, where, value, dotted(value))
             for node in uses(outer):
                 mine = (
                     node is value or isinstance(node.ctx, ast.Store) or _goes_to(program, where, node, scope)

@@ -7,7 +7,8 @@ import re
 from typing import Any
 
 from migrator.distributed.model import own_line
-from migrator.distributed.program import File, Program, dotted, parent
+from migrator.distributed.program import Program
+from migrator.distributed.syntax import File, dotted, parent
 from migrator.horovod.calls import Plan
 
 _OPTIMIZER = re.compile(r"(?:^|[._])(?:opt|optim|optimizer)\w*$", re.I)

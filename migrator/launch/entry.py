@@ -18,10 +18,6 @@ _TRAINS = (
     (re.compile(r"\bDataLoader\("), 2),
 )
 _OPTIONS = re.compile(r"\bArgumentParser\(|\bargparse\b|@click\.|@hydra\.|\bTyper\(|\babsl\b|\bfire\.Fire\(")
-_DISTRIBUTED = re.compile(
-    r"\binit_process_group\b|\bDistributedDataParallel\b|\btorch\.distributed\b|\bdeepspeed\b|\baccelerate\b"
-    r"|\blightning\b|\bpytorch_lightning\b|\bhorovod\b|\bmmengine\b|\bmegatron\b|\bcolossalai\b|\bfairscale\b"
-)
 _NAMES = (
     (re.compile(r"(?:^|[_\W])(?:pre)?train(?:er|ing)?(?:[_\W]|$)", re.I), 10),
     (re.compile(r"^main(?:[_\W]|$)", re.I), 8),
@@ -76,11 +72,6 @@ def candidate(name: str, text: str) -> Candidate | None:
     if by_name < 5 and (by_text < 6 or (guarded and not options)):
         return None
     return Candidate(name, score, has_relative_imports(text)) if score > 0 else None
-
-
-def is_distributed(text: str) -> bool:
-    """Whether a file shows that its project can train with several ranks."""
-    return bool(_DISTRIBUTED.search(text))
 
 
 def has_relative_imports(text: str) -> bool:

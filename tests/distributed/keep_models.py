@@ -22,7 +22,10 @@ DistributedDataParallel.__init__ = init
 sys.argv = [program, *sys.argv[3:]]
 sys.path.insert(0, str(Path(program).parent))
 runpy.run_path(program, run_name="__main__")
-(model,) = wrapped
-state = {name: value.cpu() for name, value in model.module.state_dict().items()}
-assert next(model.parameters()).device.type == "npu"
+assert wrapped
+assert all(value.device.type == "npu" for model in wrapped for value in model.parameters())
+state = {}
+for number, model in enumerate(wrapped):
+    prefix = f"{number}." if number else ""
+    state.update({prefix + name: value.cpu() for name, value in model.module.state_dict().items()})
 torch.save(state, Path(folder, f"rank-{os.environ['RANK']}.pt"))

@@ -90,18 +90,10 @@ def test_lines_that_do_not_change_stay_and_a_second_time_nothing_changes(name: s
         ]
         gone = [line for line in gone if line not in file.text]
         # What goes: arguments of the loader, numbers of cards, DataParallel; model.… gets .module
-        words = (
-            "DataLoader",
-            "shuffle",
-            "cuda:",
-            "CUDA_VISIBLE",
-            "DataParallel",
-            "GPUs",
-            "model.",
-            "net.",
-            "device_count",
-        )
-        assert all(any(word in line for word in words) for line in gone), gone
+        loader = ("DataLoader", "shuffle")
+        card = ("cuda:", "CUDA_VISIBLE", "DataParallel", "GPUs", "device_count", "cuda(0")
+        model = ("model.", "net.", "generator.", "discriminator.")
+        assert all(any(word in line for word in (*loader, *card, *model)) for line in gone), gone
     again = convert("train.py", {**files, **{n: f.text for n, f in result.files.items()}}.get)
     assert again.already
     assert not again.files
@@ -167,11 +159,21 @@ def test_what_training_calls_beside_the_model_goes_past_the_wrapper() -> None:
     assert "training calls model.encode()" in result.reason
 
 
-def test_several_models_are_left_to_a_person() -> None:
+def test_each_of_several_models_is_wrapped_where_training_calls_it() -> None:
     second = "other = nn.Linear(2, 2).cuda()\nsecond = torch.optim.SGD(other.parameters(), lr=0.1)\n"
     text = BASE.replace("for epoch", second + "for epoch", 1)
-    assert "it is not plain which name to wrap" in converted(text).reason
-    assert not converted(BASE, "model").reason
+    assert converted(text).reason == "training does not call other where it can be seen"
+    assert not converted(text, "model").reason
+    lines = new_lines(converted(text.replace("model(x.cuda())", "other(model(x.cuda())) + other(0)")))
+    assert "model = DistributedDataParallel(model)" in lines
+    assert "other = DistributedDataParallel(other, broadcast_buffers=False)" in lines
+    together = BASE.replace(
+        "SGD(model.parameters()", "SGD(list(model.parameters()) + list(head.parameters())"
+    )
+    together = together.replace("optimizer =", "head = nn.Linear(2, 2).cuda()\noptimizer =", 1)
+    lines = new_lines(converted(together.replace("model(x.cuda())", "head(model(x.cuda()))")))
+    assert "model = DistributedDataParallel(model)" in lines
+    assert "head = DistributedDataParallel(head)" in lines
 
 
 def test_a_model_that_is_on_no_device() -> None:
@@ -274,6 +276,20 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     more = [*start, "--overwrite", "--distributed", "--main", "train.py", "--target-model", "model"]
     assert run(more) == 0
     assert (result / "train.py").read_text() == text
+
+
+@pytest.mark.parametrize("name", [*STYLES, "resnet18_cifar", "mobilenetv3_single"])
+def test_a_result_is_only_migrated(tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
+    folder = HERE / "programs" / name if name in STYLES else SAMPLES / name
+    start = ["-v", "2.13", "distributed", "-m", "train.py"]
+    assert run(["-q", "-i", str(folder), "-o", str(tmp_path), *start]) == 0
+    once = tmp_path / f"{name}_msft_multi"
+    assert "init_process_group" in (once / "train.py").read_text()
+    assert run(["-i", str(once), "-o", str(tmp_path / "again"), *start]) == 0
+    assert "train.py is distributed already: it is only migrated" in capsys.readouterr().out
+    twice = tmp_path / "again" / f"{once.name}_msft_multi"
+    for file in once.rglob("*.py"):
+        assert (twice / file.relative_to(once)).read_text() == file.read_text()
 
 
 def test_what_cannot_be_converted_is_migrated(tmp_path: Path) -> None:

@@ -17,60 +17,66 @@ from tests.emulator.conftest import Emulate, cache, emulate
 __all__ = ["cache", "emulate"]
 HERE = Path(__file__).parent
 SAMPLES = HERE.parents[1] / "samples"
-BATCH = re.compile(r"\bbatch_size ?= ?(8|16|4)\b")
-# Programs and the ranks on which they run.
-STYLES = {
-    "flat": 2,
-    "with_main": 2,
-    "trainer_class": 4,
-    "other_files": 2,
-    "data_parallel": 2,
-    "accumulation": 2,
-    "keywords": 2,
+BATCH = re.compile(r"(\bbatch[-_]size\b(?:: int)?\W+(?:type=int, )?(?:default=)?)(16|8|4)\b")
+STYLES = (
+    "flat",
+    "with_main",
+    "trainer_class",
+    "other_files",
+    "data_parallel",
+    "accumulation",
+    "keywords",
+    "amp",
+    "language_model",
+    "gan",
+    "resume",
+    "siamese",
+    "phases",
+    "closure",
+    "wrappers",
+)
+# Where the batch size stands, if not in the script.
+BATCH_FILES = {"other_files": "data.py", "language_model": "lm/settings.py"}
+# What stands in for packages that are not installed.
+PACKAGES = {
+    "PYTHONPATH": os.pathsep.join(
+        [str(HERE / "packages"), *os.environ.get("PYTHONPATH", "").split(os.pathsep)]
+    )
 }
-USUAL = ("trainer_class", "other_files")  # the rest is thorough
+USUAL = {("resume", 2), ("siamese", 4)}  # the rest is thorough
 
 
 def convert(name: str, ranks: int, folder: Path) -> Path:
     """The converted program; each rank takes its share of the original's batch."""
     source = folder / name
     shutil.copytree(HERE / "programs" / name, source)
-    for file in source.glob("*.py"):
-        text = file.read_text()
-        first = "data.py" if name == "other_files" else "train.py"
-        if file.name == first:
-            text = BATCH.sub(
-                lambda found: found.group().replace(found[1], str(int(found[1]) // ranks)), text, 1
-            )
-            assert ranks == 1 or text != file.read_text()
-        file.write_text(text)
-    arguments = [
-        "-q",
-        "-i",
-        str(source),
-        "-o",
-        str(folder / "out"),
-        "-v",
-        "2.13",
-        "distributed",
-        "-m",
-        "train.py",
-    ]
-    assert run(arguments) == 0
+    file = source / BATCH_FILES.get(name, "train.py")
+    text = file.read_text()
+    changed = BATCH.sub(lambda found: f"{found[1]}{int(found[2]) // ranks}", text, 1)
+    assert ranks == 1 or changed != text
+    file.write_text(changed)
+    arguments = ["-q", "-i", str(source), "-o", str(folder / "out"), "-v", "2.13"]
+    assert run([*arguments, "distributed", "-m", "train.py"]) == 0
     return folder / "out" / f"{name}_msft_multi" / "train.py"
 
 
 def final(output: str) -> float:
     """The loss over all data that a program prints at its end: one rank does."""
-    (loss,) = re.findall(r"^FINAL (\d+\.\d+)$", output, re.M)
+    (loss,) = re.findall(r"^FINAL (-?\d+\.\d+)$", output, re.M)
     return float(loss)
+
+
+def while_training(output: str) -> list[float]:
+    """The numbers that a program prints of its training batches: those of all ranks."""
+    return [float(one) for line in re.findall(r"^TRAIN (.*)$", output, re.M) for one in line.split()]
 
 
 @pytest.mark.parametrize(
     ("name", "ranks"),
     [
-        pytest.param(*style, id=style[0], marks=() if style[0] in USUAL else pytest.mark.thorough)
-        for style in STYLES.items()
+        pytest.param(name, ranks, marks=() if (name, ranks) in USUAL else pytest.mark.thorough)
+        for name in STYLES
+        for ranks in (2, 4)
     ],
 )
 def test_ranks_train_as_one_card_with_the_whole_batch(
@@ -84,7 +90,7 @@ def test_ranks_train_as_one_card_with_the_whole_batch(
     alone = subprocess.run(
         [sys.executable, str(HERE / "programs" / name / "train.py")],
         cwd=one,
-        env={**os.environ, "TORCH_DEVICE_BACKEND_AUTOLOAD": "0", "PYTHONDONTWRITEBYTECODE": "1"},
+        env={**os.environ, **PACKAGES, "TORCH_DEVICE_BACKEND_AUTOLOAD": "0", "PYTHONDONTWRITEBYTECODE": "1"},
         capture_output=True,
         text=True,
     )
@@ -101,17 +107,21 @@ def test_ranks_train_as_one_card_with_the_whole_batch(
         str(many),
         options=("--cpu-random",),
         cwd=many,
+        env=PACKAGES,
     )
     assert done.returncode == 0, done.stderr[-3000:]
     assert final(done.stdout) == pytest.approx(final(alone.stdout), rel=1e-4)
+    assert while_training(done.stdout) == pytest.approx(while_training(alone.stdout), rel=1e-4, abs=1e-5)
     expected = torch.load(one / "model.pt")
     saved = torch.load(many / "model.pt", map_location="cpu")
     states = [torch.load(many / f"rank-{rank}.pt") for rank in range(ranks)]
     assert list(saved) == list(expected)
+    assert all(torch.equal(*pair) for pair in zip(saved.values(), states[0].values()))
+    for state in states:
+        assert all(torch.equal(state[key], value) for key, value in states[0].items()), (
+            "the ranks have parted"
+        )
     for key, value in expected.items():
-        for state in states:
-            assert torch.equal(state[key], states[0][key]), "the ranks have parted"
-        assert torch.equal(saved[key], states[0][key])
         assert torch.allclose(saved[key], value, rtol=1e-4, atol=1e-5), key
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from migrator.launch.entry import candidate, is_distributed, ranked
+from migrator.launch.entry import candidate, ranked
 
 GUARD = "if __name__ == '__main__':\n    main()\n"
 TRAINS = "def main():\n    loss.backward()\n    optimizer.step()\n"
@@ -48,9 +48,3 @@ def test_a_script_without_a_main_block() -> None:
 )
 def test_what_is_no_training_script(name: str, text: str) -> None:
     assert best({name: text}) == []
-
-
-def test_several_ranks_are_known_by_what_sets_them_up() -> None:
-    assert is_distributed("dist.init_process_group('nccl')")
-    assert is_distributed("from accelerate import Accelerator")
-    assert not is_distributed("model = torch.nn.DataParallel(model)")
