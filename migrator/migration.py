@@ -7,17 +7,18 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Callable
+from typing import Callable, Optional
 
 from migrator import __version__
 from migrator.api_support.versions import resolve
 from migrator.distributed.already import is_distributed
-from migrator.distributed.result import Conversion
+from migrator.distributed.result import Conversion, Converted
 from migrator.engine.other_files import is_candidate
 from migrator.engine.project import Project, read_project
 from migrator.engine.run import Engine
@@ -43,6 +44,7 @@ SOME_SKIPPED = 1
 REPORTS = "migration_report"
 _SUMMARY = f"{REPORTS}/summary.json"
 _LOG = logging.getLogger("npumigrate")
+_HOROVOD = re.compile(r"^[ \t]*(?:import[^\n]*|from)[ \t]horovod\b", re.M)
 
 
 @dataclass(frozen=True)
@@ -93,7 +95,7 @@ def migrate(plan: Plan, out: Path, overwrite: bool, progress: Progress) -> Outco
         try:
             with log_to(reports), CsvTables(reports, _runs(engine)) as tables:
                 _log_start(plan)
-                survey = _look_around(plan, tree, progress)
+                survey = _look_around(plan, engine, tree, progress)
                 launcher = add_launcher(
                     tree,
                     survey.candidates,
@@ -132,7 +134,7 @@ def preview(plan: Plan, show: Callable[[bytes], None], progress: Progress) -> Ou
     """
     _check_readable(plan.source)
     engine = Engine(plan.settings)
-    survey = _look_around(plan, None, progress)
+    survey = _look_around(plan, engine, None, progress)
     tally = Tally(engine.rules, _runs(engine))
     for _, done in _results(survey, engine, plan, "diff", progress):
         _log_file(done.result, bool(done.data))
@@ -162,7 +164,8 @@ def _check_readable(source: Path) -> None:
 class _Survey:
     """The Python files to migrate, in order; between them what could not be read or may mention CUDA.
 
-    ``distributed``: the project trains on many devices, or will after the ``conversion``.
+    ``distributed``: the project trains on many devices, or will after the ``conversion``. ``converted``: what
+    the files become, for that or because they use Horovod, before they are migrated.
     """
 
     entries: tuple[Entry, ...]
@@ -172,9 +175,10 @@ class _Survey:
     candidates: tuple[Candidate, ...]
     distributed: bool
     conversion: Conversion | None
+    converted: Mapping[str, Converted]
 
 
-def _look_around(plan: Plan, tree: OutputTree | None, progress: Progress) -> _Survey:
+def _look_around(plan: Plan, engine: Engine, tree: OutputTree | None, progress: Progress) -> _Survey:
     """The first walk: copies what is not migrated, and learns what is to know before a file is changed."""
     entries: list[Entry] = []
     not_copied = 0
@@ -196,10 +200,13 @@ def _look_around(plan: Plan, tree: OutputTree | None, progress: Progress) -> _Su
         rest = " that is not excluded" if plan.exclude else ""
         raise SourceError(f"{shown(plan.source)} holds no Python file{rest}: there is nothing to migrate")
     candidates: list[Candidate] = []
+    with_horovod: list[str] = []
     distributed = False
 
     def learn(name: str, text: str) -> None:
         nonlocal distributed
+        if "horovod" in text and _HOROVOD.search(text):
+            with_horovod.append(name)
         distributed = distributed or is_distributed(text)
         found = candidate(name, text)
         if found:
@@ -207,12 +214,28 @@ def _look_around(plan: Plan, tree: OutputTree | None, progress: Progress) -> _Su
 
     project, size = read_project(entries, plan.jobs, learn)
     scripts = ranked(candidates)
-    conversion = _convert(plan, scripts, entries)
+    paths = {entry.name: entry.path for entry in entries if entry.kind == "python"}
+
+    @cache
+    def text_of(name: str) -> str | None:
+        try:
+            return read(paths[name], name).text if name in paths else None
+        except Unreadable:
+            return None
+
+    conversion = _convert(plan, scripts, text_of)
+    converted = {} if conversion is None else conversion.files
+    if with_horovod and "NPU930" in engine.enabled and not plan.settings.safe_only:
+        from migrator.horovod.convert import convert  # with LibCST, which few migrations need
+
+        converted = {**convert(with_horovod, paths, text_of, engine.version.tuple), **converted}
     distributed = distributed or (conversion is not None and not conversion.reason)
-    return _Survey(tuple(entries), project, size, not_copied, scripts, distributed, conversion)
+    return _Survey(tuple(entries), project, size, not_copied, scripts, distributed, conversion, converted)
 
 
-def _convert(plan: Plan, candidates: Sequence[Candidate], entries: Sequence[Entry]) -> Conversion | None:
+def _convert(
+    plan: Plan, candidates: Sequence[Candidate], text_of: Callable[[str], Optional[str]]
+) -> Conversion | None:
     """What becomes of the training script where it is to train on many cards.
 
     Raises SourceError where there is none.
@@ -224,15 +247,6 @@ def _convert(plan: Plan, candidates: Sequence[Candidate], entries: Sequence[Entr
             f"{shown(plan.source)} has no training script that could be found: -m FILE names it"
         )
     entry = place_of(plan.source, plan.main) if plan.main else candidates[0].name
-    paths = {file.name: file.path for file in entries if file.kind == "python"}
-
-    @cache
-    def text_of(name: str) -> str | None:
-        try:
-            return read(paths[name], name).text if name in paths else None
-        except Unreadable:
-            return None
-
     if text_of(entry) is None:
         raise SourceError(f"{shown(entry)} is no Python file that could be converted")
     from migrator.distributed.convert import convert  # with LibCST, which a plain migration may never need
@@ -257,9 +271,8 @@ def _take_over(entry: Entry, tree: OutputTree | None) -> list[Entry]:
 def _results(
     survey: _Survey, engine: Engine, plan: Plan, task: Task, progress: Progress
 ) -> Iterator[tuple[Entry, Done]]:
-    converted = survey.conversion.files if survey.conversion else {}
     work = [
-        Work(entry.name, entry.path, converted.get(entry.name))
+        Work(entry.name, entry.path, survey.converted.get(entry.name))
         for entry in survey.entries
         if entry.kind == "python"
     ]

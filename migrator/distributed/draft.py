@@ -16,8 +16,10 @@ DIST = "import torch.distributed as dist"
 
 @dataclass
 class Draft:
-    """The changes of each file, and the findings about them, by the files' names."""
+    """The changes of each file, and the findings about them, by the files' names, with the rules' codes."""
 
+    changed_code: str = CHANGED
+    reported_code: str = REPORTED
     changes: dict[str, Changes] = field(default_factory=dict)
     findings: dict[str, list[Finding]] = field(default_factory=dict)
 
@@ -28,13 +30,13 @@ class Draft:
     def changed(self, file: File, node: Any, message: str, after: str, operation: str = "MODIFY") -> None:
         """Say that a change is made at a node."""
         before = "" if operation == "INSERT" else file.index.segment(node)
-        found = _finding(CHANGED, file, node, message)
+        found = _finding(self.changed_code, file, node, message)
         found = replace(found, safety="unsafe", operation=operation, before=before, after=after)
         self.findings.setdefault(file.name, []).append(found)
 
     def report(self, file: File, node: Any, message: str, advice: str, severity: str = "warning") -> None:
         """Say what a person has to look at, with the lines to write."""
-        found = replace(_finding(REPORTED, file, node, message), advice=advice, severity=severity)
+        found = replace(_finding(self.reported_code, file, node, message), advice=advice, severity=severity)
         self.findings.setdefault(file.name, []).append(found)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import posixpath
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Optional
 
@@ -80,20 +80,27 @@ class AlreadyDistributedError(Exception):
     """A program that is for many cards."""
 
 
-def load(entry: str, read: Callable[[str], Optional[str]], elsewhere: Definitions | None = None) -> Program:
+def load(
+    entry: str,
+    read: Callable[[str], Optional[str]],
+    elsewhere: Definitions | None = None,
+    more: Sequence[str] = (),
+    for_one_card: bool = True,
+) -> Program:
     """The program of the file ``entry``; ``read`` gives the text of a file, None where there is none.
 
-    ``elsewhere`` is asked where the names say too little. Raises SyntaxError or ValueError where the entry
-    cannot be parsed (other such files are left out), AlreadyDistributedError.
+    ``elsewhere`` is asked where the names say too little, ``more`` are other files that are started. Raises
+    SyntaxError or ValueError where the entry cannot be parsed (other such files are left out),
+    AlreadyDistributedError where it has to be ``for_one_card``.
     """
     files: dict[str, File] = {}
-    waiting = [entry]
+    waiting = [entry, *more]
     while waiting:
         name = waiting.pop(0)
         text = read(name)
         if name in files or text is None:
             continue
-        if is_distributed(text):
+        if for_one_card and is_distributed(text):
             raise AlreadyDistributedError
         try:
             index = ModuleIndex(text, identifiers(text))
@@ -106,8 +113,9 @@ def load(entry: str, read: Callable[[str], Optional[str]], elsewhere: Definition
         _put_fields(index)
         file = File(name, text, index, {})
         files[name] = file
+        started = file.name if file.name in more else entry
         for node, bound, module, attribute in _imported(file):
-            found = _place(file.name, entry, module, attribute, read)
+            found = _place(file.name, started, module, attribute, read)
             if found is None and elsewhere and module.partition(".")[0] not in _OTHERS:
                 places = elsewhere.places(file.name, index, node)
                 found = (places[0][0], attribute if places[0][1] else "") if len(places) == 1 else None

@@ -33,7 +33,8 @@ class Changes:
     first: dict[Any, list[str]] = field(default_factory=dict)  # in the body of a compound statement
     last: dict[Any, list[str]] = field(default_factory=dict)
     guards: dict[Any, str] = field(default_factory=dict)
-    removed: set[Any] = field(default_factory=set)
+    removed: set[Any] = field(default_factory=set)  # with "after", those lines take its place
+    dissolved: set[Any] = field(default_factory=set)  # of a with statement the body stays
     contexts: dict[Any, tuple[Any, str]] = field(default_factory=dict)  # first statement: last one, context
     imports: list[str] = field(default_factory=list)
     helpers: dict[str, str] = field(default_factory=dict)
@@ -109,6 +110,7 @@ class _Writer(cst.CSTTransformer):
         self._before, self._after = at(changes.before), at(changes.after)
         self._first, self._last = at(changes.first), at(changes.last)
         self._guards, self._removed = at(changes.guards), {self._start(node) for node in changes.removed}
+        self._dissolved = {self._start(node) for node in changes.dissolved}
         self._contexts = {
             self._start(node): (self._start(last), context)
             for node, (last, context) in changes.contexts.items()
@@ -121,6 +123,7 @@ class _Writer(cst.CSTTransformer):
             *self._last,
             *self._guards,
             *self._removed,
+            *self._dissolved,
             *((*first, *last) for first, (last, _) in self._contexts.items()),
         }
 
@@ -159,7 +162,17 @@ class _Writer(cst.CSTTransformer):
             body = [*_parsed(self._first.get(key, [])), *block.body, *_parsed(self._last.get(key, []))]
             node = node.with_changes(body=block.with_changes(body=body))
         if key in self._removed:
-            return cst.RemoveFromParent()
+            instead = _parsed(self._after.get(key, []))
+            if not instead:
+                return cst.RemoveFromParent()
+            instead[0] = instead[0].with_changes(leading_lines=node.leading_lines)
+            return cst.FlattenSentinel(instead)
+        if key in self._dissolved:
+            inner = _statements(node.body)
+            inner[0] = inner[0].with_changes(
+                leading_lines=[*node.leading_lines, *getattr(inner[0], "leading_lines", ())]
+            )
+            return cst.FlattenSentinel(inner)
         if key in self._guards:
             inside = cst.IndentedBlock([node.with_changes(leading_lines=())])
             test = cst.parse_expression(self._guards[key])
@@ -191,6 +204,13 @@ class _Writer(cst.CSTTransformer):
         return body
 
 
+def _statements(body: Any) -> list[Any]:
+    """The statements of a block, also of one that stands behind its colon."""
+    if isinstance(body, cst.SimpleStatementSuite):
+        return [cst.SimpleStatementLine(body.body, trailing_whitespace=body.trailing_whitespace)]
+    return list(body.body)
+
+
 def _parsed(lines: Sequence[str]) -> list[Any]:
     return [cst.parse_statement(line) for line in lines]
 
@@ -206,6 +226,7 @@ def _with_header(module: Any, changes: Changes) -> Any:
     header = "\n\n".join([*changes.helpers.values(), *([changes.header] if changes.header else [])])
     if header:
         rest = list(cst.parse_module(header).body)
+        place = min(place, _first_use(body, rest))
         rest[0] = rest[0].with_changes(leading_lines=_EMPTY)
         if place < len(body) and rest:
             lines = list(body[place].leading_lines)
@@ -213,6 +234,18 @@ def _with_header(module: Any, changes: Changes) -> Any:
                 lines.pop(0)
             body[place] = body[place].with_changes(leading_lines=[*_EMPTY, *lines])
     return module.with_changes(body=[*body[:place], *new, *rest, *body[place:], *_parsed(changes.end)])
+
+
+def _first_use(body: Sequence[Any], header: Sequence[Any]) -> int:
+    """The first statement that does something with what the header defines: the header goes before it."""
+    names = [one.name.value for one in header if isinstance(one, (cst.FunctionDef, cst.ClassDef))]
+    word = re.compile(rf"\b(?:{'|'.join(map(re.escape, names))})\b") if names else None
+    for number, statement in enumerate(body):
+        if word is None or isinstance(statement, (cst.FunctionDef, cst.ClassDef)):
+            continue
+        if word.search(cst.Module([statement]).code):
+            return number
+    return len(body)
 
 
 def _imported(body: Sequence[Any]) -> set[str]:

@@ -17,6 +17,7 @@ _TEXTS = frozenset(
     ".sh .bash .zsh .slurm .sbatch .pbs .yaml .yml .json .toml .cfg .ini .ipynb .env .conf .mk .cmake .bat"
     " .ps1 .dockerfile .j2 .pyx .pxd".split()
 )
+_DOCUMENTS = frozenset({".md", ".rst", ".txt"})  # they speak of CUDA without needing a change
 _NAMES = re.compile(r"(?:Dockerfile|Makefile|CMakeLists\.txt|Containerfile|requirements.*\.txt)", re.I)
 
 _MENTION = re.compile(
@@ -31,7 +32,7 @@ def is_candidate(name: str) -> bool:
     """Whether a file's name says that it may hold something about CUDA."""
     path = PurePosixPath(name)
     suffix = path.suffix.lower()
-    return suffix in NATIVE_SUFFIXES | _TEXTS or bool(_NAMES.fullmatch(path.name))
+    return suffix in NATIVE_SUFFIXES | _TEXTS | _DOCUMENTS or bool(_NAMES.fullmatch(path.name))
 
 
 def look_at(entry: Entry, operators: Catalog) -> FileResult | None:
@@ -61,13 +62,23 @@ def examine(name: str, data: bytes, operators: Catalog) -> FileResult | None:
             return None
         findings = tuple(map(_finding, defined))
         return FileResult(name, findings=findings, left="CUDA source: not migrated; see cuda_op_list.csv")
+    findings = _horovod_lines(data) if b"horovodrun" in data else ()
+    if suffix in _DOCUMENTS and not _NAMES.fullmatch(PurePosixPath(name).name) and not findings:
+        return None
     found = _MENTION.search(data)
     if found is None:
         return None
     line = data.count(b"\n", 0, found.start()) + 1
     words = {match.decode("ascii") for match in _MENTION.findall(data)}
     listed = ", ".join(sorted(words)[:4])
-    return FileResult(name, left=f"not Python: left as it is; mentions {listed} (first in line {line})")
+    left = f"not Python: left as it is; mentions {listed} (first in line {line})"
+    return FileResult(name, findings=findings, left=left)
+
+
+def _horovod_lines(data: bytes) -> tuple[Finding, ...]:
+    from migrator.launch.horovod_lines import find_lines  # few projects have them
+
+    return tuple(find_lines(data.decode("utf-8", "replace")))
 
 
 def _finding(operator: Operator) -> Finding:

@@ -16,13 +16,23 @@ def examine(name: str, data: bytes) -> FileResult | None:
 
 
 @pytest.mark.parametrize(
-    "name", ["a/run.sh", "Dockerfile", "conf/x.YAML", "k.cu", "requirements-gpu.txt", "n.ipynb"]
+    "name",
+    [
+        "README.md",
+        "notes.txt",
+        "a/run.sh",
+        "Dockerfile",
+        "conf/x.YAML",
+        "k.cu",
+        "requirements-gpu.txt",
+        "n.ipynb",
+    ],
 )
 def test_candidates(name: str) -> None:
     assert is_candidate(name)
 
 
-@pytest.mark.parametrize("name", ["README.md", "logo.png", "train.py", "notes.txt", "cuda"])
+@pytest.mark.parametrize("name", ["logo.png", "train.py", "cuda", "paper.tex"])
 def test_no_candidates(name: str) -> None:
     assert not is_candidate(name)
 
@@ -57,3 +67,50 @@ def test_kernels_and_bound_functions_are_listed() -> None:
 
 def test_plain_cpp_binding_is_no_cuda_operator() -> None:
     assert examine("ext.cpp", b'PYBIND11_MODULE(ext, m) { m.def("parse", &parse); }\n') is None
+
+
+def test_documents_are_looked_at_for_horovodrun_only() -> None:
+    assert examine("README.md", b"Needs CUDA: nvidia-smi, cuda, nccl.\nhorovodrun is a tool.\n") is None
+
+
+@pytest.mark.parametrize(
+    ("name", "line", "advice"),
+    [
+        (
+            "run.sh",
+            "horovodrun -np 4 -H localhost:4 python train.py --lr 0.1 > log 2>&1",
+            "Write: bash run_distributed_npu.sh --entry train.py --nproc 4 -- --lr 0.1",
+        ),
+        (
+            "README.md",
+            "Start it with `horovodrun -np 2 python train.py`, and wait.",
+            "Write: bash run_distributed_npu.sh --entry train.py --nproc 2",
+        ),
+        (
+            "run.sh",
+            "horovodrun -np 8 \\\n    -H a:4,b:4 \\\n    python train.py; echo done",
+            "Write on a: bash run_distributed_npu.sh --entry train.py --nproc 4 --nnodes 2 --node-rank 0 "
+            "--master-addr a --master-port 29500; on b: bash run_distributed_npu.sh --entry train.py "
+            "--nproc 4 --nnodes 2 --node-rank 1 --master-addr a --master-port 29500",
+        ),
+        (
+            "run.sh",
+            "horovodrun -np $GPUS python train.py",
+            "Write the launcher's line: bash run_distributed_npu.sh --nproc N -- …; "
+            "word 2: -np $GPUS is no number of processes",
+        ),
+        (
+            "run.sh",
+            "horovodrun -np 2 -hostfile hosts python train.py",
+            "Write the launcher's line: bash run_distributed_npu.sh --nproc N -- …; "
+            'hosts is not read here: npumigrate launch mpi "horovodrun …"',
+        ),
+    ],
+)
+def test_horovodrun_lines(name: str, line: str, advice: str) -> None:
+    result = examine(name, f"# start\n{line}\n".encode())
+    assert result is not None
+    assert "horovodrun" in result.left
+    (finding,) = result.findings
+    assert (finding.code, finding.line, finding.advice) == ("NPU932", 2, advice)
+    assert finding.end_line == 2 + line.count("\n")

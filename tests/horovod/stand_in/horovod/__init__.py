@@ -1,0 +1,1 @@
+"""Stands in for Horovod, which has to be built, in tests: the originals run with it on the CPU."""
