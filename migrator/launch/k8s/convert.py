@@ -93,7 +93,7 @@ def change(document: Any, cluster: Cluster, image: str) -> Draft:
     else:
         _volcano_job(draft, document, cluster, image)
     for path, words in _about_gpus(document, ()):
-        if not draft.settled(path) and path[-1] not in ("name", "namespace"):
+        if not draft.settled(path) and path[-1:] not in (("name",), ("namespace",)):
             draft.note(path, f"left as it is: {', '.join(words)}")
     return draft
 
