@@ -14,7 +14,7 @@ from migrator.operators.native_names import CUDA_SUFFIXES, is_native
 if TYPE_CHECKING:
     from migrator.operators.native import NativeFile
 
-_MAY_BUILD = re.compile(r"cpp_extension|CUDAExtension|OpBuilder\b|cuda_sources|\.cu['\"]")
+_MAY_BUILD = ("cpp_extension", "CUDAExtension", "OpBuilder", "cuda_sources", ".cu'", '.cu"')
 _CALLS = {
     "CUDAExtension": "setup",
     "CppExtension": "setup",
@@ -61,7 +61,7 @@ class Extension:
 
 def may_build(text: str) -> bool:
     """A quick look: whether a Python file can define an extension."""
-    return bool(_MAY_BUILD.search(text))
+    return any(word in text for word in _MAY_BUILD)
 
 
 def scan_extensions(file: str, tree: ast.Module) -> tuple[Extension, ...]:
