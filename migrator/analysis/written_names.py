@@ -73,7 +73,7 @@ def qualified(text: str, dotted: list[str], package: str) -> set[str]:
 
 
 def _imports(text: str) -> Iterator[tuple[str, str, str, str]]:
-    """The parts of each import statement. To look for the word first is thrice as fast as the pattern alone."""
+    """The parts of each import statement. To look for the word first is thrice as fast as the pattern."""
     place = text.find("import")
     while place >= 0:
         line = text.rfind("\n", 0, place)

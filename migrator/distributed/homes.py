@@ -57,7 +57,7 @@ def homes(program: Program) -> list[list[Home]]:
                 name.startswith("torch.optim.") and ".lr_scheduler." not in name and ".swa_utils." not in name
             )
             if not (own and name.split(".")[-1][0].isupper()) and not (
-                _OPTIMIZER.match(dotted(call.func).split(".")[-1]) and _parameters_in(call)
+                _OPTIMIZER.match(dotted(call.func).split(".")[-1]) and parameters_in(call)
             ):
                 continue
             bases = _bases(program, file, call)
@@ -70,7 +70,7 @@ def homes(program: Program) -> list[list[Home]]:
                 )
             each: dict[tuple[int, str], Home] = {}
             for where, node, text in bases:
-                home = replace(_home(program, where, node, text), in_part=dotted(node) != text)
+                home = replace(home_of(program, where, node, text), in_part=dotted(node) != text)
                 each.setdefault((id(where), text), home)
             found += [list(_outwards(program, home, _DEPTH)) for home in each.values()]
     if not found:
@@ -80,7 +80,7 @@ def homes(program: Program) -> list[list[Home]]:
     return found
 
 
-def _parameters_in(node: Any) -> list[Any]:
+def parameters_in(node: Any) -> list[Any]:
     """What ``parameters()`` is asked of inside an expression."""
     return [
         one.func.value
@@ -92,11 +92,11 @@ def _parameters_in(node: Any) -> list[Any]:
 
 
 def _bases(program: Program, file: File, call: ast.Call) -> list[tuple[File, Any, str]]:
-    places = [(file, node) for node in _parameters_in(call)]
+    places = [(file, node) for node in parameters_in(call)]
     names = [node for one in call.args[:1] for node in ast.walk(one) if isinstance(node, ast.Name)]
     for name in () if places else names:
         for where, origin in program.origins(file, name):
-            places += [(where, node) for node in _parameters_in(origin)]
+            places += [(where, node) for node in parameters_in(origin)]
     found = []
     for where, node in places:
         parts = dotted(node).split(".")
@@ -105,7 +105,8 @@ def _bases(program: Program, file: File, call: ast.Call) -> list[tuple[File, Any
     return found if all(text and text != "self" for _, _, text in found) else []
 
 
-def _home(program: Program, file: File, node: Any, text: str) -> Home:
+def home_of(program: Program, file: File, node: Any, text: str) -> Home:
+    """Where a name, or an attribute of ``self``, that a node holds is at home."""
     function = function_of(node)
     owner = class_of(function)
     if text.startswith("self.") and owner is not None:
@@ -133,7 +134,7 @@ def _outwards(program: Program, home: Home, depth: int) -> Iterator[Home]:
             where, node = given[0]
             text = dotted(node)
             if text and text != "self":
-                yield from _outwards(program, _home(program, where, node, text), depth - 1)
+                yield from _outwards(program, home_of(program, where, node, text), depth - 1)
         return
     else:
         return
@@ -141,7 +142,7 @@ def _outwards(program: Program, home: Home, depth: int) -> Iterator[Home]:
     if len(outer) == 1:
         text = outer.pop()
         node = next(unmoved(value) for value, _ in values if dotted(unmoved(value)) == text)
-        yield from _outwards(program, _home(program, home.file, node, text), depth - 1)
+        yield from _outwards(program, home_of(program, home.file, node, text), depth - 1)
 
 
 def unmoved(node: Any) -> Any:

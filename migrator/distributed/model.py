@@ -116,7 +116,7 @@ def wrapping(program: Program, ways: list[Home], found: list[Training]) -> Wrapp
         if not mentioned:
             continue
         if loops & _ids(statement) or not all(
-            _prepares(program, home.file, node, _DEPTH) for node in mentioned
+            prepares(program, home.file, node, _DEPTH) for node in mentioned
         ):
             break
         behind = statement
@@ -145,7 +145,7 @@ def _inwards(program: Program, home: Home, depth: int = _DEPTH) -> Iterator[Home
         call = parent(node.parent) if isinstance(node.parent, ast.keyword) else node.parent
         if not isinstance(call, ast.Call):
             continue
-        for where, function, name in _receiving(program, home.file, call, node):
+        for where, function, name in receiving(program, home.file, call, node):
             yield Home(where, function, name)
             owner = class_of(function)
             for assign in where.nodes(ast.Assign) if owner else ():
@@ -217,7 +217,7 @@ def _is_move(node: Any) -> bool:
     )
 
 
-def _prepares(program: Program, file: File, node: Any, depth: int) -> bool:
+def prepares(program: Program, file: File, node: Any, depth: int) -> bool:
     """Whether a use of the model belongs to its making: it is not called, and not handed to what calls it."""
     up = node.parent
     if isinstance(node.ctx, ast.Store):
@@ -229,9 +229,9 @@ def _prepares(program: Program, file: File, node: Any, depth: int) -> bool:
         return False
     if program.definition(file, call) is None:
         return not _loops(call)  # of another package
-    for where, function, name in _receiving(program, file, call, node):
+    for where, function, name in receiving(program, file, call, node):
         scope = Home(where, function, name)
-        if not depth or not all(_prepares(program, where, one, depth - 1) for one in uses(scope)):
+        if not depth or not all(prepares(program, where, one, depth - 1) for one in uses(scope)):
             return False
     return True
 
@@ -242,7 +242,7 @@ def _loops(node: Any) -> bool:
     return isinstance(node, (ast.For, ast.While))
 
 
-def _receiving(program: Program, file: File, call: ast.Call, node: Any) -> Iterator[tuple[File, Any, str]]:
+def receiving(program: Program, file: File, call: ast.Call, node: Any) -> Iterator[tuple[File, Any, str]]:
     """The project's function, its file, and its parameter, that gets an argument of a call."""
     found = program.definition(file, call)
     if found is None:
@@ -318,7 +318,7 @@ def _use(program: Program, home: Home, node: Any, result: Held, training: set[in
             result.calls += id(node) in training
             return
         name = file.called(call) or dotted(call.func)
-        given = list(_receiving(program, file, call, node))
+        given = list(receiving(program, file, call, node))
         if given:
             for where, function, parameter in given:
                 yield Home(where, function, parameter)

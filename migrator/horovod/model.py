@@ -9,7 +9,7 @@ from typing import Any
 
 from migrator.distributed.find import UncertainError
 from migrator.distributed.homes import Home
-from migrator.distributed.model import _receiving, uses
+from migrator.distributed.model import receiving, uses
 from migrator.distributed.names import listed
 from migrator.distributed.program import Program
 from migrator.distributed.resolve import call_sites
@@ -101,7 +101,7 @@ def _use(program: Program, home: Home, node: Any, result: Wrapped) -> Iterator[H
         if call.func is node:
             result.calls.append((file, node))
             return
-        given = list(_receiving(program, file, call, node))
+        given = list(receiving(program, file, call, node))
         where = program.definition(file, call)
         if where is not None and isinstance(where[1], ast.ClassDef):
             _check_kept(program, node, result)

@@ -6,7 +6,7 @@ import ast
 from typing import Any
 
 from migrator.distributed.find import UncertainError
-from migrator.distributed.homes import Home, _home, _parameters_in
+from migrator.distributed.homes import Home, home_of, parameters_in
 from migrator.distributed.model import own_line
 from migrator.distributed.program import Program
 from migrator.distributed.syntax import File, bindings, dotted, function_of, parent
@@ -86,8 +86,8 @@ def _model_of(program: Program, file: File, arguments: dict[str, Any], call: ast
     text = dotted(node)
     if not text or text == "self" or text.count(".") > text.startswith("self.") or where is not file:
         raise UncertainError("the model of hvd.DistributedOptimizer has no plain name", advice, file, call)
-    home = _home(program, file, node, text)
-    if not home.same(_home(program, file, call, text)):
+    home = home_of(program, file, node, text)
+    if not home.same(home_of(program, file, call, text)):
         raise UncertainError(
             f"{text} is a model of another function: here it cannot be wrapped", advice, file, call
         )
@@ -108,7 +108,7 @@ def _exclusive(one: Any, other: Any) -> bool:
 
 def _mentioned(program: Program, file: File, value: Any, depth: int) -> list[tuple[File, Any]]:
     """The models whose parameters an expression asks for, directly or through names."""
-    found = [(file, node) for node in _parameters_in(value)]
+    found = [(file, node) for node in parameters_in(value)]
     if found or not depth:
         return found
     for node in ast.walk(value):

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from migrator.distributed.find import UncertainError
-from migrator.distributed.homes import Home, _home
-from migrator.distributed.model import _prepares, uses
+from migrator.distributed.homes import Home, home_of
+from migrator.distributed.model import prepares, uses
 from migrator.distributed.program import Program
 from migrator.distributed.resolve import call_sites
 from migrator.distributed.syntax import (
@@ -61,9 +61,9 @@ def check_before(program: Program, home: Home, behind: Any) -> None:
                     f"{home.text} is set anew behind hvd.DistributedOptimizer", lines(home), home.file, node
                 )
         elif same and not is_after(node, behind) and not _inside(node, behind):
-            prepares = _prepares(program, home.file, node, _DEPTH) and not _is_kept(program, home.file, node)
-            prepares = prepares or _stays(home, node)
-            if not prepares and not evaluates(program, home.file, node):
+            prepared = prepares(program, home.file, node, _DEPTH) and not _is_kept(program, home.file, node)
+            prepared = prepared or _stays(home, node)
+            if not prepared and not evaluates(program, home.file, node):
                 raise UncertainError(
                     f"{home.text} is used before hvd.DistributedOptimizer: it may be trained by another name",
                     f"Behind what prepares the model, and before anything keeps it, write {lines(home)}",
@@ -126,14 +126,14 @@ def check_outside(program: Program, home: Home, depth: int = _DEPTH) -> None:
                 raise UncertainError(
                     f"what {scope.name} gets as {name} is not plain", lines(home), where, call
                 )
-            outer = _home(program, where, value, dotted(value))
+            outer = home_of(program, where, value, dotted(value))
             for node in uses(outer):
                 mine = (
                     node is value or isinstance(node.ctx, ast.Store) or _goes_to(program, where, node, scope)
                 )
                 if (
                     not mine
-                    and not _prepares(program, where, node, _DEPTH)
+                    and not prepares(program, where, node, _DEPTH)
                     and not evaluates(program, where, node)
                 ):
                     raise UncertainError(
