@@ -1,0 +1,10 @@
+"""What the tests take for granted of the process that runs them."""
+
+from __future__ import annotations
+
+import signal
+
+# A process in the background, or below nohup, may ignore these, and what the tests start inherits that.
+for number in (signal.SIGINT, getattr(signal, "SIGHUP", signal.SIGTERM)):
+    if signal.getsignal(number) == signal.SIG_IGN:
+        signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
