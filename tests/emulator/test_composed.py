@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from migrator.data_folders import data_folder
 
 
+@pytest.mark.thorough
 def test_the_table_is_what_the_programs_give(emulate, tmp_path: Path) -> None:
     command = ["python", "-m", "migrator.api_support.derive.composed", str(tmp_path)]
     done = emulate(*command, options=("--devices", "1", "--report", str(tmp_path / "report")))

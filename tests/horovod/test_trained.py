@@ -139,6 +139,7 @@ def test_steps_of_several_batches(
         assert_same_model(tmp_path / "npu", tmp_path / "cpu", f"checkpoint-{epochs}.pt", torch, rel)
 
 
+@pytest.mark.thorough
 def test_a_trainer_in_two_files(emulate: Emulate, torch: object, tmp_path: Path) -> None:
     program = HERE / "programs" / "trainer"
     script = migrated(program, tmp_path) / "train.py"
