@@ -5,12 +5,13 @@ from __future__ import annotations
 import ast
 import posixpath
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Optional
 
 from migrator.analysis.elsewhere import Definitions
 from migrator.analysis.index import ModuleIndex, identifiers
+from migrator.analysis.tree import walk
 from migrator.distributed.already import is_distributed
 from migrator.distributed.resolve import UnknownError, definition_of, origins_of
 from migrator.distributed.syntax import FUNCTIONS, Definition, File, stored_value
@@ -114,7 +115,7 @@ def load(
         file = File(name, text, index, {})
         files[name] = file
         started = file.name if file.name in more else entry
-        for node, bound, module, attribute in _imported(file):
+        for node, bound, module, attribute in _imported(file.nodes(ast.Import, ast.ImportFrom)):
             found = _place(file.name, started, module, attribute, read)
             if found is None and elsewhere and module.partition(".")[0] not in _OTHERS:
                 places = elsewhere.places(file.name, index, node)
@@ -204,9 +205,22 @@ def _column(index: ModuleIndex, offset: int) -> int:
     return offset - index.line_span(line, line)[0]
 
 
-def _imported(file: File) -> Iterator[tuple[ast.alias, str, str, str]]:
-    """What is imported: the place, the name that it binds, the module, and the name in that."""
-    for node in file.nodes(ast.Import, ast.ImportFrom):
+def imports_one_of(
+    name: str, tree: ast.Module, wanted: Collection[str], read: Callable[[str], Optional[str]]
+) -> bool:
+    """Whether the file ``name`` imports one of some files of the project."""
+    for _, _, module, attribute in _imported(walk(tree)):
+        found = _place(name, name, module, attribute, read)
+        if found and found[0] in wanted:
+            return True
+    return False
+
+
+def _imported(nodes: Iterable[Any]) -> Iterator[tuple[ast.alias, str, str, str]]:
+    """What imports among nodes bring: the place, the name that it binds, the module, and the name in that."""
+    for node in nodes:
+        if not isinstance(node, (ast.Import, ast.ImportFrom)):
+            continue
         for alias in node.names:
             if isinstance(node, ast.Import):
                 yield alias, (alias.asname or alias.name), alias.name, ""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any, Optional
 
+from migrator.analysis.tree import parse
 from migrator.distributed.draft import Draft
 from migrator.distributed.find import UncertainError
-from migrator.distributed.program import Program, load
+from migrator.distributed.program import Program, imports_one_of, load
 from migrator.distributed.result import Converted
 from migrator.distributed.syntax import File
 from migrator.distributed.write import NotPlacedError, write
@@ -46,7 +47,10 @@ def _programs(names: Sequence[str], others: Iterable[str], read: Read) -> list[P
         re.escape(name.removesuffix("/__init__.py").removesuffix(".py").split("/")[-1]) for name in names
     }
     imports = re.compile(rf"^\s*(?:from|import)\b[^\n]*\b(?:{'|'.join(sorted(stems))})\b", re.M)
-    entries = [*names, *(one for one in others if one not in names and imports.search(read(one) or ""))]
+    entries = list(names)
+    for one in others:
+        if one not in names and imports.search(read(one) or "") and _imports_one_of(one, names, read):
+            entries.append(one)
     groups: list[tuple[list[str], set[str]]] = []
     for entry in entries:
         try:
@@ -66,6 +70,13 @@ def _programs(names: Sequence[str], others: Iterable[str], read: Read) -> list[P
                 apart.append((group, files))
         groups = [*apart, (merged, mine)]
     return [load(entries[0], read, more=entries[1:], for_one_card=False) for entries, _ in groups]
+
+
+def _imports_one_of(name: str, wanted: Collection[str], read: Read) -> bool:
+    try:
+        return imports_one_of(name, parse(read(name) or ""), wanted, read)
+    except _UNREADABLE:
+        return False  # the engine's turn meets it again, and reports it
 
 
 def _uses(file: File) -> bool:
