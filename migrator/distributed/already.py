@@ -7,6 +7,7 @@ import re
 from functools import cache
 from typing import Any
 
+from migrator.analysis.tree import parse
 from migrator.distributed.names import entries, listed
 
 _LIBRARIES, _CALLS = "distributed_libraries", "distributed_calls"
@@ -20,7 +21,7 @@ def is_distributed(text: str) -> bool:
     if not _words().search(text):
         return False
     try:
-        tree = ast.parse(text)
+        tree = parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
     bound: dict[str, str] = {}

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Callable
 from pathlib import Path
 from typing import Optional
 
 from migrator.analysis.elsewhere import Definitions
+from migrator.analysis.tree import parse
 from migrator.distributed.draft import Draft
 from migrator.distributed.find import UncertainError
 from migrator.distributed.plan import SET_UP, plan
@@ -37,7 +37,7 @@ def convert(
         texts = {}
         for name, changes in draft.changes.items():
             texts[name] = write(program.files[name].text, changes)
-            ast.parse(texts[name])
+            parse(texts[name])
     except UncertainError as error:
         return _by_hand(program, error)
     except (NotPlacedError, SyntaxError) as error:

@@ -23,6 +23,7 @@ from migrator.distributed.syntax import (
     on_self,
     parameters,
     parent,
+    taker_of,
 )
 
 _DEPTH = 6
@@ -142,7 +143,7 @@ def _called(program: Program, file: File, statement: Any) -> Iterator[Any]:
 def _inwards(program: Program, home: Home, depth: int = _DEPTH) -> Iterator[Home]:
     """The scopes to which the model is handed: functions, and classes that keep it."""
     for node in uses(home) if depth else ():
-        call = parent(node.parent) if isinstance(node.parent, ast.keyword) else node.parent
+        call = taker_of(node)
         if not isinstance(call, ast.Call):
             continue
         for where, function, name in receiving(program, home.file, call, node):

@@ -81,6 +81,11 @@ def parent(node: Any) -> Any:
     return node.parent
 
 
+def taker_of(node: Any) -> Any:
+    """What a node is given to: a call, where it is one of its arguments."""
+    return parent(node.parent) if isinstance(node.parent, ast.keyword) else node.parent
+
+
 def class_of(function: Any) -> ast.ClassDef | None:
     """The class whose method a function is."""
     owner = getattr(function, "parent", None)

@@ -7,6 +7,7 @@ import re
 from dataclasses import replace
 
 from migrator.analysis.index import ModuleIndex
+from migrator.analysis.tree import parse
 from migrator.engine.context import FileContext, insertion
 from migrator.engine.packs import Rule
 from migrator.finding import FileResult
@@ -37,7 +38,7 @@ def add_transfer(context: FileContext, rule: Rule) -> FileResult:
         inserted.append(insertion(context, rule, there, insert_import(index, there, _TRANSFER)))
     edits = [edit for item in inserted for edit in item.finding.edits]
     text = apply(index.data, edits).decode("utf-8")
-    ast.parse(text)
+    parse(text)
     return FileResult(context.name, text, tuple(item.finding for item in inserted))
 
 

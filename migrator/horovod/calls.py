@@ -14,7 +14,7 @@ from migrator.distributed.homes import Home
 from migrator.distributed.model import own_line
 from migrator.distributed.syntax import File, parent
 from migrator.distributed.write import arguments, replaced
-from migrator.horovod.names import PACKAGE, advice, imports, is_helper, table
+from migrator.horovod.names import PACKAGE, advice, imports, is_helper, names_in, table
 
 _OWN_MODULES = re.compile(r"^(?:mpi_ops|functions|optimizer|compression|sync_batch_norm)\.")
 _OPTIMIZER = "DistributedOptimizer"
@@ -56,8 +56,7 @@ class Plan:
     def use(self, file: File, code: str) -> None:
         """Import what new code needs, and take over the helpers that it calls."""
         self.draft.of(file).imports.extend(imports(code))
-        words = {node.id for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Name)}
-        self.used.setdefault(file.name, set()).update(filter(is_helper, words))
+        self.used.setdefault(file.name, set()).update(filter(is_helper, names_in(code)))
 
     def written(self, file: File, node: Any) -> str:
         """The source of an expression with the new code in it."""

@@ -15,7 +15,7 @@ from migrator.distributed.result import Converted
 from migrator.distributed.syntax import File
 from migrator.distributed.write import NotPlacedError, write
 from migrator.horovod.calls import Plan, plan_names, references
-from migrator.horovod.names import PACKAGE, helpers, import_order
+from migrator.horovod.names import PACKAGE, helpers, import_order, names_in
 from migrator.horovod.optimizer import plan_optimizer
 from migrator.horovod.synchronize import plan_synchronize
 
@@ -149,7 +149,7 @@ def _written(program: Program, draft: Draft) -> Iterator[tuple[str, str]]:
     for name, changes in draft.changes.items():
         file = program.files[name]
         text = write(file.text, changes)
-        read = {node.id for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)}
+        read = names_in(text)
         left = read & _imported_names(file)
         if left:
             raise NotPlacedError(f"{', '.join(sorted(left))} is still used")

@@ -8,6 +8,7 @@ from typing import Any
 
 import yaml
 
+from migrator.analysis.tree import parse, walk
 from migrator.data_folders import data_folder
 from migrator.distributed.draft import DIST
 
@@ -63,16 +64,19 @@ def helpers(names: set[str]) -> str:
         name = waiting.pop()
         if name not in wanted:
             wanted.add(name)
-            words = {node.id for node in ast.walk(ast.parse(every[name])) if isinstance(node, ast.Name)}
-            waiting += [word for word in words if word in every]
+            waiting += [word for word in names_in(every[name]) if word in every]
     return "\n\n\n".join(text for name, text in every.items() if name in wanted)
+
+
+def names_in(code: str) -> set[str]:
+    """The bare names that stand in code. Raises what parsing does."""
+    return {node.id for node in walk(parse(code)) if isinstance(node, ast.Name)}
 
 
 def imports(code: str) -> list[str]:
     """The imports that new code needs."""
-    tree = ast.parse(code)
-    text = ast.unparse(tree)
-    words = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    text = ast.unparse(parse(code))
+    words = names_in(code)
     return [line for start, line in _IMPORTS if start[:-1] in words and start in text]
 
 

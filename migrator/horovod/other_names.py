@@ -23,6 +23,7 @@ from migrator.distributed.syntax import (
     on_self,
     parameters,
     parent,
+    taker_of,
 )
 
 _DEPTH = 6
@@ -89,7 +90,7 @@ def _stays(home: Home, node: Any) -> bool:
 
 def _is_kept(program: Program, file: File, node: Any) -> bool:
     """Whether the model goes to something of another package that, by its name, may train it later."""
-    call = parent(node.parent) if isinstance(node.parent, ast.keyword) else node.parent
+    call = taker_of(node)
     if not isinstance(call, ast.Call) or program.definition(file, call) is not None:
         return False
     name = file.called(call) or dotted(call.func)
@@ -146,7 +147,7 @@ def check_outside(program: Program, home: Home, depth: int = _DEPTH) -> None:
 
 
 def _goes_to(program: Program, file: File, node: Any, scope: Any) -> bool:
-    call = parent(node.parent) if isinstance(node.parent, ast.keyword) else node.parent
+    call = taker_of(node)
     found = program.definition(file, call) if isinstance(call, ast.Call) else None
     return found is not None and found[1] in (scope, class_of(scope))
 
@@ -176,7 +177,7 @@ def _inside(node: Any, statement: Any) -> bool:
 
 def evaluates(program: Program, file: File, node: Any) -> bool:
     """Whether a use stands in a function, or goes to one, that only evaluates."""
-    call = parent(node.parent) if isinstance(node.parent, ast.keyword) else node.parent
+    call = taker_of(node)
     places = [(file, function_of(node))]
     found = program.definition(file, call) if isinstance(call, ast.Call) and call.func is not node else None
     if found is not None:

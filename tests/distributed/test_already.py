@@ -48,3 +48,8 @@ def test_what_sets_ranks_up(text: str) -> None:
 )
 def test_what_only_looks_like_it(text: str) -> None:
     assert not is_distributed(text)
+
+
+def test_an_escape_of_the_users_warns_nobody(recwarn: pytest.WarningsRecorder) -> None:
+    assert is_distributed('import torch.distributed as dist\nx = "\\d"\ndist.init_process_group("nccl")\n')
+    assert not recwarn.list
