@@ -58,23 +58,24 @@ class Checker:
         """What is found in each of the files that ``readable`` gave."""
         project_key = self._facts.key()
         results: list[Optional[Checked]] = []
-        missing: list[tuple[int, bytes, tuple[str, ...]]] = []
+        missing: list[tuple[int, tuple[str, ...]]] = []
         for place, (target, content) in enumerate(files):
             ignored = ignored_codes(target.options, target.place)
             key = self._key(target, content, project_key, ignored)
             known = self._cache.get(key)
             results.append(unpack(known, target.path) if known is not None else None)
             if known is None:
-                missing.append((place, key, ignored))
+                missing.append((place, ignored))
         if missing:
             from migrator.lint.processes import check_files
 
             missing = [item for item in missing if self._has_engine(files[item[0]][0])]
-            jobs = [self._job(files[place][0], ignored) for place, _, ignored in missing]
+            jobs = [self._job(files[place][0], ignored) for place, ignored in missing]
             done = check_files(jobs, self._facts.project(), self._processes)
-            for (place, key, _), checked in zip(missing, done):
+            for (place, ignored), (content, checked) in zip(missing, done):
                 results[place] = checked
                 if not checked.trouble:
+                    key = self._key(files[place][0], content, project_key, ignored)
                     self._cache.put(key, pack(checked))
         self._cache.flush()
         return [checked or Checked() for checked in results]

@@ -3,29 +3,48 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Optional
 
 from migrator.lint.cache import Cache, digest
-from migrator.lint.document import document
 from migrator.lint.files import Target, name_in_project
 from migrator.lint.texts import Texts
-from migrator.sources.errors import Unreadable
 
 if TYPE_CHECKING:
-    from migrator.engine.project import Project
+    from migrator.engine.project import FileFacts, Project
+    from migrator.operators.native import NativeFile
 
-# Without one of these a file defines nothing that another file has to know.
-_MAY_TELL = (b"cuda", b"CUDAExtension", b"cpp_extension", b"OpBuilder", b".cu")
+# Without one of these a file builds no extension: .cu" also as it stands in a notebook.
+_MAY_BUILD = (b"CUDAExtension", b"cpp_extension", b"OpBuilder", b"cuda_sources", b'.cu"', b".cu'", b'.cu\\"')
+# Without one of these it defines nothing that another file has to know.
+_MAY_TELL = (b"cuda", *_MAY_BUILD)
+
+
+@dataclass
+class _File:
+    """A Python file that may tell something: ``rows`` are its classes, None until they are known."""
+
+    target: Target
+    content: bytes
+    size: int
+    builds: bool
+    rows: Optional[list[Any]] = None
+
+    @property
+    def name(self) -> str:
+        return name_in_project(self.target)
+
+    def key(self, content: bytes) -> bytes:
+        return digest(b"facts", self.target.place.suffix.encode(), content)
 
 
 class Facts:
     """The facts of all files: ``add`` each Python file, then ask for the ``key`` and the ``project``.
 
     ``native`` are the C++ and CUDA files, by their names inside the project; ``jobs`` is the number of
-    processes that read them, None for as many as are worth it.
+    processes that read the files, None for as many as are worth it.
     """
 
     def __init__(
@@ -35,88 +54,93 @@ class Facts:
         self._texts = texts
         self._native = native
         self._jobs = jobs
-        self._classes: list[tuple[str, list[Any]]] = []
-        self._building: list[tuple[Target, bytes]] = []
+        self._files: list[_File] = []
+        self._known: Optional[tuple[list[Any], list[Any]]] = None
         self._project: Optional[Project] = None
-        self._packed: Optional[list[Any]] = None
 
     def add(self, target: Target, data: bytes, content: bytes) -> None:
-        """Learn from a Python file; ``content`` is the digest of its data. Raises Unreadable."""
-        if not any(word in data for word in _MAY_TELL):
-            return
-        key = digest(b"facts", target.place.suffix.encode(), content)
-        known = self._cache.get(key)
-        if known is None:
-            known = _facts_of(document(data, target.path).text)
-            self._cache.put(key, known)
-        rows, builds = known
-        if rows:
-            self._classes.append((name_in_project(target), rows))
-        if builds:
-            self._building.append((target, content))
+        """Remember a Python file; ``content`` is the digest of its data."""
+        if any(word in data for word in _MAY_TELL):
+            builds = any(word in data for word in _MAY_BUILD)
+            self._files.append(_File(target, content, len(data), builds))
 
     def key(self) -> bytes:
         """A digest of all that one file can know of the others."""
-        parts = [self._classes, self._operators()]
-        return digest(json.dumps(parts).encode("ascii"))
-
-    def _operators(self) -> list[Any]:
-        """The CUDA operators as the cache keeps them, empty without any."""
-        if self._packed is None:
-            self._packed = self._read_operators() if self._native or self._building else []
-        return self._packed
-
-    def _read_operators(self) -> list[Any]:
-        parts = []
-        for name, place in self._native:
-            with suppress(OSError):
-                parts += [name, digest(place.read_bytes()).hex()]
-        for target, content in self._building:
-            parts += [name_in_project(target), content.hex()]
-        key = digest(b"operators", json.dumps(parts).encode("ascii"))
-        known = self._cache.get(key)
-        if known is None:
-            from migrator.lint.operators import read_operators
-
-            known = read_operators(
-                self._native, [self._text(target) for target, _ in self._building], self._jobs
-            )
-            self._cache.put(key, known)
-            known = json.loads(json.dumps(known))  # as it is found in the cache
-        return list(known)
-
-    def _text(self, target: Target) -> tuple[str, str]:
-        try:
-            return name_in_project(target), document(self._texts.data(target), target.path).text
-        except Unreadable:  # it was there a moment ago
-            return name_in_project(target), ""
+        return digest(json.dumps(self._all()).encode("ascii"))
 
     def project(self) -> Project:
         """What one file has to know of the others."""
         from migrator.engine.project import ClassFacts, Project
 
         if self._project is None:
+            rows, operators = self._all()
             classes = tuple(
                 ClassFacts(file, name, tuple(bases), frozenset(methods), frozenset(stored), moves)
-                for file, rows in self._classes
-                for name, bases, methods, stored, moves in rows
+                for file, name, bases, methods, stored, moves in rows
             )
             self._project = Project(classes)
-            if self._operators():
+            if operators:
                 from migrator.lint.operators import unpack
 
-                self._project = Project(classes, unpack(self._operators()))
+                self._project = Project(classes, unpack(operators))
         return self._project
 
+    def _all(self) -> tuple[list[Any], list[Any]]:
+        """The classes, and the CUDA operators (empty without any), as the cache keeps them."""
+        if self._known is None:
+            operators = self._look_up()
+            self._known = [[file.name, *row] for file in self._files for row in file.rows or ()], operators
+        return self._known
 
-def _facts_of(text: str) -> list[Any]:
-    """The classes of a file, and whether it may build extensions."""
-    from migrator.engine.project import scan_classes
-    from migrator.operators.extensions import may_build
+    def _look_up(self) -> list[Any]:
+        """The operators; and every file gets its rows."""
+        for file in self._files:
+            file.rows = self._cache.get(file.key(file.content))
+        native: dict[str, bytes] = {}
+        if self._native:
+            from migrator.operators.native_files import native_bytes
 
-    # The file's name is put in again when they are used: the content alone decides them.
-    rows = [
-        [f.name, list(f.bases), sorted(f.methods), sorted(f.stored), f.moves_tensors]
-        for f in scan_classes("", text)
-    ]
-    return [rows, may_build(text)]
+            native = native_bytes(self._native)
+        building = [file for file in self._files if file.builds]
+        key = b""
+        operators: Optional[list[Any]] = []
+        if native or building:
+            parts = [[name, digest(data).hex()] for name, data in native.items()]
+            parts += [[file.name, file.content.hex()] for file in building]
+            key = digest(b"operators", json.dumps(parts).encode("ascii"))
+            operators = self._cache.get(key)
+        if operators is not None:
+            self._read([file for file in self._files if file.rows is None], {})
+            return operators
+        facts, read, unchanged = self._read([f for f in self._files if f.rows is None or f.builds], native)
+        from migrator.engine.project import merge_facts
+        from migrator.lint.operators import pack
+
+        operators = pack(merge_facts(facts, read).operators)
+        if unchanged:
+            self._cache.put(key, operators)
+        return list(json.loads(json.dumps(operators)))  # as it is found in the cache
+
+    def _read(
+        self, files: list[_File], native: Mapping[str, bytes]
+    ) -> tuple[list[FileFacts], list[NativeFile], bool]:
+        """Read the files and give them their rows.
+
+        The result: what the files tell, and whether none has changed since it was added.
+        """
+        if not files and not native:
+            return [], [], True
+        from migrator.lint.learning import PythonFile, learn
+
+        size = sum(file.size for file in files) + sum(map(len, native.values()))
+        given = self._texts.given
+        python = [
+            PythonFile(file.target.path, file.target.place, file.name, given.get(file.target.place))
+            for file in files
+        ]
+        told, read = learn(python, native, size, self._jobs)
+        for file, item in zip(files, told):
+            file.rows = item.rows
+            self._cache.put(file.key(item.content), item.rows)
+        unchanged = all(item.content == file.content for file, item in zip(files, told))
+        return [item.facts for item in told], read, unchanged

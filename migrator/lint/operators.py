@@ -1,35 +1,16 @@
-"""A project's CUDA operators for a lint run: what its C++ and CUDA files and its extension modules define.
-
-To read all of them takes seconds in a large project, so the cache keeps the result.
-"""
+"""A project's CUDA operators as the cache of lint runs keeps them: to find them may take seconds."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from dataclasses import astuple
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Optional
 
 if TYPE_CHECKING:
     from migrator.operators.catalog import Catalog, Module
 
 
-def read_operators(
-    native: Sequence[tuple[str, Path]], building: Iterable[tuple[str, str]], jobs: Optional[int]
-) -> list[Any]:
-    """The catalog in a form that JSON can hold, for ``unpack``.
-
-    ``native`` are C++ and CUDA files by name, ``building`` name and text of the Python files that may build
-    extensions, ``jobs`` the number of processes (None: as many as are worth it).
-    """
-    from migrator.engine.project import merge_facts, scan_file
-    from migrator.operators.native_files import read_native
-
-    facts = [scan_file(name, text) for name, text in building]
-    return _pack(merge_facts(facts, read_native(native, jobs)).operators)
-
-
-def _pack(catalog: Catalog) -> list[Any]:
+def pack(catalog: Catalog) -> list[Any]:
+    """The catalog in a form that JSON can hold, for ``unpack``."""
     extensions = [
         [e.name, e.kind, e.file, e.line, e.sources, e.complete, e.cuda, e.functions, e.variables]
         for e in catalog.extensions.values()
@@ -51,7 +32,7 @@ def _packed_module(module: Module) -> list[Any]:
 
 
 def unpack(packed: list[Any]) -> Catalog:
-    """The catalog of ``read_operators``, without what only the reports of a migration need."""
+    """The catalog that was packed, without what only the reports of a migration need."""
     from migrator.operators.catalog import Catalog, Module, Operator
     from migrator.operators.extensions import Extension
 

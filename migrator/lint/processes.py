@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Optional
 
 from migrator.engine.project import Project
+from migrator.lint.cache import digest
 from migrator.lint.diagnostic import Checked
 from migrator.lint.document import document
 from migrator.lint.engines import check_document
@@ -15,8 +16,11 @@ from migrator.processes import processes_for, spread
 from migrator.sources.errors import Unreadable
 from migrator.sources.source import read_bytes
 
+# The digest of the content that was looked at, as a file may just have changed, and what was found in it.
+_Done = tuple[bytes, Checked]
 
-def check_files(jobs: Sequence[Job], project: Project, processes: Optional[int]) -> Iterator[Checked]:
+
+def check_files(jobs: Sequence[Job], project: Project, processes: Optional[int]) -> Iterator[_Done]:
     """The findings of each file, in order.
 
     Raises RuleError and UnknownVersion where the rules cannot be used.
@@ -40,13 +44,15 @@ def _start(project: Project) -> None:
     _project = project
 
 
-def _check_some(jobs: Sequence[Job]) -> list[Checked]:
+def _check_some(jobs: Sequence[Job]) -> list[_Done]:
     return [_check(job, _project) for job in jobs]
 
 
-def _check(job: Job, project: Project) -> Checked:
+def _check(job: Job, project: Project) -> _Done:
+    data = b""
     try:
-        item = document(read_bytes(job.place) if job.data is None else job.data, job.path)
+        data = read_bytes(job.place) if job.data is None else job.data
+        item = document(data, job.path)
     except Unreadable as error:
-        return Checked(trouble=str(error))
-    return check_document(job.rules, job.path, job.name, item, project, job.ignored)
+        return digest(data), Checked(trouble=str(error))
+    return digest(data), check_document(job.rules, job.path, job.name, item, project, job.ignored)

@@ -2,43 +2,65 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from migrator.operators.native import NativeFile, mentions_cuda, scan_native
 from migrator.operators.native_names import is_native
 from migrator.processes import processes_for, spread
 
+if TYPE_CHECKING:
+    from migrator.operators.native import NativeFile
+
 MAX_BYTES = 4 * 2**20
+
+
+def native_bytes(files: Iterable[tuple[str, Path]]) -> dict[str, bytes]:
+    """The content of those of ``files`` (name inside the project, path) that are C++ or CUDA by their names.
+
+    What cannot be read or is larger than MAX_BYTES is left out; it is not CUDA sources that are that large.
+    """
+    found = {}
+    for name, path in files:
+        if is_native(name):
+            try:
+                if path.stat().st_size <= MAX_BYTES:
+                    found[name] = path.read_bytes()
+            except OSError:
+                continue
+    return found
+
+
+def texts_to_scan(native: Mapping[str, bytes]) -> list[tuple[str, str]]:
+    """The files as texts, by name; none where no file has to do with CUDA or is bound for Python."""
+    if not native:
+        return []
+    from migrator.operators.native import mentions_cuda
+
+    texts = [(name, data.decode("latin-1")) for name, data in native.items()]
+    return texts if any(mentions_cuda(text) for _, text in texts) else []
 
 
 def read_native(files: Iterable[tuple[str, Path]], jobs: int | None = None) -> list[NativeFile]:
     """What those of ``files`` (name inside the project, path) define that are C++ or CUDA by their names.
 
-    Empty where none has to do with CUDA or is bound for Python. What cannot be read or is larger than
-    MAX_BYTES is left out; it is not CUDA sources that are that large. ``jobs`` is the number of processes,
-    None for as many as are worth it.
+    Empty where none has to do with CUDA or is bound for Python. ``jobs`` is the number of processes, None
+    for as many as are worth it.
     """
-    texts = {}
-    for name, path in files:
-        if is_native(name):
-            try:
-                if path.stat().st_size <= MAX_BYTES:
-                    texts[name] = path.read_bytes().decode("latin-1")
-            except OSError:
-                continue
-    if not any(map(mentions_cuda, texts.values())):
-        return []
-    processes = processes_for(sum(map(len, texts.values())), jobs)
-    return list(spread(list(texts.items()), processes, _scan, _start, (), _scan_some))
+    texts = texts_to_scan(native_bytes(files))
+    processes = processes_for(sum(len(text) for _, text in texts), jobs)
+    return list(spread(texts, processes, scan_text, _start, (), _scan_some))
 
 
-def _scan(item: tuple[str, str]) -> NativeFile:
+def scan_text(item: tuple[str, str]) -> NativeFile:
+    """What one file, by its name and text, defines."""
+    from migrator.operators.native import scan_native
+
     return scan_native(*item)
 
 
 def _scan_some(items: Sequence[tuple[str, str]]) -> list[NativeFile]:
-    return [scan_native(name, text) for name, text in items]
+    return list(map(scan_text, items))
 
 
 def _start() -> None:

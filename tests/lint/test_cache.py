@@ -13,7 +13,7 @@ import pytest
 
 from migrator.data_folders import data_folder
 from migrator.engine.packs import Rule
-from migrator.lint import cache, check, engines, known_packs
+from migrator.lint import cache, check, engines, facts, known_packs, learning
 from tests.lint.conftest import TRAIN
 
 
@@ -74,6 +74,42 @@ def test_another_file_that_decides_is_in_the_key(lint, tmp_path) -> None:
     cached = lint("--output-format=concise").out
     assert cached == lint("--output-format=concise", "--no-cache").out
     assert "NPU111 [*]" not in cached
+
+
+def test_a_file_that_changes_while_it_is_looked_at(lint, train, monkeypatch) -> None:
+    expected = lint("--output-format=json", "--no-cache").out
+    read = facts.Facts.key
+
+    def changed(self):
+        key = read(self)
+        train.write_text("x = 1\n")
+        return key
+
+    monkeypatch.setattr(facts.Facts, "key", changed)
+    assert lint("--output-format=json").json() == []
+    monkeypatch.setattr(facts.Facts, "key", read)
+    train.write_text(TRAIN)
+    assert lint("--output-format=json").out == expected
+    train.write_text("x = 1\n")
+    assert lint("--output-format=json").json() == []
+
+
+def test_a_file_that_changes_while_it_tells_the_others(lint, tmp_path, monkeypatch) -> None:
+    (tmp_path / "use.py").write_text("from own import Runner\n\nimport torch\n\nRunner().cuda()\n")
+    own, plain = tmp_path / "own.py", "class Runner:\n    def cuda(self):\n        return 1\n"
+    own.write_text(plain)
+    expected = lint("--output-format=json", "--no-cache").out
+    learn = learning.learn
+
+    def changed(*arguments):
+        own.write_text("class Runner:\n    def cuda(self):\n        return torch.ones(1)\n")
+        return learn(*arguments)
+
+    monkeypatch.setattr(learning, "learn", changed)
+    assert lint("--output-format=json").out != expected
+    monkeypatch.setattr(learning, "learn", learn)
+    own.write_text(plain)
+    assert lint("--output-format=json").out == expected
 
 
 def test_another_version_of_the_tool_does_not_see_it(lint, train, looked_at, monkeypatch) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from migrator.lint import operators
-from migrator.operators.native_files import read_native
+from migrator.lint import learning
+from migrator.operators.native_files import texts_to_scan
 from tests.operators.projects import LAUNCHER
 
 BINDING = LAUNCHER + 'PYBIND11_MODULE(scale_ext, m) { m.def("scale", &scale_cuda); }\n'
@@ -60,16 +60,15 @@ def test_a_changed_native_file_changes_the_findings(lint, scaled) -> None:
 def test_native_files_are_read_once(lint, scaled, monkeypatch) -> None:
     asked: list[int] = []
 
-    def noted(files, jobs):
-        asked.append(1)
-        return read_native(files, jobs)
+    def noted(native):
+        asked.append(len(native))
+        return texts_to_scan(native)
 
-    monkeypatch.setattr("migrator.operators.native_files.read_native", noted)
-    assert operators.read_operators
+    monkeypatch.setattr(learning, "texts_to_scan", noted)
     lint("--select=NPU65")
     (scaled / "use.py").write_text(USE + "\n\nprint(double)\n")
     assert places(lint("--select=NPU65", "--output-format=json")) == FOUND
-    assert len(asked) == 1
+    assert asked == [1]
 
 
 def test_excluded_native_files_are_not_read(lint, scaled) -> None:
