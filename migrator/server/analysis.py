@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Optional
@@ -44,8 +44,8 @@ class Analysis:
     """The findings of a text.
 
     In a text that is ``broken``, no Python just now, they are those of the text before it
-    whose lines are still there, without fixes; in a notebook, where only the cell is
-    broken, none are kept. ``found`` has places in the text. ``trouble`` says why there are none.
+    whose lines are still there, without fixes; in a notebook the same is true of each broken
+    cell. ``found`` has places in the text. ``trouble`` says why there are none.
     """
 
     question: Question
@@ -80,12 +80,15 @@ def answer(asked: Question, before: Analysis | None) -> Analysis:
     ]
     is_file = isinstance(asked.content, Source)
     if is_file and before is not None and before.found and _is_broken(checked.found, text):
-        return Analysis(asked, (*_carried(before, text), *found), broken=True)
+        old = before.question.text
+        return Analysis(asked, (*_carried(before.found, lines_of(old), lines_of(text)), *found), broken=True)
     if options.baseline and found:
         file = Path(options.baseline)
         lines = lines_of(text)
         root = file.absolute().parent
         found, _, _ = baseline.split(found, baseline.read(file), lambda _: lines, root, ())
+    if isinstance(asked.content, Notebook) and before is not None:
+        found = [*found, *_carried_in_cells(before, asked.content)]
     return Analysis(asked, tuple(found), trouble=checked.trouble)
 
 
@@ -109,21 +112,36 @@ def _is_broken(found: Sequence[Diagnostic], text: str) -> bool:
     return not parses(text)  # NPU999 may be off
 
 
-def _carried(before: Analysis, text: str) -> list[Diagnostic]:
-    """The earlier findings in the lines above and below what was changed."""
-    old, new = lines_of(before.question.text), lines_of(text)
+def _carried(
+    found: Iterable[Diagnostic], old: list[str], new: list[str], old_first: int = 1, new_first: int = 1
+) -> list[Diagnostic]:
+    """The earlier findings in the lines above and below what was changed.
+
+    ``old`` and ``new`` are the lines before and now, which begin at these rows of the texts.
+    """
     most = min(len(old), len(new))
     same_above = next((row for row in range(most) if old[row] != new[row]), most)
     most -= same_above
     same_below = next((row for row in range(most) if old[-1 - row] != new[-1 - row]), most)
-    moved = len(new) - len(old)
     kept = []
-    for item in before.found:
-        if item.code == SYNTAX:
+    for item in found:
+        moved = new_first - old_first
+        if item.row - old_first >= len(old) - same_below:
+            moved += len(new) - len(old)
+        elif item.end_row - old_first >= same_above:
             continue
-        if item.end_row <= same_above:
-            kept.append(replace(item, fix=None, noqa_row=None))
-        elif item.row > len(old) - same_below:
+        if item.code != SYNTAX:
             row, end_row = item.row + moved, item.end_row + moved
             kept.append(replace(item, row=row, end_row=end_row, fix=None, noqa_row=None))
     return kept
+
+
+def _carried_in_cells(before: Analysis, notebook: Notebook) -> Iterator[Diagnostic]:
+    """The earlier findings of cells that are no Python just now."""
+    content = before.question.content
+    known = {} if isinstance(content, Source) else {cell.number: cell for cell in content.cells}
+    for cell in notebook.cells:
+        old = known.get(cell.number)
+        if cell.error and old is not None:
+            found = [item for item in before.found if old.first <= item.row < old.first + old.rows]
+            yield from _carried(found, old.source.split("\n"), cell.source.split("\n"), old.first, cell.first)

@@ -71,6 +71,25 @@ def test_findings_follow_what_one_types_in_a_cell(editor: Editor) -> None:
     assert [item.code for item in editor.found("n.ipynb#4")] == ["NPU111"]
 
 
+def test_a_broken_cell_keeps_the_findings_around(editor: Editor) -> None:
+    open_cells(editor, [("python", "import torch\n"), ("python", "a = 1\ntorch.cuda.init()\nb = 2\n")])
+    (before,) = editor.found("n.ipynb#1")
+    editor.type_in_cell("n.ipynb#1", "y = (\n", span(0, 0, 0))
+    broken = editor.found("n.ipynb#1")
+    assert [(item.code, item.range) for item in broken] == [
+        ("NPU999", span(0, 0, 1)),
+        ("NPU101", span(2, 0, 15)),
+    ]
+    assert editor.actions("n.ipynb#1", 2) == []
+    editor.type_in_cell("n.ipynb#0", "# more\n", span(0, 0, 0))
+    editor.type_in_cell("n.ipynb#1", "1, ", span(0, 5, 5))
+    assert [item.range for item in editor.found("n.ipynb#1")][1:] == [span(2, 0, 15)]
+    editor.type_in_cell("n.ipynb#1", ")", span(0, 8, 8))
+    (after,) = editor.found("n.ipynb#1")
+    assert (after.code, after.range) == (before.code, span(2, 0, 15))
+    assert editor.actions("n.ipynb#1", 2)
+
+
 def test_a_fix_may_touch_several_cells(editor: Editor) -> None:
     open_cells(editor)
     editor.found("n.ipynb#4")
