@@ -13,7 +13,6 @@ import sys
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import astuple
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Optional
@@ -157,7 +156,10 @@ def pack(checked: Checked) -> list[Any]:
 def _row(item: Diagnostic) -> list[Any]:
     fix = None
     if item.fix:
-        edits = [[*astuple(edit.start), *astuple(edit.end), edit.content] for edit in item.fix.edits]
+        edits = [
+            [edit.start.row, edit.start.column, edit.end.row, edit.end.column, edit.content]
+            for edit in item.fix.edits
+        ]
         fix = [item.fix.applicability, item.fix.message, edits]
     place = [item.row, item.column, item.end_row, item.end_column, item.noqa_row]
     return [*place, item.code, item.rule, item.severity, item.message, item.advice, item.api, item.url, fix]

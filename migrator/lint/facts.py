@@ -16,10 +16,11 @@ if TYPE_CHECKING:
     from migrator.engine.project import FileFacts, Project
     from migrator.operators.native import NativeFile
 
-# Without one of these a file builds no extension: .cu" also as it stands in a notebook.
+# Without one of these a file tells nothing that another one has to know: of a class with a CUDA member, or of
+# an extension that it builds (CUDAExtension, cpp_extension, an OpBuilder, a source file).
+_MAY_TELL = (b"cuda", b"xtension", b"OpBuilder", b".cu")
+# .cu" also as it stands in a notebook.
 _MAY_BUILD = (b"CUDAExtension", b"cpp_extension", b"OpBuilder", b"cuda_sources", b'.cu"', b".cu'", b'.cu\\"')
-# Without one of these it defines nothing that another file has to know.
-_MAY_TELL = (b"cuda", *_MAY_BUILD)
 
 
 @dataclass

@@ -78,8 +78,8 @@ def _target(path: str, place: Path, configuration: Configuration, options: Optio
 
 def excluded(place: Path, options: Options) -> bool:
     """Whether ``exclude`` or ``extend-exclude`` leave out a file, or its folders below the root."""
-    folders = [folder for folder in place.parents if options.root in folder.parents]
-    return _excluded(options, place, False) or any(_excluded(options, folder, True) for folder in folders)
+    folders = (folder.as_posix() for folder in place.parents if options.root in folder.parents)
+    return _excluded(options, place.as_posix(), False) or any(_excluded(options, f, True) for f in folders)
 
 
 def _below(
@@ -120,21 +120,21 @@ def _below(
                     continue
             except OSError:
                 continue
-            place = Path(item.path)
-            if _excluded(options, place, is_folder):
+            if _excluded(options, item.path.replace(os.sep, "/"), is_folder):
                 continue
-            if options.respect_gitignore and ignore.ignores(place, is_folder):
+            if options.respect_gitignore and ignore.ignores(item.path, is_folder):
                 continue
             name = f"{shown_folder}/{item.name}" if shown_folder else item.name
             if cpp:
+                place = Path(item.path)
                 native(_name(place, options), place)
             elif not is_folder:
-                yield _target(name, place, configuration, options)
+                yield _target(name, Path(item.path), configuration, options)
             elif not os.path.lexists(os.path.join(item.path, "pyvenv.cfg")):
                 folders.append((name, item.path))
         waiting.extend(reversed(folders))
 
 
-def _excluded(options: Options, place: Path, folder: bool) -> bool:
+def _excluded(options: Options, path: str, folder: bool) -> bool:
     sets = (options.exclude, *options.extend_exclude)
-    return any(path_matcher(each.patterns, each.root)(place, folder) for each in sets)
+    return any(path_matcher(each.patterns, each.root)(path, folder) for each in sets)

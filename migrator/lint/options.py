@@ -250,23 +250,23 @@ def ignored_codes(options: Options, path: Path) -> tuple[str, ...]:
 
 def _fits(patterns: tuple[str, ...], root: Path, path: Path) -> bool:
     fits = path_matcher(patterns, root)
-    return fits(path, False) or any(fits(folder, True) for folder in path.parents if folder != root)
+    folders = (folder for folder in path.parents if folder != root)
+    return fits(path.as_posix(), False) or any(fits(folder.as_posix(), True) for folder in folders)
 
 
-_Fits = Callable[[Path, bool], bool]
+_Fits = Callable[[str, bool], bool]
 _matchers: dict[tuple[tuple[str, ...], Path], _Fits] = {}
 
 
 def path_matcher(patterns: tuple[str, ...], root: Path) -> _Fits:
-    """A function of an absolute path and whether it is a folder: do patterns below ``root`` fit it?"""
+    """A function of an absolute path (with ``/``) and whether it is a folder: do patterns of ``root`` fit?"""
     key = (patterns, root)
     if key not in _matchers:
         fits: Matcher = matcher(patterns)
         prefix = "" if root == _EVERYWHERE else root.as_posix().rstrip("/") + "/"
 
-        def check(path: Path, folder: bool) -> bool:
-            name = path.as_posix()
-            return name.startswith(prefix) and fits(name[len(prefix) :], folder)
+        def check(path: str, folder: bool) -> bool:
+            return path.startswith(prefix) and fits(path[len(prefix) :], folder)
 
         _matchers[key] = check
     return _matchers[key]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Optional
+from typing import Optional
 
 from migrator.lint.diagnostic import Diagnostic
 from migrator.lint.document import NOTEBOOK, document, in_cells
@@ -20,7 +20,7 @@ class Texts:
     def __init__(self, given: Mapping[Path, bytes]) -> None:
         self.given = given
         self._changed: dict[Path, bytes] = {}
-        self._shown: tuple[Any, list[str]] = (None, [])
+        self._shown: tuple[tuple[str, Optional[int]], list[str]] = ("", None), []
 
     def data(self, target: Target) -> bytes:
         """The bytes of a file as it was when the run began. Raises Unreadable."""
@@ -30,6 +30,7 @@ class Texts:
     def change(self, target: Target, data: bytes) -> None:
         """From now on the lines are those of a fixed file."""
         self._changed[target.place] = data
+        self._shown = ("", None), []
 
     def placed(self, target: Target, found: list[Diagnostic]) -> list[Diagnostic]:
         """The findings with the places that a person sees: those in cells for a notebook."""
@@ -40,11 +41,10 @@ class Texts:
 
     def lines(self, item: Diagnostic) -> Sequence[str]:
         """The source lines of the file or cell that a finding lies in, empty where they are gone."""
-        place = Path(os.path.abspath(item.path))
-        data = self._changed.get(place, self.given.get(place))
-        key = (item.path, item.cell, data)
+        key = item.path, item.cell
         if self._shown[0] != key:
-            self._shown = (key, _lines(item, place, data))
+            place = Path(os.path.abspath(item.path))
+            self._shown = key, _lines(item, place, self._changed.get(place, self.given.get(place)))
         return self._shown[1]
 
     def line(self, item: Diagnostic) -> str:

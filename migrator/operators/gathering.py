@@ -6,7 +6,8 @@ import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from fnmatch import fnmatch
+from fnmatch import translate
+from functools import cache
 
 from migrator.operators.catalog import Catalog, Module, Operator
 from migrator.operators.extensions import Extension
@@ -141,11 +142,13 @@ def _modules(
 
 def _builds(extension: Extension, file: str) -> bool:
     """Whether a file is one of an extension's sources. Their folder may be written in any way."""
-    for source in extension.sources:
-        source = re.sub(r"^(?:\*|\.|\.\.|/)+/", "", source)
-        if file == source or file.endswith("/" + source) or fnmatch(file, f"*{source}"):
-            return True
-    return False
+    return bool(extension.sources) and _any_of(extension.sources).match(file) is not None
+
+
+@cache
+def _any_of(sources: tuple[str, ...]) -> re.Pattern[str]:
+    ends = (translate(re.sub(r"^(?:\*|\.|\.\.|/)+/", "", source)) for source in sources)
+    return re.compile(f"(?:.*/)?(?:{'|'.join(ends)})")
 
 
 class _Graph:
@@ -161,6 +164,7 @@ class _Graph:
             for key, names in file.registered:
                 self._registered.setdefault(key, []).append((file, names))
         self._near: dict[tuple[str, str], list[tuple[NativeFile, NativeFunction]]] = {}
+        self._after: dict[tuple[str, int], list[tuple[NativeFile, NativeFunction]]] = {}
         self._declared = {name for file in files for name in file.declared}
 
     def defines(self, name: str) -> bool:
@@ -207,6 +211,14 @@ class _Graph:
                     queue.append(after)
 
     def _next(
+        self, file: NativeFile, function: NativeFunction
+    ) -> Sequence[tuple[NativeFile, NativeFunction]]:
+        key = file.name, id(function)
+        if key not in self._after:
+            self._after[key] = list(self._look_after(file, function))
+        return self._after[key]
+
+    def _look_after(
         self, file: NativeFile, function: NativeFunction
     ) -> Iterator[tuple[NativeFile, NativeFunction]]:
         for name in sorted(function.mentions):

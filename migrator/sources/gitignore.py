@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Optional
@@ -17,26 +18,26 @@ class GitIgnore:
     """
 
     def __init__(self, top: Path) -> None:
-        self._top = repository(top) or top
-        self._known: dict[Path, tuple[tuple[int, GitIgnoreSpec], ...]] = {}
+        self._top = str(repository(top) or top)
+        self._known: dict[str, tuple[tuple[int, GitIgnoreSpec], ...]] = {}
 
-    def ignores(self, path: Path, folder: bool) -> bool:
+    def ignores(self, path: str, folder: bool) -> bool:
         """Whether the file or folder is left out, the folders around it being not."""
-        name = str(path) + ("/" if folder else "")
-        for start, spec in self._around(path.parent):
+        name = path + "/" if folder else path
+        for start, spec in self._around(os.path.dirname(path)):
             # The nearest file that says something of a path decides.
             verdict = spec.check_file(name[start:]).include
             if verdict is not None:
                 return verdict
         return False
 
-    def _around(self, folder: Path) -> tuple[tuple[int, GitIgnoreSpec], ...]:
+    def _around(self, folder: str) -> tuple[tuple[int, GitIgnoreSpec], ...]:
         """What a folder and those around it leave out, the nearest first, and where the paths below begin."""
         if folder not in self._known:
-            last = folder in (self._top, folder.parent)
-            outer = () if last else self._around(folder.parent)
-            spec = _spec(folder)
-            own = () if spec is None else ((len(str(folder).rstrip("/")) + 1, spec),)
+            parent = os.path.dirname(folder)
+            outer = () if folder in (self._top, parent) else self._around(parent)
+            spec = _spec(Path(folder))
+            own = () if spec is None else ((len(folder.rstrip("/")) + 1, spec),)
             self._known[folder] = (*own, *outer)
         return self._known[folder]
 
