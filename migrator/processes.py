@@ -10,8 +10,11 @@ from typing import TYPE_CHECKING, Any, Callable, TypeVar
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
-# Enough for a worker to be busy while the last chunk's results are written, few enough to spread well.
-_CHUNK = 8
+# Few enough files at a time to spread well and to show progress; more where many are left, as neighbours are
+# alike and a worker remembers what it looked up.
+_LEAST, _MOST = 4, 100
+_CHUNKS_PER_JOB = 6
+# Enough for a worker to be busy while the last chunk's results are written.
 _CHUNKS_AHEAD = 4
 # Below this many bytes of Python, starting processes takes longer than they save.
 _WORTH_PROCESSES = 4_000_000
@@ -74,7 +77,7 @@ def _in_processes(
     import multiprocessing
     from concurrent.futures import ProcessPoolExecutor
 
-    chunks = iter([items[place : place + _CHUNK] for place in range(0, len(items), _CHUNK)])
+    chunks = _chunks(items, jobs)
     pool = ProcessPoolExecutor(jobs, initializer=_start, initargs=(start, arguments))
     waiting: deque[Future[list[Result]]] = deque()
     try:
@@ -92,6 +95,15 @@ def _in_processes(
             process.terminate()
         pool.shutdown(cancel_futures=True)
         raise
+
+
+def _chunks(items: Sequence[Item], jobs: int) -> Iterator[Sequence[Item]]:
+    """The items in ever smaller pieces, so that all processes end together."""
+    place = 0
+    while place < len(items):
+        size = max(_LEAST, min(_MOST, (len(items) - place) // (jobs * _CHUNKS_PER_JOB)))
+        yield items[place : place + size]
+        place += size
 
 
 def _start(start: Callable[..., None], arguments: tuple[Any, ...]) -> None:
