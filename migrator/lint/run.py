@@ -65,11 +65,11 @@ def run(request: Request, cache: Cache) -> Outcome:
     Raises ConfigError for a baseline, a revision or a choice of rules that cannot be used,
     CannotWrite where a file cannot be written.
     """
-    ranges = None
+    changed = None
     if request.diff_base:
         from migrator.lint.changed_lines import changed_lines
 
-        ranges = changed_lines(request.diff_base, Path.cwd())
+        changed = changed_lines(request.diff_base, Path.cwd())
     known = baseline.read(request.baseline) if request.baseline and not request.write_baseline else None
     texts = Texts(request.data)
     outcome = Outcome(texts)
@@ -86,10 +86,8 @@ def run(request: Request, cache: Cache) -> Outcome:
         if grave:
             found[target.place] = grave
             outcome.found += texts.placed(target, grave)
-    if ranges is not None:
-        from migrator.lint.changed_lines import on_changed_line
-
-        outcome.found = [item for item in outcome.found if on_changed_line(item, ranges)]
+    if changed is not None:
+        outcome.found = [item for item in outcome.found if changed.touches(item)]
     if request.write_baseline is not None:
         _write_baseline(request.write_baseline, outcome)
         return outcome
