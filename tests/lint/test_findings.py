@@ -246,7 +246,11 @@ def test_wrong_use_is_told_even_where_there_is_nothing_to_lint(lint, tmp_path) -
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--select="], "--select names no rule"),
+        (["--select=,"], "--select names no rule"),
+        (["--select="], "--select is empty"),
+        (["--fix", ""], "one of the paths is empty"),
+        (["--write-baseline", ""], "--write-baseline is empty"),
+        (["--stdin-filename", ""], "--stdin-filename is empty"),
         (["--statistics", "--output-format=sarif"], "--statistics prints text or json, not sarif"),
         (["--fix", "--add-noqa"], "--add-noqa and --fix exclude each other"),
         (["--diff", "--write-baseline=b.json"], "--write-baseline and --diff exclude each other"),
