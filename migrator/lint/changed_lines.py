@@ -28,7 +28,7 @@ _COMMAND = (
 
 @dataclass(frozen=True)
 class Changed:
-    """The first and last rows of each change, by file, and all files that git knows, by their paths in ``top``."""
+    """The rows that changed, by file, and all files that git knows, by their paths in ``top``."""
 
     top: Path
     rows: Mapping[str, Sequence[tuple[int, int]]]
@@ -54,7 +54,7 @@ def changed_lines(revision: str, folder: Path) -> Changed:
         raise ConfigError(f"--diff-base {revision!r} is no revision")
     if ".." in revision:
         raise ConfigError(
-            f"--diff-base {revision} is a range: give one revision, such as \"$(git merge-base main HEAD)\""
+            f'--diff-base {revision} is a range: give one revision, such as "$(git merge-base main HEAD)"'
         )
     top = Path(os.path.realpath(os.fsdecode(_git(["rev-parse", "--show-toplevel"], folder).rstrip(b"\n"))))
     found = os.fsdecode(_git(["rev-parse", "--verify", revision], folder, revision).strip())

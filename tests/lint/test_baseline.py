@@ -127,7 +127,7 @@ def test_diff_base_whatever_git_is_told_of_diffs(lint, repository) -> None:
     git("commit", "-qm", "two")
     (repository / "gap.py").write_text("# a\n" + TRAIN + "x = 1\n" + TRAIN + "torch.cuda.init()\n")
     (repository / ".gitattributes").write_text("*.py binary\n")
-    for setting in ("diff.interHunkContext=50", "diff.noprefix=true", "color.ui=always", "diff.submodule=log"):
+    for setting in ("diff.interHunkContext=50", "diff.noprefix=true", "color.ui=always"):
         git("config", *setting.split("="))
     found = lint("--diff-base=HEAD", "--output-format=json")
     assert found.places() == [("NPU101", 11, 1)]
