@@ -85,7 +85,7 @@ def answer(asked: Question, before: Analysis | None) -> Analysis:
         file = Path(options.baseline)
         lines = lines_of(text)
         root = file.absolute().parent
-        found, _, _ = baseline.split(found, baseline.read(file), lambda _: lines, root, ())
+        found, _ = baseline.split(found, baseline.read(file), lambda _: lines, root)
     return Analysis(asked, tuple(found), trouble=checked.trouble)
 
 

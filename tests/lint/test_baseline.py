@@ -49,6 +49,23 @@ def test_a_baseline_that_is_too_large_is_told(lint, train, tmp_path) -> None:
     assert "3 findings of known.json are gone" in lint("--baseline", "known.json").out
 
 
+def test_what_was_not_looked_for_is_not_gone(lint, train, tmp_path) -> None:
+    train.write_text(TRAIN + "torch.backends.cudnn.benchmark = True\n")  # of the severity info
+    lint("--write-baseline", "known.json")
+    for arguments in (
+        ("--severity=error",),
+        ("--select=NPU101",),
+        ("--ignore=NPU513",),
+        ("--per-file-ignores=train.py:NPU5",),
+    ):
+        assert "gone" not in lint("--baseline=known.json", *arguments).out
+    assert "gone" not in lint("--baseline=known.json", "--exclude=train.py").out
+    train.write_text(train.read_text() + "def f(:\n")
+    assert "gone" not in lint("--baseline=known.json").out
+    train.write_text(TRAIN)
+    assert "1 finding of known.json is gone" in lint("--baseline=known.json", "--severity=error").out
+
+
 def test_known_findings_are_not_fixed(lint, train) -> None:
     lint("--write-baseline", "known.json")
     train.write_text(TRAIN + "torch.cuda.empty_cache()\n")
