@@ -142,7 +142,7 @@ def _stdin(wishes: Wishes, configuration: Configuration, data: dict[Path, bytes]
     if found:
         return found
     options = for_file(configuration.options_for(place.parent), place, configuration.command_line)
-    excluded = options.force_exclude and place.exists()
+    excluded = options.force_exclude and os.path.exists(place)
     return [] if excluded else [Target(name, place, options)]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -55,7 +56,7 @@ class Configuration:
 
 def _in_folder(folder: Path) -> Optional[Path]:
     for name in _OWN:
-        if (folder / name).is_file():
+        if os.path.isfile(folder / name):  # a folder that may not be entered has none
             return folder / name
     project = folder / "pyproject.toml"
     try:

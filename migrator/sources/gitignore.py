@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Optional
@@ -44,7 +45,7 @@ class GitIgnore:
 @cache
 def repository(folder: Path) -> Optional[Path]:
     """The root of the git repository around an absolute folder, None outside of one."""
-    if (folder / ".git").exists():
+    if os.path.exists(folder / ".git"):
         return folder
     return repository(folder.parent) if folder.parent != folder else None
 

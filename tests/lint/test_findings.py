@@ -7,6 +7,7 @@ import os
 import stat
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -300,6 +301,24 @@ def test_trouble_with_one_file_leaves_the_rest(lint, train, tmp_path) -> None:
     assert len(answer.err.splitlines()) == 2
     assert "absent.py: no such file or folder" in answer.err
     assert "bytes.py: byte 0xff at line 1 is not UTF-8" in answer.err
+
+
+def test_folders_that_may_not_be_entered_are_told(lint, train, tmp_path, monkeypatch) -> None:
+    (tmp_path / "secret").mkdir()
+    status, scandir = os.stat, os.scandir
+
+    def refuse(path: Any) -> None:
+        if "secret" in os.fspath(path).split(os.sep)[:-1]:
+            raise PermissionError(13, "Permission denied", path)
+
+    monkeypatch.setattr(os, "stat", lambda path, **given: refuse(path) or status(path, **given))
+    monkeypatch.setattr(os, "scandir", lambda path: refuse(f"{path}/") or scandir(path))
+    answer = lint("--output-format=json", ".", "secret/a.py")
+    assert (answer.code, len(answer.json())) == (2, 3)
+    assert answer.err.splitlines() == [
+        "npumigrate: secret: cannot be read: permission denied",
+        "npumigrate: secret/a.py: cannot be read: permission denied",
+    ]
 
 
 def test_stdin(lint, tmp_path) -> None:
