@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 import stat
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+from migrator.lint import fixing
 from tests.lint.conftest import TRAIN
 
 FIXED = TRAIN.replace("import torch\n", "import torch\nimport torch_npu\n").replace("cuda", "npu")
@@ -97,6 +100,40 @@ def test_a_failed_write_leaves_the_file(lint, train, monkeypatch) -> None:
     assert "no space left on device" in answer.err
     assert train.read_text() == TRAIN
     assert [name for name in os.listdir(train.parent) if name.startswith(".npumigrate-")] == []
+
+
+def test_what_cannot_be_written_is_told_and_the_rest_is_fixed(lint, train, tmp_path, monkeypatch) -> None:
+    for name in ("a.py", "z.py"):
+        (tmp_path / name).write_text(TRAIN)
+    replace = os.replace
+
+    def refuse(source: str, target: Path) -> None:
+        if target.name == "train.py":
+            raise PermissionError(13, "Permission denied")
+        replace(source, target)
+
+    monkeypatch.setattr(os, "replace", refuse)
+    answer = lint("--fix", "--show-fixes")
+    assert answer.code == 2
+    assert answer.err == f"npumigrate: {train} cannot be written: permission denied\n"
+    assert "- a.py:" in answer.out
+    assert "Found 9 findings (6 fixed, 3 remaining)." in answer.out
+    for name in ("a.py", "z.py"):
+        assert ".cuda" not in (tmp_path / name).read_text()
+    assert train.read_text() == TRAIN
+
+
+def test_a_file_that_changes_meanwhile_is_left_alone(lint, train, monkeypatch) -> None:
+    fix_text = fixing.fix_text
+
+    def slowly(*arguments: Any) -> fixing.Fixed:
+        train.write_text("typed_meanwhile = 1\n")
+        return fix_text(*arguments)
+
+    monkeypatch.setattr(fixing, "fix_text", slowly)
+    answer = lint("--fix")
+    assert (answer.code, answer.err) == (2, "npumigrate: train.py: not changed: it was changed meanwhile\n")
+    assert train.read_text() == "typed_meanwhile = 1\n"
 
 
 @pytest.mark.parametrize("text", ["torch.cuda.get_autocast_gpu_dtype", "torch.get_autocast_gpu_dtype"])
