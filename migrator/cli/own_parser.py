@@ -22,8 +22,9 @@ class Parser(argparse.ArgumentParser):
 
     def __init__(self, command: str, usage: str, description: str, epilog: str) -> None:
         def layout(prog: str) -> argparse.HelpFormatter:
-            width = min(int(os.environ.get("COLUMNS") or 80), 100)
-            return argparse.RawDescriptionHelpFormatter(prog, max_help_position=30, width=width)
+            columns = os.environ.get("COLUMNS", "")
+            width = min(int(columns) if columns.isdecimal() else 80, 100)
+            return argparse.RawDescriptionHelpFormatter(prog, max_help_position=30, width=max(width, 40))
 
         self._command = f"npumigrate {command}"
         super().__init__(

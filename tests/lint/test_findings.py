@@ -270,6 +270,14 @@ def test_nothing_is_said_to_have_passed_that_was_not_looked_at(lint, tmp_path) -
     assert lint("--statistics").out == ""
 
 
+@pytest.mark.parametrize("columns", ["wide", "", "-1", "7"])
+def test_help_is_given_on_a_terminal_of_any_width(lint, monkeypatch, columns: str) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    answer = lint("--help", version="")
+    assert answer.code == 0
+    assert "--output-format" in answer.out
+
+
 def test_the_help_names_every_format(lint) -> None:
     text = " ".join(lint("--help").out.split()).replace("json- lines", "json-lines")
     assert [name for name in FORMATS if f"{name}," not in text and f", {name}" not in text] == ["full"]
