@@ -62,4 +62,17 @@ def _spec(folder: Path) -> Optional[GitIgnoreSpec]:
         return None
     from pathspec import GitIgnoreSpec
 
-    return GitIgnoreSpec.from_lines(lines)
+    try:
+        return GitIgnoreSpec.from_lines(lines)
+    except Exception:  # git takes no notice of a line that is no pattern, pathspec does
+        return GitIgnoreSpec.from_lines(filter(_is_pattern, lines))
+
+
+def _is_pattern(line: str) -> bool:
+    from pathspec import GitIgnoreSpec
+
+    try:
+        GitIgnoreSpec.from_lines([line])
+    except Exception:  # its own error, or that of the expression it makes
+        return False
+    return True
