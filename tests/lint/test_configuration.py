@@ -59,6 +59,9 @@ def test_overrides_and_per_file_ignores(lint, tmp_path) -> None:
         ("select = ['NPU7777']", "unknown rule 'NPU7777'"),
         ("version = '9.9'", "torch '9.9' is not known"),
         ("per-file-ignores = {'a.py' = ['NPU7777']}", "unknown rule 'NPU7777'"),
+        ("per-file-ignores = {'![z-a]' = ['NPU1']}", "per-file-ignores: [z-a]: bad character range z-a"),
+        ("exclude = ['[z-a]']", "exclude: [z-a]: bad character range z-a: correct the pattern"),
+        ("[[overrides]]\npaths = ['[z-a]']", "overrides.paths: [z-a]: bad character range z-a"),
     ],
 )
 def test_bad_configuration_is_one_line_and_the_rest_is_linted(lint, tmp_path, text: str, words: str) -> None:
@@ -91,6 +94,7 @@ def test_which_files(lint, tmp_path) -> None:
     assert names("--no-respect-gitignore")[-1] == "sub/gen/f.py"
     assert names("--exclude", "*.pyi,sub") == ["a.py", "n.ipynb", "script", "build/d.py"]
     assert names("--extend-exclude", "*.pyi,sub/") == ["a.py", "n.ipynb", "script"]
+    assert names("--exclude", f"{tmp_path}/sub,*.p*,n*") == ["script"]
     assert names("build/d.py", "c.txt", "a.py", "./a.py") == ["build/d.py", "c.txt", "a.py"]
     assert names("build/d.py", "a.py", "--force-exclude") == ["a.py"]
 
@@ -102,6 +106,13 @@ def test_gitignore_of_the_repository_counts_in_subfolders(lint, tmp_path, monkey
     for name in ("keep.py", "drop.py", "top.py"):
         (tmp_path / "sub" / name).write_text(USE)
     monkeypatch.chdir(tmp_path / "sub")
+    assert [Path(line).name for line in lint("--show-files").out.splitlines()] == ["keep.py"]
+
+
+def test_a_gitignore_line_that_is_no_pattern_is_left_out(lint, tmp_path) -> None:
+    (tmp_path / ".gitignore").write_text("!\n[z-a]\n\\\ndrop.py\n")
+    for name in ("keep.py", "drop.py"):
+        (tmp_path / name).write_text(USE)
     assert [Path(line).name for line in lint("--show-files").out.splitlines()] == ["keep.py"]
 
 
