@@ -146,16 +146,17 @@ def checked(key: str, value: Any, where: str, root: Path) -> Any:
     if kind == "switch":
         return _expect(isinstance(value, bool), value, key, "true or false", where)
     if kind == "path":
-        return str(root / _expect(isinstance(value, str), value, key, "a path", where))
+        return str(root / _expect(isinstance(value, str) and value != "", value, key, "a path", where))
     if kind == "text":
         # A version that was written as a number: 2.6; but 2.10 would be 2.1, so it is refused.
-        return _expect(isinstance(value, str), value, key, f'a text in quotes, as in {key} = "…"', where)
+        return _expect(isinstance(value, str), value, key, f'a text in quotes, as in {key} = "2.6"', where)
     if kind == "choice":
         wanted = " | ".join(KEYS[key].choices)
         if value not in KEYS[key].choices:
             from difflib import get_close_matches
 
-            near = get_close_matches(str(value), KEYS[key].choices, n=1)
+            same = [choice for choice in KEYS[key].choices if choice.lower() == str(value).lower()]
+            near = same or get_close_matches(str(value), KEYS[key].choices, n=1)
             wanted += f"; did you mean {near[0]!r}?" if near else ""
         return _expect(value in KEYS[key].choices, value, key, wanted, where)
     if kind == "ignores":

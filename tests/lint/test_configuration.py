@@ -34,6 +34,33 @@ def test_the_nearest_file_wins_and_the_command_line_beats_it(lint, tmp_path) -> 
     assert len(found(lint("--output-format=json", "--config", "b/npumigrate.toml"))) == 3
 
 
+@pytest.mark.parametrize(
+    ("text", "codes"),
+    [
+        ('[tool."npumigrate"]\nselect = ["NPU111"]\n', {"NPU111"}),
+        ('[tool]\nnpumigrate.select = ["NPU111"]\n', {"NPU111"}),
+        ('\ufeff[tool.npumigrate]\nselect = ["NPU111"]\n', {"NPU111"}),
+        ('[project]\nname = "npumigrate"\n[tool.other]\n# tool.npumigrate\n', {"NPU101"}),
+    ],
+)
+def test_the_table_of_a_pyproject_file(lint, tmp_path, text: str, codes: set[str]) -> None:
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "a.py").write_text(USE)
+    (tmp_path / "npumigrate.toml").write_text('select = ["NPU101"]\n')
+    (tmp_path / "sub" / "pyproject.toml").write_text(text, encoding="utf-8")
+    assert {code for _, code in found(lint("--output-format=json"))} == codes
+
+
+@pytest.mark.parametrize("text", ["tool = 3  # npumigrate", "[[tool]]", "[tool]\nnpumigrate = 3"])
+def test_a_pyproject_file_without_the_table(lint, tmp_path, text: str) -> None:
+    (tmp_path / "a.py").write_text(USE)
+    (tmp_path / "pyproject.toml").write_text(text + "\n")
+    answer = lint("--config=pyproject.toml")
+    assert (answer.code, answer.out) == (2, "")
+    assert answer.err.endswith("pyproject.toml [tool.npumigrate]: should be a table\n")
+    assert lint("--config=absent.toml").err.count("\n") == 1
+
+
 def test_overrides_and_per_file_ignores(lint, tmp_path) -> None:
     (tmp_path / "old").mkdir()
     (tmp_path / "old" / "a.py").write_text(USE)
@@ -56,7 +83,16 @@ def test_overrides_and_per_file_ignores(lint, tmp_path) -> None:
         ("fix = 'yes'", "fix is 'yes' and should be true or false"),
         ("[[overrides]]\npaths = ['a']\nfix = true", "overrides: unknown key 'fix'"),
         ("[[overrides]]\nselect = ['NPU1']", "overrides.paths"),
+        (
+            "[tool.npumigrate]\nfix = true",
+            "[tool.npumigrate] is for pyproject.toml: here its keys stand at the top",
+        ),
+        ("baseline = ''", "baseline is '' and should be a path"),
+        ("hw = 'a2'", "did you mean 'A2'?"),
         ("select = ['NPU7777']", "unknown rule 'NPU7777'"),
+        ("select = ['npu10']", "unknown rule 'npu10'; did you mean NPU10?"),
+        ("select = ['all']", "unknown rule 'all'; did you mean ALL?"),
+        ("ignore = ['cuda-module']", "unknown rule 'cuda-module'; did you mean NPU101?"),
         ("version = '9.9'", "torch '9.9' is not known"),
         ("per-file-ignores = {'a.py' = ['NPU7777']}", "unknown rule 'NPU7777'"),
         ("per-file-ignores = {'![z-a]' = ['NPU1']}", "per-file-ignores: [z-a]: bad character range z-a"),
