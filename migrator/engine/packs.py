@@ -287,7 +287,7 @@ def choose(rules: list[Rule], select: Iterable[str], ignore: Iterable[str]) -> l
 
 
 def _likeliest(wanted: str, rules: list[Rule]) -> list[str]:
-    """What may be meant by a text that fits no rule: another spelling, a rule by its name, or codes like it."""
+    """What may be meant by a text that fits no rule: another spelling, a name, or codes like it."""
     codes = [rule.code for rule in rules]
     if any(code.startswith(wanted.upper()) for code in codes):
         return [wanted.upper()]
