@@ -14,7 +14,7 @@ from typing import Any, Optional
 from migrator.lint.cache import FOLDER, Cache, tool_digest
 from migrator.lint.config_files import Configuration, inline_values
 from migrator.lint.diagnostic import LintReport, RuleText, Severity
-from migrator.lint.files import Target, targets
+from migrator.lint.files import Target, excluded, targets
 from migrator.lint.jobs import rule_set
 from migrator.lint.options import (
     ConfigError,
@@ -115,6 +115,8 @@ def _check_combinations(wishes: Wishes, options: Options) -> None:
         raise ConfigError(f"--statistics prints text or json, not {options.output_format}")
     if wishes.stdin_filename and wishes.paths != ("-",):
         raise ConfigError("--stdin-filename is for the standard input: give - and no other path")
+    if wishes.add_noqa and "-" in wishes.paths:
+        raise ConfigError("--add-noqa needs files, not the standard input")
     writing = ("--add-noqa", wishes.add_noqa), ("--write-baseline", bool(wishes.write_baseline))
     fixing = ("--diff", wishes.diff), ("--fix", options.fix), ("--fix-only", options.fix_only)
     chosen = [option for option, wanted in (*writing, *fixing) if wanted]
@@ -138,12 +140,10 @@ def _stdin(wishes: Wishes, configuration: Configuration, data: dict[Path, bytes]
     name = wishes.stdin_filename or "-"
     place = Path(os.path.abspath(name))
     data[place] = sys.stdin.buffer.read()
-    found = [target for target in targets([name], configuration, lambda _: None) if target.place == place]
-    if found:
-        return found
-    options = for_file(configuration.options_for(place.parent), place, configuration.command_line)
-    excluded = options.force_exclude and os.path.exists(place)
-    return [] if excluded else [Target(name, place, options)]
+    options = configuration.options_for(place.parent)
+    if wishes.stdin_filename and options.force_exclude and excluded(place, options):
+        return []
+    return [Target(name, place, for_file(options, place, configuration.command_line))]
 
 
 def _request(

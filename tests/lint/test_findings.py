@@ -338,6 +338,19 @@ def test_stdin(lint, tmp_path) -> None:
     answer = lint("-", "--fix", "--select=NPU101", stdin="import torch\ntorch.cuda.init()\n")
     assert answer.out == "import torch\nimport torch_npu\ntorch.npu.init()\n"
     assert "1 fixed" in answer.err or "2 fixed" in answer.err
+    answer = lint("-", "--add-noqa", stdin="import torch\ntorch.cuda.init()\n")
+    assert (answer.code, answer.out, answer.err.count("\n")) == (2, "", 1)
+
+
+def test_stdin_under_an_excluded_name(lint, tmp_path) -> None:
+    text = "import torch\ntorch.cuda.init()\n"
+    for _ in ("before the first save", "and after it"):
+        named = ("--stdin-filename=build/a.py", "--select=NPU101")
+        assert lint(*named, stdin=text).code == 1
+        assert lint(*named, "--force-exclude", stdin=text).code == 0
+        assert lint(*named, "--force-exclude", "--fix", stdin=text).out == text
+        (tmp_path / "build").mkdir(exist_ok=True)
+        (tmp_path / "build" / "a.py").write_text(text)
 
 
 def test_a_name_for_stdin_means_stdin(lint, train) -> None:
