@@ -194,6 +194,7 @@ def _print(wishes: Wishes, options: Options, outcome: Outcome, incomplete: bool)
         fixed=outcome.fixed,
         unsafe_fixes=options.unsafe_fixes,
         show_fixes=options.show_fixes,
+        fix_only=options.fix_only,
         notes=outcome.notes,
         summary=not wishes.quiet,
         files=outcome.files,
@@ -220,10 +221,13 @@ def _print(wishes: Wishes, options: Options, outcome: Outcome, incomplete: bool)
 def _print_diff(outcome: Outcome, wishes: Wishes) -> None:
     from migrator.reporting.unified_diff import unified_diff
 
-    sys.stdout.flush()
-    for path, (before, after) in outcome.changed.items():
-        sys.stdout.buffer.write(unified_diff(path, before, after))
-    sys.stdout.buffer.flush()
+    text = b"".join(unified_diff(path, before, after) for path, (before, after) in outcome.changed.items())
+    if wishes.output_file:
+        replace_file(Path(wishes.output_file), text)
+    else:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(text)
+        sys.stdout.buffer.flush()
     count = sum(sum(counts.values()) for counts in outcome.fixed.values())
     if not wishes.quiet:
         would = f"Would fix {count} finding{'' if count == 1 else 's'}." if count else "No fixes to make."
@@ -255,7 +259,13 @@ def _write_statistics(report: LintReport, options: Options, stream: io.StringIO)
         import json
 
         content = [
-            {"code": code, "name": name, "count": count, "fixable": fixable[code] > 0}
+            {
+                "code": code,
+                "name": name,
+                "count": count,
+                "fixable": fixable[code] > 0,
+                "fixable_count": fixable[code],
+            }
             for (code, name), count in rows
         ]
         stream.write(json.dumps(content, indent=2) + "\n")

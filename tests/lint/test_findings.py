@@ -296,7 +296,13 @@ def test_statistics(lint, train) -> None:
     (train.parent / "more.py").write_text("import torch\ntorch.cuda.init()\n")
     assert lint("--statistics").out.splitlines()[0] == "2  NPU101  [*]  cuda-module"
     counted = lint("--statistics", "--output-format=json").json()
-    assert counted[0] == {"code": "NPU101", "name": "cuda-module", "count": 2, "fixable": True}
+    assert counted[0] == {
+        "code": "NPU101",
+        "name": "cuda-module",
+        "count": 2,
+        "fixable": True,
+        "fixable_count": 2,
+    }
 
 
 def test_trouble_with_one_file_leaves_the_rest(lint, train, tmp_path) -> None:

@@ -34,6 +34,13 @@ def test_diff_writes_nothing(lint, train) -> None:
     assert (lint("--diff").code, lint("--diff").out) == (0, "")
 
 
+def test_the_diff_goes_where_the_output_goes(lint, train, tmp_path) -> None:
+    wanted = lint("--diff").out
+    answer = lint("--diff", "-o", "fixes.diff")
+    assert (answer.code, answer.out) == (1, "")
+    assert (tmp_path / "fixes.diff").read_text() == wanted
+
+
 def test_unsafe_fixes_only_where_they_are_asked_for(lint, tmp_path) -> None:
     file = tmp_path / "a.py"
     file.write_text(LIKELY)
@@ -61,8 +68,12 @@ def test_fix_only_show_fixes_and_exit_codes(lint, train, tmp_path) -> None:
     assert answer.code == 0
     assert "- train.py:\n      1 × NPU101 (cuda-module)\n" in answer.out
     assert "NPU122" not in answer.out
+    assert "remaining" not in answer.out  # nobody counted them
+    assert lint("--fix-only").out == "No fixes to make.\n"
     train.write_text(TRAIN)
     assert lint("--fix-only", "--exit-non-zero-on-fix").code == 1
+    train.write_text(TRAIN)
+    assert lint("--fix-only").out == "Fixed 3 findings.\n"
     train.write_text(TRAIN)
     assert lint("--fix", "train.py", "--exit-non-zero-on-fix").code == 1
 

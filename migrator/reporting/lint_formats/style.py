@@ -46,6 +46,10 @@ def summary(report: LintReport) -> list[str]:
     fixed = sum(count for codes in report.fixed.values() for count in codes.values())
     if report.show_fixes and fixed:
         lines += _fixes(report)
+    elif report.fix_only:
+        lines.append(f"Fixed {fixed} {_plural('finding', fixed)}." if fixed else "No fixes to make.")
+    if report.fix_only:
+        return [*lines, *report.notes]
     if found:
         all_found = found + fixed
         detail = f" ({fixed} fixed, {found} remaining)" if fixed else ""
