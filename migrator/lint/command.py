@@ -87,6 +87,7 @@ def lint_once(wishes: Wishes) -> int:
     configuration = configuration_of(wishes)
     options = for_file(configuration.options_for(Path.cwd()), Path.cwd(), configuration.command_line)
     _check_combinations(wishes, options)
+    options = _as_wished(wishes, options)
     troubles: list[str] = []
     native: list[tuple[str, Path]] = []
     data: dict[Path, bytes] = {}
@@ -118,10 +119,20 @@ def _check_combinations(wishes: Wishes, options: Options) -> None:
     if wishes.add_noqa and "-" in wishes.paths:
         raise ConfigError("--add-noqa needs files, not the standard input")
     writing = ("--add-noqa", wishes.add_noqa), ("--write-baseline", bool(wishes.write_baseline))
-    fixing = ("--diff", wishes.diff), ("--fix", options.fix), ("--fix-only", options.fix_only)
+    asked = ((f"--{key}", bool(wishes.given.get(key))) for key in ("fix", "fix-only"))
+    fixing = ("--diff", wishes.diff), *asked
     chosen = [option for option, wanted in (*writing, *fixing) if wanted]
     if len(chosen) > 1 and any(wanted for _, wanted in writing):
         raise ConfigError(f"{chosen[0]} and {chosen[1]} exclude each other")
+
+
+def _as_wished(wishes: Wishes, options: Options) -> Options:
+    """The options without the fixes of a configuration where the command line wants none."""
+    if wishes.add_noqa or wishes.write_baseline:
+        return replace(options, fix=False, fix_only=False)
+    if wishes.given.get("fix") is False and not wishes.given.get("fix-only"):
+        return replace(options, fix_only=False)
+    return options
 
 
 def _check_rules(options: Options, wishes: Wishes) -> None:

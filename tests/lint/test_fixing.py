@@ -41,6 +41,19 @@ def test_the_diff_goes_where_the_output_goes(lint, train, tmp_path) -> None:
     assert (tmp_path / "fixes.diff").read_text() == wanted
 
 
+@pytest.mark.parametrize("key", ["fix", "fix-only"])
+def test_a_configured_fix_yields_to_the_command_line(lint, train, tmp_path, key: str) -> None:
+    (tmp_path / "npumigrate.toml").write_text(f"{key} = true\n")
+    assert lint("--no-fix").code == 1
+    assert lint("--write-baseline=known.json").code == 0
+    assert train.read_text() == TRAIN
+    assert lint("--add-noqa").out == "Added 3 noqa comments.\n"
+    assert ".cuda()  # noqa: NPU111\n" in train.read_text()
+    train.write_text(TRAIN)
+    assert lint("--no-fix", f"--{key}").code == 0
+    assert ".cuda" not in train.read_text()
+
+
 def test_unsafe_fixes_only_where_they_are_asked_for(lint, tmp_path) -> None:
     file = tmp_path / "a.py"
     file.write_text(LIKELY)
