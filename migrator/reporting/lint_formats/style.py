@@ -37,6 +37,12 @@ def words_of(item: Diagnostic) -> str:
     return message
 
 
+def placed_words_of(item: Diagnostic) -> str:
+    """The words, with the place in a notebook's cell before them: for formats that know no cells."""
+    place = f"{cell_of(item, ', ')}line {item.row}: " if item.cell is not None else ""
+    return place + words_of(item)
+
+
 def summary(report: LintReport) -> list[str]:
     """The lines at the end: how many findings, how many of them can be fixed, and the notes."""
     if not report.summary:
