@@ -7,10 +7,12 @@ than all the rest.
 from __future__ import annotations
 
 import argparse
+import errno
 import os
 from typing import Callable, NoReturn
 
 from migrator.cli.ending import DONE, INTERRUPTED, WRONG_USE, forget_stdout, say
+from migrator.sources.errors import reason
 
 
 class UsageError(ValueError):
@@ -64,6 +66,11 @@ def ended(work: Callable[[], int]) -> int:
     except BrokenPipeError:
         forget_stdout()
         return DONE
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        forget_stdout()
+        return fail(f"the output cannot be written: {reason(error)}")
 
 
 def fail(line: str) -> int:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import stat
+import subprocess
+import sys
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -139,6 +141,18 @@ def test_output_file_and_unknown_format(lint, train, tmp_path) -> None:
     assert answer.code == 2
     assert answer.err.count("\n") == 1
     assert "full | concise | grouped | json" in answer.err
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is always full")
+def test_an_output_that_is_full_is_one_line(train) -> None:
+    command = [sys.executable, "-m", "migrator", "lint", "--isolated", "--no-cache", str(train)]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, env=environment)
+    assert (done.returncode, done.stderr) == (
+        2,
+        "npumigrate: the output cannot be written: no space left on device\n",
+    )
 
 
 def test_an_output_that_is_no_plain_file_is_written_to_and_never_replaced(lint, train, tmp_path) -> None:
