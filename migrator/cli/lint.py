@@ -114,6 +114,7 @@ def _lint(given: argparse.Namespace) -> int:
 def _wishes(given: argparse.Namespace) -> Wishes:
     from migrator.lint.command import Wishes
 
+    _refuse_empty(given)
     settings = {
         "version": given.version,
         "hw": given.hw,
@@ -159,6 +160,15 @@ def _wishes(given: argparse.Namespace) -> Wishes:
         quiet=given.quiet,
         silent=given.silent,
     )
+
+
+def _refuse_empty(given: argparse.Namespace) -> None:
+    """A variable of a script that is not set is no current folder, and no wish for the default."""
+    if "" in given.paths:
+        raise UsageError("one of the paths is empty")
+    for name, value in vars(given).items():
+        if value == "" or (isinstance(value, list) and "" in value):
+            raise UsageError(f"--{name.replace('_', '-')} is empty")
 
 
 def _once(wishes: Wishes) -> int:

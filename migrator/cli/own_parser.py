@@ -7,10 +7,12 @@ than all the rest.
 from __future__ import annotations
 
 import argparse
+import errno
 import os
 from typing import Callable, NoReturn
 
 from migrator.cli.ending import DONE, INTERRUPTED, WRONG_USE, forget_stdout, say
+from migrator.sources.errors import reason
 
 
 class UsageError(ValueError):
@@ -22,8 +24,9 @@ class Parser(argparse.ArgumentParser):
 
     def __init__(self, command: str, usage: str, description: str, epilog: str) -> None:
         def layout(prog: str) -> argparse.HelpFormatter:
-            width = min(int(os.environ.get("COLUMNS") or 80), 100)
-            return argparse.RawDescriptionHelpFormatter(prog, max_help_position=30, width=width)
+            columns = os.environ.get("COLUMNS", "")
+            width = min(int(columns) if columns.isdecimal() else 80, 100)
+            return argparse.RawDescriptionHelpFormatter(prog, max_help_position=30, width=max(width, 40))
 
         self._command = f"npumigrate {command}"
         super().__init__(
@@ -63,6 +66,11 @@ def ended(work: Callable[[], int]) -> int:
     except BrokenPipeError:
         forget_stdout()
         return DONE
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        forget_stdout()
+        return fail(f"the output cannot be written: {reason(error)}")
 
 
 def fail(line: str) -> int:

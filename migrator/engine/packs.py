@@ -275,9 +275,7 @@ def choose(rules: list[Rule], select: Iterable[str], ignore: Iterable[str]) -> l
     select, ignore = tuple(select), tuple(ignore)
     for wanted in (*select, *ignore):
         if wanted != "ALL" and not any(rule.code.startswith(wanted) for rule in rules):
-            from difflib import get_close_matches
-
-            near = get_close_matches(wanted.upper(), ["ALL", *(rule.code for rule in rules)], n=3, cutoff=0.5)
+            near = _likeliest(wanted, rules)
             hint = f"; did you mean {', '.join(near)}?" if near else ""
             raise RuleError(f"unknown rule {wanted!r}{hint}")
     named = tuple(pattern for pattern in select if pattern != "ALL")
@@ -286,6 +284,19 @@ def choose(rules: list[Rule], select: Iterable[str], ignore: Iterable[str]) -> l
         for rule in rules
         if _longest(rule.code, named if rule.opt_in else select) > _longest(rule.code, ignore)
     ]
+
+
+def _likeliest(wanted: str, rules: list[Rule]) -> list[str]:
+    """What may be meant by a text that fits no rule: another spelling, a name, or codes like it."""
+    codes = [rule.code for rule in rules]
+    if any(code.startswith(wanted.upper()) for code in codes):
+        return [wanted.upper()]
+    named = [rule.code for rule in rules if rule.name == wanted.lower()]
+    if named:
+        return named
+    from difflib import get_close_matches
+
+    return get_close_matches(wanted.upper(), ["ALL", *codes], n=3, cutoff=0.5)
 
 
 def ignores(select: Iterable[str], ignore: Iterable[str], code: str) -> bool:

@@ -30,10 +30,11 @@ def keys(found: Iterable[Diagnostic], lines: Lines, root: Path) -> Iterator[tupl
     for item in found:
         text = lines(item)
         line = " ".join(text[item.row - 1].split()) if item.row <= len(text) else ""
-        yield item, (_name(item.path, root), item.code, line)
+        yield item, (name_in(item.path, root), item.code, line)
 
 
-def _name(path: str, root: Path) -> str:
+def name_in(path: str, root: Path) -> str:
+    """How a baseline in the folder ``root`` names a file."""
     return os.path.relpath(os.path.abspath(path), root).replace(os.sep, "/")
 
 
@@ -78,12 +79,9 @@ def read(file: Path) -> Known:
 
 
 def split(
-    found: Sequence[Diagnostic], known: Known, lines: Lines, root: Path, looked_at: Iterable[str]
-) -> tuple[list[Diagnostic], int, int]:
-    """The new findings, how many are known, and how many of the baseline are gone.
-
-    What is gone is only told of the files in ``looked_at``, and of files that are no more.
-    """
+    found: Sequence[Diagnostic], known: Known, lines: Lines, root: Path
+) -> tuple[list[Diagnostic], Known]:
+    """The new findings, and what of the baseline is left: what was not found."""
     left = Counter(known)
     new = []
     for item, key in keys(found, lines, root):
@@ -91,10 +89,16 @@ def split(
             left[key] -= 1
         else:
             new.append(item)
-    names = {_name(path, root) for path in looked_at}
-    gone = sum(
+    return new, +left
+
+
+def gone(left: Known, root: Path, looked_for: Callable[[str, str], bool]) -> int:
+    """How many findings are no more, of those that are ``left``.
+
+    ``looked_for`` says whether a file, by its path from ``root``, was looked at and a rule used in it.
+    """
+    return sum(
         count
-        for (name, _, _), count in left.items()
-        if count and (name in names or not os.path.lexists(os.path.join(root, name)))
+        for (name, code, _), count in left.items()
+        if looked_for(name, code) or not os.path.lexists(os.path.join(root, name))
     )
-    return new, len(found) - len(new), gone

@@ -5,64 +5,86 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from migrator.lint.diagnostic import Diagnostic
 from migrator.lint.options import ConfigError
 
 _HUNK = re.compile(rb"@@ -\d+(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
-ALL = ((1, 1 << 60),)
+_COMMAND = (
+    "diff",
+    "--unified=0",
+    "--no-color",
+    "--no-ext-diff",
+    "--no-textconv",
+    "--text",
+    "--find-renames",
+    "--submodule=diff",
+    "--src-prefix=a/",
+    "--dst-prefix=b/",
+)
 
-Ranges = Mapping[Path, Sequence[tuple[int, int]]]
+
+@dataclass(frozen=True)
+class Changed:
+    """The rows that changed, by file, and all files that git knows, by their paths in ``top``."""
+
+    top: Path
+    rows: Mapping[str, Sequence[tuple[int, int]]]
+    tracked: frozenset[str]
+
+    def touches(self, item: Diagnostic) -> bool:
+        """Whether a finding is on a changed line; in a notebook, whether the file changed at all.
+
+        What git does not know, an ignored file or another repository inside of this one, is new as a whole.
+        """
+        name = Path(os.path.relpath(os.path.realpath(item.path), self.top))
+        rows = self.rows.get(name.as_posix())
+        if rows is None:  # of a submodule git knows its folder
+            return not any(known.as_posix() in self.tracked for known in (name, *name.parents))
+        if item.cell is not None:
+            return bool(rows)
+        return any(first <= item.end_row and item.row <= last for first, last in rows)
 
 
-def changed_lines(revision: str, folder: Path) -> Ranges:
-    """The first and last rows of each change, by the real paths of the files in ``folder``'s repository.
+def changed_lines(revision: str, folder: Path) -> Changed:
+    """What changed since a revision of ``folder``'s repository, committed or not. Raises ConfigError."""
+    if revision.startswith("-") or not revision:
+        raise ConfigError(f"--diff-base {revision!r} is no revision")
+    if ".." in revision:
+        raise ConfigError(
+            f'--diff-base {revision} is a range: give one revision, such as "$(git merge-base main HEAD)"'
+        )
+    top = Path(os.path.realpath(os.fsdecode(_git(["rev-parse", "--show-toplevel"], folder).rstrip(b"\n"))))
+    found = os.fsdecode(_git(["rev-parse", "--verify", revision], folder, revision).strip())
+    commit = os.fsdecode(_git(["rev-parse", "--verify", f"{found}^{{commit}}"], folder, revision).strip())
+    output = _git([*_COMMAND, commit, "--"], top)
+    tracked = _git(["ls-files", "-z"], top).split(b"\0")
+    return Changed(top, _rows(output), frozenset(map(os.fsdecode, tracked)))
 
-    New and untracked files are changed as a whole. Raises ConfigError.
-    """
-    if revision.startswith("-"):
-        raise ConfigError(f"--diff-base {revision}: is no revision")
-    top = Path(os.fsdecode(_git(["rev-parse", "--show-toplevel"], folder).rstrip(b"\n")))
-    command = [
-        "diff",
-        "--unified=0",
-        "--no-color",
-        "--no-ext-diff",
-        "--no-textconv",
-        "--find-renames",
-        "--src-prefix=a/",
-        "--dst-prefix=b/",
-    ]
-    output = _git([*command, "--end-of-options", f"{revision}^{{commit}}", "--"], top, revision)
-    result: dict[Path, list[tuple[int, int]]] = {}
-    ranges: list[tuple[int, int]] = []
-    content = 0  # lines of the hunk that are still to come: they may look like anything
-    for line in output.split(b"\n"):
-        if content:
-            content -= not line.startswith(b"\\")
+
+def _rows(diff: bytes) -> dict[str, list[tuple[int, int]]]:
+    """The added rows of each file. There may be context: git gives it for submodules."""
+    result: dict[str, list[tuple[int, int]]] = {}
+    rows: list[tuple[int, int]] = []
+    before = after = row = 0  # lines of the hunk that are still to come: they may look like anything
+    for line in diff.split(b"\n"):
+        if before or after:
+            kind = line[:1] or b" "
+            before -= kind in b"- "
+            after -= kind in b"+ "
+            if kind == b"+":
+                rows.append((row, row))
+            row += kind in b"+ "
         elif line.startswith(b"+++ "):
-            ranges = []
+            rows = []
             name = _unquoted(line[4:])
             if name.startswith(b"b/"):
-                result[Path(os.path.realpath(top / os.fsdecode(name[2:])))] = ranges
+                result[os.fsdecode(name[2:])] = rows
         elif match := _HUNK.match(line):
-            removed, first, added = (int(part or 1) for part in match.groups())
-            content = removed + added
-            if added:
-                ranges.append((first, first + added - 1))
-    for name in _git(["ls-files", "--others", "--exclude-standard", "-z"], top).split(b"\0"):
-        if name:
-            result[Path(os.path.realpath(top / os.fsdecode(name)))] = list(ALL)
+            before, row, after = (int(part or 1) for part in match.groups())
     return result
-
-
-def on_changed_line(item: Diagnostic, ranges: Ranges) -> bool:
-    """Whether a finding touches a changed line; in a notebook, whether the file changed at all."""
-    own = ranges.get(Path(os.path.realpath(item.path)), ())
-    if item.cell is not None:
-        return bool(own)
-    return any(first <= item.end_row and item.row <= last for first, last in own)
 
 
 def _git(arguments: list[str], folder: Path, revision: str = "") -> bytes:
@@ -77,7 +99,7 @@ def _git(arguments: list[str], folder: Path, revision: str = "") -> bytes:
         raise ConfigError(f"--diff-base needs git: {(error.strerror or str(error)).lower()}") from None
     if done.returncode:
         words = done.stderr.decode("utf-8", "replace").strip().splitlines()
-        if revision and any("unknown revision" in line or "bad revision" in line for line in words):
+        if revision:
             raise ConfigError(f"--diff-base {revision}: git knows no such revision")
         raise ConfigError(f"--diff-base: git says: {words[0] if words else f'exit code {done.returncode}'}")
     return done.stdout

@@ -15,8 +15,9 @@ from migrator.lint.facts import Facts
 from migrator.lint.files import Target, name_in_project
 from migrator.lint.options import ignored_codes, severity_at_least
 from migrator.lint.texts import Texts
-from migrator.sources.errors import Unreadable, shown
+from migrator.sources.errors import CannotWrite, Unreadable, shown
 from migrator.sources.replacing import replace_file
+from migrator.sources.source import read_bytes
 
 # How often a rule has findings that do not count, by the line that they are in.
 _Hidden = Counter[tuple[str, str]]
@@ -126,9 +127,18 @@ class Changes:
             return False
         if data == item.data:
             return False
-        self.changed[target.path] = (item.data, data)
         if not self.dry and target.place not in self.texts.given:
-            replace_file(target.place, data)
+            try:
+                if read_bytes(target.place) != item.data:
+                    raise Unreadable("it was changed meanwhile")
+                replace_file(target.place, data)
+            except Unreadable as error:
+                self.trouble(f"{shown(target.path)}: not changed: {error}")
+                return False
+            except CannotWrite as error:
+                self.trouble(str(error))
+                return False
+        self.changed[target.path] = (item.data, data)
         return True
 
 

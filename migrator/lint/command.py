@@ -14,7 +14,7 @@ from typing import Any, Optional
 from migrator.lint.cache import FOLDER, Cache, tool_digest
 from migrator.lint.config_files import Configuration, inline_values
 from migrator.lint.diagnostic import LintReport, RuleText, Severity
-from migrator.lint.files import Target, targets
+from migrator.lint.files import Target, excluded, targets
 from migrator.lint.jobs import rule_set
 from migrator.lint.options import (
     ConfigError,
@@ -87,6 +87,7 @@ def lint_once(wishes: Wishes) -> int:
     configuration = configuration_of(wishes)
     options = for_file(configuration.options_for(Path.cwd()), Path.cwd(), configuration.command_line)
     _check_combinations(wishes, options)
+    options = _as_wished(wishes, options)
     troubles: list[str] = []
     native: list[tuple[str, Path]] = []
     data: dict[Path, bytes] = {}
@@ -115,11 +116,23 @@ def _check_combinations(wishes: Wishes, options: Options) -> None:
         raise ConfigError(f"--statistics prints text or json, not {options.output_format}")
     if wishes.stdin_filename and wishes.paths != ("-",):
         raise ConfigError("--stdin-filename is for the standard input: give - and no other path")
+    if wishes.add_noqa and "-" in wishes.paths:
+        raise ConfigError("--add-noqa needs files, not the standard input")
     writing = ("--add-noqa", wishes.add_noqa), ("--write-baseline", bool(wishes.write_baseline))
-    fixing = ("--diff", wishes.diff), ("--fix", options.fix), ("--fix-only", options.fix_only)
+    asked = ((f"--{key}", bool(wishes.given.get(key))) for key in ("fix", "fix-only"))
+    fixing = ("--diff", wishes.diff), *asked
     chosen = [option for option, wanted in (*writing, *fixing) if wanted]
     if len(chosen) > 1 and any(wanted for _, wanted in writing):
         raise ConfigError(f"{chosen[0]} and {chosen[1]} exclude each other")
+
+
+def _as_wished(wishes: Wishes, options: Options) -> Options:
+    """The options without the fixes of a configuration where the command line wants none."""
+    if wishes.add_noqa or wishes.write_baseline:
+        return replace(options, fix=False, fix_only=False)
+    if wishes.given.get("fix") is False and not wishes.given.get("fix-only"):
+        return replace(options, fix_only=False)
+    return options
 
 
 def _check_rules(options: Options, wishes: Wishes) -> None:
@@ -138,12 +151,10 @@ def _stdin(wishes: Wishes, configuration: Configuration, data: dict[Path, bytes]
     name = wishes.stdin_filename or "-"
     place = Path(os.path.abspath(name))
     data[place] = sys.stdin.buffer.read()
-    found = [target for target in targets([name], configuration, lambda _: None) if target.place == place]
-    if found:
-        return found
-    options = for_file(configuration.options_for(place.parent), place, configuration.command_line)
-    excluded = options.force_exclude and place.exists()
-    return [] if excluded else [Target(name, place, options)]
+    options = configuration.options_for(place.parent)
+    if wishes.stdin_filename and options.force_exclude and excluded(place, options):
+        return []
+    return [Target(name, place, for_file(options, place, configuration.command_line))]
 
 
 def _request(
@@ -194,6 +205,7 @@ def _print(wishes: Wishes, options: Options, outcome: Outcome, incomplete: bool)
         fixed=outcome.fixed,
         unsafe_fixes=options.unsafe_fixes,
         show_fixes=options.show_fixes,
+        fix_only=options.fix_only,
         notes=outcome.notes,
         summary=not wishes.quiet,
         files=outcome.files,
@@ -220,10 +232,13 @@ def _print(wishes: Wishes, options: Options, outcome: Outcome, incomplete: bool)
 def _print_diff(outcome: Outcome, wishes: Wishes) -> None:
     from migrator.reporting.unified_diff import unified_diff
 
-    sys.stdout.flush()
-    for path, (before, after) in outcome.changed.items():
-        sys.stdout.buffer.write(unified_diff(path, before, after))
-    sys.stdout.buffer.flush()
+    text = b"".join(unified_diff(path, before, after) for path, (before, after) in outcome.changed.items())
+    if wishes.output_file:
+        replace_file(Path(wishes.output_file), text)
+    else:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(text)
+        sys.stdout.buffer.flush()
     count = sum(sum(counts.values()) for counts in outcome.fixed.values())
     if not wishes.quiet:
         would = f"Would fix {count} finding{'' if count == 1 else 's'}." if count else "No fixes to make."
@@ -255,7 +270,13 @@ def _write_statistics(report: LintReport, options: Options, stream: io.StringIO)
         import json
 
         content = [
-            {"code": code, "name": name, "count": count, "fixable": fixable[code] > 0}
+            {
+                "code": code,
+                "name": name,
+                "count": count,
+                "fixable": fixable[code] > 0,
+                "fixable_count": fixable[code],
+            }
             for (code, name), count in rows
         ]
         stream.write(json.dumps(content, indent=2) + "\n")

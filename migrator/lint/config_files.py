@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -55,20 +56,33 @@ class Configuration:
 
 def _in_folder(folder: Path) -> Optional[Path]:
     for name in _OWN:
-        if (folder / name).is_file():
+        if os.path.isfile(folder / name):  # a folder that may not be entered has none
             return folder / name
     project = folder / "pyproject.toml"
     try:
-        mentioned = b"tool.npumigrate" in project.read_bytes()
+        data = project.read_bytes()
     except OSError:
         return None
-    return project if mentioned else None
+    return project if _holds_settings(data) else None
+
+
+def _holds_settings(data: bytes) -> bool:
+    """Whether a pyproject.toml has our table, in whatever way TOML lets one write it."""
+    if b"\n[tool.npumigrate]" in data:  # most do: no need to read it twice
+        return True
+    if b"npumigrate" not in data:
+        return False
+    try:
+        tool = _parsed(data.decode("utf-8-sig"), "").get("tool")
+    except ValueError:  # that is told where it is read
+        return True
+    return isinstance(tool, dict) and "npumigrate" in tool
 
 
 def read_file(file: Path) -> dict[str, Any]:
     """The checked values of a configuration file. Raises ConfigError, with the place and what to do."""
     try:
-        text = file.read_text(encoding="utf-8")
+        text = file.read_text(encoding="utf-8-sig")
     except OSError as error:
         raise ConfigError(f"{shown(file)}: {unreadable(error)}") from None
     except UnicodeDecodeError as error:
@@ -76,10 +90,13 @@ def read_file(file: Path) -> dict[str, Any]:
     data = _parsed(text, shown(file))
     where = shown(file)
     if file.name == "pyproject.toml":
-        data = data.get("tool", {}).get("npumigrate", {})
         where += " [tool.npumigrate]"
-        if not isinstance(data, dict):
-            raise ConfigError(f"{where}: should be a table")
+        for name in ("tool", "npumigrate"):
+            data = data.get(name, {})
+            if not isinstance(data, dict):
+                raise ConfigError(f"{where}: should be a table")
+    elif "tool" in data:
+        raise ConfigError(f"{where}: [tool.npumigrate] is for pyproject.toml: here its keys stand at the top")
     return _checked_table(data, where, file.absolute().parent)
 
 

@@ -121,6 +121,7 @@ class LintReport:
     fixed: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     unsafe_fixes: bool = False  # the user asked for unsafe fixes: they count as fixable
     show_fixes: bool = False
+    fix_only: bool = False  # what was not fixed is not told
     notes: Sequence[str] = ()
     summary: bool = True  # whether lines for people follow the findings
     files: int = 0  # how many files were looked at

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -55,10 +56,15 @@ def targets(
     for path in paths:
         place = Path(os.path.abspath(path))
         try:
-            if not place.exists():
+            try:
+                is_folder = stat.S_ISDIR(os.stat(place).st_mode)
+            except FileNotFoundError:
                 trouble(f"{shown(path)}: no such file or folder")
                 continue
-            if place.is_dir():
+            except OSError as error:
+                trouble(f"{shown(path)}: {unreadable(error)}")
+                continue
+            if is_folder:
                 found = _below(path, place, configuration, trouble, native)
             else:
                 options = configuration.options_for(place.parent)

@@ -7,7 +7,7 @@ schema for editors and ``--show-settings``.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Callable, Optional
@@ -15,7 +15,7 @@ from typing import Any, Callable, Optional
 from migrator.api_support.hardware import HARDWARE
 from migrator.lint.diagnostic import SEVERITIES, Severity
 from migrator.reporting.lint_formats import FORMATS
-from migrator.sources.errors import shown
+from migrator.sources.errors import SourceError, shown
 from migrator.sources.patterns import Matcher, matcher
 
 # Folders that hold nothing a person of the project wrote.
@@ -146,21 +146,23 @@ def checked(key: str, value: Any, where: str, root: Path) -> Any:
     if kind == "switch":
         return _expect(isinstance(value, bool), value, key, "true or false", where)
     if kind == "path":
-        return str(root / _expect(isinstance(value, str), value, key, "a path", where))
+        return str(root / _expect(isinstance(value, str) and value != "", value, key, "a path", where))
     if kind == "text":
         # A version that was written as a number: 2.6; but 2.10 would be 2.1, so it is refused.
-        return _expect(isinstance(value, str), value, key, f'a text in quotes, as in {key} = "…"', where)
+        return _expect(isinstance(value, str), value, key, f'a text in quotes, as in {key} = "2.6"', where)
     if kind == "choice":
         wanted = " | ".join(KEYS[key].choices)
         if value not in KEYS[key].choices:
             from difflib import get_close_matches
 
-            near = get_close_matches(str(value), KEYS[key].choices, n=1)
+            same = [choice for choice in KEYS[key].choices if choice.lower() == str(value).lower()]
+            near = same or get_close_matches(str(value), KEYS[key].choices, n=1)
             wanted += f"; did you mean {near[0]!r}?" if near else ""
         return _expect(value in KEYS[key].choices, value, key, wanted, where)
     if kind == "ignores":
         fits = isinstance(value, dict) and all(_is_texts(codes) for codes in value.values())
         _expect(fits, value, key, "a table of globs with lists of codes", where)
+        _usable([pattern[pattern.startswith("!") :] for pattern in value], root, key, where)
         return tuple(FileIgnores(pattern, tuple(codes), root) for pattern, codes in value.items())
     if kind == "overrides":
         _expect(
@@ -168,10 +170,9 @@ def checked(key: str, value: Any, where: str, root: Path) -> Any:
         )
         return tuple(_override(item, where, root) for item in value)
     _expect(_is_texts(value), value, key, "a list of texts", where)
-    if key == "exclude":
-        return Excluded(tuple(value), root)
-    if key == "extend-exclude":
-        return (Excluded(tuple(value), root),)
+    if key in ("exclude", "extend-exclude"):
+        excluded = Excluded(_usable(value, root, key, where), root)
+        return excluded if key == "exclude" else (excluded,)
     if key == "rules":
         return tuple(str(root / file) for file in value)
     return tuple(value)
@@ -183,9 +184,20 @@ def _is_texts(value: Any) -> bool:
 
 def _expect(fits: bool, value: Any, key: str, wanted: str, where: str) -> Any:
     if not fits:
-        place = where if where == f"--{key}" else f"{where}: {key}"
-        raise ConfigError(f"{place} is {value!r} and should be {wanted}")
+        raise ConfigError(f"{_place(key, where)} is {value!r} and should be {wanted}")
     return value
+
+
+def _usable(patterns: Sequence[str], root: Path, key: str, where: str) -> tuple[str, ...]:
+    try:
+        path_matcher(tuple(patterns), root)
+    except SourceError as error:
+        raise ConfigError(f"{_place(key, where)}: {error}") from None
+    return tuple(patterns)
+
+
+def _place(key: str, where: str) -> str:
+    return where if where == f"--{key}" else f"{where}: {key}"
 
 
 def _override(item: dict[str, Any], where: str, root: Path) -> Override:
@@ -199,7 +211,7 @@ def _override(item: dict[str, Any], where: str, root: Path) -> Override:
         if key not in allowed:
             raise unknown_key(key, allowed, f"{where}: overrides")
         values[key] = checked(key, value, where, root)
-    return Override(tuple(str(path) for path in paths or ()), values, root)
+    return Override(_usable(paths or (), root, "overrides.paths", where), values, root)
 
 
 def with_values(options: Options, values: Mapping[str, Any]) -> Options:
@@ -259,11 +271,15 @@ _matchers: dict[tuple[tuple[str, ...], Path], _Fits] = {}
 
 
 def path_matcher(patterns: tuple[str, ...], root: Path) -> _Fits:
-    """A function of an absolute path (with ``/``) and whether it is a folder: do patterns of ``root`` fit?"""
+    """A function of an absolute path (with ``/``) and whether it is a folder: do patterns of ``root`` fit?
+
+    A pattern may also be an absolute path there. Raises SourceError for one that cannot be read.
+    """
     key = (patterns, root)
     if key not in _matchers:
-        fits: Matcher = matcher(patterns)
         prefix = "" if root == _EVERYWHERE else root.as_posix().rstrip("/") + "/"
+        own = [f"/{text[len(prefix) :]}" if prefix and text.startswith(prefix) else text for text in patterns]
+        fits: Matcher = matcher(own)
 
         def check(path: str, folder: bool) -> bool:
             return path.startswith(prefix) and fits(path[len(prefix) :], folder)

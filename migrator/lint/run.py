@@ -6,15 +6,15 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Optional
+from typing import Callable, Optional
 
 from migrator.lint import baseline
 from migrator.lint.cache import Cache
 from migrator.lint.checking import Checker
-from migrator.lint.diagnostic import Diagnostic
+from migrator.lint.diagnostic import Checked, Diagnostic
 from migrator.lint.facts import Facts
 from migrator.lint.files import Target
-from migrator.lint.options import severity_at_least
+from migrator.lint.options import ignored_codes, severity_at_least
 from migrator.lint.texts import Texts
 from migrator.sources.errors import shown
 
@@ -65,11 +65,11 @@ def run(request: Request, cache: Cache) -> Outcome:
     Raises ConfigError for a baseline, a revision or a choice of rules that cannot be used,
     CannotWrite where a file cannot be written.
     """
-    ranges = None
+    changed = None
     if request.diff_base:
         from migrator.lint.changed_lines import changed_lines
 
-        ranges = changed_lines(request.diff_base, Path.cwd())
+        changed = changed_lines(request.diff_base, Path.cwd())
     known = baseline.read(request.baseline) if request.baseline and not request.write_baseline else None
     texts = Texts(request.data)
     outcome = Outcome(texts)
@@ -78,23 +78,24 @@ def run(request: Request, cache: Cache) -> Outcome:
     files = checker.readable(request.targets)
     outcome.files = len(files)
     found: dict[Path, list[Diagnostic]] = {}  # with the places in the checked text
+    looked_at: list[tuple[Target, Checked]] = []
     for (target, _), checked in zip(files, checker.check(files)):
         if checked.trouble:
             outcome.troubles.append(f"{shown(target.path)}: {checked.trouble}")
+        else:
+            looked_at.append((target, checked))
         outcome.suppressed += checked.suppressed
         grave = [item for item in checked.found if severity_at_least(item.severity, target.options.severity)]
         if grave:
             found[target.place] = grave
             outcome.found += texts.placed(target, grave)
-    if ranges is not None:
-        from migrator.lint.changed_lines import on_changed_line
-
-        outcome.found = [item for item in outcome.found if on_changed_line(item, ranges)]
+    if changed is not None:
+        outcome.found = [item for item in outcome.found if changed.touches(item)]
     if request.write_baseline is not None:
         _write_baseline(request.write_baseline, outcome)
         return outcome
     if known is not None:
-        _leave_out(known, request, outcome)
+        _leave_out(known, request, outcome, looked_at, checker)
     if not request.add_noqa and not request.fix:
         return outcome
     from migrator.lint.changing import Changes, with_findings
@@ -117,21 +118,56 @@ def _write_baseline(file: Path, outcome: Outcome) -> None:
     outcome.found = []
 
 
-def _leave_out(known: baseline.Known, request: Request, outcome: Outcome) -> None:
+def _leave_out(
+    known: baseline.Known,
+    request: Request,
+    outcome: Outcome,
+    looked_at: Sequence[tuple[Target, Checked]],
+    checker: Checker,
+) -> None:
     """Take what the baseline holds out of the findings."""
     file = request.baseline or Path()
     name = shown(os.path.relpath(file))
-    paths = [target.path for target in request.targets]
     root = file.absolute().parent
-    new, matched, gone = baseline.split(outcome.found, known, outcome.texts.lines, root, paths)
+    new, left = baseline.split(outcome.found, known, outcome.texts.lines, root)
+    matched = len(outcome.found) - len(new)
     outcome.found = new
     if matched:
         outcome.notes.append(f"{_findings(matched)} known from {name} left out.")
-    if gone and not request.diff_base:
+    if request.diff_base or not left:
+        return
+    for target, checked in looked_at:  # what --severity leaves out is still there
+        least = target.options.severity
+        slight = [item for item in checked.found if not severity_at_least(item.severity, least)]
+        _, left = baseline.split(outcome.texts.placed(target, slight), left, outcome.texts.lines, root)
+    gone = baseline.gone(left, root, _looked_for(looked_at, checker, root))
+    if gone:
         verb = "is" if gone == 1 else "are"
         outcome.notes.append(
             f"{_findings(gone)} of {name} {verb} gone: write it again with --write-baseline."
         )
+
+
+def _looked_for(
+    looked_at: Sequence[tuple[Target, Checked]], checker: Checker, root: Path
+) -> Callable[[str, str], bool]:
+    """Whether this run looked for a rule in a file, by its name in a baseline."""
+    by_name = {baseline.name_in(target.path, root): (target, checked) for target, checked in looked_at}
+
+    def looked_for(name: str, code: str) -> bool:
+        if name not in by_name:
+            return False
+        from migrator.lint.check import SYNTAX
+        from migrator.lint.engines import engine_for
+
+        target, checked = by_name[name]
+        broken = any(item.code == SYNTAX for item in checked.found)
+        ignored = ignored_codes(target.options, target.place)
+        return (
+            not broken and code in engine_for(checker.rules(target)).enabled and not code.startswith(ignored)
+        )
+
+    return looked_for
 
 
 def _findings(count: int) -> str:

@@ -86,7 +86,7 @@ def answer(asked: Question, before: Analysis | None) -> Analysis:
         file = Path(options.baseline)
         lines = lines_of(text)
         root = file.absolute().parent
-        found, _, _ = baseline.split(found, baseline.read(file), lambda _: lines, root, ())
+        found, _ = baseline.split(found, baseline.read(file), lambda _: lines, root)
     if isinstance(asked.content, Notebook) and before is not None:
         found = [*found, *_carried_in_cells(before, asked.content)]
     return Analysis(asked, tuple(found), trouble=checked.trouble)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from migrator.sources.errors import Unreadable, shown, unreadable
+from migrator.sources.errors import SourceError, Unreadable, shown, unreadable
 from migrator.sources.naming import inside, staging_prefix
 from migrator.sources.patterns import Matcher, matcher
 
@@ -57,7 +57,10 @@ def discover(root: Path, exclude: Sequence[str] = (), avoid: Path | None = None)
     Holds the names of the folders on the way down, never those of the tree.
     Raises Unreadable where ``root`` cannot be read, SourceError for a wrong pattern.
     """
-    excluded = matcher(exclude)
+    try:
+        excluded = matcher(exclude)
+    except SourceError as error:
+        raise SourceError(f"--exclude {error}") from error
     try:
         mode = os.stat(root).st_mode
         if not stat.S_ISDIR(mode):

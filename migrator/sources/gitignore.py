@@ -45,7 +45,7 @@ class GitIgnore:
 @cache
 def repository(folder: Path) -> Optional[Path]:
     """The root of the git repository around an absolute folder, None outside of one."""
-    if (folder / ".git").exists():
+    if os.path.exists(folder / ".git"):
         return folder
     return repository(folder.parent) if folder.parent != folder else None
 
@@ -62,4 +62,17 @@ def _spec(folder: Path) -> Optional[GitIgnoreSpec]:
         return None
     from pathspec import GitIgnoreSpec
 
-    return GitIgnoreSpec.from_lines(lines)
+    try:
+        return GitIgnoreSpec.from_lines(lines)
+    except Exception:  # git takes no notice of a line that is no pattern, pathspec does
+        return GitIgnoreSpec.from_lines(filter(_is_pattern, lines))
+
+
+def _is_pattern(line: str) -> bool:
+    from pathspec import GitIgnoreSpec
+
+    try:
+        GitIgnoreSpec.from_lines([line])
+    except Exception:  # its own error, or that of the expression it makes
+        return False
+    return True

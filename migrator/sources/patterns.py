@@ -50,7 +50,7 @@ def _regex(pattern: str) -> str | None:
     try:
         re.compile(regex)
     except re.error as error:
-        raise SourceError(f"--exclude {pattern}: {error.msg}: correct the pattern") from error
+        raise SourceError(f"{pattern}: {error.msg}: correct the pattern") from error
     return f"(?:{regex})"
 
 

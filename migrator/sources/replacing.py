@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from contextlib import suppress
@@ -13,6 +14,7 @@ from migrator.sources.errors import CannotWrite, reason, shown
 def replace_file(file: Path, data: bytes) -> None:
     """Put ``data`` in the place of a file at once, with the old one's mode. Raises CannotWrite.
 
+    A file that may not be written is left alone, although its folder would allow to replace it.
     A symbolic link stays, and the file that it leads to is replaced. What is no plain
     file, such as ``/dev/null`` or a named pipe, is never replaced: it is written to.
     """
@@ -29,6 +31,8 @@ def replace_file(file: Path, data: bytes) -> None:
                 special.write(data)
             return
         place = Path(os.path.realpath(file))
+        if os.path.exists(place) and not os.access(place, os.W_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
         handle, temporary = tempfile.mkstemp(prefix=".npumigrate-", dir=place.parent)
         with os.fdopen(handle, "wb") as stream:
             stream.write(data)

@@ -132,6 +132,15 @@ def test_github_action(action) -> None:
     assert re.search(r"1\s+NPU101", summary)
 
 
+def test_github_action_of_a_project_with_its_own_output_format(action) -> None:
+    work, run = action
+    (work / "train.py").write_text(CUDA)
+    (work / "npumigrate.toml").write_text('output-format = "sarif"\n')
+    _, output, summary = run(args="--select=NPU101\n")
+    assert output == "findings=1\n"
+    assert re.search(r"1\s+NPU101", summary)
+
+
 def test_github_action_without_findings(action) -> None:
     work, run = action
     (work / "a.py").write_text("x = 1\n")

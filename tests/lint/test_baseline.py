@@ -49,6 +49,23 @@ def test_a_baseline_that_is_too_large_is_told(lint, train, tmp_path) -> None:
     assert "3 findings of known.json are gone" in lint("--baseline", "known.json").out
 
 
+def test_what_was_not_looked_for_is_not_gone(lint, train, tmp_path) -> None:
+    train.write_text(TRAIN + "torch.backends.cudnn.benchmark = True\n")  # of the severity info
+    lint("--write-baseline", "known.json")
+    for arguments in (
+        ("--severity=error",),
+        ("--select=NPU101",),
+        ("--ignore=NPU513",),
+        ("--per-file-ignores=train.py:NPU5",),
+    ):
+        assert "gone" not in lint("--baseline=known.json", *arguments).out
+    assert "gone" not in lint("--baseline=known.json", "--exclude=train.py").out
+    train.write_text(train.read_text() + "def f(:\n")
+    assert "gone" not in lint("--baseline=known.json").out
+    train.write_text(TRAIN)
+    assert "1 finding of known.json is gone" in lint("--baseline=known.json", "--severity=error").out
+
+
 def test_known_findings_are_not_fixed(lint, train) -> None:
     lint("--write-baseline", "known.json")
     train.write_text(TRAIN + "torch.cuda.empty_cache()\n")
@@ -94,6 +111,45 @@ def test_diff_base_knows_renamed_files_and_odd_lines(lint, repository) -> None:
     assert found.places() == [("NPU101", 9, 1)]
 
 
+def test_diff_base_calls_new_what_git_does_not_know(lint, repository) -> None:
+    (repository / ".gitignore").write_text("ignored.py\n.npumigrate_cache\n")
+    (repository / "ignored.py").write_text(TRAIN)
+    (repository / "inner").mkdir()
+    (repository / "inner" / "other.py").write_text(TRAIN)
+    git("init", "-q", "inner")
+    git("-C", "inner", "add", "-A")
+    git("-C", "inner", "commit", "-qm", "inner")
+    assert lint("--diff-base=HEAD", "--select=NPU101", "ignored.py").code == 1
+    assert lint("--diff-base=HEAD", "--select=NPU101", "inner").code == 1
+    assert lint("--diff-base=HEAD", "train.py").code == 0
+
+
+def test_diff_base_in_a_submodule(lint, repository) -> None:
+    (repository / "sub").mkdir()
+    (repository / "sub" / "train.py").write_text("x = 1\n" * 9 + TRAIN)
+    git("init", "-q", "sub")
+    git("-C", "sub", "add", "-A")
+    git("-C", "sub", "commit", "-qm", "sub")
+    git("add", "sub")
+    git("commit", "-qm", "two")
+    assert lint("--diff-base=HEAD").code == 0
+    (repository / "sub" / "train.py").write_text("x = 1\n" * 9 + TRAIN + "torch.cuda.init()\n")
+    found = lint("--diff-base=HEAD", "--output-format=json")
+    assert found.places() == [("NPU101", 14, 1)]
+
+
+def test_diff_base_whatever_git_is_told_of_diffs(lint, repository) -> None:
+    (repository / "gap.py").write_text(TRAIN + "x = 1\n" + TRAIN)
+    git("add", "-A")
+    git("commit", "-qm", "two")
+    (repository / "gap.py").write_text("# a\n" + TRAIN + "x = 1\n" + TRAIN + "torch.cuda.init()\n")
+    (repository / ".gitattributes").write_text("*.py binary\n")
+    for setting in ("diff.interHunkContext=50", "diff.noprefix=true", "color.ui=always"):
+        git("config", *setting.split("="))
+    found = lint("--diff-base=HEAD", "--output-format=json")
+    assert found.places() == [("NPU101", 11, 1)]
+
+
 def test_only_changed_lines_are_fixed(lint, repository) -> None:
     train = repository / "train.py"
     train.write_text(TRAIN + "torch.cuda.init()\n")
@@ -102,9 +158,9 @@ def test_only_changed_lines_are_fixed(lint, repository) -> None:
 
 
 def test_diff_base_that_cannot_be(lint, repository, monkeypatch) -> None:
-    for revision in ("nothing", "-x", "HEAD:train.py"):
+    for revision in ("", "nothing", "-x", "HEAD:train.py", "HEAD^{tree}", "HEAD..HEAD", "main...HEAD"):
         answer = lint(f"--diff-base={revision}")
-        assert answer.code == 2
+        assert (answer.code, answer.out) == (2, "")
         assert answer.err.count("\n") == 1
     monkeypatch.setenv("PATH", "")
     assert "--diff-base needs git" in lint("--diff-base=HEAD").err

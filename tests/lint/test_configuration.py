@@ -34,6 +34,33 @@ def test_the_nearest_file_wins_and_the_command_line_beats_it(lint, tmp_path) -> 
     assert len(found(lint("--output-format=json", "--config", "b/npumigrate.toml"))) == 3
 
 
+@pytest.mark.parametrize(
+    ("text", "codes"),
+    [
+        ('[tool."npumigrate"]\nselect = ["NPU111"]\n', {"NPU111"}),
+        ('[tool]\nnpumigrate.select = ["NPU111"]\n', {"NPU111"}),
+        ('\ufeff[tool.npumigrate]\nselect = ["NPU111"]\n', {"NPU111"}),
+        ('[project]\nname = "npumigrate"\n[tool.other]\n# tool.npumigrate\n', {"NPU101"}),
+    ],
+)
+def test_the_table_of_a_pyproject_file(lint, tmp_path, text: str, codes: set[str]) -> None:
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "a.py").write_text(USE)
+    (tmp_path / "npumigrate.toml").write_text('select = ["NPU101"]\n')
+    (tmp_path / "sub" / "pyproject.toml").write_text(text, encoding="utf-8")
+    assert {code for _, code in found(lint("--output-format=json"))} == codes
+
+
+@pytest.mark.parametrize("text", ["tool = 3  # npumigrate", "[[tool]]", "[tool]\nnpumigrate = 3"])
+def test_a_pyproject_file_without_the_table(lint, tmp_path, text: str) -> None:
+    (tmp_path / "a.py").write_text(USE)
+    (tmp_path / "pyproject.toml").write_text(text + "\n")
+    answer = lint("--config=pyproject.toml")
+    assert (answer.code, answer.out) == (2, "")
+    assert answer.err.endswith("pyproject.toml [tool.npumigrate]: should be a table\n")
+    assert lint("--config=absent.toml").err.count("\n") == 1
+
+
 def test_overrides_and_per_file_ignores(lint, tmp_path) -> None:
     (tmp_path / "old").mkdir()
     (tmp_path / "old" / "a.py").write_text(USE)
@@ -56,9 +83,21 @@ def test_overrides_and_per_file_ignores(lint, tmp_path) -> None:
         ("fix = 'yes'", "fix is 'yes' and should be true or false"),
         ("[[overrides]]\npaths = ['a']\nfix = true", "overrides: unknown key 'fix'"),
         ("[[overrides]]\nselect = ['NPU1']", "overrides.paths"),
+        (
+            "[tool.npumigrate]\nfix = true",
+            "[tool.npumigrate] is for pyproject.toml: here its keys stand at the top",
+        ),
+        ("baseline = ''", "baseline is '' and should be a path"),
+        ("hw = 'a2'", "did you mean 'A2'?"),
         ("select = ['NPU7777']", "unknown rule 'NPU7777'"),
+        ("select = ['npu10']", "unknown rule 'npu10'; did you mean NPU10?"),
+        ("select = ['all']", "unknown rule 'all'; did you mean ALL?"),
+        ("ignore = ['cuda-module']", "unknown rule 'cuda-module'; did you mean NPU101?"),
         ("version = '9.9'", "torch '9.9' is not known"),
         ("per-file-ignores = {'a.py' = ['NPU7777']}", "unknown rule 'NPU7777'"),
+        ("per-file-ignores = {'![z-a]' = ['NPU1']}", "per-file-ignores: [z-a]: bad character range z-a"),
+        ("exclude = ['[z-a]']", "exclude: [z-a]: bad character range z-a: correct the pattern"),
+        ("[[overrides]]\npaths = ['[z-a]']", "overrides.paths: [z-a]: bad character range z-a"),
     ],
 )
 def test_bad_configuration_is_one_line_and_the_rest_is_linted(lint, tmp_path, text: str, words: str) -> None:
@@ -91,6 +130,7 @@ def test_which_files(lint, tmp_path) -> None:
     assert names("--no-respect-gitignore")[-1] == "sub/gen/f.py"
     assert names("--exclude", "*.pyi,sub") == ["a.py", "n.ipynb", "script", "build/d.py"]
     assert names("--extend-exclude", "*.pyi,sub/") == ["a.py", "n.ipynb", "script"]
+    assert names("--exclude", f"{tmp_path}/sub,*.p*,n*") == ["script"]
     assert names("build/d.py", "c.txt", "a.py", "./a.py") == ["build/d.py", "c.txt", "a.py"]
     assert names("build/d.py", "a.py", "--force-exclude") == ["a.py"]
 
@@ -102,6 +142,13 @@ def test_gitignore_of_the_repository_counts_in_subfolders(lint, tmp_path, monkey
     for name in ("keep.py", "drop.py", "top.py"):
         (tmp_path / "sub" / name).write_text(USE)
     monkeypatch.chdir(tmp_path / "sub")
+    assert [Path(line).name for line in lint("--show-files").out.splitlines()] == ["keep.py"]
+
+
+def test_a_gitignore_line_that_is_no_pattern_is_left_out(lint, tmp_path) -> None:
+    (tmp_path / ".gitignore").write_text("!\n[z-a]\n\\\ndrop.py\n")
+    for name in ("keep.py", "drop.py"):
+        (tmp_path / name).write_text(USE)
     assert [Path(line).name for line in lint("--show-files").out.splitlines()] == ["keep.py"]
 
 

@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 import os
 import stat
+import subprocess
+import sys
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -140,6 +143,18 @@ def test_output_file_and_unknown_format(lint, train, tmp_path) -> None:
     assert "full | concise | grouped | json" in answer.err
 
 
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is always full")
+def test_an_output_that_is_full_is_one_line(train) -> None:
+    command = [sys.executable, "-m", "migrator", "lint", "--isolated", "--no-cache", str(train)]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, env=environment)
+    assert (done.returncode, done.stderr) == (
+        2,
+        "npumigrate: the output cannot be written: no space left on device\n",
+    )
+
+
 def test_an_output_that_is_no_plain_file_is_written_to_and_never_replaced(lint, train, tmp_path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
@@ -246,7 +261,11 @@ def test_wrong_use_is_told_even_where_there_is_nothing_to_lint(lint, tmp_path) -
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--select="], "--select names no rule"),
+        (["--select=,"], "--select names no rule"),
+        (["--select="], "--select is empty"),
+        (["--fix", ""], "one of the paths is empty"),
+        (["--write-baseline", ""], "--write-baseline is empty"),
+        (["--stdin-filename", ""], "--stdin-filename is empty"),
         (["--statistics", "--output-format=sarif"], "--statistics prints text or json, not sarif"),
         (["--fix", "--add-noqa"], "--add-noqa and --fix exclude each other"),
         (["--diff", "--write-baseline=b.json"], "--write-baseline and --diff exclude each other"),
@@ -263,6 +282,14 @@ def test_nothing_is_said_to_have_passed_that_was_not_looked_at(lint, tmp_path) -
     (tmp_path / "a.py").write_bytes(b"torch.cuda = '\xff'\n")
     assert (lint().code, lint().out) == (2, "")
     assert lint("--statistics").out == ""
+
+
+@pytest.mark.parametrize("columns", ["wide", "", "-1", "7"])
+def test_help_is_given_on_a_terminal_of_any_width(lint, monkeypatch, columns: str) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    answer = lint("--help", version="")
+    assert answer.code == 0
+    assert "--output-format" in answer.out
 
 
 def test_the_help_names_every_format(lint) -> None:
@@ -283,7 +310,13 @@ def test_statistics(lint, train) -> None:
     (train.parent / "more.py").write_text("import torch\ntorch.cuda.init()\n")
     assert lint("--statistics").out.splitlines()[0] == "2  NPU101  [*]  cuda-module"
     counted = lint("--statistics", "--output-format=json").json()
-    assert counted[0] == {"code": "NPU101", "name": "cuda-module", "count": 2, "fixable": True}
+    assert counted[0] == {
+        "code": "NPU101",
+        "name": "cuda-module",
+        "count": 2,
+        "fixable": True,
+        "fixable_count": 2,
+    }
 
 
 def test_trouble_with_one_file_leaves_the_rest(lint, train, tmp_path) -> None:
@@ -298,6 +331,24 @@ def test_trouble_with_one_file_leaves_the_rest(lint, train, tmp_path) -> None:
     assert "bytes.py: byte 0xff at line 1 is not UTF-8" in answer.err
 
 
+def test_folders_that_may_not_be_entered_are_told(lint, train, tmp_path, monkeypatch) -> None:
+    (tmp_path / "secret").mkdir()
+    status, scandir = os.stat, os.scandir
+
+    def refuse(path: Any) -> None:
+        if "secret" in os.fspath(path).split(os.sep)[:-1]:
+            raise PermissionError(13, "Permission denied", path)
+
+    monkeypatch.setattr(os, "stat", lambda path, **given: refuse(path) or status(path, **given))
+    monkeypatch.setattr(os, "scandir", lambda path: refuse(f"{path}/") or scandir(path))
+    answer = lint("--output-format=json", ".", "secret/a.py")
+    assert (answer.code, len(answer.json())) == (2, 3)
+    assert answer.err.splitlines() == [
+        "npumigrate: secret: cannot be read: permission denied",
+        "npumigrate: secret/a.py: cannot be read: permission denied",
+    ]
+
+
 def test_stdin(lint, tmp_path) -> None:
     (tmp_path / "npumigrate.toml").write_text('per-file-ignores = {"sub/*" = ["NPU1"]}\n')
     answer = lint(
@@ -307,6 +358,19 @@ def test_stdin(lint, tmp_path) -> None:
     answer = lint("-", "--fix", "--select=NPU101", stdin="import torch\ntorch.cuda.init()\n")
     assert answer.out == "import torch\nimport torch_npu\ntorch.npu.init()\n"
     assert "1 fixed" in answer.err or "2 fixed" in answer.err
+    answer = lint("-", "--add-noqa", stdin="import torch\ntorch.cuda.init()\n")
+    assert (answer.code, answer.out, answer.err.count("\n")) == (2, "", 1)
+
+
+def test_stdin_under_an_excluded_name(lint, tmp_path) -> None:
+    text = "import torch\ntorch.cuda.init()\n"
+    for _ in ("before the first save", "and after it"):
+        named = ("--stdin-filename=build/a.py", "--select=NPU101")
+        assert lint(*named, stdin=text).code == 1
+        assert lint(*named, "--force-exclude", stdin=text).code == 0
+        assert lint(*named, "--force-exclude", "--fix", stdin=text).out == text
+        (tmp_path / "build").mkdir(exist_ok=True)
+        (tmp_path / "build" / "a.py").write_text(text)
 
 
 def test_a_name_for_stdin_means_stdin(lint, train) -> None:

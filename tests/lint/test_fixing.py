@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 import stat
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+from migrator.lint import fixing
 from tests.lint.conftest import TRAIN
 
 FIXED = TRAIN.replace("import torch\n", "import torch\nimport torch_npu\n").replace("cuda", "npu")
@@ -29,6 +32,26 @@ def test_diff_writes_nothing(lint, train) -> None:
     assert train.read_text() == TRAIN
     train.write_text(FIXED)
     assert (lint("--diff").code, lint("--diff").out) == (0, "")
+
+
+def test_the_diff_goes_where_the_output_goes(lint, train, tmp_path) -> None:
+    wanted = lint("--diff").out
+    answer = lint("--diff", "-o", "fixes.diff")
+    assert (answer.code, answer.out) == (1, "")
+    assert (tmp_path / "fixes.diff").read_text() == wanted
+
+
+@pytest.mark.parametrize("key", ["fix", "fix-only"])
+def test_a_configured_fix_yields_to_the_command_line(lint, train, tmp_path, key: str) -> None:
+    (tmp_path / "npumigrate.toml").write_text(f"{key} = true\n")
+    assert lint("--no-fix").code == 1
+    assert lint("--write-baseline=known.json").code == 0
+    assert train.read_text() == TRAIN
+    assert lint("--add-noqa").out == "Added 3 noqa comments.\n"
+    assert ".cuda()  # noqa: NPU111\n" in train.read_text()
+    train.write_text(TRAIN)
+    assert lint("--no-fix", f"--{key}").code == 0
+    assert ".cuda" not in train.read_text()
 
 
 def test_unsafe_fixes_only_where_they_are_asked_for(lint, tmp_path) -> None:
@@ -58,8 +81,12 @@ def test_fix_only_show_fixes_and_exit_codes(lint, train, tmp_path) -> None:
     assert answer.code == 0
     assert "- train.py:\n      1 × NPU101 (cuda-module)\n" in answer.out
     assert "NPU122" not in answer.out
+    assert "remaining" not in answer.out  # nobody counted them
+    assert lint("--fix-only").out == "No fixes to make.\n"
     train.write_text(TRAIN)
     assert lint("--fix-only", "--exit-non-zero-on-fix").code == 1
+    train.write_text(TRAIN)
+    assert lint("--fix-only").out == "Fixed 3 findings.\n"
     train.write_text(TRAIN)
     assert lint("--fix", "train.py", "--exit-non-zero-on-fix").code == 1
 
@@ -97,6 +124,40 @@ def test_a_failed_write_leaves_the_file(lint, train, monkeypatch) -> None:
     assert "no space left on device" in answer.err
     assert train.read_text() == TRAIN
     assert [name for name in os.listdir(train.parent) if name.startswith(".npumigrate-")] == []
+
+
+def test_what_cannot_be_written_is_told_and_the_rest_is_fixed(lint, train, tmp_path, monkeypatch) -> None:
+    for name in ("a.py", "z.py"):
+        (tmp_path / name).write_text(TRAIN)
+    replace = os.replace
+
+    def refuse(source: str, target: Path) -> None:
+        if target.name == "train.py":
+            raise PermissionError(13, "Permission denied")
+        replace(source, target)
+
+    monkeypatch.setattr(os, "replace", refuse)
+    answer = lint("--fix", "--show-fixes")
+    assert answer.code == 2
+    assert answer.err == f"npumigrate: {train} cannot be written: permission denied\n"
+    assert "- a.py:" in answer.out
+    assert "Found 9 findings (6 fixed, 3 remaining)." in answer.out
+    for name in ("a.py", "z.py"):
+        assert ".cuda" not in (tmp_path / name).read_text()
+    assert train.read_text() == TRAIN
+
+
+def test_a_file_that_changes_meanwhile_is_left_alone(lint, train, monkeypatch) -> None:
+    fix_text = fixing.fix_text
+
+    def slowly(*arguments: Any) -> fixing.Fixed:
+        train.write_text("typed_meanwhile = 1\n")
+        return fix_text(*arguments)
+
+    monkeypatch.setattr(fixing, "fix_text", slowly)
+    answer = lint("--fix")
+    assert (answer.code, answer.err) == (2, "npumigrate: train.py: not changed: it was changed meanwhile\n")
+    assert train.read_text() == "typed_meanwhile = 1\n"
 
 
 @pytest.mark.parametrize("text", ["torch.cuda.get_autocast_gpu_dtype", "torch.get_autocast_gpu_dtype"])

@@ -20,6 +20,17 @@ def test_a_file_is_replaced_and_keeps_its_mode(tmp_path) -> None:
     assert os.listdir(tmp_path) == ["run.sh"]
 
 
+def test_a_file_that_may_not_be_written_is_left_alone(tmp_path, monkeypatch) -> None:
+    file = tmp_path / "file"
+    file.write_bytes(b"old")
+    file.chmod(0o444)
+    monkeypatch.setattr(os, "access", lambda *_, **__: False)  # as for anybody but root
+    with pytest.raises(CannotWrite, match="permission denied"):
+        replace_file(file, b"new")
+    assert (file.read_bytes(), os.listdir(tmp_path)) == (b"old", ["file"])
+    replace_file(tmp_path / "other", b"new")
+
+
 def test_a_link_stays(tmp_path) -> None:
     (tmp_path / "file").write_bytes(b"old")
     (tmp_path / "link").symlink_to("file")

@@ -312,11 +312,11 @@ def test_patterns(pattern: str, matches: list[str], differs: list[str]) -> None:
         assert match(name.rstrip("/"), name.endswith("/")) is (name in matches), name
 
 
-def test_a_pattern_that_cannot_be_read() -> None:
+def test_a_pattern_that_cannot_be_read(tmp_path: Path) -> None:
     with pytest.raises(
         SourceError, match=r"^--exclude \[z-a\]: bad character range z-a: correct the pattern$"
     ):
-        matcher(["[z-a]"])
+        discover(tmp_path, ["[z-a]"])
 
 
 @pytest.mark.filterwarnings("error")

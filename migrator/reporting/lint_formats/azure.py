@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TextIO
 
 from migrator.lint.diagnostic import LintReport
-from migrator.reporting.lint_formats.style import words_of
+from migrator.reporting.lint_formats.style import placed_words_of
 from migrator.reporting.lint_formats.uris import relative
 
 
@@ -16,7 +16,7 @@ def write(report: LintReport, stream: TextIO) -> None:
         place = f"linenumber={item.row};columnnumber={item.column};" if item.cell is None else ""
         stream.write(
             f"##vso[task.logissue type={kind};sourcepath={_escaped(relative(item.path))};{place}"
-            f"code={item.code};]{_escaped(words_of(item), message=True)}\n"
+            f"code={item.code};]{_escaped(placed_words_of(item), message=True)}\n"
         )
 
 

@@ -6,7 +6,7 @@ import json
 from typing import Any, TextIO
 
 from migrator.lint.diagnostic import Diagnostic, LintReport, Position
-from migrator.reporting.lint_formats.style import words_of
+from migrator.reporting.lint_formats.style import placed_words_of
 from migrator.reporting.lint_formats.uris import relative
 
 _SEVERITIES = {"error": "ERROR", "warning": "WARNING", "info": "INFO"}
@@ -28,7 +28,7 @@ def _diagnostic(item: Diagnostic) -> dict[str, Any]:
     if item.cell is None:
         location["range"] = _range(Position(item.row, item.column), Position(item.end_row, item.end_column))
     content: dict[str, Any] = {
-        "message": words_of(item),
+        "message": placed_words_of(item),
         "location": location,
         "severity": _SEVERITIES[item.severity],
         "code": {"value": item.code, **({"url": item.url} if item.url else {})},

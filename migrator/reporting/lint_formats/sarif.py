@@ -7,7 +7,7 @@ from typing import Any, TextIO
 
 from migrator import __version__
 from migrator.lint.diagnostic import Diagnostic, Fix, LintReport, Position, RuleText
-from migrator.reporting.lint_formats.style import cell_of, words_of
+from migrator.reporting.lint_formats.style import placed_words_of
 from migrator.reporting.lint_formats.uris import fingerprints, relative, uri
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -54,17 +54,15 @@ def _rule(code: str, rule: RuleText | None) -> dict[str, Any]:
 def _result(item: Diagnostic, rule: int, fingerprint: str) -> dict[str, Any]:
     place: dict[str, Any] = {"artifactLocation": _artifact(item.path)}
     location: dict[str, Any] = {"physicalLocation": place}
-    message = words_of(item)
     if item.cell is None:
         place["region"] = _region(Position(item.row, item.column), Position(item.end_row, item.end_column))
     else:  # a notebook is one line of JSON, or many: its rows are not those of the cell
         location["logicalLocations"] = [{"name": f"cell {item.cell}", "kind": "element"}]
-        message = f"{cell_of(item, ', ')}line {item.row}: {message}"
     content: dict[str, Any] = {
         "ruleId": item.code,
         "ruleIndex": rule,
         "level": _LEVELS[item.severity],
-        "message": {"text": message},
+        "message": {"text": placed_words_of(item)},
         "locations": [location],
         "partialFingerprints": {"npumigrate/v1": fingerprint},
     }

@@ -37,6 +37,12 @@ def words_of(item: Diagnostic) -> str:
     return message
 
 
+def placed_words_of(item: Diagnostic) -> str:
+    """The words, with the place in a notebook's cell before them: for formats that know no cells."""
+    place = f"{cell_of(item, ', ')}line {item.row}: " if item.cell is not None else ""
+    return place + words_of(item)
+
+
 def summary(report: LintReport) -> list[str]:
     """The lines at the end: how many findings, how many of them can be fixed, and the notes."""
     if not report.summary:
@@ -46,6 +52,10 @@ def summary(report: LintReport) -> list[str]:
     fixed = sum(count for codes in report.fixed.values() for count in codes.values())
     if report.show_fixes and fixed:
         lines += _fixes(report)
+    elif report.fix_only:
+        lines.append(f"Fixed {fixed} {_plural('finding', fixed)}." if fixed else "No fixes to make.")
+    if report.fix_only:
+        return [*lines, *report.notes]
     if found:
         all_found = found + fixed
         detail = f" ({fixed} fixed, {found} remaining)" if fixed else ""
