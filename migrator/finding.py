@@ -43,6 +43,7 @@ class Finding:
     form: str = ""  # of an API that has a better counterpart: class | function | torch | special
     instead: str = ""  # that counterpart
     span: tuple[int, int] = (0, 0)
+    cell: int | None = None  # of a notebook: its lines are counted in the cell
 
     @property
     def fixed(self) -> bool:

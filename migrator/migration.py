@@ -119,10 +119,10 @@ def _fill(
     """Write every file and the rows about it; gives the sums."""
     tally = Tally(engine.rules, _runs(engine))
     for entry, done in _results(survey, engine, plan, "migrate", progress):
-        result = _put(tree, entry, done) if entry.kind == "python" else done.result
+        result = _put(tree, entry, done) if entry.holds_python else done.result
         _log_file(result, bool(done.data))
         tables.add(result)
-        tally.add(result, changed=bool(done.data) and not result.skipped)
+        tally.add(result, changed=bool(done.data) and result is done.result)
     _LOG.info("%d seen, %d changed, %d skipped", tally.seen, tally.changed, tally.skipped)
     return tally
 
@@ -162,7 +162,7 @@ def _check_readable(source: Path) -> None:
 
 @dataclass(frozen=True)
 class _Survey:
-    """The Python files to migrate, in order; between them what could not be read or may mention CUDA.
+    """What holds Python to migrate, in order; between them what could not be read or may mention CUDA.
 
     ``distributed``: the project trains on many devices, or will after the ``conversion``. ``converted``: what
     the files become, for that or because they use Horovod, before they are migrated.
@@ -187,7 +187,7 @@ def _look_around(plan: Plan, engine: Engine, tree: OutputTree | None, progress: 
         progress("reading", seen, 0)
         if again and (entry.name == REPORTS or entry.name.startswith(REPORTS + "/")):
             not_copied += entry.name == REPORTS
-        elif entry.kind == "python" and not entry.excluded:
+        elif entry.holds_python and not entry.excluded:
             entries.append(entry)
         else:
             trouble = _take_over(entry, tree)
@@ -196,9 +196,11 @@ def _look_around(plan: Plan, engine: Engine, tree: OutputTree | None, progress: 
                 entries.append(entry)
             if entry.kind in ("skipped", "special"):
                 not_copied += 1
-    if not any(entry.kind == "python" for entry in entries):
+    if not any(entry.holds_python for entry in entries):
         rest = " that is not excluded" if plan.exclude else ""
-        raise SourceError(f"{shown(plan.source)} holds no Python file{rest}: there is nothing to migrate")
+        raise SourceError(
+            f"{shown(plan.source)} holds no Python file or notebook{rest}: there is nothing to migrate"
+        )
     candidates: list[Candidate] = []
     with_horovod: list[str] = []
     distributed = False
@@ -274,7 +276,7 @@ def _results(
     work = [
         Work(entry.name, entry.path, survey.converted.get(entry.name))
         for entry in survey.entries
-        if entry.kind == "python"
+        if entry.holds_python
     ]
     jobs = processes_for(survey.size, plan.jobs)
     results = process_files(work, engine, plan.settings, survey.project, jobs, task)

@@ -174,14 +174,16 @@ def _fill(
     _LOG.info("npumigrate %s, Python %s, torch %s", __version__, python, settings.version)
     _LOG.info("input %s; modes %s", shown(os.path.abspath(job.source)), ", ".join(job.modes))
     entries = tuple(_entries(job, tree, progress))
-    if not any(entry.kind == "python" for entry in entries):
+    if not any(entry.holds_python for entry in entries):
         rest = " that is not excluded" if job.exclude else ""
-        raise SourceError(f"{shown(job.source)} holds no Python file{rest}: there is nothing to analyse")
+        raise SourceError(
+            f"{shown(job.source)} holds no Python file or notebook{rest}: there is nothing to analyse"
+        )
     modes = [MODES[mode] for mode in job.modes]
     skipped: set[str] = set()
     results: dict[str, FileResult] = {}
     if any(mode.codes for mode in modes):
-        waiting = {shown(entry.name): None for entry in entries if entry.kind == "python"}
+        waiting = {shown(entry.name): None for entry in entries if entry.holds_python}
         try:
             for result in _results(entries, job, settings, engine, progress):
                 waiting.pop(result.name, None)
@@ -236,7 +238,7 @@ def _entries(job: Job, tree: OutputTree, progress: Progress) -> Iterator[Entry]:
     for entry in discover(job.source, job.exclude, tree.result):
         if entry.excluded:
             continue
-        if entry.kind in ("python", "file", "unreadable"):
+        if entry.holds_python or entry.kind in ("file", "unreadable"):
             seen += 1
             progress("reading", seen, 0)
             if entry.kind != "file" or is_candidate(entry.name):
@@ -248,7 +250,7 @@ def _results(
 ) -> Iterator[FileResult]:
     project, size = read_project(entries, job.jobs)
     project = replace(project, libraries=read_api_files(job.api_files))
-    work = [Work(entry.name, entry.path) for entry in entries if entry.kind == "python"]
+    work = [Work(entry.name, entry.path) for entry in entries if entry.holds_python]
     done = process_files(work, engine, settings, project, processes_for(size, job.jobs), "inspect")
     for entry, one in with_the_others(entries, done, project, "analysing", progress):
         if entry.kind != "file" or one.result.findings:

@@ -11,12 +11,14 @@ from migrator.distributed.result import Converted, with_conversion
 from migrator.engine.other_files import look_at
 from migrator.engine.run import Engine
 from migrator.engine.settings import Settings
-from migrator.finding import FileResult
+from migrator.finding import FileResult, Finding
 from migrator.processes import spread
 from migrator.reporting.unified_diff import unified_diff
 from migrator.sources.discover import Entry
+from migrator.sources.document import document, encoded
 from migrator.sources.errors import Unreadable, shown
-from migrator.sources.source import LARGEST, encode, read
+from migrator.sources.notebook import Notebook, cell_place
+from migrator.sources.source import LARGEST, read_bytes
 
 if TYPE_CHECKING:
     from migrator.engine.project import Project
@@ -30,7 +32,7 @@ Progress = Callable[[str, int, int], None]
 
 @dataclass(frozen=True)
 class Work:
-    """One Python file to process: its name inside the project, and where it lies.
+    """One Python file or notebook to process: its name inside the project, and where it lies.
 
     ``converted`` holds the text that takes the place of the file's own, and what there is to say of it.
     """
@@ -73,20 +75,20 @@ def process_files(
 def with_the_others(
     entries: Sequence[Entry], results: Iterator[Done], project: Project, stage: str, progress: Progress
 ) -> Iterator[tuple[Entry, Done]]:
-    """The results for the Python files of ``entries``, and in their places what is to say of the others."""
-    total = sum(entry.kind == "python" for entry in entries)
+    """The results for what of ``entries`` holds Python, and in their places what is to say of the others."""
+    total = sum(entry.holds_python for entry in entries)
     finished = 0
     progress(stage, 0, total)
     for entry in entries:
-        if entry.kind == "python":
+        if entry.holds_python:
             yield entry, next(results)
             finished += 1
             progress(stage, finished, total)
-        elif entry.kind == "file":
+        if entry.kind in ("file", "notebook"):  # a notebook may hold more than Python
             other = look_at(entry, project.operators)
             if other is not None:
-                yield entry, Done(other)
-        else:
+                yield replace(entry, kind="file"), Done(other)
+        elif entry.kind != "python":
             yield entry, Done(FileResult(shown(entry.name), skipped=entry.reason))
 
 
@@ -107,7 +109,7 @@ def _process_chunk(chunk: Sequence[Work]) -> list[Done]:
 def _process(work: Work, engine: Engine, project: Project, task: Task) -> Done:
     name = shown(work.name)
     try:
-        source = read(work.path, work.name)
+        source = document(read_bytes(work.path), work.name)
     except Unreadable as error:
         return Done(FileResult(name, skipped=str(error) if _looks_relevant(work.path, engine) else ""))
     work_on = engine.inspect_text if task == "inspect" else engine.migrate_text
@@ -117,16 +119,34 @@ def _process(work: Work, engine: Engine, project: Project, task: Task) -> Done:
         migrated = with_conversion(migrated, work.converted)
     # Edits have been applied, and what goes between processes should be small.
     findings = tuple(replace(finding, edits=()) for finding in migrated.findings)
-    result = replace(migrated, name=name, text=None, findings=findings)
+    skipped = migrated.skipped
+    if source.notebook is not None:
+        findings = tuple(_in_cell(source.notebook, finding) for finding in findings)
+        skipped = skipped or _broken_cells(source.notebook, engine)
+    result = replace(migrated, name=name, text=None, findings=findings, skipped=skipped)
     if migrated.text is None or migrated.text == source.text:
         return Done(result)
     try:
-        data = encode(source, migrated.text)
+        data = encoded(source, migrated.text)
     except Unreadable as error:
         return Done(FileResult(name, skipped=str(error), left_alone=result.left_alone))
     if task != "diff":
         return Done(result, data)
-    return Done(result, data, unified_diff(name, encode(source, source.text), data))
+    return Done(result, data, unified_diff(name, source.data, data))
+
+
+def _in_cell(notebook: Notebook, finding: Finding) -> Finding:
+    cell, line = cell_place(notebook, finding.line)
+    return replace(finding, cell=cell.number, line=line, end_line=line + finding.end_line - finding.line)
+
+
+def _broken_cells(notebook: Notebook, engine: Engine) -> str:
+    """The cells that could not be processed, and look as if they had to be."""
+    return "; ".join(
+        f"cell {cell.number}: not valid Python ({cell.error[1]})"
+        for cell in notebook.cells
+        if cell.error and engine.is_relevant(cell.source)
+    )
 
 
 def _looks_relevant(path: Path, engine: Engine) -> bool:

@@ -11,10 +11,12 @@ from migrator.operators.catalog import Catalog, Operator
 from migrator.operators.native_files import MAX_BYTES
 from migrator.operators.native_names import CUDA_SUFFIXES, NATIVE_SUFFIXES
 from migrator.sources.discover import Entry
-from migrator.sources.errors import shown
+from migrator.sources.document import NOTEBOOK
+from migrator.sources.errors import Unreadable, shown
+from migrator.sources.notebook import other_lines, read_notebook
 
 _TEXTS = frozenset(
-    ".sh .bash .zsh .slurm .sbatch .pbs .yaml .yml .json .toml .cfg .ini .ipynb .env .conf .mk .cmake .bat"
+    ".sh .bash .zsh .slurm .sbatch .pbs .yaml .yml .json .toml .cfg .ini .env .conf .mk .cmake .bat"
     " .ps1 .dockerfile .j2 .pyx .pxd".split()
 )
 _DOCUMENTS = frozenset({".md", ".rst", ".txt"})  # they speak of CUDA without needing a change
@@ -62,6 +64,8 @@ def examine(name: str, data: bytes, operators: Catalog) -> FileResult | None:
             return None
         findings = tuple(map(_finding, defined))
         return FileResult(name, findings=findings, left="CUDA source: not migrated; see cuda_op_list.csv")
+    if suffix == NOTEBOOK:
+        return _notebook(name, data)
     findings = _horovod_lines(data) if b"horovodrun" in data else ()
     if suffix in _DOCUMENTS and not _NAMES.fullmatch(PurePosixPath(name).name) and not findings:
         return None
@@ -73,6 +77,23 @@ def examine(name: str, data: bytes, operators: Catalog) -> FileResult | None:
     listed = ", ".join(sorted(words)[:4])
     left = f"not Python: left as it is; mentions {listed} (first in line {line})"
     return FileResult(name, findings=findings, left=left)
+
+
+def _notebook(name: str, data: bytes) -> FileResult | None:
+    """What a notebook's cells hold beside Python: ``!`` and ``%`` lines, and cells in other languages."""
+    try:
+        notebook = read_notebook(data, name)
+    except Unreadable:  # that is told where its Python is read
+        return None
+    places = [(cell.number, line) for cell in notebook.cells for line in other_lines(notebook, cell)]
+    found = [(number, _MENTION.findall(line.encode("utf-8", "replace"))) for number, line in places]
+    words = {match.decode("ascii") for _, matches in found for match in matches}
+    if not words:
+        return None
+    first = next(number for number, matches in found if matches)
+    listed = ", ".join(sorted(words)[:4])
+    left = f"what is not Python in it is left as it is; mentions {listed} (first in cell {first})"
+    return FileResult(name, left=left)
 
 
 def _horovod_lines(data: bytes) -> tuple[Finding, ...]:

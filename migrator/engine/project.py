@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Callable
 from migrator.analysis.tree import parse, walk
 from migrator.operators.catalog import Catalog
 from migrator.operators.extensions import Extension, may_build, scan_extensions
+from migrator.sources.document import document
 from migrator.sources.errors import Unreadable
-from migrator.sources.source import read
+from migrator.sources.source import read_bytes
 
 if TYPE_CHECKING:
     from migrator.operators.library_functions import LibraryFunction
@@ -195,14 +196,15 @@ def read_project(
     facts = []
     size = 0
     for entry in entries:
-        if entry.kind == "python":
+        if entry.holds_python:
             try:
-                text = read(entry.path, entry.name).text
+                text = document(read_bytes(entry.path), entry.name).text
             except Unreadable:
                 continue
             size += len(text)
             facts.append(scan_file(entry.name, text))
-            learn(entry.name, text)
+            if entry.kind == "python":
+                learn(entry.name, text)
     others = ((entry.name, entry.path) for entry in entries if entry.kind == "file")
     native = read_native(others, jobs)
     return merge_facts(facts, native), size

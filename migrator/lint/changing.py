@@ -8,13 +8,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Optional
 
+from migrator.lint.cells import in_cells
 from migrator.lint.checking import Checker, Trouble
 from migrator.lint.diagnostic import Diagnostic
-from migrator.lint.document import Document, document, encoded, in_cells
 from migrator.lint.facts import Facts
 from migrator.lint.files import Target, name_in_project
 from migrator.lint.options import ignored_codes, severity_at_least
 from migrator.lint.texts import Texts
+from migrator.sources.document import Document, document, encoded
 from migrator.sources.errors import CannotWrite, Unreadable, shown
 from migrator.sources.replacing import replace_file
 from migrator.sources.source import read_bytes

@@ -11,9 +11,9 @@ from migrator.engine.settings import Settings
 from migrator.lint.cache import Cache
 from migrator.lint.check import SYNTAX, check
 from migrator.lint.diagnostic import Checked, Diagnostic
-from migrator.lint.document import Document
 from migrator.lint.jobs import RuleSet
 from migrator.lint.known_packs import KnownPacks
+from migrator.sources.document import Document
 
 __all__ = ["RuleError", "check_document", "engine_for"]
 

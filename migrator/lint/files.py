@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Callable
 
 from migrator.lint.config_files import Configuration
-from migrator.lint.document import NOTEBOOK
 from migrator.lint.options import ConfigError, Options, for_file, path_matcher
+from migrator.sources.document import NOTEBOOK
 from migrator.sources.errors import shown, unreadable
 
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Optional
 
 from migrator.engine.project import FileFacts, scan_file
 from migrator.lint.cache import digest
-from migrator.lint.document import document
 from migrator.operators.native_files import scan_text, texts_to_scan
 from migrator.processes import processes_for, spread
+from migrator.sources.document import document
 from migrator.sources.errors import Unreadable
 from migrator.sources.source import read_bytes
 

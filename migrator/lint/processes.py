@@ -9,10 +9,10 @@ from typing import Optional
 from migrator.engine.project import Project
 from migrator.lint.cache import digest
 from migrator.lint.diagnostic import Checked
-from migrator.lint.document import document
 from migrator.lint.engines import check_document
 from migrator.lint.jobs import Job
 from migrator.processes import processes_for, spread
+from migrator.sources.document import document
 from migrator.sources.errors import Unreadable
 from migrator.sources.source import read_bytes
 

@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Optional
 
+from migrator.lint.cells import in_cells
 from migrator.lint.diagnostic import Diagnostic
-from migrator.lint.document import NOTEBOOK, document, in_cells
 from migrator.lint.files import Target
+from migrator.sources.document import NOTEBOOK, document
 from migrator.sources.errors import Unreadable
 from migrator.sources.source import lines_of, read_bytes
 

@@ -56,7 +56,7 @@ class CsvTables:
 
     def add(self, result: FileResult) -> None:
         """Write the rows of one file, in the order of its lines."""
-        for finding in sorted(result.findings, key=lambda found: (found.line, found.column)):
+        for finding in sorted(result.findings, key=lambda f: (f.cell or 0, f.line, f.column)):
             self.write(report_of(finding, self._runs), row_of(result.name, finding))
         reason = result.skipped or result.left
         if reason:

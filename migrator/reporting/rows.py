@@ -40,10 +40,15 @@ def _by_code() -> list[tuple[str, str]]:
     return sorted(codes, key=lambda pair: -len(pair[0]))
 
 
+def file_of(file: str, finding: Finding) -> str:
+    """The file of a finding as the reports name it: in a notebook with the cell."""
+    return file if finding.cell is None else f"{file}:cell {finding.cell}"
+
+
 def row_of(file: str, finding: Finding) -> dict[str, str]:
     """The values of a finding under the names that ``reports/columns.yaml`` uses."""
     return {
-        "file": file,
+        "file": file_of(file, finding),
         "line": str(finding.line),
         "end_line": str(finding.end_line),
         "operation": finding.operation,

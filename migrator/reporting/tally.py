@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from migrator.finding import FileResult, Finding
-from migrator.reporting.rows import SKIPPED, report_of
+from migrator.reporting.rows import SKIPPED, file_of, report_of
 
 SEVERITIES = ("error", "warning", "info")
 _PLACES_KEPT = 3
@@ -90,7 +90,7 @@ class Tally:
         group.api = group.api if group.api == finding.api else ""
         group.reports.add(report)
         if len(group.places) < _PLACES_KEPT:
-            group.places.append((finding.api, f"{file}:{finding.line}"))
+            group.places.append((finding.api, f"{file_of(file, finding)}:{finding.line}"))
 
     def rule_name(self, code: str) -> str:
         """The name of a rule; empty for a code that no rule has."""

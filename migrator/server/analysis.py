@@ -9,9 +9,9 @@ from typing import Optional
 
 from migrator.engine.project import Project
 from migrator.lint import baseline
+from migrator.lint.cells import in_cells
 from migrator.lint.check import SYNTAX
 from migrator.lint.diagnostic import Diagnostic
-from migrator.lint.document import Document, in_cells
 from migrator.lint.engines import check_document, engine_for
 from migrator.lint.files import Target, name_in_project
 from migrator.lint.fixing import fix_text
@@ -19,6 +19,7 @@ from migrator.lint.jobs import RuleSet, rule_set
 from migrator.lint.options import ignored_codes, severity_at_least
 from migrator.server.facts import parses
 from migrator.server.settings import Stamp, stamp
+from migrator.sources.document import Document
 from migrator.sources.notebook import Notebook, changed_cells
 from migrator.sources.source import Source, lines_of
 

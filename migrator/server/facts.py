@@ -9,8 +9,8 @@ from typing import Optional
 from migrator.analysis.tree import parse
 from migrator.engine.project import ClassFacts, Project, scan_file
 from migrator.lint.config_files import Configuration
-from migrator.lint.document import document
 from migrator.lint.files import Target, name_in_project, targets
+from migrator.sources.document import document
 from migrator.sources.errors import Unreadable
 from migrator.sources.source import read_bytes
 

@@ -19,7 +19,6 @@ from pygls.lsp.server import LanguageServer
 from pygls.uris import to_fs_path
 
 from migrator.lint.config_files import Configuration
-from migrator.lint.document import NOTEBOOK
 from migrator.lint.engines import engine_for
 from migrator.lint.suppressions import UNUSED
 from migrator.server import hover, messages
@@ -29,6 +28,7 @@ from migrator.server.editor import Editor
 from migrator.server.facts import WorkspaceFacts, text_of
 from migrator.server.settings import Settings
 from migrator.server.texts import UTF16, Text
+from migrator.sources.document import NOTEBOOK
 from migrator.sources.notebook import Notebook
 from migrator.sources.source import Source
 

@@ -10,11 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from migrator.sources.document import NOTEBOOK
 from migrator.sources.errors import SourceError, Unreadable, shown, unreadable
 from migrator.sources.naming import inside, staging_prefix
 from migrator.sources.patterns import Matcher, matcher
 
-Kind = Literal["folder", "python", "file", "link", "special", "unreadable", "skipped"]
+Kind = Literal["folder", "python", "notebook", "file", "link", "special", "unreadable", "skipped"]
 
 _PYTHON = (".py", ".pyi", ".pyw")
 _INTERPRETER = re.compile(rb"pythonw?[0-9.]*")
@@ -23,8 +24,9 @@ _INTERPRETER = re.compile(rb"pythonw?[0-9.]*")
 _CACHES = frozenset({"__pycache__", ".mypy_cache", ".npumigrate_cache", ".pytest_cache", ".ruff_cache"})
 # A folder that holds one of these is a virtual or a conda environment, whatever its name.
 _ENVIRONMENT = ("pyvenv.cfg", "conda-meta")
-# Version control keeps scripts (hooks) and files without extension by the thousand: none is the project's.
-_VERSION_CONTROL = frozenset({".git", ".hg", ".svn", ".bzr"})
+# Version control keeps scripts (hooks) and files without extension by the thousand, and Jupyter copies of
+# notebooks: none is the project's.
+_KEPT = frozenset({".git", ".hg", ".svn", ".bzr", ".ipynb_checkpoints"})
 
 
 @dataclass(frozen=True)
@@ -42,16 +44,21 @@ class Entry:
     excluded: bool = False
     reason: str = ""
 
+    @property
+    def holds_python(self) -> bool:
+        """Whether it is Python, or a notebook that may hold some."""
+        return self.kind in ("python", "notebook")
+
 
 def discover(root: Path, exclude: Sequence[str] = (), avoid: Path | None = None) -> Iterator[Entry]:
     """Everything under ``root``: by name, a folder before what it holds, links not followed.
 
     A file as ``root`` is the only entry. Python is what ends in .py, .pyi or
-    .pyw, or has no extension and a ``#!`` line that names Python. Everything is
-    given except the contents of tool caches (__pycache__, .mypy_cache,
+    .pyw, or has no extension and a ``#!`` line that names Python; a notebook is what
+    ends in .ipynb. Everything is given except the contents of tool caches (__pycache__, .mypy_cache,
     .pytest_cache, .ruff_cache), of virtual and conda environments and of the
-    folder ``avoid`` (the result), which are ``skipped``. Files of .git, .hg, .svn and
-    .bzr are never Python. ``exclude`` holds patterns as ``patterns.matcher`` reads
+    folder ``avoid`` (the result), which are ``skipped``. Files of .git, .hg, .svn,
+    .bzr and .ipynb_checkpoints are neither. ``exclude`` holds patterns as ``patterns.matcher`` reads
     them; what an excluded folder holds is excluded.
 
     Holds the names of the folders on the way down, never those of the tree.
@@ -75,7 +82,7 @@ def _only(root: Path, mode: int, excluded: Matcher) -> Entry:
     name = os.path.basename(os.path.abspath(root))
     if not stat.S_ISREG(mode):
         return Entry("special", name, root, reason=_special(mode))
-    kind: Kind = "python" if is_python(name, os.fspath(root)) else "file"
+    kind = _kind_of_file(name, os.fspath(root))
     return Entry(kind, name, root, excluded(name, False))
 
 
@@ -99,15 +106,21 @@ def _walk(top: list[os.DirEntry[str]], excluded: Matcher, avoided: str) -> Itera
                     continue
                 out = inherited or excluded(name, True)
                 yield Entry("folder", name, path, out)
-                folder = (name + "/", out, versions or item.name in _VERSION_CONTROL)
+                folder = (name + "/", out, versions or item.name in _KEPT)
                 waiting.extend((child, folder) for child in reversed(found))
             elif item.is_file(follow_symlinks=False):
-                kind: Kind = "python" if not versions and is_python(item.name, item.path) else "file"
+                kind = "file" if versions else _kind_of_file(item.name, item.path)
                 yield Entry(kind, name, path, inherited or excluded(name, False))
             else:
                 yield Entry("special", name, path, reason=_special(item.stat(follow_symlinks=False).st_mode))
         except OSError as error:
             yield Entry("unreadable", name, path, reason=f"{unreadable(error)}: not copied")
+
+
+def _kind_of_file(base: str, path: str) -> Kind:
+    if base.lower().endswith(NOTEBOOK):
+        return "notebook"
+    return "python" if is_python(base, path) else "file"
 
 
 def _listing(path: str) -> list[os.DirEntry[str]]:

@@ -139,6 +139,12 @@ def cell_place(notebook: Notebook, row: int) -> tuple[Cell, int]:
     return cell, row - cell.first + 1
 
 
+def other_lines(notebook: Notebook, cell: Cell) -> list[str]:
+    """The lines of a cell that are no Python, of which a broken cell has none that are known."""
+    lines = [] if cell.error else cell.source.split("\n")
+    return [line for line in lines if line in notebook.hidden] if cell.checked else lines
+
+
 def _is_python(content: dict[str, Any]) -> bool:
     metadata = content.get("metadata")
     metadata = metadata if isinstance(metadata, dict) else {}

@@ -40,7 +40,7 @@ def copy(tree: OutputTree, entry: Entry) -> str:
         _add_folder(tree, entry)
     elif entry.kind == "link":
         return add_link(tree, entry)
-    elif entry.kind in ("python", "file"):
+    elif entry.kind in ("python", "notebook", "file"):
         _copy_file(tree, entry)
     return entry.reason
 

@@ -101,7 +101,7 @@ def test_several_modes_at_once(project: Path) -> None:
     [
         (["-m", "everything"], "there is no mode everything"),
         (["-q", "--verbose"], "exclude each other"),
-        (["--exclude", "*.py"], "holds no Python file that is not excluded"),
+        (["--exclude", "*.py"], "holds no Python file or notebook that is not excluded"),
     ],
 )
 def test_wrong_use_is_one_line(

@@ -25,7 +25,6 @@ def examine(name: str, data: bytes) -> FileResult | None:
         "conf/x.YAML",
         "k.cu",
         "requirements-gpu.txt",
-        "n.ipynb",
     ],
 )
 def test_candidates(name: str) -> None:

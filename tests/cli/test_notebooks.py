@@ -1,0 +1,117 @@
+"""Notebooks are migrated and analysed with the Python files."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+
+CELLS = [
+    ("markdown", "Runs on `cuda`"),
+    ("code", "%matplotlib inline\n!nvidia-smi\nimport torch"),
+    ("code", "def move(x):\n    return x.cuda()\n"),
+    ("code", "%%bash\nexport CUDA_VISIBLE_DEVICES=1\n"),
+    ("code", "s = '中文'; x = torch.ones(1, device='cuda')\n"),
+]
+BROKEN = ("code", "torch.cuda.init(\n")
+
+
+def notebook(cells: list[tuple[str, str]]) -> str:
+    content = [{"cell_type": kind, "metadata": {}, "source": text.splitlines(True)} for kind, text in cells]
+    return json.dumps({"cells": content, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}, indent=1)
+
+
+def rows(report: Path) -> list[dict[str, str]]:
+    with report.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    (tmp_path / "project").mkdir()
+    return tmp_path / "project"
+
+
+def test_a_notebook_is_migrated(npumigrate, source, tmp_path) -> None:
+    before = notebook(CELLS)
+    (source / "n.ipynb").write_text(before)
+    answer = npumigrate("-i", source, "-o", tmp_path, "-v", "2.6")
+    assert (answer.code, answer.err) == (0, "")
+    result = tmp_path / "project_msft"
+    expected = before.replace('import torch"', 'import torch\\n",\n    "import torch_npu"')
+    expected = expected.replace("x.cuda()", "x.npu()").replace("'cuda'", "'npu'")
+    assert (result / "n.ipynb").read_text() == expected
+    places = [
+        (row["File"], row["Start Line"], row["Rule"])
+        for row in rows(result / "migration_report/change_list.csv")
+    ]
+    assert places == [
+        ("n.ipynb:cell 2", "3", "NPU901"),
+        ("n.ipynb:cell 3", "2", "NPU111"),
+        ("n.ipynb:cell 5", "1", "NPU121"),
+    ]
+    (left,) = rows(result / "migration_report/skipped_files.csv")
+    what = "what is not Python in it is left as it is; mentions CUDA_VISIBLE_DEVICES, nvidia-smi"
+    assert left["Reason"] == f"{what} (first in cell 2)"
+    again = npumigrate("-i", result, "-o", tmp_path / "again", "-v", "2.6")
+    assert again.code == 0
+    assert (tmp_path / "again/project_msft_msft/n.ipynb").read_text() == expected
+
+
+def test_a_single_notebook_and_its_diff(npumigrate, source, tmp_path) -> None:
+    (source / "n.ipynb").write_text(notebook(CELLS))
+    answer = npumigrate("-i", source / "n.ipynb", "-o", tmp_path, "-v", "2.6", "--diff")
+    assert answer.code == 0
+    assert '-    "    return x.cuda()\\n"\n+    "    return x.npu()\\n"\n' in answer.out
+
+
+def test_a_broken_cell_is_told_and_the_others_are_migrated(npumigrate, source, tmp_path) -> None:
+    text = notebook([*CELLS, BROKEN, ("code", "broken too")])
+    (source / "n.ipynb").write_text(text)
+    answer = npumigrate("-i", source, "-o", tmp_path, "-v", "2.6")
+    assert answer.code == 1
+    assert "n.ipynb: cell 6: not valid Python (" in answer.out
+    assert "cell 7" not in answer.out  # it has nothing to do with CUDA
+    result = (tmp_path / "project_msft/n.ipynb").read_text()
+    assert "x.npu()" in result
+    assert "torch.cuda.init(" in result
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ('{"cuda"', "is not a notebook: "),
+        ('{"worksheets": [], "nbformat": 3, "about": "cuda"}', "is not a notebook of format 4"),
+    ],
+)
+def test_what_is_no_notebook_stays(npumigrate, source, tmp_path, text, reason) -> None:
+    (source / "n.ipynb").write_text(text)
+    assert npumigrate("-i", source, "-o", tmp_path, "-v", "2.6").code == 1
+    assert (tmp_path / "project_msft/n.ipynb").read_text() == text
+    (row,) = rows(tmp_path / "project_msft/migration_report/skipped_files.csv")
+    assert row["Reason"].startswith(reason)
+
+
+def test_other_languages_and_copies_of_jupyter_are_copied(npumigrate, source, tmp_path) -> None:
+    other = json.loads(notebook(CELLS))
+    other["metadata"] = {"kernelspec": {"language": "julia"}}
+    (source / "julia.ipynb").write_text(json.dumps(other))
+    (source / ".ipynb_checkpoints").mkdir()
+    (source / ".ipynb_checkpoints/n-checkpoint.ipynb").write_text(notebook(CELLS))
+    (source / "train.py").write_text("import torch\n")
+    assert npumigrate("-i", source, "-o", tmp_path, "-v", "2.6").code == 0
+    result = tmp_path / "project_msft"
+    assert (result / "julia.ipynb").read_text() == json.dumps(other)
+    assert (result / ".ipynb_checkpoints/n-checkpoint.ipynb").read_text() == notebook(CELLS)
+    assert rows(result / "migration_report/change_list.csv") == []
+
+
+def test_a_notebook_is_analysed(npumigrate, source, tmp_path) -> None:
+    (source / "n.ipynb").write_text(notebook([*CELLS, ("code", "torch.cuda.nvtx.mark('a')\n")]))
+    assert npumigrate("analyze", "-i", source, "-o", tmp_path, "-v", "2.6").code == 0
+    found = rows(tmp_path / "project_analysis/unsupported_api.csv")
+    assert [(row["File"], row["Start Line"], row["OP"]) for row in found] == [
+        ("n.ipynb:cell 6", "1", "torch.cuda.nvtx.mark")
+    ]
