@@ -26,8 +26,9 @@ def has_own_npu_case(node: Any) -> bool:
     """Whether a place is the CUDA branch of code that also has a branch for NPUs.
 
     That is: another test of the same if-chain or conditional expression, or an
-    earlier ``if …: return`` of the same block, speaks of NPUs. Or the place is a
-    comparison that another one of the block makes with an NPU's name.
+    earlier ``if …: return`` of the same block, speaks of NPUs, or another ``if``
+    of the block does the same for them. Or the place is a comparison that another
+    one of the block makes with an NPU's name.
     """
     child, parent = node, getattr(node, "parent", None)
     while parent is not None:
@@ -37,7 +38,7 @@ def has_own_npu_case(node: Any) -> bool:
             if child is not parent.body and child is not parent.test and _speaks_of_npus(parent.test):
                 return True
         elif isinstance(parent, ast.If):
-            if _in_chain(parent, child):
+            if _in_chain(parent, child) or (child not in parent.orelse and _has_twin(parent)):
                 return True
         if isinstance(child, ast.stmt) and _after_npu_return(parent, child):
             return True
@@ -45,6 +46,13 @@ def has_own_npu_case(node: Any) -> bool:
             return False
         child, parent = parent, getattr(parent, "parent", None)
     return False
+
+
+def patches_cuda(index: ModuleIndex, node: Any) -> bool:
+    """Whether a place patches ``torch.cuda``: ``torch.cuda.graph = torch.npu.graph``."""
+    return isinstance(getattr(node, "ctx", None), ast.Store) and index.qualified_name(node).startswith(
+        "torch.cuda."
+    )
 
 
 def is_flag_for_nvidia(node: Any) -> bool:
@@ -104,6 +112,23 @@ def _in_chain(holder: ast.If, child: Any) -> bool:
         others.append(following[0].test)
         following = following[0].orelse
     return any(_speaks_of_npus(test) for test in others)
+
+
+def _has_twin(holder: ast.If) -> bool:
+    """Whether another ``if`` of the block does for NPUs, name by name, what this one does for CUDA."""
+    block = getattr(holder, "parent", None)
+    for field in ("body", "orelse", "finalbody"):
+        statements = getattr(block, field, None)
+        if isinstance(statements, list) and holder in statements:
+            others = [each for each in statements if isinstance(each, ast.If) and each is not holder]
+            others = [each for each in others if _speaks_of_npus(each.test)]
+            return bool(others) and _as_for_cuda(holder) in [_as_for_cuda(each) for each in others]
+    return False
+
+
+def _as_for_cuda(holder: ast.If) -> str:
+    text = " ".join(ast.dump(statement) for statement in holder.body).lower()
+    return text.replace("npu", "cuda").replace("hccl", "nccl")
 
 
 def _tests_above(holder: ast.If) -> list[Any]:

@@ -8,7 +8,12 @@ from dataclasses import replace
 from typing import Any
 
 from migrator.analysis.index import ModuleIndex
-from migrator.analysis.own_cases import guards_cuda_build, has_own_npu_case, is_flag_for_nvidia
+from migrator.analysis.own_cases import (
+    guards_cuda_build,
+    has_own_npu_case,
+    is_flag_for_nvidia,
+    patches_cuda,
+)
 from migrator.engine.context import Found
 from migrator.finding import Edit, Finding
 
@@ -53,7 +58,7 @@ def unfixed(finding: Finding) -> Finding:
 
 
 def _reason(index: ModuleIndex, item: Found, knows_npus: bool) -> str:
-    if knows_npus and has_own_npu_case(item.node):
+    if knows_npus and (has_own_npu_case(item.node) or patches_cuda(index, item.node)):
         return "the code has a case of its own for NPUs"
     if isinstance(item.node, (ast.Constant, ast.JoinedStr)) and is_flag_for_nvidia(item.node):
         return "the name of the outcome speaks of NVIDIA's cards"

@@ -267,6 +267,31 @@ CASES = [
         'import torch\nimport torch_npu\ndef f(args, param):\n    return getattr(args, "cuda") and getattr(param, "is_npu")\n',
     ),
     ("assertion messages", 'import torch\nassert True, "cuda"\nraise ValueError("cuda")\n', None),
+    (
+        "an if of its own for NPUs beside that for CUDA",
+        "import torch\ndef load(state):\n    if torch.cuda.is_available():\n"
+        "        put('CUDA', torch.cuda, state)\n    if is_torch_npu_available():\n"
+        "        put('NPU', torch.npu, state)\n",
+        None,
+    ),
+    (
+        "another if that speaks of NPUs, about something else",
+        "import torch\nimport torch_npu\nif torch.cuda.is_available():\n    torch.cuda.init()\n"
+        "if is_npu_slow():\n    print()\n",
+        "import torch\nimport torch_npu\nif torch.npu.is_available():\n    torch.npu.init()\n"
+        "if is_npu_slow():\n    print()\n",
+    ),
+    (
+        "names of torch.cuda patched by those of the NPU",
+        "import torch\nimport torch_npu\ntorch.cuda.graph = torch.npu.graph\n"
+        "torch.cuda.is_available = lambda: False\n",
+        None,
+    ),
+    (
+        "names of torch.cuda patched, without NPUs",
+        "import torch\ntorch.cuda.synchronize = lambda: None\n",
+        "import torch\nimport torch_npu\ntorch.npu.synchronize = lambda: None\n",
+    ),
 ]
 
 
