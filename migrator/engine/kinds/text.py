@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -21,7 +22,8 @@ def find(context: FileContext, rules: list[Rule]) -> Iterator[Found]:
     """Texts that hold a rule's phrase and are compared with something.
 
     A message that is only printed or raised is left alone. Option ``where:
-    anywhere`` takes every text but docstrings.
+    anywhere`` takes every text but docstrings; ``goes_on`` is a regular expression
+    for what comes behind the phrase.
     """
     for node in context.index.strings:
         value = node.value if isinstance(node, ast.Constant) else None
@@ -30,7 +32,7 @@ def find(context: FileContext, rules: list[Rule]) -> Iterator[Found]:
         for rule in rules:
             exact = bool(rule.options.get("exact"))
             phrase = next((p for p in rule.match if (p == value if exact else p in value)), None)
-            if phrase is None:
+            if phrase is None or not _goes_on_as_said(rule, value, phrase):
                 continue
             verdict = _place(context, node, rule)
             if verdict is None:
@@ -46,6 +48,11 @@ def find(context: FileContext, rules: list[Rule]) -> Iterator[Found]:
                 needs_npu=bool(rule.options.get("needs_npu", False)),
             )
             break
+
+
+def _goes_on_as_said(rule: Rule, value: str, phrase: str) -> bool:
+    goes_on = rule.options.get("goes_on")
+    return not goes_on or bool(re.match(str(goes_on), value[value.index(phrase) + len(phrase) :]))
 
 
 def _place(context: FileContext, node: Any, rule: Rule) -> str | None:
