@@ -18,7 +18,7 @@ def find(context: FileContext, rules: list[Rule]) -> Iterator[Found]:
 
     Options: ``has`` and ``has_not`` (keywords of which a call must have one, or must have none), ``takes``
     (qualified names of which one must be an argument), ``on`` (keywords that must not be switched off),
-    ``once`` (only the first call of a ``function`` or ``file``). With ``replace`` the call is renamed, but
+    ``unless`` (keywords with the value that rules a call out), ``once`` (only the first call of a ``function`` or ``file``). With ``replace`` the call is renamed, but
     only where the first argument is a call of a method ``of`` that name, all keywords are in ``keeps``, there
     are at most ``positions`` positional arguments, and the file has none of the words in ``not_beside``.
     """
@@ -47,6 +47,9 @@ def _place(context: FileContext, rule: Rule, call: ast.Call) -> tuple[str, Any]:
 def _wanted(context: FileContext, call: ast.Call, options: Any) -> bool:
     given = {keyword.arg for keyword in call.keywords if not _is_off(keyword.value)}
     if any(keyword.arg in options.get("on", ()) and _is_off(keyword.value) for keyword in call.keywords):
+        return False
+    unless = options.get("unless", {})
+    if any(isinstance(k.value, ast.Constant) and unless.get(k.arg) == k.value.value for k in call.keywords):
         return False
     if "has" in options and given.isdisjoint(options["has"]):
         return False
