@@ -27,6 +27,10 @@ _TEXT_METHODS = frozenset(
     "startswith endswith removeprefix removesuffix replace split rsplit partition find index lstrip"
     " strip".split()
 )
+# Calls that compare their first two arguments.
+_COMPARISONS = frozenset(
+    "assertEqual assertEquals assertNotEqual assertIn assertNotIn assertIs assert_equal assert_in".split()
+)
 CERTAIN, LIKELY, UNCLEAR, NO = "certain", "likely", "unclear", "no"
 
 
@@ -103,7 +107,7 @@ def _climb(index: ModuleIndex, data: PlaceData, node: Any, depth: int) -> Place:
                 return Place(UNCLEAR, f"its method {parent.attr}() is called")
             parent = call
         elif isinstance(parent, ast.Compare):
-            return _compare(data, parent, child)
+            return _compare(data, [parent.left, *parent.comparators], child)
         elif isinstance(parent, ast.Dict):
             outcome = _dictionary(index, data, parent, child, depth)
             if outcome is not None:
@@ -236,6 +240,8 @@ def _argument(
         return Place(CERTAIN, f"{called}(…)")
     if called in data.option_calls:
         return _option(index, data, call, siblings, depth) if position or called == "Option" else None
+    if called in _COMPARISONS and position < 2:
+        return _compare(data, call.args[:2], child)
     if called in _TEXT_METHODS and isinstance(call.func, ast.Attribute):
         if says_device(data, call.func.value):
             return Place(CERTAIN, "a part of a device's name")
@@ -303,8 +309,7 @@ def _option(index: ModuleIndex, data: PlaceData, call: ast.Call, siblings: list[
     return judge(index, data, call, depth)
 
 
-def _compare(data: PlaceData, node: ast.Compare, child: Any) -> Place:
-    operands = [node.left, *node.comparators]
+def _compare(data: PlaceData, operands: list[Any], child: Any) -> Place:
     others = [
         operand for operand in operands if operand is not child and not isinstance(operand, ast.Constant)
     ]
