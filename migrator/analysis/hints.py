@@ -10,6 +10,8 @@ from typing import Any
 
 from migrator.analysis.index import ModuleIndex
 
+_MOVES = re.compile(r"\btorch\.(?:cuda|device|zeros|ones|empty|tensor|load)\b|\.(?:to|cuda)\(")
+
 
 @dataclass(frozen=True)
 class PlaceData:
@@ -117,6 +119,28 @@ def _is_cpu(node: Any) -> bool:
 
 def _asks_torch(index: ModuleIndex, test: Any) -> bool:
     return isinstance(test, ast.Call) and index.qualified_name(test.func) == "torch.cuda.is_available"
+
+
+def works_with_foreign(index: ModuleIndex, data: PlaceData, node: Any) -> str:
+    """The package whose devices are not torch's, where the code around a node uses it.
+
+    That is the class, or the function, and it moves nothing of torch.
+    """
+    names = {
+        (alias.asname or alias.name).partition(".")[0]: package
+        for statement in index.imports
+        for alias in statement.names
+        for package in [(getattr(statement, "module", None) or alias.name).partition(".")[0]]
+        if package in data.foreign
+    }
+    owner = names and (index.class_of(node) or index.function_of(node))
+    if not owner:
+        return ""
+    text = index.segment(owner)
+    if _MOVES.search(text):
+        return ""
+    words = set(re.findall(r"\w+", text))
+    return next((package for name, package in names.items() if name in words), "")
 
 
 def beside_a_device(siblings: list[Any]) -> bool:

@@ -19,6 +19,7 @@ from migrator.analysis.hints import (
     has_cpu,
     last_name,
     says_device,
+    works_with_foreign,
 )
 from migrator.analysis.index import ModuleIndex
 from migrator.analysis.own_cases import beside_npu
@@ -56,6 +57,8 @@ def judge(index: ModuleIndex, data: PlaceData, node: Any, depth: int = 0) -> Pla
     handed_on = place.verdict == NO and place.reason.startswith("an argument of")
     if (handed_on or place.verdict in (LIKELY, UNCLEAR)) and chosen_beside_cpu(index, node):
         place = Place(CERTAIN, "chosen where there is a card, and else cpu", place.api)
+    if place.verdict == LIKELY and depth == 0 and (library := works_with_foreign(index, data, node)):
+        place = Place(UNCLEAR, f"in code that works with {library}, whose devices are not torch's", place.api)
     if place.verdict in (CERTAIN, LIKELY, UNCLEAR) and depth == 0 and beside_npu(node):
         return Place(NO, "beside a case of its own for NPUs")
     return place

@@ -18,9 +18,10 @@ def find(context: FileContext, rules: list[Rule]) -> Iterator[Found]:
 
     Options: ``has`` and ``has_not`` (keywords of which a call must have one, or must have none), ``takes``
     (qualified names of which one must be an argument), ``on`` (keywords that must not be switched off),
-    ``unless`` (keywords with the value that rules a call out), ``once`` (only the first call of a ``function`` or ``file``). With ``replace`` the call is renamed, but
-    only where the first argument is a call of a method ``of`` that name, all keywords are in ``keeps``, there
-    are at most ``positions`` positional arguments, and the file has none of the words in ``not_beside``.
+    ``unless`` (keywords with the value that rules a call out), ``once`` (only the first call of a
+    ``function`` or ``file``). With ``replace`` the call is renamed, but only where the first argument is a
+    call of a method ``of`` that name, all keywords are in ``keeps``, there are at most ``positions``
+    positional arguments, and the file has none of the words in ``not_beside``.
     """
     once: set[tuple[str, Any]] = set()
     for call in sorted(context.index.calls, key=context.index.start):
