@@ -19,9 +19,11 @@ def find(context: FileContext, rules: list[Rule]) -> Iterator[Found]:
     may stand without the keyword), ``when`` (``missing`` or ``present``),
     ``value`` (the source of the value to add), ``positional`` (added without
     the keyword), ``rename`` (what stands instead of the keyword and its
-    value), ``instead`` (what stands for its value) and ``unless_empty`` (a
-    keyword whose empty list rules it out).
+    value), ``instead`` (what stands for its value), ``unless_empty`` (a
+    keyword whose empty list rules it out) and ``subclass`` (what is said of a
+    class that derives from the API and does not speak of the argument).
     """
+    yield from _subclasses(context, [rule for rule in rules if "subclass" in rule.options])
     index = context.index
     for call in index.calls:
         name = index.qualified_name(call.func)
@@ -32,6 +34,19 @@ def find(context: FileContext, rules: list[Rule]) -> Iterator[Found]:
             outcome = _checked(context, rule, call, name or method)
             if outcome is not None:
                 yield outcome
+
+
+def _subclasses(context: FileContext, rules: list[Rule]) -> Iterator[Found]:
+    index = context.index
+    for owner in index.classes if rules else ():
+        starts = [item for item in owner.body if getattr(item, "name", "") == "__init__"]
+        for base in owner.bases:
+            name = index.qualified_name(base)
+            for rule in rules:
+                if not name or not rule_fits(rule, name):
+                    continue
+                if not any(str(rule.options["argument"]) in index.segment(item) for item in starts):
+                    yield found(context, rule, base, api=name, message=str(rule.options["subclass"]))
 
 
 def _checked(context: FileContext, rule: Rule, call: ast.Call, name: str) -> Found | None:

@@ -23,6 +23,10 @@ _NAMES = frozenset(
 def find(context: FileContext, rule: Rule) -> Iterator[Found]:
     """Keep the wrapper (``.module`` and checkpoints stay as they are) on a single card."""
     index = context.index
+    for base in [base for owner in index.classes for base in owner.bases]:
+        if index.qualified_name(base) in _NAMES:
+            message = "DataParallel does not work over several NPUs, nor does a class that derives from it"
+            yield found(context, rule, base, api=index.qualified_name(base), message=message)
     for call in index.calls:
         name = index.qualified_name(call.func)
         if name not in _NAMES:
