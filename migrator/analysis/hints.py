@@ -10,6 +10,7 @@ from typing import Any
 
 from migrator.analysis.index import ModuleIndex
 
+_CARD_QUESTIONS = frozenset({"torch.cuda.is_available", "torch.cuda.device_count"})
 _MOVES = re.compile(r"\btorch\.(?:cuda|device|zeros|ones|empty|tensor|load)\b|\.(?:to|cuda)\(")
 
 
@@ -118,7 +119,13 @@ def _is_cpu(node: Any) -> bool:
 
 
 def _asks_torch(index: ModuleIndex, test: Any) -> bool:
-    return isinstance(test, ast.Call) and index.qualified_name(test.func) == "torch.cuda.is_available"
+    """Whether a condition is that ``torch.cuda`` has a card: by ``is_available()`` or ``device_count()``."""
+    if isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], ast.Gt):
+        limit = test.comparators[0]
+        if not (isinstance(limit, ast.Constant) and limit.value == 0):
+            return False
+        test = test.left
+    return isinstance(test, ast.Call) and index.qualified_name(test.func) in _CARD_QUESTIONS
 
 
 def works_with_foreign(index: ModuleIndex, data: PlaceData, node: Any) -> str:
