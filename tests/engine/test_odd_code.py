@@ -588,3 +588,12 @@ def test_a_package_imports_itself() -> None:
 def test_one_finding_a_file_for_imports_that_say_the_same() -> None:
     result = migrate("import triton\nimport triton.language as tl\n")
     assert [(finding.code, finding.line) for finding in result.findings] == [("NPU606", 1)]
+
+
+def test_a_question_for_a_value_that_may_be_none_is_only_an_info() -> None:
+    text = (
+        "import torch\nif torch.version.cuda:\n    print(torch.version.cuda.split('.'))\n"
+        "old = torch.version.cuda is not None and torch.version.cuda < '11'\n"
+    )
+    found = migrate(text).findings
+    assert [(f.line, f.severity) for f in found] == [(2, "info"), (3, "warning"), (4, "info"), (4, "warning")]

@@ -136,7 +136,9 @@ def _known(context: FileContext, name: str) -> bool:
 def _report(context: FileContext, rule: Rule, node: Any, name: str, advice: str) -> Found:
     """What is said of a name without an NPU form, or of one that the database does not know."""
     if rule.replace != "api_db":
-        severity = "info" if rule.status == "absent" and _is_asked_for(context, name) else ""
+        foreseen = rule.status == "absent" and _is_asked_for(context, name)
+        foreseen = foreseen or (bool(rule.options.get("may_be_none")) and _is_tested(node))
+        severity = "info" if foreseen else ""
         return found(context, rule, node, api=name, advice=advice, severity=severity)
     known = npu_names.look_up(name, context.version)
     if known is None:
@@ -168,6 +170,14 @@ def _is_asked_for(context: FileContext, name: str) -> bool:
     """Whether the file asks with ``hasattr`` for a name that is missing on an NPU, and so has another way."""
     last = name.rpartition(".")[2]
     return re.search(rf"\bhasattr\([^()]*[\"']{last}[\"']", context.index.text) is not None
+
+
+def _is_tested(node: Any) -> bool:
+    """Whether a condition asks whether a value is there: ``if x``, ``not x``, ``x is None``, ``x and …``."""
+    parent = getattr(node, "parent", None)
+    if isinstance(parent, ast.Compare):
+        return isinstance(parent.ops[0], (ast.Is, ast.IsNot))
+    return isinstance(parent, (ast.UnaryOp, ast.BoolOp)) or getattr(parent, "test", None) is node
 
 
 def _longest(
