@@ -153,8 +153,22 @@ def _place(context: FileContext, node: Any) -> str | None:
         return "certain" if any(_is_environment(context, other) for other in others) else "likely"
     if isinstance(parent, ast.Dict):
         environment = None in parent.keys or _is_environment(context, _given_to(parent))
+        if not environment and node in parent.keys and _is_own_name(context, parent, node):
+            return None
         return "certain" if node in parent.keys and environment else "likely"
     return "likely"
+
+
+def _is_own_name(context: FileContext, table: ast.Dict, key: Any) -> bool:
+    """Whether a key is the program's own name for what it reads: ``{name: lambda: os.environ.get(name)}``."""
+    value = table.values[table.keys.index(key)]
+    if isinstance(value, ast.Call) and context.index.qualified_name(value.func).startswith("os."):
+        return False
+    variable = env_vars.look_up(key.value)
+    names = {key.value, variable.npu if variable is not None else ""}
+    return isinstance(value, (ast.Lambda, ast.Call)) and any(
+        isinstance(part, ast.Constant) and part.value in names for part in ast.walk(value)
+    )
 
 
 def _given_to(node: Any) -> Any:
