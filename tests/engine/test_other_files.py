@@ -44,6 +44,29 @@ def test_shell_script_is_named_with_its_first_place() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("name", "line", "mention"),
+    [
+        ("requirements.txt", "flash-attn>=2.5", "flash-attn"),
+        ("requirements-dev.txt", "torch==2.1.0+cu118", "+cu118"),
+        ("setup.sh", "pip install torch --index-url https://download.pytorch.org/whl/cu121", "whl/cu121"),
+        ("environment.yml", "  - cudatoolkit=11.3", "cudatoolkit"),
+        ("trainer.yaml", "accelerator: gpu", "accelerator: gpu"),
+        ("pyproject.toml", '    "nvidia-cublas-cu12>=12",', "nvidia-cublas-cu12"),
+    ],
+)
+def test_packages_that_need_cuda_are_mentions(name: str, line: str, mention: str) -> None:
+    result = examine(name, f"# what is installed\n{line}\n".encode())
+    assert result is not None
+    assert result.left == f"not Python: left as it is; mentions {mention} (first in line 2)"
+
+
+def test_packages_for_every_machine_are_no_mentions() -> None:
+    assert (
+        examine("requirements.txt", b"torch>=2\nfaiss-cpu\nonnxruntime\ncupboard\naccelerator: cpu\n") is None
+    )
+
+
 def test_text_without_cuda_says_nothing() -> None:
     assert examine("run.sh", b"python barracuda.py --cudax\n") is None
 
