@@ -76,7 +76,7 @@ def on_the_host(weight: Tensor, values: Tensor, fast: bool):
 
 def adjacency(rows: Tensor, columns: Tensor, values: Tensor, x: Tensor):
     matrix = torch.sparse_csr_tensor(rows, columns, values)  # expect: unsupported torch.sparse_csr_tensor
-    return torch.sparse.mm(matrix, x)  # expect: unknown torch.sparse.mm
+    return torch.sparse.mm(matrix, x)  # expect: unsupported torch.sparse.mm
 
 
 class Buckets:
