@@ -50,7 +50,7 @@ def _wanted(context: FileContext, call: ast.Call, options: Any) -> bool:
     if any(keyword.arg in options.get("on", ()) and _is_off(keyword.value) for keyword in call.keywords):
         return False
     unless = options.get("unless", {})
-    if any(isinstance(k.value, ast.Constant) and unless.get(k.arg) == k.value.value for k in call.keywords):
+    if any(k.arg in unless and getattr(k.value, "value", None) == unless[k.arg] for k in call.keywords):
         return False
     if "has" in options and given.isdisjoint(options["has"]):
         return False
