@@ -245,6 +245,8 @@ def _argument(
         return _option(index, data, call, siblings, depth) if position or called == "Option" else None
     if called in _COMPARISONS and position < 2:
         return _compare(data, call.args[:2], child)
+    if is_pattern(child) and says_device(data, call.args[1]):
+        return Place(CERTAIN, "a pattern for a device's name")
     if called in _TEXT_METHODS and isinstance(call.func, ast.Attribute):
         if says_device(data, call.func.value):
             return Place(CERTAIN, "a part of a device's name")
@@ -272,6 +274,17 @@ def _argument(
     if called and data.hint.search(called):
         return Place(LIKELY, f"an argument of {called}()")
     return Place(UNCLEAR, f"an argument of {called or 'a call'}()")
+
+
+def is_pattern(node: Any) -> bool:
+    """Whether a text is a regular expression that is looked for at once: ``re.match(text, …)``."""
+    call = getattr(node, "parent", None)
+    return (
+        isinstance(call, ast.Call)
+        and called_name(call) in ("match", "fullmatch", "search")
+        and len(call.args) > 1
+        and call.args[0] is node
+    )
 
 
 def _parameter(index: ModuleIndex, call: ast.Call, position: int) -> str | None:

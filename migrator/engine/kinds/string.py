@@ -11,7 +11,7 @@ import re
 from typing import Any, Callable
 
 from migrator.analysis.hints import PlaceData, called_name
-from migrator.analysis.places import CERTAIN, LIKELY, NO, UNCLEAR, Place, judge
+from migrator.analysis.places import CERTAIN, LIKELY, NO, UNCLEAR, Place, is_pattern, judge
 from migrator.analysis.receivers import options_like
 from migrator.analysis.strings import pieces, replace_text
 from migrator.api_support import npu_names
@@ -21,6 +21,8 @@ from migrator.finding import Edit
 from migrator.rewrite.imports import import_form
 
 _DEVICE = re.compile(r"cuda(?::(?:\d+|%[dsi]|\{[^{}]*\})?)?\Z")
+# A regular expression for the name of a device.
+_DEVICE_PATTERN = re.compile(r"\^?cuda:?(?:\(?:?(?:\[0-9\]|\\d)[+*]?\)?)?[?$]*\Z")
 _BACKEND = re.compile(r"nccl\Z", re.IGNORECASE)
 _COMPOUND = re.compile(r"\w+:\w+(?:,\w+:\w+)*\Z")
 _TENSOR_TYPE = re.compile(r"torch\.cuda(?:\.\w*Tensor|\.\w*Storage)\Z")
@@ -96,7 +98,7 @@ def _placed(
 def _device(context: FileContext, rules: list[Rule], data: PlaceData, node: Any) -> Found | bool | None:
     value = _value(node)
     index = context.index
-    if not _DEVICE.match(value):
+    if not _DEVICE.match(value) and not (_DEVICE_PATTERN.match(value) and is_pattern(node)):
         return None
     joined = isinstance(node, ast.JoinedStr)
     if joined and not (pieces(index, node) and pieces(index, node)[0].raw.startswith("cuda")):
