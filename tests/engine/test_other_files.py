@@ -52,6 +52,7 @@ def test_shell_script_is_named_with_its_first_place() -> None:
         ("setup.sh", "pip install torch --index-url https://download.pytorch.org/whl/cu121", "whl/cu121"),
         ("environment.yml", "  - cudatoolkit=11.3", "cudatoolkit"),
         ("trainer.yaml", "accelerator: gpu", "accelerator: gpu"),
+        ("config.yml", "accelerator: auto", "accelerator: auto"),
         ("pyproject.toml", '    "nvidia-cublas-cu12>=12",', "nvidia-cublas-cu12"),
     ],
 )
