@@ -11,7 +11,7 @@ from typing import Any
 from migrator.analysis.index import ModuleIndex
 
 _CARD_QUESTIONS = frozenset({"torch.cuda.is_available", "torch.cuda.device_count"})
-_MOVES = re.compile(r"\btorch\.(?:cuda|device|zeros|ones|empty|tensor|load)\b|\.(?:to|cuda)\(")
+_MOVES = re.compile(r"\btorch\.(?:cuda|npu|device|zeros|ones|empty|tensor|load)\b|\.(?:to|cuda|npu)\(")
 
 
 @dataclass(frozen=True)
