@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from migrator.sources.discover import Entry
 
 _MEMBERS = ("cuda", "is_cuda")
+# Where a project may keep its packages.
+_SOURCE_FOLDERS = ("src", "python", "lib")
 # From a plain beginning a search is many times as fast as from a choice of them.
 _MAY_DEFINE = re.compile(
     r"cuda\b(?:(?<=def[ \t]cuda)|(?<=def[ \t]is_cuda)"
@@ -58,11 +60,15 @@ class FileFacts:
 
 @dataclass(frozen=True)
 class Project:
-    """What matters to more than one file: classes, CUDA operators, and libraries that were judged."""
+    """What matters to more than one file: classes, CUDA operators, and libraries that were judged.
+
+    ``packages`` are the folders of the packages that lie in no other package.
+    """
 
     classes: tuple[ClassFacts, ...] = ()
     operators: Catalog = field(default_factory=Catalog)
     libraries: Mapping[str, LibraryFunction] = field(default_factory=dict)
+    packages: frozenset[str] = frozenset()
 
     def words(self, source: str) -> frozenset[str]:
         """The words from which the rules start that look for what only this project knows."""
@@ -73,6 +79,18 @@ class Project:
     def line_words(self, source: str) -> frozenset[str]:
         """The words beside these that the lines hold at which such a rule looks, once it has started."""
         return self.operators.function_names() if source == "cuda_operators" else frozenset()
+
+    def owns(self, package: str, file: str) -> bool:
+        """Whether a file means a package of this project: it, or a folder around it, lies beside the package.
+
+        That of ``third_party/apex/apex`` is meant there, and not by the rest of the project.
+        """
+        folders = file.split("/")[:-1]
+        if package in folders and folders.index(package) == (folders[0] in _SOURCE_FOLDERS):
+            return True  # it lies in the package itself, of which nothing else may be known
+        around = ["/".join(folders[:depth]) for depth in range(len(folders) + 1)]
+        places = (f"{folder}/{inner}/{package}" for folder in around for inner in ("", *_SOURCE_FOLDERS))
+        return any(place.replace("//", "/").lstrip("/") in self.packages for place in places)
 
     def related(self, facts: ClassFacts) -> bool:
         """Whether a class's ``cuda`` is about tensors: by its bases, or by what it does."""
@@ -170,14 +188,25 @@ def _dotted(node: ast.expr) -> str:
     return node.id if isinstance(node, ast.Name) else "?"
 
 
-def merge_facts(parts: Iterable[FileFacts | None], native: Iterable[NativeFile] = ()) -> Project:
-    """One Project from what ``scan_file`` found in each Python file, in order, and from the C++ files."""
+def packages_of(files: Iterable[str]) -> frozenset[str]:
+    """The folders of the packages that lie in no other one, of Python files with these names."""
+    folders = {file.rpartition("/")[0] for file in files if file.endswith("/__init__.py")}
+    return frozenset(folder for folder in folders if folder.rpartition("/")[0] not in folders)
+
+
+def merge_facts(
+    parts: Iterable[FileFacts | None], native: Iterable[NativeFile] = (), files: Iterable[str] = ()
+) -> Project:
+    """One Project from what ``scan_file`` found in each Python file, in order, and from the C++ files.
+
+    ``files`` are the names of the Python files.
+    """
     from migrator.operators.gathering import catalog
 
     known = [part for part in parts if part]
     classes = tuple(facts for part in known for facts in part.classes)
     extensions = [extension for part in known for extension in part.extensions]
-    return Project(classes, catalog(list(native), extensions))
+    return Project(classes, catalog(list(native), extensions), packages=packages_of(files))
 
 
 def read_project(
@@ -207,4 +236,4 @@ def read_project(
                 learn(entry.name, text)
     others = ((entry.name, entry.path) for entry in entries if entry.kind == "file")
     native = read_native(others, jobs)
-    return merge_facts(facts, native), size
+    return merge_facts(facts, native, (entry.name for entry in entries)), size

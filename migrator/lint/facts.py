@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Optional
 
@@ -56,22 +56,25 @@ class Facts:
         self._native = native
         self._jobs = jobs
         self._files: list[_File] = []
+        self._packages: list[str] = []
         self._known: Optional[tuple[list[Any], list[Any]]] = None
         self._project: Optional[Project] = None
 
     def add(self, target: Target, data: bytes, content: bytes) -> None:
         """Remember a Python file; ``content`` is the digest of its data."""
+        if target.path.endswith("__init__.py"):
+            self._packages.append(name_in_project(target))
         if any(word in data for word in _MAY_TELL):
             builds = any(word in data for word in _MAY_BUILD)
             self._files.append(_File(target, content, len(data), builds))
 
     def key(self) -> bytes:
         """A digest of all that one file can know of the others."""
-        return digest(json.dumps(self._all()).encode("ascii"))
+        return digest(json.dumps([*self._all(), self._packages]).encode("ascii"))
 
     def project(self) -> Project:
         """What one file has to know of the others."""
-        from migrator.engine.project import ClassFacts, Project
+        from migrator.engine.project import ClassFacts, Project, packages_of
 
         if self._project is None:
             rows, operators = self._all()
@@ -79,11 +82,11 @@ class Facts:
                 ClassFacts(file, name, tuple(bases), frozenset(methods), frozenset(stored), moves)
                 for file, name, bases, methods, stored, moves in rows
             )
-            self._project = Project(classes)
+            self._project = Project(classes, packages=packages_of(self._packages))
             if operators:
                 from migrator.lint.operators import unpack
 
-                self._project = Project(classes, unpack(operators))
+                self._project = replace(self._project, operators=unpack(operators))
         return self._project
 
     def _all(self) -> tuple[list[Any], list[Any]]:

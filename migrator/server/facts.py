@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Optional
 
 from migrator.analysis.tree import parse
-from migrator.engine.project import ClassFacts, Project, scan_file
+from migrator.engine.project import ClassFacts, Project, packages_of, scan_file
 from migrator.lint.config_files import Configuration
 from migrator.lint.files import Target, name_in_project, targets
 from migrator.sources.document import document
@@ -26,17 +26,21 @@ class WorkspaceFacts:
 
     def __init__(self) -> None:
         self._facts: dict[Optional[Path], dict[Path, Facts]] = {}
+        self._packages: dict[Path, set[str]] = {}
 
     def project(self, folder: Optional[Path], place: Path) -> Project:
         """What a file knows of itself and of the others in its folder."""
         files = self._facts.get(folder, {})
         if folder is None:
             return Project(files.get(place, ()))
-        return Project(tuple(fact for place in sorted(files) for fact in files[place]))
+        classes = tuple(fact for place in sorted(files) for fact in files[place])
+        return Project(classes, packages=packages_of(self._packages.get(folder, ())))
 
     def learn(self, folder: Optional[Path], target: Target, text: Optional[str]) -> bool:
         """Look at one file again; None stands for one that is gone. Says whether that changed the facts."""
         files = self._facts.setdefault(folder, {})
+        if folder is not None and target.path.endswith("__init__.py"):
+            self._packages.setdefault(folder, set()).add(name_in_project(target))
         found = scan_file(name_in_project(target), text) if text is not None else None
         new = found.classes if found else ()
         old = files.pop(target.place, ())
@@ -61,6 +65,7 @@ class WorkspaceFacts:
     def forget(self, folder: Path) -> None:
         """The folder has left the workspace."""
         self._facts.pop(folder, None)
+        self._packages.pop(folder, None)
 
 
 def parses(text: str) -> bool:

@@ -151,7 +151,7 @@ def _results(survey: Survey, texts: Mapping[str, str]) -> Iterator[FileResult]:
         return
     others = ((entry.name, entry.path) for entry in survey.entries if entry.kind == "file")
     native = read_native(others, survey.jobs)
-    project = merge_facts([scan_file(name, text) for name, text in texts.items()], native)
+    project = merge_facts([scan_file(name, text) for name, text in texts.items()], native, texts)
     work = [Work(entry.name, entry.path) for entry in survey.entries if entry.name in texts]
     jobs = processes_for(sum(map(len, texts.values())), survey.jobs)
     done = process_files(work, Engine(survey.settings), survey.settings, project, jobs, "inspect")

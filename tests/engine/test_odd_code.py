@@ -585,6 +585,22 @@ def test_a_package_imports_itself() -> None:
         assert [finding.code for finding in result.findings] == codes, name
 
 
+def test_a_package_of_the_project_is_no_library() -> None:
+    text = "import flash_attn\nm = importlib.import_module('flash_attn.ops')\n"
+    files = ("flash_attn/__init__.py", "flash_attn/ops/__init__.py", "train.py", "tests/test_a.py")
+    for folder in ("", "src/", "inner/", "inner/src/"):
+        project = merge_facts([], files=[folder + file for file in files])
+        for name in ("inner/train.py", "inner/tests/test_a.py"):
+            assert not engine("2.6").migrate_text(name, text, project).findings, folder
+    vendored = merge_facts([], files=["third_party/flash_attn/flash_attn/__init__.py"])
+    for name, count in (
+        ("train.py", 2),
+        ("third_party/flash_attn/tests/test_a.py", 0),
+        ("third_party/a.py", 2),
+    ):
+        assert len(engine("2.6").migrate_text(name, text, vendored).findings) == count, name
+
+
 def test_one_finding_a_file_for_imports_that_say_the_same() -> None:
     result = migrate("import triton\nimport triton.language as tl\n")
     assert [(finding.code, finding.line) for finding in result.findings] == [("NPU606", 1)]

@@ -76,6 +76,14 @@ def test_another_file_that_decides_is_in_the_key(lint, tmp_path) -> None:
     assert "NPU111 [*]" not in cached
 
 
+def test_a_package_of_the_project_is_in_the_key(lint, tmp_path) -> None:
+    (tmp_path / "use.py").write_text("import flash_attn\n")
+    assert [item["code"] for item in lint("--output-format=json").json()] == ["NPU603"]
+    (tmp_path / "flash_attn").mkdir()
+    (tmp_path / "flash_attn/__init__.py").write_text("")
+    assert lint("--output-format=json").json() == []
+
+
 def test_a_file_that_changes_while_it_is_looked_at(lint, train, monkeypatch) -> None:
     expected = lint("--output-format=json", "--no-cache").out
     read = facts.Facts.key

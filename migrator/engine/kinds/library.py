@@ -21,8 +21,8 @@ _CAUGHT = frozenset({"ImportError", "ModuleNotFoundError", "Exception", "BaseExc
 def find(context: FileContext, rules: list[Rule]) -> Iterator[Found]:
     """Imports of the rules' modules, as statements and as texts given to importers.
 
-    Option ``once: file`` reports only a file's first import. What a package imports of itself
-    is no library.
+    Option ``once: file`` reports only a file's first import. The project's own packages are no
+    libraries.
     """
     once = {rule.code for rule in rules if rule.options.get("once") == "file"}
     said: set[str] = set()
@@ -35,12 +35,9 @@ def find(context: FileContext, rules: list[Rule]) -> Iterator[Found]:
 
 
 def _every(context: FileContext, rules: list[Rule]) -> Iterator[Found]:
-    own = _own_package(context.name)
     for node in context.index.imports:
         for rule in rules:
-            names = [
-                name for name in _imported(node) if rule_fits(rule, name) and name.partition(".")[0] != own
-            ]
+            names = [name for name in _imported(node) if rule_fits(rule, name) and not _is_own(context, name)]
             if names:
                 yield _found(context, rule, node, names)
     for call in context.index.calls:
@@ -51,7 +48,7 @@ def _every(context: FileContext, rules: list[Rule]) -> Iterator[Found]:
             # Who asks first whether it is there, has an answer for the case that it is not.
             severity = "info" if name in ("find_spec", "importorskip") else ""
             for rule in rules:
-                if rule_fits(rule, call.args[0].value):
+                if rule_fits(rule, call.args[0].value) and not _is_own(context, call.args[0].value):
                     yield _found(context, rule, call, [call.args[0].value], severity)
 
 
@@ -80,12 +77,8 @@ def _names(types: ast.expr) -> list[str]:
     return [item.id for item in ast.walk(types) if isinstance(item, ast.Name)]
 
 
-def _own_package(file: str) -> str:
-    """The package that a file of the project belongs to: xformers for ``src/xformers/ops/a.py``."""
-    folders = file.split("/")[:-1]
-    if folders[:1] in (["src"], ["python"], ["lib"]):
-        folders = folders[1:]
-    return folders[0] if folders else ""
+def _is_own(context: FileContext, name: str) -> bool:
+    return context.project.owns(name.partition(".")[0], context.name)
 
 
 def _imported(node: Any) -> list[str]:
