@@ -16,6 +16,7 @@ from migrator.lint.options import KEYS, Options, checked, for_file, unknown_key
 CONFIG_NAMES = (".npumigrate.toml", "npumigrate.toml", "pyproject.toml")
 _OF_EDITOR = (
     "version",
+    "hw",
     "select",
     "ignore",
     "extend-select",
