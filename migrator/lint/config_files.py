@@ -12,6 +12,7 @@ from migrator.lint.options import KEYS, ConfigError, Options, checked, unknown_k
 from migrator.sources.errors import shown, unreadable
 
 _OWN = (".npumigrate.toml", "npumigrate.toml")
+CONFIG_NAMES = (*_OWN, "pyproject.toml")
 
 
 class Configuration:

@@ -9,11 +9,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Optional
 
-from migrator.lint.config_files import Configuration
+from migrator.lint.config_files import CONFIG_NAMES, Configuration
 from migrator.lint.files import Target, excluded
 from migrator.lint.options import KEYS, Options, checked, for_file, unknown_key
 
-CONFIG_NAMES = (".npumigrate.toml", "npumigrate.toml", "pyproject.toml")
 _OF_EDITOR = (
     "version",
     "hw",
