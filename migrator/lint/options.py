@@ -63,11 +63,13 @@ class Options:
     """What a lint run is asked to do for the files below one configuration file.
 
     ``root`` is the folder of that file, from which its relative paths count;
-    ``origin`` its path, empty without one; ``given`` the keys that the command line sets.
+    ``origin`` its path, empty without one; ``extended`` are the files that it builds on;
+    ``given`` the keys that the command line sets.
     """
 
     root: Path
     origin: str = ""
+    extended: tuple[str, ...] = ()
     given: frozenset[str] = frozenset()
     version: str = ""  # empty: the newest one that is known
     hw: str = ""  # empty: none in particular
@@ -103,6 +105,7 @@ class Key:
 
 
 KEYS: dict[str, Key] = {
+    "extend": Key("path", "Another configuration file: what it says holds where this one says nothing else."),
     "version": Key("text", "The torch version that the project will run on, such as '2.6'.", override=True),
     "hw": Key("choice", "The product line that it will run on: APIs are judged for it, too.", HARDWARE, True),
     "select": Key("codes", "The rules to use: codes, their beginnings, or ALL.", override=True),
@@ -293,7 +296,7 @@ def as_shown(options: Options) -> dict[str, Any]:
     shown: dict[str, Any] = {}
     for item in fields(options):
         value = getattr(options, item.name)
-        if item.name in ("root", "origin", "given", "overrides"):
+        if item.name in ("root", "origin", "extended", "given", "overrides"):
             continue
         if item.name == "exclude":
             value = list(value.patterns)

@@ -55,7 +55,8 @@ def _state(wishes: Wishes) -> State:
         found = []
     places = {target.place for target in found}.union(native)
     for options in {id(target.options): target.options for target in found}.values():
-        places.update(Path(file) for file in (options.origin, options.baseline, *options.rules) if file)
+        deciding = (options.origin, *options.extended, options.baseline, *options.rules)
+        places.update(Path(file) for file in deciding if file)
     for folder in {Path.cwd(), *(target.place.parent for target in found)}:
         places.update(folder / name for name in CONFIG_NAMES)
     state: State = {}

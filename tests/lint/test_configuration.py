@@ -61,6 +61,26 @@ def test_a_pyproject_file_without_the_table(lint, tmp_path, text: str) -> None:
     assert lint("--config=absent.toml").err.count("\n") == 1
 
 
+def test_a_file_may_build_on_another(lint, tmp_path) -> None:
+    for name in ("a", "a/b"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / f"{name[-1]}.py").write_text(USE)
+    (tmp_path / "pyproject.toml").write_text(
+        '[tool.npumigrate]\nignore = ["NPU9"]\n[tool.npumigrate.per-file-ignores]\n"a/b/*" = ["NPU101"]\n'
+    )
+    (tmp_path / "a" / "npumigrate.toml").write_text('extend = "../pyproject.toml"\nseverity = "error"\n')
+    (tmp_path / "a" / "b" / "shared.toml").write_text('extend = "../npumigrate.toml"\nversion = "2.1"\n')
+    (tmp_path / "a" / "b" / "npumigrate.toml").write_text('extend = "shared.toml"\n')
+    answer = lint("--output-format=json", version="")
+    assert found(answer) == [("a.py", "NPU101"), ("a.py", "NPU111"), ("b.py", "NPU111")]
+    assert 'version = "2.1.0"\n' in lint("--show-settings", "a/b", version="").out
+    (tmp_path / "a" / "b" / "shared.toml").write_text('extend = "npumigrate.toml"\n')
+    answer = lint("--output-format=json", "a/b")
+    assert (answer.code, answer.err.count("\n")) == (2, 1)
+    assert "extend comes back to" in answer.err
+    assert "extend is for configuration files" in lint("--config=extend='a/npumigrate.toml'").err
+
+
 def test_overrides_and_per_file_ignores(lint, tmp_path) -> None:
     (tmp_path / "old").mkdir()
     (tmp_path / "old" / "a.py").write_text(USE)
@@ -87,6 +107,8 @@ def test_overrides_and_per_file_ignores(lint, tmp_path) -> None:
             "[tool.npumigrate]\nfix = true",
             "[tool.npumigrate] is for pyproject.toml: here its keys stand at the top",
         ),
+        ("extend = 'absent.toml'", "absent.toml: cannot be read: no such file or directory"),
+        ("extend = ['../a.toml']", "extend is ['../a.toml'] and should be a path"),
         ("baseline = ''", "baseline is '' and should be a path"),
         ("hw = 'a2'", "did you mean 'A2'?"),
         ("select = ['NPU7777']", "unknown rule 'NPU7777'"),
