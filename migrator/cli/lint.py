@@ -54,6 +54,7 @@ def _parser() -> Parser:
     add("--ignore", action="append", metavar="RULES", help="not these rules")
     add("--extend-select", action="append", metavar="RULES", help="these rules, too")
     add("--per-file-ignores", action="append", metavar="GLOB:RULES", help="rules not used in some files")
+    add("--extend-per-file-ignores", action="append", metavar="GLOB:RULES", help="more of these")
     add("-r", "--rules", action="append", metavar="FILE", help="a rule pack of your own")
     add("--severity", metavar="LEVEL", help="show nothing below error, warning or info (the default)")
     add("--fail-on", metavar="LEVEL", help="exit with 1 from this severity on (default: info)")
@@ -126,7 +127,8 @@ def _wishes(given: argparse.Namespace) -> Wishes:
         "select": _codes("--select", given.select),
         "ignore": _codes("--ignore", given.ignore),
         "extend-select": _codes("--extend-select", given.extend_select),
-        "per-file-ignores": _by_glob(given.per_file_ignores),
+        "per-file-ignores": _by_glob("--per-file-ignores", given.per_file_ignores),
+        "extend-per-file-ignores": _by_glob("--extend-per-file-ignores", given.extend_per_file_ignores),
         "rules": given.rules,
         "severity": given.severity,
         "fail-on": given.fail_on,
@@ -195,7 +197,7 @@ def _codes(option: str, values: Several) -> Optional[list[str]]:
     return codes
 
 
-def _by_glob(values: Several) -> Optional[dict[str, Any]]:
+def _by_glob(option: str, values: Several) -> Optional[dict[str, Any]]:
     """``--per-file-ignores tests/*:NPU1,docs/*:ALL`` as the configuration has it."""
     if values is None:
         return None
@@ -206,6 +208,6 @@ def _by_glob(values: Several) -> Optional[dict[str, Any]]:
         if colon:
             glob = before
         if not glob or not code:
-            raise UsageError(f"--per-file-ignores {part}: should be GLOB:RULES, as in tests/*:NPU101")
+            raise UsageError(f"{option} {part}: should be GLOB:RULES, as in tests/*:NPU101")
         globs.setdefault(glob, []).append(code)
     return globs

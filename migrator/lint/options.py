@@ -112,6 +112,7 @@ KEYS: dict[str, Key] = {
     "ignore": Key("codes", "The rules not to use, but for longer codes in select.", override=True),
     "extend-select": Key("codes", "More rules to use, beside those of select.", override=True),
     "per-file-ignores": Key("ignores", "Rules that are not used in the files that a glob fits."),
+    "extend-per-file-ignores": Key("ignores", "More such rules, beside those of per-file-ignores."),
     "rules": Key("texts", "Rule packs of your own, beside the built-in ones."),
     "exclude": Key("texts", "Files and folders that are not looked at; replaces the default."),
     "extend-exclude": Key("texts", "More files and folders that are not looked at."),
@@ -221,9 +222,15 @@ def with_values(options: Options, values: Mapping[str, Any]) -> Options:
     """The options with checked values put over them, by their keys in the configuration.
 
     A ``select`` begins anew; without it ``ignore`` and ``extend-select`` add to the choice that there is.
+    What is called extend-… adds to what there is.
     """
     new = {key.replace("-", "_"): value for key, value in values.items()}
     ignored, wanted = new.get("ignore", ()), new.get("extend_select", ())
+    more = new.pop("extend_per_file_ignores", ())
+    own = new.get("per_file_ignores", options.per_file_ignores)
+    new["per_file_ignores"] = tuple(dict.fromkeys((*own, *more)))
+    left_out = (*options.extend_exclude, *new.get("extend_exclude", ()))
+    new["extend_exclude"] = tuple(dict.fromkeys(left_out))
     if "select" in new:
         new.update(ignore=ignored, extend_select=wanted)
     elif ignored or wanted:
@@ -322,7 +329,9 @@ def rule_choice(options: Options) -> tuple[str, ...]:
     return (*options.select, *(code for code in options.extend_select if code not in options.select))
 
 
-_CHOOSING = frozenset({"version", "select", "ignore", "extend-select", "per-file-ignores", "rules"})
+_CHOOSING = frozenset(
+    {"version", "select", "ignore", "extend-select", "per-file-ignores", "extend-per-file-ignores", "rules"}
+)
 
 
 def with_origin(options: Options, error: Exception) -> str:

@@ -90,6 +90,12 @@ def test_overrides_and_per_file_ignores(lint, tmp_path) -> None:
         '[[overrides]]\npaths = ["old/**"]\nselect = ["NPU101"]\n'
     )
     assert found(lint("--output-format=json", version="")) == [("b.py", "NPU111"), ("a.py", "NPU101")]
+    more = lint("--output-format=json", "--extend-per-file-ignores=old/*:NPU101,c.py:ALL", version="")
+    assert found(more) == [("b.py", "NPU111")]
+    instead = lint("--output-format=json", "--per-file-ignores=old/*:NPU101", version="")
+    assert found(instead) == [("b.py", "NPU101"), ("b.py", "NPU111")]
+    wrong = lint("--extend-per-file-ignores=old/*")
+    assert "--extend-per-file-ignores old/*: should be GLOB:RULES" in wrong.err
 
 
 @pytest.mark.parametrize(
@@ -152,6 +158,9 @@ def test_which_files(lint, tmp_path) -> None:
     assert names("--no-respect-gitignore")[-1] == "sub/gen/f.py"
     assert names("--exclude", "*.pyi,sub") == ["a.py", "n.ipynb", "script", "build/d.py"]
     assert names("--extend-exclude", "*.pyi,sub/") == ["a.py", "n.ipynb", "script"]
+    (tmp_path / "npumigrate.toml").write_text('extend-exclude = ["sub"]\n')
+    assert names("--extend-exclude=*.pyi") == ["a.py", "n.ipynb", "script"]
+    (tmp_path / "npumigrate.toml").unlink()
     assert names("--exclude", f"{tmp_path}/sub,*.p*,n*") == ["script"]
     assert names("build/d.py", "c.txt", "a.py", "./a.py") == ["build/d.py", "c.txt", "a.py"]
     assert names("build/d.py", "a.py", "--force-exclude") == ["a.py"]
