@@ -330,13 +330,16 @@ def rule_choice(options: Options) -> tuple[str, ...]:
 
 
 _CHOOSING = frozenset(
-    {"version", "select", "ignore", "extend-select", "per-file-ignores", "extend-per-file-ignores", "rules"}
+    {"select", "ignore", "extend-select", "per-file-ignores", "extend-per-file-ignores", "rules"}
 )
 
 
 def with_origin(options: Options, error: Exception) -> str:
     """What is wrong with the version or the rules, and the file that says so if the command line does not."""
-    blamed = options.origin if not options.given & _CHOOSING else ""
+    from migrator.api_support.versions import UnknownVersion
+
+    deciding = frozenset({"version"}) if isinstance(error, UnknownVersion) else _CHOOSING
+    blamed = options.origin if not options.given & deciding else ""
     return f"{shown(blamed)}: {error}" if blamed else str(error)
 
 

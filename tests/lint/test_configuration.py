@@ -142,6 +142,16 @@ def test_bad_configuration_is_one_line_and_the_rest_is_linted(lint, tmp_path, te
     assert {name for name, _ in found(answer)} == {"a.py"}
 
 
+def test_the_file_is_blamed_only_for_what_it_says(lint, tmp_path) -> None:
+    (tmp_path / "a.py").write_text(USE)
+    (tmp_path / "npumigrate.toml").write_text("select = ['NPU7777']\n")
+    assert "npumigrate.toml: unknown rule 'NPU7777'" in lint().err
+    assert lint("--select=NPU8888").err.startswith("npumigrate: unknown rule 'NPU8888'")
+    assert lint(version="9.9").err.startswith("npumigrate: torch '9.9' is not known")
+    (tmp_path / "npumigrate.toml").write_text("version = '9.9'\n")
+    assert "npumigrate.toml: torch '9.9' is not known" in lint("--select=NPU1", version="").err
+
+
 def test_which_files(lint, tmp_path) -> None:
     for name in ("a.py", "b.pyi", "c.txt", "build/d.py", "sub/e.py", "sub/gen/f.py", "env/g.py", "n.ipynb"):
         (tmp_path / name).parent.mkdir(exist_ok=True, parents=True)
