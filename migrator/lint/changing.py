@@ -68,13 +68,18 @@ class Changes:
         """Add a comment for each finding that counts; gives the number of rows that got one."""
         from migrator.lint.suppressions import added_noqa
 
-        item = document(self.texts.data(file.target), file.target.path)
+        item = self._document(file.target)
+        if item is None:
+            return 0
         text, rows = added_noqa(item.text, file.counting)
         return rows if self._write(file.target, item, text) else 0
 
     def fix(self, file: Own, fixing: str) -> list[Diagnostic]:
         """Make the fixes, the ``safe`` ones or the ``unsafe`` ones too; gives the findings that remain."""
         target, own = file.target, file.counting
+        item = self._document(target)
+        if item is None:
+            return []
         placed = self.texts.placed(target, own)
         if not any(item.fix and (fixing == "unsafe" or item.safely_fixable) for item in own):
             return placed
@@ -82,7 +87,6 @@ class Changes:
         from migrator.lint.fixing import fix_text
 
         hidden = self._hidden(file)
-        item = document(self.texts.data(target), target.path)
         ignored = ignored_codes(target.options, target.place)
         engine = engine_for(self.checker.rules(target), fixing)
         done = fix_text(engine, name_in_project(target), item.text, self.facts.project(), own, ignored)
@@ -93,6 +97,14 @@ class Changes:
             return placed
         self.fixed[target.path] = done.counts
         return self._remaining(target, ignored, hidden)
+
+    def _document(self, target: Target) -> Optional[Document]:
+        """A file as it is now, None where it cannot be read any more."""
+        try:
+            return document(self.texts.data(target), target.path)
+        except Unreadable as error:
+            self.trouble(f"{shown(target.path)}: not changed: {error}")
+            return None
 
     def _hidden(self, file: Own) -> _Hidden:
         rest = [item for item in file.found if item not in file.counting]

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from migrator.lint import fixing
+from migrator.lint.checking import Checker
 from tests.lint.conftest import TRAIN
 
 FIXED = TRAIN.replace("import torch\n", "import torch\nimport torch_npu\n").replace("cuda", "npu")
@@ -158,6 +159,25 @@ def test_a_file_that_changes_meanwhile_is_left_alone(lint, train, monkeypatch) -
     answer = lint("--fix")
     assert (answer.code, answer.err) == (2, "npumigrate: train.py: not changed: it was changed meanwhile\n")
     assert train.read_text() == "typed_meanwhile = 1\n"
+
+
+@pytest.mark.parametrize("option", ["--fix", "--add-noqa"])
+def test_a_file_that_goes_away_is_told_and_the_rest_is_changed(
+    lint, train, tmp_path, monkeypatch, option
+) -> None:
+    (tmp_path / "a.py").write_text(TRAIN)
+    check = Checker.check
+
+    def check_slowly(*arguments: Any) -> Any:
+        found = check(*arguments)
+        (tmp_path / "a.py").unlink()
+        return found
+
+    monkeypatch.setattr(Checker, "check", check_slowly)
+    answer = lint(option)
+    assert answer.code == 2
+    assert answer.err == "npumigrate: a.py: not changed: cannot be read: no such file or directory\n"
+    assert train.read_text() != TRAIN
 
 
 @pytest.mark.parametrize("text", ["torch.cuda.get_autocast_gpu_dtype", "torch.get_autocast_gpu_dtype"])
