@@ -47,6 +47,8 @@ def _parser() -> Parser:
     add("--fix", action=switch, help="make the safe fixes, in place")
     add("--unsafe-fixes", action=switch, help="make unsafe fixes, too, with --fix or --diff")
     add("--show-fixes", action=switch, help="list the fixes made")
+    add("--fixable", action="append", metavar="RULES", help="make the fixes of these rules only")
+    add("--unfixable", action="append", metavar="RULES", help="make no fixes of these rules")
     add("--fix-only", action=switch, help="make the fixes and do not report what remains")
     add("--diff", action="store_true", help="print what --fix would do and write nothing")
     add = parser.add_argument_group("rules").add_argument
@@ -123,6 +125,8 @@ def _wishes(given: argparse.Namespace) -> Wishes:
         "unsafe-fixes": given.unsafe_fixes,
         "show-fixes": given.show_fixes,
         "fix-only": given.fix_only,
+        "fixable": _codes("--fixable", given.fixable),
+        "unfixable": _codes("--unfixable", given.unfixable),
         "output-format": given.output_format,
         "select": _codes("--select", given.select),
         "ignore": _codes("--ignore", given.ignore),

@@ -13,7 +13,7 @@ from migrator.lint.checking import Checker, Trouble
 from migrator.lint.diagnostic import Diagnostic
 from migrator.lint.facts import Facts
 from migrator.lint.files import Target, name_in_project
-from migrator.lint.options import ignored_codes, severity_at_least
+from migrator.lint.options import ignored_codes, may_be_fixed, severity_at_least, with_wanted_fixes
 from migrator.lint.texts import Texts
 from migrator.sources.document import Document, document, encoded
 from migrator.sources.errors import CannotWrite, Unreadable, shown
@@ -89,7 +89,8 @@ class Changes:
         hidden = self._hidden(file)
         ignored = ignored_codes(target.options, target.place)
         engine = engine_for(self.checker.rules(target), fixing)
-        done = fix_text(engine, name_in_project(target), item.text, self.facts.project(), own, ignored)
+        wanted = [one for one in own if may_be_fixed(one, target.options)]
+        done = fix_text(engine, name_in_project(target), item.text, self.facts.project(), wanted, ignored)
         if done.trouble:
             self.trouble(f"{shown(target.path)}: not fixed: {done.trouble}")
             return placed
@@ -121,7 +122,8 @@ class Changes:
         checked = check_document(
             rules, target.path, name_in_project(target), new, self.facts.project(), ignored
         )
-        left = [item for item in checked.found if severity_at_least(item.severity, target.options.severity)]
+        every = with_wanted_fixes(checked.found, target.options)
+        left = [item for item in every if severity_at_least(item.severity, target.options.severity)]
         remaining = []
         for item in in_cells(new.notebook, left) if new.notebook else left:
             key = (item.code, self.texts.line(item))

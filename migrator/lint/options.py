@@ -7,13 +7,13 @@ schema for editors and ``--show-settings``.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Callable, Optional
 
 from migrator.api_support.hardware import HARDWARE
-from migrator.lint.diagnostic import SEVERITIES, Severity
+from migrator.lint.diagnostic import SEVERITIES, Diagnostic, Severity
 from migrator.reporting.lint_formats import FORMATS
 from migrator.sources.errors import SourceError, shown
 from migrator.sources.patterns import Matcher, matcher
@@ -88,6 +88,8 @@ class Options:
     fix: bool = False
     unsafe_fixes: bool = False
     fix_only: bool = False
+    fixable: tuple[str, ...] = ("ALL",)
+    unfixable: tuple[str, ...] = ()
     show_fixes: bool = False
     baseline: str = ""
     cache_dir: str = ""
@@ -127,6 +129,8 @@ KEYS: dict[str, Key] = {
     "output-format": Key("choice", "How findings are printed.", FORMATS),
     "fix": Key("switch", "Whether safe fixes are made."),
     "unsafe-fixes": Key("switch", "Whether unsafe fixes count as fixes, too."),
+    "fixable": Key("codes", "The rules whose fixes are made: codes, their beginnings, or ALL."),
+    "unfixable": Key("codes", "The rules whose fixes are not made, but for longer codes in fixable."),
     "fix-only": Key("switch", "Make fixes, and do not report what remains."),
     "show-fixes": Key("switch", "List the fixes that were made."),
     "baseline": Key("path", "File with the findings that are known and do not count."),
@@ -330,7 +334,16 @@ def rule_choice(options: Options) -> tuple[str, ...]:
 
 
 _CHOOSING = frozenset(
-    {"select", "ignore", "extend-select", "per-file-ignores", "extend-per-file-ignores", "rules"}
+    {
+        "select",
+        "ignore",
+        "extend-select",
+        "per-file-ignores",
+        "extend-per-file-ignores",
+        "rules",
+        "fixable",
+        "unfixable",
+    }
 )
 
 
@@ -341,6 +354,24 @@ def with_origin(options: Options, error: Exception) -> str:
     deciding = frozenset({"version"}) if isinstance(error, UnknownVersion) else _CHOOSING
     blamed = options.origin if not options.given & deciding else ""
     return f"{shown(blamed)}: {error}" if blamed else str(error)
+
+
+def with_wanted_fixes(found: Iterable[Diagnostic], options: Options) -> list[Diagnostic]:
+    """The findings, those of rules that are not to be fixed without their fixes."""
+    return [item if may_be_fixed(item, options) else replace(item, fix=None) for item in found]
+
+
+def may_be_fixed(item: Diagnostic, options: Options) -> bool:
+    """Whether the fixes of a finding's rule are to be made, if it has any."""
+    if options.fixable == ("ALL",) and not options.unfixable:
+        return True
+    return _fitting(options.fixable, item.code) > _fitting(options.unfixable, item.code)
+
+
+def _fitting(codes: Iterable[str], code: str) -> int:
+    """How long the longest of ``codes`` is that a code begins with: 0 for ALL, -1 without any."""
+    starts = ("" if start == "ALL" else start for start in codes)
+    return max((len(start) for start in starts if code.startswith(start)), default=-1)
 
 
 def severity_at_least(severity: Severity, threshold: Optional[Severity]) -> bool:

@@ -14,7 +14,7 @@ from migrator.lint.checking import Checker
 from migrator.lint.diagnostic import Checked, Diagnostic
 from migrator.lint.facts import Facts
 from migrator.lint.files import Target
-from migrator.lint.options import ignored_codes, severity_at_least
+from migrator.lint.options import ignored_codes, severity_at_least, with_wanted_fixes
 from migrator.lint.texts import Texts
 from migrator.sources.errors import shown
 
@@ -85,7 +85,8 @@ def run(request: Request, cache: Cache) -> Outcome:
         else:
             looked_at.append((target, checked))
         outcome.suppressed += checked.suppressed
-        grave = [item for item in checked.found if severity_at_least(item.severity, target.options.severity)]
+        every = with_wanted_fixes(checked.found, target.options)
+        grave = [item for item in every if severity_at_least(item.severity, target.options.severity)]
         if grave:
             found[target.place] = grave
             outcome.found += texts.placed(target, grave)

@@ -35,6 +35,36 @@ def test_diff_writes_nothing(lint, train) -> None:
     assert (lint("--diff").code, lint("--diff").out) == (0, "")
 
 
+@pytest.mark.parametrize(
+    ("arguments", "config"),
+    [
+        (["--unfixable=NPU11"], ""),
+        (["--fixable=NPU101,NPU9"], ""),
+        ([], 'unfixable = ["ALL"]\nfixable = ["NPU10", "NPU901"]\n'),
+    ],
+)
+def test_rules_that_are_not_to_be_fixed(lint, train, tmp_path, arguments: list[str], config: str) -> None:
+    (tmp_path / "npumigrate.toml").write_text(config)
+    assert [item["fix"] is None for item in lint("--output-format=json", *arguments).json()] == [
+        False,
+        True,
+        False,
+    ]
+    answer = lint("--fix", "--output-format=concise", *arguments)
+    assert (answer.code, answer.out.splitlines()) == (
+        1,
+        [
+            "train.py:4:5: NPU111 .cuda() is .npu() on an NPU",
+            "Found 3 findings (2 fixed, 1 remaining).",
+        ],
+    )
+    assert train.read_text() == FIXED.replace(".npu()", ".cuda()")
+    train.write_text("x = 1  # noqa: NPU101\n")
+    assert lint("--fix", "--unfixable=NPU990").code == 1
+    assert train.read_text() == "x = 1  # noqa: NPU101\n"
+    assert "unknown rule 'NPU777'" in lint("--unfixable=NPU777").err
+
+
 def test_the_diff_goes_where_the_output_goes(lint, train, tmp_path) -> None:
     wanted = lint("--diff").out
     answer = lint("--diff", "-o", "fixes.diff")
