@@ -137,10 +137,12 @@ def _leave_out(
         outcome.notes.append(f"{_findings(matched)} known from {name} left out.")
     if request.diff_base or not left:
         return
-    for target, checked in looked_at:  # what --severity leaves out is still there
+    slight: list[Diagnostic] = []  # what --severity leaves out is still there
+    for target, checked in looked_at:
         least = target.options.severity
-        slight = [item for item in checked.found if not severity_at_least(item.severity, least)]
-        _, left = baseline.split(outcome.texts.placed(target, slight), left, outcome.texts.lines, root)
+        hidden = [item for item in checked.found if not severity_at_least(item.severity, least)]
+        slight += outcome.texts.placed(target, hidden)
+    _, left = baseline.split(slight, left, outcome.texts.lines, root)
     gone = baseline.gone(left, root, _looked_for(looked_at, checker, root))
     if gone:
         verb = "is" if gone == 1 else "are"
