@@ -47,6 +47,8 @@ def _parser() -> Parser:
     add("--fix", action=switch, help="make the safe fixes, in place")
     add("--unsafe-fixes", action=switch, help="make unsafe fixes, too, with --fix or --diff")
     add("--show-fixes", action=switch, help="list the fixes made")
+    add("--fixable", action="append", metavar="RULES", help="make the fixes of these rules only")
+    add("--unfixable", action="append", metavar="RULES", help="make no fixes of these rules")
     add("--fix-only", action=switch, help="make the fixes and do not report what remains")
     add("--diff", action="store_true", help="print what --fix would do and write nothing")
     add = parser.add_argument_group("rules").add_argument
@@ -54,6 +56,7 @@ def _parser() -> Parser:
     add("--ignore", action="append", metavar="RULES", help="not these rules")
     add("--extend-select", action="append", metavar="RULES", help="these rules, too")
     add("--per-file-ignores", action="append", metavar="GLOB:RULES", help="rules not used in some files")
+    add("--extend-per-file-ignores", action="append", metavar="GLOB:RULES", help="more of these")
     add("-r", "--rules", action="append", metavar="FILE", help="a rule pack of your own")
     add("--severity", metavar="LEVEL", help="show nothing below error, warning or info (the default)")
     add("--fail-on", metavar="LEVEL", help="exit with 1 from this severity on (default: info)")
@@ -122,11 +125,14 @@ def _wishes(given: argparse.Namespace) -> Wishes:
         "unsafe-fixes": given.unsafe_fixes,
         "show-fixes": given.show_fixes,
         "fix-only": given.fix_only,
+        "fixable": _codes("--fixable", given.fixable),
+        "unfixable": _codes("--unfixable", given.unfixable),
         "output-format": given.output_format,
         "select": _codes("--select", given.select),
         "ignore": _codes("--ignore", given.ignore),
         "extend-select": _codes("--extend-select", given.extend_select),
-        "per-file-ignores": _by_glob(given.per_file_ignores),
+        "per-file-ignores": _by_glob("--per-file-ignores", given.per_file_ignores),
+        "extend-per-file-ignores": _by_glob("--extend-per-file-ignores", given.extend_per_file_ignores),
         "rules": given.rules,
         "severity": given.severity,
         "fail-on": given.fail_on,
@@ -195,7 +201,7 @@ def _codes(option: str, values: Several) -> Optional[list[str]]:
     return codes
 
 
-def _by_glob(values: Several) -> Optional[dict[str, Any]]:
+def _by_glob(option: str, values: Several) -> Optional[dict[str, Any]]:
     """``--per-file-ignores tests/*:NPU1,docs/*:ALL`` as the configuration has it."""
     if values is None:
         return None
@@ -206,6 +212,6 @@ def _by_glob(values: Several) -> Optional[dict[str, Any]]:
         if colon:
             glob = before
         if not glob or not code:
-            raise UsageError(f"--per-file-ignores {part}: should be GLOB:RULES, as in tests/*:NPU101")
+            raise UsageError(f"{option} {part}: should be GLOB:RULES, as in tests/*:NPU101")
         globs.setdefault(glob, []).append(code)
     return globs

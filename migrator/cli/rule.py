@@ -66,7 +66,12 @@ def _find(code: str, known: list[Rule]) -> Rule:
         from difflib import get_close_matches
 
         names = [name for one in known for name in (one.code, one.name)]
-        near = get_close_matches(code.upper(), names, n=3, cutoff=0.6) or get_close_matches(code, names, n=3)
+        near = [one.code for one in known if one.code.startswith(code.upper())][:3]
+        near = (
+            near
+            or get_close_matches(code.upper(), names, n=3, cutoff=0.6)
+            or get_close_matches(code, names, n=3)
+        )
         hint = f"; did you mean {', '.join(near)}?" if near else "; npumigrate rule --all lists them"
         stop(f"there is no rule {code!r}{hint}")
     return found[0]

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 
 def run() -> int:
     """Run the command line of this process and return its exit code."""
+    _open_streams()
+    try:
+        os.getcwd()
+    except OSError as error:
+        from migrator.cli.ending import WRONG_USE, say
+        from migrator.sources.errors import reason
+
+        say(f"the current folder cannot be used: {reason(error)}")
+        return WRONG_USE
     name, *arguments = sys.argv[1:] or [""]
     if name not in ("lint", "api"):
         from migrator.cli.main import run as run_command
@@ -27,3 +37,11 @@ def run() -> int:
         from migrator.cli.main import internal_error
 
         return internal_error(error)
+
+
+def _open_streams() -> None:
+    """Python has none where the caller closed one, as cron jobs and ``>&-`` do."""
+    for name in ("stdin", "stdout", "stderr"):
+        if getattr(sys, name) is None:
+            stream = open(os.devnull, "r" if name == "stdin" else "w")  # noqa: SIM115 (it stays open)
+            setattr(sys, name, stream)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Callable
 
 from migrator.data_folders import data_folder
+from migrator.sources.errors import reason, shown
 
 KINDS = (
     "name",
@@ -96,8 +97,10 @@ def load(path: Path) -> list[Rule]:
 
     try:
         text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise RuleError(f"{path}: cannot be read: {error}") from None
+    except OSError as error:
+        raise RuleError(f"{shown(path)}: cannot be read: {reason(error)}") from None
+    except UnicodeDecodeError as error:
+        raise RuleError(f"{shown(path)}: cannot be read: not UTF-8 (byte {error.start})") from None
     try:
         node, entries = _composed(text)
     except yaml.YAMLError as error:

@@ -97,8 +97,5 @@ def gone(left: Known, root: Path, looked_for: Callable[[str, str], bool]) -> int
 
     ``looked_for`` says whether a file, by its path from ``root``, was looked at and a rule used in it.
     """
-    return sum(
-        count
-        for (name, code, _), count in left.items()
-        if looked_for(name, code) or not os.path.lexists(os.path.join(root, name))
-    )
+    absent = {name for name in {name for name, _, _ in left} if not os.path.lexists(os.path.join(root, name))}
+    return sum(count for (name, code, _), count in left.items() if name in absent or looked_for(name, code))

@@ -13,7 +13,7 @@ from migrator.lint.checking import Checker, Trouble
 from migrator.lint.diagnostic import Diagnostic
 from migrator.lint.facts import Facts
 from migrator.lint.files import Target, name_in_project
-from migrator.lint.options import ignored_codes, severity_at_least
+from migrator.lint.options import ignored_codes, may_be_fixed, severity_at_least, with_wanted_fixes
 from migrator.lint.texts import Texts
 from migrator.sources.document import Document, document, encoded
 from migrator.sources.errors import CannotWrite, Unreadable, shown
@@ -68,13 +68,18 @@ class Changes:
         """Add a comment for each finding that counts; gives the number of rows that got one."""
         from migrator.lint.suppressions import added_noqa
 
-        item = document(self.texts.data(file.target), file.target.path)
+        item = self._document(file.target)
+        if item is None:
+            return 0
         text, rows = added_noqa(item.text, file.counting)
         return rows if self._write(file.target, item, text) else 0
 
     def fix(self, file: Own, fixing: str) -> list[Diagnostic]:
         """Make the fixes, the ``safe`` ones or the ``unsafe`` ones too; gives the findings that remain."""
         target, own = file.target, file.counting
+        item = self._document(target)
+        if item is None:
+            return []
         placed = self.texts.placed(target, own)
         if not any(item.fix and (fixing == "unsafe" or item.safely_fixable) for item in own):
             return placed
@@ -82,10 +87,10 @@ class Changes:
         from migrator.lint.fixing import fix_text
 
         hidden = self._hidden(file)
-        item = document(self.texts.data(target), target.path)
         ignored = ignored_codes(target.options, target.place)
         engine = engine_for(self.checker.rules(target), fixing)
-        done = fix_text(engine, name_in_project(target), item.text, self.facts.project(), own, ignored)
+        wanted = [one for one in own if may_be_fixed(one, target.options)]
+        done = fix_text(engine, name_in_project(target), item.text, self.facts.project(), wanted, ignored)
         if done.trouble:
             self.trouble(f"{shown(target.path)}: not fixed: {done.trouble}")
             return placed
@@ -93,6 +98,14 @@ class Changes:
             return placed
         self.fixed[target.path] = done.counts
         return self._remaining(target, ignored, hidden)
+
+    def _document(self, target: Target) -> Optional[Document]:
+        """A file as it is now, None where it cannot be read any more."""
+        try:
+            return document(self.texts.data(target), target.path)
+        except Unreadable as error:
+            self.trouble(f"{shown(target.path)}: not changed: {error}")
+            return None
 
     def _hidden(self, file: Own) -> _Hidden:
         rest = [item for item in file.found if item not in file.counting]
@@ -109,7 +122,8 @@ class Changes:
         checked = check_document(
             rules, target.path, name_in_project(target), new, self.facts.project(), ignored
         )
-        left = [item for item in checked.found if severity_at_least(item.severity, target.options.severity)]
+        every = with_wanted_fixes(checked.found, target.options)
+        left = [item for item in every if severity_at_least(item.severity, target.options.severity)]
         remaining = []
         for item in in_cells(new.notebook, left) if new.notebook else left:
             key = (item.code, self.texts.line(item))

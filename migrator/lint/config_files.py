@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Optional
 
@@ -12,6 +13,7 @@ from migrator.lint.options import KEYS, ConfigError, Options, checked, unknown_k
 from migrator.sources.errors import shown, unreadable
 
 _OWN = (".npumigrate.toml", "npumigrate.toml")
+CONFIG_NAMES = (*_OWN, "pyproject.toml")
 
 
 class Configuration:
@@ -38,8 +40,10 @@ class Configuration:
         if file not in self._of_file:
             root = file.parent if file is not None and file != self._file else Path.cwd()
             options = Options(root=root, origin=str(file or ""), given=frozenset(self.command_line))
-            if file is not None:
-                options = with_values(options, read_file(file))
+            layers = _layers(file) if file is not None else {}
+            for values in layers.values():
+                options = with_values(options, values)
+            options = replace(options, extended=tuple(str(layer) for layer in layers if layer != file))
             self._of_file[file] = with_values(options, self.command_line)
         return self._of_file[file]
 
@@ -79,6 +83,22 @@ def _holds_settings(data: bytes) -> bool:
     return isinstance(tool, dict) and "npumigrate" in tool
 
 
+def _layers(file: Path) -> dict[Path, dict[str, Any]]:
+    """The values of a file and of those that it extends, the last one of these first. Raises ConfigError."""
+    found: dict[Path, dict[str, Any]] = {}
+    place: Optional[Path] = file
+    while place is not None:
+        if place in found:
+            raise ConfigError(f"{shown(file)}: extend comes back to {shown(place)}")
+        try:
+            found[place] = read_file(place)
+        except ConfigError as error:
+            raise ConfigError(f"{shown(file)}: extend: {error}" if found else str(error)) from None
+        extended = found[place].pop("extend", None)
+        place = Path(os.path.normpath(extended)) if extended else None
+    return dict(reversed(found.items()))
+
+
 def read_file(file: Path) -> dict[str, Any]:
     """The checked values of a configuration file. Raises ConfigError, with the place and what to do."""
     try:
@@ -106,6 +126,8 @@ def inline_values(texts: Sequence[str]) -> dict[str, Any]:
     for text in texts:
         where = f"--config {text!r}"
         values.update(_checked_table(_parsed(text, where), where, Path.cwd()))
+        if "extend" in values:
+            raise ConfigError(f"{where}: extend is for configuration files")
     return values
 
 

@@ -16,7 +16,7 @@ class RuleSet:
     """What decides which findings there are, beside the files themselves.
 
     ``content`` is a digest of the rule packs ``rules``.
-    ``mentioned`` are the codes of per-file-ignores: they are checked with the rest.
+    ``mentioned`` are the codes of per-file-ignores, fixable and unfixable: they are checked with the rest.
     With ``noqa`` off, comments suppress nothing.
     """
 
@@ -49,6 +49,7 @@ class Job:
 def rule_set(options: Options, noqa: bool = True) -> RuleSet:
     """What of the options decides which findings there are. Raises UnknownVersion and ConfigError."""
     mentioned = {code for item in options.per_file_ignores for code in item.codes}
+    mentioned.update(code for code in (*options.fixable, *options.unfixable) if code != "ALL")
     return RuleSet(
         version=torch_version(options),
         select=rule_choice(options),

@@ -7,13 +7,13 @@ schema for editors and ``--show-settings``.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Callable, Optional
 
 from migrator.api_support.hardware import HARDWARE
-from migrator.lint.diagnostic import SEVERITIES, Severity
+from migrator.lint.diagnostic import SEVERITIES, Diagnostic, Severity
 from migrator.reporting.lint_formats import FORMATS
 from migrator.sources.errors import SourceError, shown
 from migrator.sources.patterns import Matcher, matcher
@@ -63,11 +63,13 @@ class Options:
     """What a lint run is asked to do for the files below one configuration file.
 
     ``root`` is the folder of that file, from which its relative paths count;
-    ``origin`` its path, empty without one; ``given`` the keys that the command line sets.
+    ``origin`` its path, empty without one; ``extended`` are the files that it builds on;
+    ``given`` the keys that the command line sets.
     """
 
     root: Path
     origin: str = ""
+    extended: tuple[str, ...] = ()
     given: frozenset[str] = frozenset()
     version: str = ""  # empty: the newest one that is known
     hw: str = ""  # empty: none in particular
@@ -86,6 +88,8 @@ class Options:
     fix: bool = False
     unsafe_fixes: bool = False
     fix_only: bool = False
+    fixable: tuple[str, ...] = ("ALL",)
+    unfixable: tuple[str, ...] = ()
     show_fixes: bool = False
     baseline: str = ""
     cache_dir: str = ""
@@ -103,12 +107,14 @@ class Key:
 
 
 KEYS: dict[str, Key] = {
+    "extend": Key("path", "Another configuration file: what it says holds where this one says nothing else."),
     "version": Key("text", "The torch version that the project will run on, such as '2.6'.", override=True),
     "hw": Key("choice", "The product line that it will run on: APIs are judged for it, too.", HARDWARE, True),
     "select": Key("codes", "The rules to use: codes, their beginnings, or ALL.", override=True),
     "ignore": Key("codes", "The rules not to use, but for longer codes in select.", override=True),
     "extend-select": Key("codes", "More rules to use, beside those of select.", override=True),
     "per-file-ignores": Key("ignores", "Rules that are not used in the files that a glob fits."),
+    "extend-per-file-ignores": Key("ignores", "More such rules, beside those of per-file-ignores."),
     "rules": Key("texts", "Rule packs of your own, beside the built-in ones."),
     "exclude": Key("texts", "Files and folders that are not looked at; replaces the default."),
     "extend-exclude": Key("texts", "More files and folders that are not looked at."),
@@ -123,6 +129,8 @@ KEYS: dict[str, Key] = {
     "output-format": Key("choice", "How findings are printed.", FORMATS),
     "fix": Key("switch", "Whether safe fixes are made."),
     "unsafe-fixes": Key("switch", "Whether unsafe fixes count as fixes, too."),
+    "fixable": Key("codes", "The rules whose fixes are made: codes, their beginnings, or ALL."),
+    "unfixable": Key("codes", "The rules whose fixes are not made, but for longer codes in fixable."),
     "fix-only": Key("switch", "Make fixes, and do not report what remains."),
     "show-fixes": Key("switch", "List the fixes that were made."),
     "baseline": Key("path", "File with the findings that are known and do not count."),
@@ -218,9 +226,15 @@ def with_values(options: Options, values: Mapping[str, Any]) -> Options:
     """The options with checked values put over them, by their keys in the configuration.
 
     A ``select`` begins anew; without it ``ignore`` and ``extend-select`` add to the choice that there is.
+    What is called extend-… adds to what there is.
     """
     new = {key.replace("-", "_"): value for key, value in values.items()}
     ignored, wanted = new.get("ignore", ()), new.get("extend_select", ())
+    more = new.pop("extend_per_file_ignores", ())
+    own = new.get("per_file_ignores", options.per_file_ignores)
+    new["per_file_ignores"] = tuple(dict.fromkeys((*own, *more)))
+    left_out = (*options.extend_exclude, *new.get("extend_exclude", ()))
+    new["extend_exclude"] = tuple(dict.fromkeys(left_out))
     if "select" in new:
         new.update(ignore=ignored, extend_select=wanted)
     elif ignored or wanted:
@@ -293,7 +307,7 @@ def as_shown(options: Options) -> dict[str, Any]:
     shown: dict[str, Any] = {}
     for item in fields(options):
         value = getattr(options, item.name)
-        if item.name in ("root", "origin", "given", "overrides"):
+        if item.name in ("root", "origin", "extended", "given", "overrides"):
             continue
         if item.name == "exclude":
             value = list(value.patterns)
@@ -319,13 +333,45 @@ def rule_choice(options: Options) -> tuple[str, ...]:
     return (*options.select, *(code for code in options.extend_select if code not in options.select))
 
 
-_CHOOSING = frozenset({"version", "select", "ignore", "extend-select", "per-file-ignores", "rules"})
+_CHOOSING = frozenset(
+    {
+        "select",
+        "ignore",
+        "extend-select",
+        "per-file-ignores",
+        "extend-per-file-ignores",
+        "rules",
+        "fixable",
+        "unfixable",
+    }
+)
 
 
 def with_origin(options: Options, error: Exception) -> str:
     """What is wrong with the version or the rules, and the file that says so if the command line does not."""
-    blamed = options.origin if not options.given & _CHOOSING else ""
+    from migrator.api_support.versions import UnknownVersion
+
+    deciding = frozenset({"version"}) if isinstance(error, UnknownVersion) else _CHOOSING
+    blamed = options.origin if not options.given & deciding else ""
     return f"{shown(blamed)}: {error}" if blamed else str(error)
+
+
+def with_wanted_fixes(found: Iterable[Diagnostic], options: Options) -> list[Diagnostic]:
+    """The findings, those of rules that are not to be fixed without their fixes."""
+    return [item if may_be_fixed(item, options) else replace(item, fix=None) for item in found]
+
+
+def may_be_fixed(item: Diagnostic, options: Options) -> bool:
+    """Whether the fixes of a finding's rule are to be made, if it has any."""
+    if options.fixable == ("ALL",) and not options.unfixable:
+        return True
+    return _fitting(options.fixable, item.code) > _fitting(options.unfixable, item.code)
+
+
+def _fitting(codes: Iterable[str], code: str) -> int:
+    """How long the longest of ``codes`` is that a code begins with: 0 for ALL, -1 without any."""
+    starts = ("" if start == "ALL" else start for start in codes)
+    return max((len(start) for start in starts if code.startswith(start)), default=-1)
 
 
 def severity_at_least(severity: Severity, threshold: Optional[Severity]) -> bool:

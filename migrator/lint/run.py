@@ -14,7 +14,7 @@ from migrator.lint.checking import Checker
 from migrator.lint.diagnostic import Checked, Diagnostic
 from migrator.lint.facts import Facts
 from migrator.lint.files import Target
-from migrator.lint.options import ignored_codes, severity_at_least
+from migrator.lint.options import ignored_codes, severity_at_least, with_wanted_fixes
 from migrator.lint.texts import Texts
 from migrator.sources.errors import shown
 
@@ -85,7 +85,8 @@ def run(request: Request, cache: Cache) -> Outcome:
         else:
             looked_at.append((target, checked))
         outcome.suppressed += checked.suppressed
-        grave = [item for item in checked.found if severity_at_least(item.severity, target.options.severity)]
+        every = with_wanted_fixes(checked.found, target.options)
+        grave = [item for item in every if severity_at_least(item.severity, target.options.severity)]
         if grave:
             found[target.place] = grave
             outcome.found += texts.placed(target, grave)
@@ -136,10 +137,12 @@ def _leave_out(
         outcome.notes.append(f"{_findings(matched)} known from {name} left out.")
     if request.diff_base or not left:
         return
-    for target, checked in looked_at:  # what --severity leaves out is still there
+    slight: list[Diagnostic] = []  # what --severity leaves out is still there
+    for target, checked in looked_at:
         least = target.options.severity
-        slight = [item for item in checked.found if not severity_at_least(item.severity, least)]
-        _, left = baseline.split(outcome.texts.placed(target, slight), left, outcome.texts.lines, root)
+        hidden = [item for item in checked.found if not severity_at_least(item.severity, least)]
+        slight += outcome.texts.placed(target, hidden)
+    _, left = baseline.split(slight, left, outcome.texts.lines, root)
     gone = baseline.gone(left, root, _looked_for(looked_at, checker, root))
     if gone:
         verb = "is" if gone == 1 else "are"

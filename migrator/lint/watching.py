@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 from migrator.lint.command import Wishes, configuration_of, lint_once
+from migrator.lint.config_files import CONFIG_NAMES
 from migrator.lint.files import targets
 from migrator.lint.options import ConfigError
 from migrator.sources.errors import SourceError
@@ -43,14 +44,22 @@ def lint_and_watch(wishes: Wishes) -> int:
 
 
 def _state(wishes: Wishes) -> State:
-    """Time and size of each file that is linted, and of the configuration files."""
-    state: State = {}
+    """Time and size of each file that decides what is found."""
+    native: list[Path] = []
     try:
-        found = list(targets(wishes.paths, configuration_of(wishes), lambda _: None))
+        configuration = configuration_of(wishes)
+        found = list(
+            targets(wishes.paths, configuration, lambda _: None, lambda _, place: native.append(place))
+        )
     except (ConfigError, SourceError):
         found = []
-    places = {target.place for target in found} | {Path(item.options.origin) for item in found}
-    places |= {Path(name).absolute() for name in ("pyproject.toml", "npumigrate.toml", ".npumigrate.toml")}
+    places = {target.place for target in found}.union(native)
+    for options in {id(target.options): target.options for target in found}.values():
+        deciding = (options.origin, *options.extended, options.baseline, *options.rules)
+        places.update(Path(file) for file in deciding if file)
+    for folder in {Path.cwd(), *(target.place.parent for target in found)}:
+        places.update(folder / name for name in CONFIG_NAMES)
+    state: State = {}
     for place in places:
         try:
             status = os.stat(place)

@@ -16,7 +16,7 @@ from migrator.lint.engines import check_document, engine_for
 from migrator.lint.files import Target, name_in_project
 from migrator.lint.fixing import fix_text
 from migrator.lint.jobs import RuleSet, rule_set
-from migrator.lint.options import ignored_codes, severity_at_least
+from migrator.lint.options import ignored_codes, may_be_fixed, severity_at_least, with_wanted_fixes
 from migrator.server.facts import parses
 from migrator.server.settings import Stamp, stamp
 from migrator.sources.document import Document
@@ -77,7 +77,9 @@ def answer(asked: Question, before: Analysis | None) -> Analysis:
     item = Document(b"", asked.content)
     checked = check_document(asked.rules, target.path, name_in_project(target), item, asked.project, ignored)
     found: Sequence[Diagnostic] = [
-        item for item in checked.found if severity_at_least(item.severity, options.severity)
+        item
+        for item in with_wanted_fixes(checked.found, options)
+        if severity_at_least(item.severity, options.severity)
     ]
     is_file = isinstance(asked.content, Source)
     if is_file and before is not None and before.found and _is_broken(checked.found, text):
@@ -101,7 +103,8 @@ def fixed(analysis: Analysis) -> list[tuple[Optional[int], str]]:
     engine = engine_for(asked.rules, wanted)
     ignored = ignored_codes(target.options, target.place)
     name = name_in_project(target)
-    new = fix_text(engine, name, asked.text, asked.project, analysis.found, ignored).text
+    shown = [item for item in analysis.found if may_be_fixed(item, target.options)]
+    new = fix_text(engine, name, asked.text, asked.project, shown, ignored).text
     if isinstance(asked.content, Source):
         return [(None, new)]
     return [(cell.number, source) for cell, source in changed_cells(asked.content, new)]

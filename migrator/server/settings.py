@@ -9,13 +9,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Optional
 
-from migrator.lint.config_files import Configuration
+from migrator.lint.config_files import CONFIG_NAMES, Configuration
 from migrator.lint.files import Target, excluded
 from migrator.lint.options import KEYS, Options, checked, for_file, unknown_key
 
-CONFIG_NAMES = (".npumigrate.toml", "npumigrate.toml", "pyproject.toml")
 _OF_EDITOR = (
     "version",
+    "hw",
     "select",
     "ignore",
     "extend-select",
@@ -77,11 +77,11 @@ class Settings:
     def _options(self, folder: Path) -> Options:
         state = _stamp(folder)
         known = self._known.get(folder)
-        if known is None or known[0] != state:
+        if known is None or known[0] != (*state, *stamp(known[1].extended)):
             options = Configuration(self.of_editor).options_for(folder)
             if not options.origin:
                 options = replace(options, root=self.folder_of(folder / "file") or folder)
-            known = self._known[folder] = (state, options)
+            known = self._known[folder] = ((*state, *stamp(options.extended)), options)
         return known[1]
 
     def _left_out(self, place: Path, options: Options) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Optional
 
@@ -42,7 +41,6 @@ class GitIgnore:
         return self._known[folder]
 
 
-@cache
 def repository(folder: Path) -> Optional[Path]:
     """The root of the git repository around an absolute folder, None outside of one."""
     if os.path.exists(folder / ".git"):
@@ -50,7 +48,6 @@ def repository(folder: Path) -> Optional[Path]:
     return repository(folder.parent) if folder.parent != folder else None
 
 
-@cache
 def _spec(folder: Path) -> Optional[GitIgnoreSpec]:
     lines: list[str] = []
     for name in (".git/info/exclude", ".gitignore"):

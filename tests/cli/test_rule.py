@@ -62,9 +62,10 @@ def test_a_rule_of_ones_own(npumigrate, tmp_path):
     [
         (["NPU000"], "there is no rule 'NPU000'"),
         (["cuda-modul"], "did you mean cuda-module"),
+        (["npu12"], "did you mean NPU121, NPU122"),
         ([], "which rule?"),
         (["NPU101", "--all"], "which rule?"),
-        (["NPU101", "--rules", "/nowhere.yaml"], "/nowhere.yaml: cannot be read"),
+        (["NPU101", "--rules", "/nowhere.yaml"], "/nowhere.yaml: cannot be read: no such file"),
     ],
 )
 def test_wrong_use(npumigrate, arguments, line):

@@ -151,3 +151,29 @@ def test_a_killed_worker_loses_nothing(npumigrate, project, tmp_path, monkeypatc
     result = tmp_path / "out" / "project_msft"
     assert all(".npu()" in path.read_text() for path in result.glob("more*.py"))
     assert "one process" in (result / "migration_report" / "npumigrate.log").read_text()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs a shell that closes streams")
+@pytest.mark.parametrize(
+    ("line", "code"),
+    [("lint {file} >&-", 1), ("lint {file} 2>&-", 1), ("lint - <&-", 0), ("api torch.cuda >&-", 0)],
+)
+def test_a_stream_may_be_closed(tmp_path, line: str, code: int) -> None:
+    file = tmp_path / "train.py"
+    file.write_text("import torch\ntorch.cuda.init()\n")
+    command = f'"{sys.executable}" -m migrator {line.format(file=file)}'
+    done = subprocess.run(["sh", "-c", command], env=environment(), capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (code, "")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="a folder that is used stays")
+@pytest.mark.parametrize("command", ["lint", "rule", "version"])
+def test_a_current_folder_that_is_gone_is_one_line(tmp_path, command: str) -> None:
+    line = f'mkdir gone && cd gone && rmdir ../gone && exec "{sys.executable}" -m migrator {command}'
+    done = subprocess.run(["sh", "-c", line], cwd=tmp_path, env=environment(), capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "npumigrate: the current folder cannot be used: no such file or directory\n"
+
+
+def environment() -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}

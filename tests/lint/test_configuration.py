@@ -61,6 +61,26 @@ def test_a_pyproject_file_without_the_table(lint, tmp_path, text: str) -> None:
     assert lint("--config=absent.toml").err.count("\n") == 1
 
 
+def test_a_file_may_build_on_another(lint, tmp_path) -> None:
+    for name in ("a", "a/b"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / f"{name[-1]}.py").write_text(USE)
+    (tmp_path / "pyproject.toml").write_text(
+        '[tool.npumigrate]\nignore = ["NPU9"]\n[tool.npumigrate.per-file-ignores]\n"a/b/*" = ["NPU101"]\n'
+    )
+    (tmp_path / "a" / "npumigrate.toml").write_text('extend = "../pyproject.toml"\nseverity = "error"\n')
+    (tmp_path / "a" / "b" / "shared.toml").write_text('extend = "../npumigrate.toml"\nversion = "2.1"\n')
+    (tmp_path / "a" / "b" / "npumigrate.toml").write_text('extend = "shared.toml"\n')
+    answer = lint("--output-format=json", version="")
+    assert found(answer) == [("a.py", "NPU101"), ("a.py", "NPU111"), ("b.py", "NPU111")]
+    assert 'version = "2.1.0"\n' in lint("--show-settings", "a/b", version="").out
+    (tmp_path / "a" / "b" / "shared.toml").write_text('extend = "npumigrate.toml"\n')
+    answer = lint("--output-format=json", "a/b")
+    assert (answer.code, answer.err.count("\n")) == (2, 1)
+    assert "extend comes back to" in answer.err
+    assert "extend is for configuration files" in lint("--config=extend='a/npumigrate.toml'").err
+
+
 def test_overrides_and_per_file_ignores(lint, tmp_path) -> None:
     (tmp_path / "old").mkdir()
     (tmp_path / "old" / "a.py").write_text(USE)
@@ -70,6 +90,12 @@ def test_overrides_and_per_file_ignores(lint, tmp_path) -> None:
         '[[overrides]]\npaths = ["old/**"]\nselect = ["NPU101"]\n'
     )
     assert found(lint("--output-format=json", version="")) == [("b.py", "NPU111"), ("a.py", "NPU101")]
+    more = lint("--output-format=json", "--extend-per-file-ignores=old/*:NPU101,c.py:ALL", version="")
+    assert found(more) == [("b.py", "NPU111")]
+    instead = lint("--output-format=json", "--per-file-ignores=old/*:NPU101", version="")
+    assert found(instead) == [("b.py", "NPU101"), ("b.py", "NPU111")]
+    wrong = lint("--extend-per-file-ignores=old/*")
+    assert "--extend-per-file-ignores old/*: should be GLOB:RULES" in wrong.err
 
 
 @pytest.mark.parametrize(
@@ -87,6 +113,8 @@ def test_overrides_and_per_file_ignores(lint, tmp_path) -> None:
             "[tool.npumigrate]\nfix = true",
             "[tool.npumigrate] is for pyproject.toml: here its keys stand at the top",
         ),
+        ("extend = 'absent.toml'", "absent.toml: cannot be read: no such file or directory"),
+        ("extend = ['../a.toml']", "extend is ['../a.toml'] and should be a path"),
         ("baseline = ''", "baseline is '' and should be a path"),
         ("hw = 'a2'", "did you mean 'A2'?"),
         ("select = ['NPU7777']", "unknown rule 'NPU7777'"),
@@ -114,6 +142,16 @@ def test_bad_configuration_is_one_line_and_the_rest_is_linted(lint, tmp_path, te
     assert {name for name, _ in found(answer)} == {"a.py"}
 
 
+def test_the_file_is_blamed_only_for_what_it_says(lint, tmp_path) -> None:
+    (tmp_path / "a.py").write_text(USE)
+    (tmp_path / "npumigrate.toml").write_text("select = ['NPU7777']\n")
+    assert "npumigrate.toml: unknown rule 'NPU7777'" in lint().err
+    assert lint("--select=NPU8888").err.startswith("npumigrate: unknown rule 'NPU8888'")
+    assert lint(version="9.9").err.startswith("npumigrate: torch '9.9' is not known")
+    (tmp_path / "npumigrate.toml").write_text("version = '9.9'\n")
+    assert "npumigrate.toml: torch '9.9' is not known" in lint("--select=NPU1", version="").err
+
+
 def test_which_files(lint, tmp_path) -> None:
     for name in ("a.py", "b.pyi", "c.txt", "build/d.py", "sub/e.py", "sub/gen/f.py", "env/g.py", "n.ipynb"):
         (tmp_path / name).parent.mkdir(exist_ok=True, parents=True)
@@ -130,6 +168,9 @@ def test_which_files(lint, tmp_path) -> None:
     assert names("--no-respect-gitignore")[-1] == "sub/gen/f.py"
     assert names("--exclude", "*.pyi,sub") == ["a.py", "n.ipynb", "script", "build/d.py"]
     assert names("--extend-exclude", "*.pyi,sub/") == ["a.py", "n.ipynb", "script"]
+    (tmp_path / "npumigrate.toml").write_text('extend-exclude = ["sub"]\n')
+    assert names("--extend-exclude=*.pyi") == ["a.py", "n.ipynb", "script"]
+    (tmp_path / "npumigrate.toml").unlink()
     assert names("--exclude", f"{tmp_path}/sub,*.p*,n*") == ["script"]
     assert names("build/d.py", "c.txt", "a.py", "./a.py") == ["build/d.py", "c.txt", "a.py"]
     assert names("build/d.py", "a.py", "--force-exclude") == ["a.py"]

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from migrator.lint import fixing
+from migrator.lint.checking import Checker
 from tests.lint.conftest import TRAIN
 
 FIXED = TRAIN.replace("import torch\n", "import torch\nimport torch_npu\n").replace("cuda", "npu")
@@ -32,6 +33,36 @@ def test_diff_writes_nothing(lint, train) -> None:
     assert train.read_text() == TRAIN
     train.write_text(FIXED)
     assert (lint("--diff").code, lint("--diff").out) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "config"),
+    [
+        (["--unfixable=NPU11"], ""),
+        (["--fixable=NPU101,NPU9"], ""),
+        ([], 'unfixable = ["ALL"]\nfixable = ["NPU10", "NPU901"]\n'),
+    ],
+)
+def test_rules_that_are_not_to_be_fixed(lint, train, tmp_path, arguments: list[str], config: str) -> None:
+    (tmp_path / "npumigrate.toml").write_text(config)
+    assert [item["fix"] is None for item in lint("--output-format=json", *arguments).json()] == [
+        False,
+        True,
+        False,
+    ]
+    answer = lint("--fix", "--output-format=concise", *arguments)
+    assert (answer.code, answer.out.splitlines()) == (
+        1,
+        [
+            "train.py:4:5: NPU111 .cuda() is .npu() on an NPU",
+            "Found 3 findings (2 fixed, 1 remaining).",
+        ],
+    )
+    assert train.read_text() == FIXED.replace(".npu()", ".cuda()")
+    train.write_text("x = 1  # noqa: NPU101\n")
+    assert lint("--fix", "--unfixable=NPU990").code == 1
+    assert train.read_text() == "x = 1  # noqa: NPU101\n"
+    assert "unknown rule 'NPU777'" in lint("--unfixable=NPU777").err
 
 
 def test_the_diff_goes_where_the_output_goes(lint, train, tmp_path) -> None:
@@ -158,6 +189,25 @@ def test_a_file_that_changes_meanwhile_is_left_alone(lint, train, monkeypatch) -
     answer = lint("--fix")
     assert (answer.code, answer.err) == (2, "npumigrate: train.py: not changed: it was changed meanwhile\n")
     assert train.read_text() == "typed_meanwhile = 1\n"
+
+
+@pytest.mark.parametrize("option", ["--fix", "--add-noqa"])
+def test_a_file_that_goes_away_is_told_and_the_rest_is_changed(
+    lint, train, tmp_path, monkeypatch, option
+) -> None:
+    (tmp_path / "a.py").write_text(TRAIN)
+    check = Checker.check
+
+    def check_slowly(*arguments: Any) -> Any:
+        found = check(*arguments)
+        (tmp_path / "a.py").unlink()
+        return found
+
+    monkeypatch.setattr(Checker, "check", check_slowly)
+    answer = lint(option)
+    assert answer.code == 2
+    assert answer.err == "npumigrate: a.py: not changed: cannot be read: no such file or directory\n"
+    assert train.read_text() != TRAIN
 
 
 @pytest.mark.parametrize("text", ["torch.cuda.get_autocast_gpu_dtype", "torch.get_autocast_gpu_dtype"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -106,6 +107,19 @@ def unknown_properties(model: Any, path: str = "") -> list[str]:
     for name in type(model).model_fields:
         found += unknown_properties(getattr(model, name), f"{path}.{name}")
     return [name for name in found if name not in (".$schema", ".runs[0].columnKind")]
+
+
+def test_names_that_are_no_utf8(lint, tmp_path):
+    try:
+        (tmp_path / os.fsdecode(b"\xff.py")).write_text(SOURCE, encoding="utf-8")
+    except OSError:
+        pytest.skip("this file system takes UTF-8 only")
+    for name in PROGRAMS:
+        answer = lint("--output-format", name, ".")
+        assert (answer.code, answer.err) == (1, "")
+    (run,) = lint("--output-format", "sarif", ".").json()["runs"]
+    location = run["results"][0]["locations"][0]["physicalLocation"]["artifactLocation"]
+    assert location["uri"] == "%FF.py"
 
 
 def test_fingerprints_stay_when_lines_move(lint, source):

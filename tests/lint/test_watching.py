@@ -55,6 +55,31 @@ def test_new_files_and_a_configuration_that_breaks_are_seen(lint, train, tmp_pat
     assert answer.err.splitlines()[0].endswith("unknown key 'selct'; did you mean 'select'?")
 
 
+def test_what_else_decides_is_seen(lint, train, tmp_path, steps) -> None:
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "new.py").write_text("import torch\ntorch.cuda.init()\n")
+    known = tmp_path / "known.json"
+    lint("--write-baseline", known)
+    text = known.read_text()
+    known.write_text('{"format": 1, "files": {}}')
+    steps += [
+        lambda: (tmp_path / ".gitignore").write_text("new.py\n"),
+        lambda: known.write_text(text),
+        lambda: os.remove(tmp_path / ".gitignore"),
+        lambda: known.write_text('{"format": 1, "files": {}}'),
+        lambda: (tmp_path / "sub" / "npumigrate.toml").write_text('select = ["NPU101"]\n'),
+    ]
+    answer = lint("--watch", "--output-format=concise", "--baseline", known)
+    assert [line for line in answer.out.splitlines() if line[:5] in ("Found", "All c")] == [
+        "Found 5 findings.",
+        "Found 3 findings.",
+        "All checks passed!",
+        "All checks passed!",
+        "Found 5 findings.",
+        "Found 4 findings.",
+    ]
+
+
 def test_fixes_do_not_start_another_run(lint, train, steps) -> None:
     steps += [lambda: None, lambda: None]
     assert lint("--watch", "--fix").out.count("Found 3 findings (3 fixed") == 1

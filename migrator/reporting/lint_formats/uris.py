@@ -25,7 +25,7 @@ def relative(path: str, root: str | None = None) -> str:
 def uri(path: str) -> str:
     """A URI reference: relative for files below the current folder, else with ``file://``."""
     name = relative(path)
-    return Path(name).as_uri() if os.path.isabs(name) else quote(name)
+    return Path(name).as_uri() if os.path.isabs(name) else quote(os.fsencode(name))
 
 
 def fingerprints(report: LintReport) -> list[str]:
