@@ -42,8 +42,7 @@ def test_example(rule: Rule, example: dict[str, str]) -> None:
         assert result.text is None
         assert not any(finding.fixed for finding in result.findings)
         found = rule.code in {finding.code for finding in result.findings}
-        if "reported" in example or rule.opt_in:
-            assert found == ("reported" in example)
+        assert found == ("reported" in example)
         return
     result = migrate(example["before"], version, rule.opt_in)
     assert result.skipped == ""
@@ -56,9 +55,11 @@ def test_example(rule: Rule, example: dict[str, str]) -> None:
 @pytest.mark.parametrize("rule", load_all(), ids=lambda rule: rule.code)
 def test_every_rule_explains_itself(rule: Rule) -> None:
     assert rule.why, "says why"
-    if rule.fix != "none" and rule.code not in ("NPU902", "NPU990"):
-        assert any("before" in example for example in rule.examples), "shows what changes"
-        assert any("unchanged" in example for example in rule.examples), "shows a look-alike that does not"
+    if rule.options.get("handler") in ("none", "library-function"):
+        return  # they speak of more than one Python text
+    shows = "reported" if rule.fix == "none" else "before"
+    assert any(shows in example for example in rule.examples), "shows what it is about"
+    assert any("unchanged" in example for example in rule.examples), "shows a look-alike that is not"
 
 
 @pytest.mark.parametrize("rule", load_all(), ids=lambda rule: rule.code)
