@@ -10,7 +10,7 @@ import os
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Callable, Optional
@@ -280,7 +280,12 @@ def _results(
     ]
     jobs = processes_for(survey.size, plan.jobs)
     results = process_files(work, engine, plan.settings, survey.project, jobs, task)
-    return with_the_others(survey.entries, results, survey.project, "migrating", progress)
+    for entry, done in with_the_others(survey.entries, results, survey.project, "migrating", progress):
+        wanted = tuple(finding for finding in done.result.findings if finding.code in engine.enabled)
+        yield (
+            entry,
+            done if entry.holds_python else replace(done, result=replace(done.result, findings=wanted)),
+        )
 
 
 def _put(tree: OutputTree, entry: Entry, done: Done) -> FileResult:

@@ -6,6 +6,7 @@ import re
 from dataclasses import replace
 from pathlib import PurePosixPath
 
+from migrator.engine.script_lines import find_lines
 from migrator.finding import FileResult, Finding
 from migrator.operators.catalog import Catalog, Operator
 from migrator.operators.native_files import MAX_BYTES
@@ -20,6 +21,7 @@ _TEXTS = frozenset(
     " .ps1 .dockerfile .j2 .pyx .pxd".split()
 )
 _DOCUMENTS = frozenset({".md", ".rst", ".txt"})  # they speak of CUDA without needing a change
+_SCRIPTS = _TEXTS - {".mk", ".cmake", ".pyx", ".pxd"}  # what a build needs of CUDA is not to be renamed
 _NAMES = re.compile(r"(?:Dockerfile|Makefile|CMakeLists\.txt|Containerfile|requirements.*\.txt)", re.I)
 
 _MENTION = re.compile(
@@ -58,7 +60,8 @@ def examine(name: str, data: bytes, operators: Catalog) -> FileResult | None:
     """What a person has to know of a file that is not Python; None where it has nothing to do with CUDA.
 
     C++ and CUDA sources come with a finding for each of the project's ``operators`` that they define;
-    other texts with the first place that mentions CUDA.
+    other texts with the first place that mentions CUDA, and scripts and configurations with each line that
+    names a variable, a device or a backend.
     """
     suffix = PurePosixPath(name).suffix.lower()
     if suffix in NATIVE_SUFFIXES:
@@ -75,6 +78,8 @@ def examine(name: str, data: bytes, operators: Catalog) -> FileResult | None:
     found = _MENTION.search(data)
     if found is None:
         return None
+    if suffix in _SCRIPTS or PurePosixPath(name).name in ("Dockerfile", "Containerfile"):
+        findings = (*findings, *find_lines(data.decode("utf-8", "replace")))
     line = data.count(b"\n", 0, found.start()) + 1
     words = {match.decode("ascii") for match in _MENTION.findall(data)}
     listed = ", ".join(sorted(words)[:4])
@@ -88,15 +93,23 @@ def _notebook(name: str, data: bytes) -> FileResult | None:
         notebook = read_notebook(data, name)
     except Unreadable:  # that is told where its Python is read
         return None
-    places = [(cell.number, line) for cell in notebook.cells for line in other_lines(notebook, cell)]
-    found = [(number, _MENTION.findall(line.encode("utf-8", "replace"))) for number, line in places]
-    words = {match.decode("ascii") for _, matches in found for match in matches}
-    if not words:
+    found: list[int] = []  # the cells
+    words: set[str] = set()
+    findings: list[Finding] = []
+    for cell in notebook.cells:
+        for number, line in other_lines(notebook, cell):
+            matches = _MENTION.findall(line.encode("utf-8", "replace"))
+            if matches:
+                found.append(cell.number)
+                words.update(match.decode("ascii") for match in matches)
+                findings += [
+                    replace(item, cell=cell.number, line=number, end_line=number) for item in find_lines(line)
+                ]
+    if not found:
         return None
-    first = next(number for number, matches in found if matches)
     listed = ", ".join(sorted(words)[:4])
-    left = f"what is not Python in it is left as it is; mentions {listed} (first in cell {first})"
-    return FileResult(name, left=left)
+    left = f"what is not Python in it is left as it is; mentions {listed} (first in cell {found[0]})"
+    return FileResult(name, findings=tuple(findings), left=left)
 
 
 def _horovod_lines(data: bytes) -> tuple[Finding, ...]:

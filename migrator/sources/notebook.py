@@ -139,10 +139,10 @@ def cell_place(notebook: Notebook, row: int) -> tuple[Cell, int]:
     return cell, row - cell.first + 1
 
 
-def other_lines(notebook: Notebook, cell: Cell) -> list[str]:
-    """The lines of a cell that are no Python, of which a broken cell has none that are known."""
-    lines = [] if cell.error else cell.source.split("\n")
-    return [line for line in lines if line in notebook.hidden] if cell.checked else lines
+def other_lines(notebook: Notebook, cell: Cell) -> list[tuple[int, str]]:
+    """Number and text of the lines of a cell that are no Python; of a broken cell none are known."""
+    lines = [] if cell.error else list(enumerate(cell.source.split("\n"), 1))
+    return [item for item in lines if item[1] in notebook.hidden] if cell.checked else lines
 
 
 def _is_python(content: dict[str, Any]) -> bool:

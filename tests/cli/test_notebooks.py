@@ -55,6 +55,8 @@ def test_a_notebook_is_migrated(npumigrate, source, tmp_path) -> None:
     (left,) = rows(result / "migration_report/skipped_files.csv")
     what = "what is not Python in it is left as it is; mentions CUDA_VISIBLE_DEVICES, nvidia-smi"
     assert left["Reason"] == f"{what} (first in cell 2)"
+    (line,) = rows(result / "migration_report/manual_review.csv")
+    assert (line["File"], line["Start Line"], line["Rule"]) == ("n.ipynb:cell 4", "2", "NPU404")
     again = npumigrate("-i", result, "-o", tmp_path / "again", "-v", "2.6")
     assert again.code == 0
     assert (tmp_path / "again/project_msft_msft/n.ipynb").read_text() == expected
