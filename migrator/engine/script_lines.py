@@ -60,7 +60,7 @@ def _device(found: re.Match[str], line: int) -> Finding:
     name, colon, index = value.partition(":")
     new = _FORMS[name.lower()] + colon + index
     what = "device" if name.lower() == "cuda" else "backend"
-    message = f"{value} is {new} on an NPU, where the program takes it for its {what}"
+    message = f"the {what} {value} is {new} on an NPU"
     return _finding(DEVICE, value, line, found.start("value"), message, f"Write {new}.", "warning")
 
 
