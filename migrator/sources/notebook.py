@@ -157,7 +157,8 @@ def _is_python(content: dict[str, Any]) -> bool:
 
 def _sources(raw: str) -> Iterator[tuple[int, tuple[int, int], str]]:
     """Number, place in the JSON text and source of each code cell."""
-    cells = next(start for key, start, _ in _members(raw, _skip(raw, 0)) if key == "cells")
+    # Of a key that stands there twice the last one counts, as to every reader of JSON.
+    cells = {key: start for key, start, _ in _members(raw, _skip(raw, 0))}["cells"]
     for number, start in enumerate(_items(raw, cells), 1):
         if raw[start] != "{":
             continue

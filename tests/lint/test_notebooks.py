@@ -102,3 +102,11 @@ def test_what_is_no_notebook(data: bytes) -> None:
 def test_unchanged_text_gives_the_same_bytes() -> None:
     notebook = read_notebook(NOTEBOOK.encode(), "n.ipynb")
     assert encode_notebook(notebook, notebook.text) == NOTEBOOK.encode()
+
+
+def test_of_keys_that_stand_twice_the_last_one_counts() -> None:
+    cell = '{"cell_type": "code", "source": "old", "source": "x.cuda()"}'
+    raw = f'{{"cells": 5, "cells": [{cell}], "metadata": {{}}}}'
+    notebook = read_notebook(raw.encode(), "n.ipynb")
+    assert notebook.text == "x.cuda()\n#%% 1\n"
+    assert encode_notebook(notebook, "x.npu()\n#%% 1\n").decode() == raw.replace("cuda", "npu")
