@@ -15,6 +15,7 @@ from migrator.sources.discover import Entry
 from migrator.sources.document import NOTEBOOK
 from migrator.sources.errors import Unreadable, shown
 from migrator.sources.notebook import other_lines, read_notebook
+from migrator.sources.source import LARGEST
 
 _TEXTS = frozenset(
     ".sh .bash .zsh .slurm .sbatch .pbs .yaml .yml .json .toml .cfg .ini .env .conf .mk .cmake .bat"
@@ -45,10 +46,10 @@ def is_candidate(name: str) -> bool:
 def look_at(entry: Entry, operators: Catalog) -> FileResult | None:
     """What ``examine`` says of a file, without its name's odd characters.
 
-    None also where it is larger than MAX_BYTES or cannot be read.
+    None also where it cannot be read or is larger than MAX_BYTES; a notebook's size is that of its pictures.
     """
     try:
-        if entry.path.stat().st_size > MAX_BYTES:
+        if entry.path.stat().st_size > (LARGEST if entry.kind == "notebook" else MAX_BYTES):
             return None
         result = examine(entry.name, entry.path.read_bytes(), operators)
     except OSError:

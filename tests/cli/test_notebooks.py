@@ -117,3 +117,16 @@ def test_a_notebook_is_analysed(npumigrate, source, tmp_path) -> None:
     assert [(row["File"], row["Start Line"], row["OP"]) for row in found] == [
         ("n.ipynb:cell 6", "1", "torch.cuda.nvtx.mark")
     ]
+
+
+def reasons(result: Path) -> list[str]:
+    return [row["Reason"] for row in rows(result / "migration_report/skipped_files.csv")]
+
+
+def test_commands_in_a_notebook_with_large_outputs_are_told(npumigrate, source, tmp_path) -> None:
+    content = json.loads(notebook(CELLS))
+    content["cells"][1]["outputs"] = [{"data": {"image/png": "A" * (5 << 20)}}]
+    (source / "n.ipynb").write_text(json.dumps(content))
+    assert npumigrate("-i", source, "-o", tmp_path, "-v", "2.6").code == 0
+    (reason,) = reasons(tmp_path / "project_msft")
+    assert reason.endswith("mentions CUDA_VISIBLE_DEVICES, nvidia-smi (first in cell 2)")
