@@ -99,7 +99,8 @@ def _notebook(name: str, data: bytes) -> FileResult | None:
     findings: list[Finding] = []
     for cell in notebook.cells:
         for number, line in other_lines(notebook, cell):
-            matches = _MENTION.findall(line.encode("utf-8", "replace"))
+            text = line.encode("utf-8", "replace")
+            matches = _MENTION.findall(text) + _CUDA_CODE.findall(text)
             if matches:
                 found.append(cell.number)
                 words.update(match.decode("ascii") for match in matches)

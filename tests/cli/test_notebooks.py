@@ -130,3 +130,12 @@ def test_commands_in_a_notebook_with_large_outputs_are_told(npumigrate, source, 
     assert npumigrate("-i", source, "-o", tmp_path, "-v", "2.6").code == 0
     (reason,) = reasons(tmp_path / "project_msft")
     assert reason.endswith("mentions CUDA_VISIBLE_DEVICES, nvidia-smi (first in cell 2)")
+
+
+def test_cuda_code_in_a_cell_is_told(npumigrate, source, tmp_path) -> None:
+    kernel = ("code", "%%writefile k.cu\n__global__ void k() {}\n")
+    script = ("code", "%%writefile t.py\ntorch.backends.cudnn.benchmark = True\n")
+    (source / "n.ipynb").write_text(notebook([kernel, script]))
+    assert npumigrate("-i", source, "-o", tmp_path, "-v", "2.6").code == 0
+    (reason,) = reasons(tmp_path / "project_msft")
+    assert reason.endswith("mentions __global__, cudnn (first in cell 1)")
