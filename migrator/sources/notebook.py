@@ -73,13 +73,16 @@ def read_notebook(data: bytes, name: str) -> Notebook:
         raise Unreadable("is not a notebook: nested too deeply") from error
     if not isinstance(content, dict) or not isinstance(content.get("cells"), list):
         raise Unreadable("is not a notebook of format 4: it has no list of cells")
-    return of_cells(name, raw, _sources(raw) if _is_python(content) else ())
+    return of_cells(name, raw, _sources(raw), _is_python(content))
 
 
-def of_cells(name: str, raw: str, sources: Iterable[tuple[int, tuple[int, int], str]]) -> Notebook:
+def of_cells(
+    name: str, raw: str, sources: Iterable[tuple[int, tuple[int, int], str]], is_python: bool = True
+) -> Notebook:
     """The notebook with some code cells, each with its number, its place in ``raw`` and its source.
 
-    ``raw`` holds the sources in some form; only ``encode_notebook`` needs more of it.
+    ``raw`` holds the sources in some form; only ``encode_notebook`` needs more of it. The cells
+    are of another language unless ``is_python``.
     """
     mark = "#%%"
     while mark in raw:
@@ -90,7 +93,7 @@ def of_cells(name: str, raw: str, sources: Iterable[tuple[int, tuple[int, int], 
     row = 1
     for number, span, source in sources:
         lines = source.split("\n")
-        python, wrong = _python(lines, mark, hidden)
+        python, wrong = _python(lines, mark, hidden) if is_python else (None, None)
         cells.append(Cell(number, span, source, row, len(lines), python is not None, wrong))
         pieces += [*(python or [""] * len(lines)), f"{mark} {number}"]
         row += len(lines) + 1

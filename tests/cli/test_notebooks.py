@@ -108,6 +108,11 @@ def test_other_languages_and_copies_of_jupyter_are_copied(npumigrate, source, tm
     assert (result / "julia.ipynb").read_text() == json.dumps(other)
     assert (result / ".ipynb_checkpoints/n-checkpoint.ipynb").read_text() == notebook(CELLS)
     assert rows(result / "migration_report/change_list.csv") == []
+    (row,) = rows(result / "migration_report/skipped_files.csv")
+    assert (row["File"], row["Reason"].partition("; ")[2]) == (
+        "julia.ipynb",
+        "mentions CUDA_VISIBLE_DEVICES, cuda, nvidia-smi (first in cell 2)",
+    )
 
 
 def test_a_notebook_is_analysed(npumigrate, source, tmp_path) -> None:
