@@ -258,11 +258,17 @@ def _restored(source: str, notebook: Notebook) -> str:
 
 
 def _as_json(source: str, before: str, raw: str) -> str:
-    """A source in the form that the one before had: a text or a list of lines, spaced as it was."""
+    """A source in the form that the one before had: a text or a list of lines, spaced as it was.
+
+    Lines that it had are spelled as they were: some programs write ``\\u003c`` for ``<``.
+    """
     ascii_only = raw.isascii() and "\\u" in raw
     if not before.startswith("["):
         return json.dumps(source, ensure_ascii=ascii_only)
-    lines = [json.dumps(line, ensure_ascii=ascii_only) for line in re.findall(r"[^\n]*\n|[^\n]+", source)]
+    items = (before[start : _DECODER.raw_decode(before, start)[1]] for start in _items(before, 0))
+    spelled = {json.loads(item): item for item in items}
+    texts = re.findall(r"[^\n]*\n|[^\n]+", source)
+    lines = [spelled.get(text) or json.dumps(text, ensure_ascii=ascii_only) for text in texts]
     head = before[: _skip(before, 1)]
     tail = before[len(before[:-1].rstrip(" \t\n\r")) :]
     return head + ("," + (head[1:] or " ")).join(lines) + tail
