@@ -265,10 +265,11 @@ def _as_json(source: str, before: str, raw: str) -> str:
     ascii_only = raw.isascii() and "\\u" in raw
     if not before.startswith("["):
         return json.dumps(source, ensure_ascii=ascii_only)
-    items = (before[start : _DECODER.raw_decode(before, start)[1]] for start in _items(before, 0))
-    spelled = {json.loads(item): item for item in items}
+    spans = [(start, _DECODER.raw_decode(before, start)[1]) for start in _items(before, 0)]
+    spelled = {json.loads(before[start:end]): before[start:end] for start, end in spans}
     texts = re.findall(r"[^\n]*\n|[^\n]+", source)
     lines = [spelled.get(text) or json.dumps(text, ensure_ascii=ascii_only) for text in texts]
     head = before[: _skip(before, 1)]
     tail = before[len(before[:-1].rstrip(" \t\n\r")) :]
-    return head + ("," + (head[1:] or " ")).join(lines) + tail
+    between = before[spans[0][1] : spans[1][0]] if len(spans) > 1 else "," + (head[1:] or " ")
+    return head + between.join(lines) + tail

@@ -112,8 +112,9 @@ def test_of_keys_that_stand_twice_the_last_one_counts() -> None:
     assert encode_notebook(notebook, "x.npu()\n#%% 1\n").decode() == raw.replace("cuda", "npu")
 
 
-def test_lines_that_stay_keep_their_spelling() -> None:
-    lines = r'["if 1 \u003c 2:  # \u00e9 é\n", "    x.cuda()"]'
+@pytest.mark.parametrize("comma", [",", " , "])
+def test_lines_that_stay_keep_their_spelling(comma) -> None:
+    lines = rf'["if 1 \u003c 2:  # \u00e9 é\n"{comma}"    x.cuda()"]'
     raw = f'{{"cells": [{{"cell_type": "code", "source": {lines}}}]}}'
     notebook = read_notebook(raw.encode(), "n.ipynb")
     written = encode_notebook(notebook, notebook.text.replace("cuda", "npu")).decode()
