@@ -6,13 +6,13 @@ import ast
 import re
 from dataclasses import replace
 
-from migrator.analysis.index import ModuleIndex
 from migrator.analysis.tree import parse
 from migrator.engine.context import FileContext, insertion
 from migrator.engine.packs import Rule
 from migrator.finding import FileResult
 from migrator.rewrite.edits import apply
 from migrator.rewrite.imports import insert_import, names_package, torch_npu_imports
+from migrator.sources.document import NOTEBOOK
 
 _TRANSFER = "from torch_npu.contrib import transfer_to_npu"
 
@@ -23,7 +23,7 @@ def add_transfer(context: FileContext, rule: Rule) -> FileResult:
     Raises SyntaxError where the result would not parse.
     """
     index = context.index
-    if not _is_entry(index) or not any(names_package(node, "torch") for node in index.imports):
+    if not _is_entry(context) or not any(names_package(node, "torch") for node in index.imports):
         return FileResult(context.name)
     if any("transfer_to_npu" in index.segment(node) for node in index.imports):
         return FileResult(context.name)
@@ -50,12 +50,15 @@ def _break(inserted: str) -> str:
     return (match.group(1) or match.group(3) or "\n") + match.group(2)
 
 
-def _is_entry(index: ModuleIndex) -> bool:
-    """Whether a file is one that is started.
+def _is_entry(context: FileContext) -> bool:
+    """Whether a file is one that is started, as every notebook is.
 
     It asks whether it is ``__main__``, or runs something at its top level: a
     loop, a ``with``, or a call whose result nobody keeps.
     """
+    if context.name.lower().endswith(NOTEBOOK):
+        return True
+    index = context.index
     own = {node.name for node in index.functions}
     for node in index.tree.body:
         if isinstance(node, ast.If) and "__name__" in index.segment(node.test):

@@ -144,3 +144,12 @@ def test_cuda_code_in_a_cell_is_told(npumigrate, source, tmp_path) -> None:
     assert npumigrate("-i", source, "-o", tmp_path, "-v", "2.6").code == 0
     (reason,) = reasons(tmp_path / "project_msft")
     assert reason.endswith("mentions __global__, cudnn (first in cell 1)")
+
+
+def test_every_notebook_is_started(npumigrate, source, tmp_path) -> None:
+    (source / "n.ipynb").write_text(notebook([("code", "import torch"), ("code", "x = torch.ones(1)")]))
+    assert npumigrate("-i", source, "-o", tmp_path, "-v", "2.6", "--mode", "transfer").code == 0
+    cell, _ = json.loads((tmp_path / "project_msft/n.ipynb").read_text())["cells"]
+    assert "".join(cell["source"]) == (
+        "import torch\nimport torch_npu\nfrom torch_npu.contrib import transfer_to_npu"
+    )
