@@ -18,8 +18,10 @@ from typing import Any, Optional
 from migrator.sources.source import Unreadable
 
 _SPACE = re.compile(r"[ \t\n\r]*")
+# ``!=``, ``% (`` and an indented ``% `` begin lines of Python: black breaks long expressions before them.
 _MAGIC = re.compile(
-    r"(?P<indent>[ \t]*)(?:(?P<target>[\w.,\s]+=\s*)?[!%].*|\?{1,2}[\w.]+|[\w.]+\?{1,2})\s*\Z"
+    r"(?P<indent>[ \t]*)(?:(?P<target>[\w.,\s]+=\s*)?(?:!(?!=)|%(?!\s*[(\[{'\"]|(?<=[ \t]%)\s)).*"
+    r"|\?{1,2}[\w.]+|[\w.]+\?{1,2})\s*\Z"
 )
 _CELL_MAGIC = re.compile(r"%%\s*(\w*)")
 # These cells hold Python below their first line; all others are of another language.

@@ -119,3 +119,11 @@ def test_lines_that_stay_keep_their_spelling(comma) -> None:
     notebook = read_notebook(raw.encode(), "n.ipynb")
     written = encode_notebook(notebook, notebook.text.replace("cuda", "npu")).decode()
     assert written == raw.replace("cuda", "npu")
+
+
+def test_an_expression_beside_a_command_is_no_magic() -> None:
+    source = "!ls\nx = (\n    '%s'\n    % y\n    % (1,)\n    != z\n)\n% matplotlib inline"
+    raw = json.dumps({"cells": [{"cell_type": "code", "source": source}]})
+    notebook = read_notebook(raw.encode(), "n.ipynb")
+    assert notebook.cells[0].checked
+    assert notebook.hidden == ("!ls", "% matplotlib inline")
