@@ -23,7 +23,9 @@ _MAGIC = re.compile(
     r"(?P<indent>[ \t]*)(?:(?P<target>[\w.,\s]+=\s*)?(?:!(?!=)|%(?!\s*[(\[{'\"]|(?<=[ \t]%)\s)).*"
     r"|\?{1,2}[\w.]+|[\w.]+\?{1,2})\s*\Z"
 )
-_CELL_MAGIC = re.compile(r"%%\s*(\w*)")
+# Databricks has one % for a whole cell, alone on its line or before a text.
+_CELL_MAGIC = re.compile(r"%%\s*(\w*)|%(?:md\b|(?:sh|sql|scala|r|fs)\s*\Z)")
+_PROSE = re.compile(r"\s*%%?\s*(?:md|markdown|html|latex|svg)\b")
 # These cells hold Python below their first line; all others are of another language.
 _PYTHON_MAGICS = frozenset(
     {"time", "timeit", "capture", "prun", "memit", "mprun", "debug", "python", "python3"}
@@ -145,8 +147,9 @@ def cell_place(notebook: Notebook, row: int) -> tuple[Cell, int]:
 
 
 def other_lines(notebook: Notebook, cell: Cell) -> list[tuple[int, str]]:
-    """Number and text of the lines of a cell that are no Python; of a broken cell none are known."""
-    lines = [] if cell.error else list(enumerate(cell.source.split("\n"), 1))
+    """Number and text of the lines of a cell that are no Python, nor prose; of a broken cell none are known."""
+    prose = _PROSE.match(cell.source)
+    lines = [] if cell.error or prose else list(enumerate(cell.source.split("\n"), 1))
     return [item for item in lines if item[1] in notebook.hidden] if cell.checked else lines
 
 

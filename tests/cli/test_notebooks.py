@@ -153,3 +153,12 @@ def test_every_notebook_is_started(npumigrate, source, tmp_path) -> None:
     assert "".join(cell["source"]) == (
         "import torch\nimport torch_npu\nfrom torch_npu.contrib import transfer_to_npu"
     )
+
+
+def test_cells_of_databricks(npumigrate, source, tmp_path) -> None:
+    prose = [("code", "%md\n# Runs on `cuda`\nas it is"), ("code", "%%html\n<b>nccl</b>")]
+    others = [("code", "%sql\nSELECT * FROM cuda"), ("code", "%sh\nnvidia-smi")]
+    (source / "n.ipynb").write_text(notebook([*prose, *others]))
+    assert npumigrate("-i", source, "-o", tmp_path, "-v", "2.6").code == 0
+    (reason,) = reasons(tmp_path / "project_msft")
+    assert reason.endswith("mentions cuda, nvidia-smi (first in cell 3)")
