@@ -17,7 +17,7 @@ from migrator.reporting.unified_diff import unified_diff
 from migrator.sources.discover import Entry
 from migrator.sources.document import document, encoded
 from migrator.sources.errors import Unreadable, shown
-from migrator.sources.notebook import Notebook, cell_place
+from migrator.sources.notebook import Notebook, cell_place, message_in_cell
 from migrator.sources.source import LARGEST, read_bytes
 
 if TYPE_CHECKING:
@@ -137,7 +137,9 @@ def _process(work: Work, engine: Engine, project: Project, task: Task) -> Done:
 
 def _in_cell(notebook: Notebook, finding: Finding) -> Finding:
     cell, line = cell_place(notebook, finding.line)
-    return replace(finding, cell=cell.number, line=line, end_line=line + finding.end_line - finding.line)
+    end_line = line + finding.end_line - finding.line
+    message = message_in_cell(notebook, finding.message)
+    return replace(finding, cell=cell.number, line=line, end_line=end_line, message=message)
 
 
 def _broken_cells(notebook: Notebook, engine: Engine) -> str:

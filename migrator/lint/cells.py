@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from migrator.lint.diagnostic import Diagnostic, Position, TextEdit
-from migrator.sources.notebook import Notebook, cell_place
+from migrator.sources.notebook import Notebook, cell_place, message_in_cell
 
 
 def in_cells(notebook: Notebook, found: Iterable[Diagnostic]) -> list[Diagnostic]:
@@ -19,7 +19,8 @@ def _in_cell(notebook: Notebook, found: Diagnostic) -> Diagnostic:
     _, end_row = cell_place(notebook, found.end_row)
     noqa = cell_place(notebook, found.noqa_row)[1] if found.noqa_row is not None else None
     fix = found.fix and replace(found.fix, edits=tuple(_edit(notebook, edit) for edit in found.fix.edits))
-    return replace(found, cell=cell.number, row=row, end_row=end_row, noqa_row=noqa, fix=fix)
+    message = message_in_cell(notebook, found.message)
+    return replace(found, cell=cell.number, row=row, end_row=end_row, noqa_row=noqa, fix=fix, message=message)
 
 
 def _edit(notebook: Notebook, edit: TextEdit) -> TextEdit:

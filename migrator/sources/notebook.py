@@ -30,6 +30,8 @@ _PROSE = re.compile(r"\s*%%?\s*(?:md|markdown|html|latex|svg)\b")
 _PYTHON_MAGICS = frozenset(
     {"time", "timeit", "capture", "prun", "memit", "mprun", "debug", "python", "python3"}
 )
+# As rules write them that report several places at once, all of one block.
+_ROWS = re.compile(r"(?<=\(lines )\d+(?:, \d+)*(?=\))")
 _DECODER = json.JSONDecoder()
 
 
@@ -146,8 +148,17 @@ def cell_place(notebook: Notebook, row: int) -> tuple[Cell, int]:
     return cell, row - cell.first + 1
 
 
+def message_in_cell(notebook: Notebook, message: str) -> str:
+    """A message about a place in the text, with the other rows that it names as they count in their cell."""
+
+    def in_cell(match: re.Match[str]) -> str:
+        return ", ".join(str(cell_place(notebook, int(row))[1]) for row in match[0].split(", "))
+
+    return _ROWS.sub(in_cell, message)
+
+
 def other_lines(notebook: Notebook, cell: Cell) -> list[tuple[int, str]]:
-    """Number and text of the lines of a cell that are no Python, nor prose; of a broken cell none are known."""
+    """Number and text of the lines of a cell that are no Python, nor prose; none of a broken cell."""
     prose = _PROSE.match(cell.source)
     lines = [] if cell.error or prose else list(enumerate(cell.source.split("\n"), 1))
     return [item for item in lines if item[1] in notebook.hidden] if cell.checked else lines

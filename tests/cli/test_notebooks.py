@@ -162,3 +162,13 @@ def test_cells_of_databricks(npumigrate, source, tmp_path) -> None:
     assert npumigrate("-i", source, "-o", tmp_path, "-v", "2.6").code == 0
     (reason,) = reasons(tmp_path / "project_msft")
     assert reason.endswith("mentions cuda, nvidia-smi (first in cell 3)")
+
+
+def test_lines_in_a_message_are_those_of_the_cell(npumigrate, source, tmp_path) -> None:
+    step = "opt.zero_grad()\n    loss = model(x)\n    loss.backward()\n    opt.step()"
+    loop = f"for x in data:\n    {step}\n    print(loss.item())\n    print(loss.item())\n"
+    (source / "n.ipynb").write_text(notebook([("code", "import torch\n\n"), ("code", loop)]))
+    assert npumigrate("analyze", "-i", source, "-o", tmp_path, "-v", "2.6").code == 0
+    (row,) = rows(tmp_path / "project_analysis/api_performance_advice.csv")
+    assert (row["File"], row["Start Line"]) == ("n.ipynb:cell 2", "6")
+    assert "(lines 6, 7)" in row["Tips"]
