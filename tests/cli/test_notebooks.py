@@ -172,3 +172,11 @@ def test_lines_in_a_message_are_those_of_the_cell(npumigrate, source, tmp_path) 
     (row,) = rows(tmp_path / "project_analysis/api_performance_advice.csv")
     assert (row["File"], row["Start Line"]) == ("n.ipynb:cell 2", "6")
     assert "(lines 6, 7)" in row["Tips"]
+
+
+def test_ranks_are_not_started_from_a_notebook(npumigrate, source, tmp_path) -> None:
+    (source / "n.ipynb").write_text(notebook(CELLS))
+    answer = npumigrate("-i", source, "-o", tmp_path, "-v", "2.6", "-m", "n.ipynb")
+    assert answer.code == 2
+    assert answer.err == "npumigrate: n.ipynb (-m/--main) is a notebook: ranks are started from a script\n"
+    assert not (tmp_path / "project_msft").exists()
