@@ -9,6 +9,7 @@ from typing import Protocol
 
 from migrator.finding import FileResult, Finding
 from migrator.reporting.rows import SKIPPED, file_of, report_of
+from migrator.sources.document import NOTEBOOK
 
 SEVERITIES = ("error", "warning", "info")
 _PLACES_KEPT = 3
@@ -50,6 +51,7 @@ class Tally:
     rules: Mapping[str, RuleText]
     runs: tuple[str, ...] = ("migrate",)
     seen: int = 0
+    notebooks: bool = False  # some of them are
     changed: int = 0
     skipped: int = 0
     left_alone: int = 0
@@ -63,6 +65,7 @@ class Tally:
     def add(self, result: FileResult, changed: bool) -> None:
         """Count one file."""
         self.seen += not result.left
+        self.notebooks |= result.name.lower().endswith(NOTEBOOK)
         self.changed += changed
         self.left_alone += result.left_alone
         if result.skipped:

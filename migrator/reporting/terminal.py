@@ -61,7 +61,8 @@ def _show_block(console: Console, lines: Iterator[Text]) -> None:
 
 def _files_line(tally: Tally) -> Text:
     changed = f"{tally.changed} changed, " if "migrate" in tally.runs else ""  # an analysis changes none
-    line = Text(f"Python files: {tally.seen} seen, {changed}")
+    what = "Python files and notebooks" if tally.notebooks else "Python files"
+    line = Text(f"{what}: {tally.seen} seen, {changed}")
     return line.append(f"{tally.skipped} skipped", style="yellow" if tally.skipped else "")
 
 

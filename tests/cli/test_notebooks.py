@@ -74,6 +74,7 @@ def test_a_broken_cell_is_told_and_the_others_are_migrated(npumigrate, source, t
     (source / "n.ipynb").write_text(text)
     answer = npumigrate("-i", source, "-o", tmp_path, "-v", "2.6")
     assert answer.code == 1
+    assert "Python files and notebooks: 1 seen, 1 changed, 1 skipped" in answer.out
     assert "n.ipynb: cell 6: not valid Python (" in answer.out
     assert "cell 7" not in answer.out  # it has nothing to do with CUDA
     result = (tmp_path / "project_msft/n.ipynb").read_text()
