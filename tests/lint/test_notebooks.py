@@ -127,3 +127,15 @@ def test_an_expression_beside_a_command_is_no_magic() -> None:
     notebook = read_notebook(raw.encode(), "n.ipynb")
     assert notebook.cells[0].checked
     assert notebook.hidden == ("!ls", "% matplotlib inline")
+
+
+@pytest.mark.parametrize(
+    "line", ["found['x'] = !ls", "found[0], rest = %env", "torch.*cuda*?", "?torch.cuda*"]
+)
+def test_magics_of_all_sorts(line) -> None:
+    raw = json.dumps({"cells": [{"cell_type": "code", "source": f"{line}\nx.cuda()"}]})
+    notebook = read_notebook(raw.encode(), "n.ipynb")
+    assert notebook.hidden == (line,)
+    assert encode_notebook(notebook, notebook.text.replace("x.cuda", "x.npu")).decode() == raw.replace(
+        "x.cuda", "x.npu"
+    )
