@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Optional
 
-from migrator.sources.source import Unreadable
+from migrator.sources.source import LINE_END, Unreadable
 
 _SPACE = re.compile(r"[ \t\n\r]*")
 # ``!=``, ``% (`` and an indented ``% `` begin lines of Python: black breaks long expressions before them.
@@ -100,9 +100,10 @@ def of_cells(
     for number, span, source in sources:
         lines = source.split("\n")
         python, wrong = _python(lines, mark, hidden) if is_python else (None, None)
-        cells.append(Cell(number, span, source, row, len(lines), python is not None, wrong))
-        pieces += [*(python or [""] * len(lines)), f"{mark} {number}"]
-        row += len(lines) + 1
+        rows = len(LINE_END.findall(source + "\n"))  # Python knows more line ends than a notebook has
+        cells.append(Cell(number, span, source, row, rows, python is not None, wrong))
+        pieces += [*(python or [""] * rows), f"{mark} {number}"]
+        row += rows + 1
     text = "\n".join(pieces) + "\n" if pieces else ""
     return Notebook(name, text, raw, tuple(cells), mark, tuple(hidden))
 

@@ -181,3 +181,12 @@ def test_ranks_are_not_started_from_a_notebook(npumigrate, source, tmp_path) -> 
     assert answer.code == 2
     assert answer.err == "npumigrate: n.ipynb (-m/--main) is a notebook: ranks are started from a script\n"
     assert not (tmp_path / "project_msft").exists()
+
+
+def test_a_cell_with_line_ends_of_another_kind(npumigrate, source, tmp_path) -> None:
+    content = json.loads(notebook([("code", ""), ("code", "x = torch.ones(1).cuda()")]))
+    content["cells"][0]["source"] = "import torch\rimport torch_npu\r"
+    (source / "n.ipynb").write_text(json.dumps(content))
+    assert npumigrate("-i", source, "-o", tmp_path, "-v", "2.6").code == 0
+    (row,) = rows(tmp_path / "project_msft/migration_report/change_list.csv")
+    assert (row["File"], row["Start Line"]) == ("n.ipynb:cell 2", "1")
