@@ -225,6 +225,8 @@ def _leave_out_trees(job: Job, tables: CsvTables, tally: Tally) -> None:
 def _record(result: FileResult, modes: list[Mode], tables: CsvTables, tally: Tally) -> None:
     """Write what the modes keep of one file's findings, and count it."""
     result = replace(result, findings=tuple(f for f in result.findings if any(m.keeps(f) for m in modes)))
+    if result.left and not result.findings:  # not the modes' business
+        return
     tables.add(result)
     tally.add(result, changed=False)
     if result.skipped:
