@@ -104,9 +104,8 @@ def _notebook(name: str, data: bytes) -> FileResult | None:
             if matches:
                 found.append(cell.number)
                 words.update(match.decode("ascii") for match in matches)
-                findings += [
-                    replace(item, cell=cell.number, line=number, end_line=number) for item in find_lines(line)
-                ]
+                lines = find_lines(line) if notebook.is_python else ()  # who knows what R has for NPUs
+                findings += [replace(item, cell=cell.number, line=number, end_line=number) for item in lines]
     if not found:
         return None
     listed = ", ".join(sorted(words)[:4])

@@ -56,7 +56,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Notebook:
-    """``text`` is the Python of all code cells; ``raw`` the file's JSON text."""
+    """``text`` is the Python of all code cells, if ``is_python``; ``raw`` the file's JSON text."""
 
     name: str
     text: str
@@ -64,6 +64,7 @@ class Notebook:
     cells: tuple[Cell, ...]
     mark: str
     hidden: tuple[str, ...]
+    is_python: bool = True
 
 
 def read_notebook(data: bytes, name: str) -> Notebook:
@@ -105,7 +106,7 @@ def of_cells(
         pieces += [*(python or [""] * rows), f"{mark} {number}"]
         row += rows + 1
     text = "\n".join(pieces) + "\n" if pieces else ""
-    return Notebook(name, text, raw, tuple(cells), mark, tuple(hidden))
+    return Notebook(name, text, raw, tuple(cells), mark, tuple(hidden), is_python)
 
 
 def changed_cells(notebook: Notebook, text: str) -> list[tuple[Cell, str]]:

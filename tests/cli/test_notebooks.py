@@ -114,6 +114,7 @@ def test_other_languages_and_copies_of_jupyter_are_copied(npumigrate, source, tm
         "julia.ipynb",
         "mentions CUDA_VISIBLE_DEVICES, cuda, nvidia-smi (first in cell 2)",
     )
+    assert rows(result / "migration_report/manual_review.csv") == []
 
 
 def test_a_notebook_is_analysed(npumigrate, source, tmp_path) -> None:
@@ -190,3 +191,10 @@ def test_a_cell_with_line_ends_of_another_kind(npumigrate, source, tmp_path) -> 
     assert npumigrate("-i", source, "-o", tmp_path, "-v", "2.6").code == 0
     (row,) = rows(tmp_path / "project_msft/migration_report/change_list.csv")
     assert (row["File"], row["Start Line"]) == ("n.ipynb:cell 2", "1")
+
+
+def test_an_analysis_names_no_commands_that_its_modes_do_not_judge(npumigrate, source, tmp_path) -> None:
+    (source / "n.ipynb").write_text(notebook(CELLS))
+    (source / "run.sh").write_text("export CUDA_VISIBLE_DEVICES=0\n")
+    assert npumigrate("analyze", "-i", source, "-o", tmp_path, "-v", "2.6").code == 0
+    assert rows(tmp_path / "project_analysis/skipped_files.csv") == []
