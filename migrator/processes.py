@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Callable, TypeVar
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
-# Few enough files at a time to spread well and to show progress; more where many are left, as neighbours are
-# alike and a worker remembers what it looked up.
+# Few enough files at a time to spread well and to show progress; more where many are left, so that less goes
+# to and fro between the processes.
 _LEAST, _MOST = 4, 100
 _CHUNKS_PER_JOB = 6
 # Enough for a worker to be busy while the last chunk's results are written.
