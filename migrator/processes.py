@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Callable, TypeVar
 
 if TYPE_CHECKING:
@@ -65,6 +66,19 @@ def spread(
             logging.getLogger("npumigrate").warning("a worker process ended early: going on with one process")
     for item in items[finished:]:
         yield here(item)
+
+
+def spread_plain(items: Sequence[Item], jobs: int, work: Callable[[Item], Result]) -> Iterator[Result]:
+    """``spread`` for a function, of a module, for which a process has nothing to know before."""
+    return spread(items, jobs, work, _nothing, (), partial(_each, work))
+
+
+def _nothing() -> None:
+    """What such a process has to know before."""
+
+
+def _each(work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
+    return [work(item) for item in items]
 
 
 def _in_processes(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Optional
 from migrator.engine.project import FileFacts, scan_file
 from migrator.lint.cache import digest
 from migrator.operators.native_files import scan_text, texts_to_scan
-from migrator.processes import processes_for, spread
+from migrator.processes import processes_for, spread_plain
 from migrator.sources.document import document
 from migrator.sources.errors import Unreadable
 from migrator.sources.source import read_bytes
@@ -57,7 +57,7 @@ def learn(
     CUDA. ``processes`` is their number, None for as many as are worth it.
     """
     every: list[PythonFile | _Native] = [*texts_to_scan(native), *python]
-    done = spread(every, processes_for(size, processes), _learn, _start, (), _learn_some)
+    done = spread_plain(every, processes_for(size, processes), _learn)
     told: list[Told] = []
     read: list[NativeFile] = []
     for item in done:
@@ -66,14 +66,6 @@ def learn(
         else:
             read.append(item)
     return told, read
-
-
-def _start() -> None:
-    """A process that reads files has nothing to know before."""
-
-
-def _learn_some(files: Sequence[PythonFile | _Native]) -> list[Told | NativeFile]:
-    return list(map(_learn, files))
 
 
 def _learn(file: PythonFile | _Native) -> Told | NativeFile:

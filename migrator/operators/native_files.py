@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from migrator.operators.native_names import is_native
-from migrator.processes import processes_for, spread
+from migrator.processes import processes_for, spread_plain
 
 if TYPE_CHECKING:
     from migrator.operators.native import NativeFile
@@ -49,7 +49,7 @@ def read_native(files: Iterable[tuple[str, Path]], jobs: int | None = None) -> l
     """
     texts = texts_to_scan(native_bytes(files))
     processes = processes_for(sum(len(text) for _, text in texts), jobs)
-    return list(spread(texts, processes, scan_text, _start, (), _scan_some))
+    return list(spread_plain(texts, processes, scan_text))
 
 
 def scan_text(item: tuple[str, str]) -> NativeFile:
@@ -57,11 +57,3 @@ def scan_text(item: tuple[str, str]) -> NativeFile:
     from migrator.operators.native import scan_native
 
     return scan_native(*item)
-
-
-def _scan_some(items: Sequence[tuple[str, str]]) -> list[NativeFile]:
-    return list(map(scan_text, items))
-
-
-def _start() -> None:
-    """A process that reads files has nothing to know before."""
