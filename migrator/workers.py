@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Callable, Literal, Optional
 
 from migrator.distributed.result import Converted, with_conversion
-from migrator.engine.other_files import look_at
+from migrator.engine.other_files import beside_python, look_at
 from migrator.engine.run import Engine
 from migrator.engine.settings import Settings
 from migrator.finding import FileResult, Finding
@@ -46,12 +46,14 @@ class Work:
 class Done:
     """What became of one file: the engine's result without its text, and the new bytes or their diff.
 
-    ``data`` and ``diff`` are empty where the file stays as it is.
+    ``data`` and ``diff`` are empty where the file stays as it is. ``beside`` is what there is to say of a
+    notebook's lines that are no Python.
     """
 
     result: FileResult
     data: bytes = b""
     diff: bytes = b""
+    beside: Optional[FileResult] = None
 
 
 def process_files(
@@ -81,14 +83,17 @@ def with_the_others(
     progress(stage, 0, total)
     for entry in entries:
         if entry.holds_python:
-            yield entry, next(results)
+            done = next(results)
+            yield entry, done
             finished += 1
             progress(stage, finished, total)
-        if entry.kind in ("file", "notebook"):  # a notebook may hold more than Python
+            if done.beside is not None:
+                yield replace(entry, kind="file"), Done(done.beside)
+        elif entry.kind == "file":
             other = look_at(entry, project.operators)
             if other is not None:
-                yield replace(entry, kind="file"), Done(other)
-        elif entry.kind != "python":
+                yield entry, Done(other)
+        else:
             yield entry, Done(FileResult(shown(entry.name), skipped=entry.reason))
 
 
@@ -119,20 +124,20 @@ def _process(work: Work, engine: Engine, project: Project, task: Task) -> Done:
         migrated = with_conversion(migrated, work.converted)
     # Edits have been applied, and what goes between processes should be small.
     findings = tuple(replace(finding, edits=()) for finding in migrated.findings)
-    skipped = migrated.skipped
+    skipped, beside = migrated.skipped, None
     if source.notebook is not None:
+        beside = beside_python(source.notebook)
         findings = tuple(_in_cell(source.notebook, finding) for finding in findings)
         skipped = skipped or _broken_cells(source.notebook, engine)
     result = replace(migrated, name=name, text=None, findings=findings, skipped=skipped)
     if migrated.text is None or migrated.text == source.text:
-        return Done(result)
+        return Done(result, beside=beside)
     try:
         data = encoded(source, migrated.text)
     except Unreadable as error:
-        return Done(FileResult(name, skipped=str(error), left_alone=result.left_alone))
-    if task != "diff":
-        return Done(result, data)
-    return Done(result, data, unified_diff(name, source.data, data))
+        return Done(FileResult(name, skipped=str(error), left_alone=result.left_alone), beside=beside)
+    diff = unified_diff(name, source.data, data) if task == "diff" else b""
+    return Done(result, data, diff, beside)
 
 
 def _in_cell(notebook: Notebook, finding: Finding) -> Finding:

@@ -12,10 +12,8 @@ from migrator.operators.catalog import Catalog, Operator
 from migrator.operators.native_files import MAX_BYTES
 from migrator.operators.native_names import CUDA_SUFFIXES, NATIVE_SUFFIXES
 from migrator.sources.discover import Entry
-from migrator.sources.document import NOTEBOOK
-from migrator.sources.errors import Unreadable, shown
-from migrator.sources.notebook import other_lines, read_notebook
-from migrator.sources.source import LARGEST
+from migrator.sources.errors import shown
+from migrator.sources.notebook import Notebook, other_lines
 
 _TEXTS = frozenset(
     ".sh .bash .zsh .slurm .sbatch .pbs .yaml .yml .json .toml .cfg .ini .env .conf .mk .cmake .bat"
@@ -46,10 +44,10 @@ def is_candidate(name: str) -> bool:
 def look_at(entry: Entry, operators: Catalog) -> FileResult | None:
     """What ``examine`` says of a file, without its name's odd characters.
 
-    None also where it cannot be read or is larger than MAX_BYTES; a notebook's size is that of its pictures.
+    None also where it is larger than MAX_BYTES or cannot be read.
     """
     try:
-        if entry.path.stat().st_size > (LARGEST if entry.kind == "notebook" else MAX_BYTES):
+        if entry.path.stat().st_size > MAX_BYTES:
             return None
         result = examine(entry.name, entry.path.read_bytes(), operators)
     except OSError:
@@ -71,8 +69,6 @@ def examine(name: str, data: bytes, operators: Catalog) -> FileResult | None:
             return None
         findings = tuple(map(_finding, defined))
         return FileResult(name, findings=findings, left="CUDA source: not migrated; see cuda_op_list.csv")
-    if suffix == NOTEBOOK:
-        return _notebook(name, data)
     findings = _horovod_lines(data) if b"horovodrun" in data else ()
     if suffix in _DOCUMENTS and not _NAMES.fullmatch(PurePosixPath(name).name) and not findings:
         return None
@@ -88,12 +84,11 @@ def examine(name: str, data: bytes, operators: Catalog) -> FileResult | None:
     return FileResult(name, findings=findings, left=left)
 
 
-def _notebook(name: str, data: bytes) -> FileResult | None:
-    """What a notebook's cells hold beside Python: ``!`` and ``%`` lines, and cells in other languages."""
-    try:
-        notebook = read_notebook(data, name)
-    except Unreadable:  # that is told where its Python is read
-        return None
+def beside_python(notebook: Notebook) -> FileResult | None:
+    """What a person has to know of a notebook's ``!`` and ``%`` lines and its cells in other languages.
+
+    None where they have nothing to do with CUDA.
+    """
     found: list[int] = []  # the cells
     words: set[str] = set()
     findings: list[Finding] = []
@@ -110,7 +105,7 @@ def _notebook(name: str, data: bytes) -> FileResult | None:
         return None
     listed = ", ".join(sorted(words)[:4])
     left = f"what is not Python in it is left as it is; mentions {listed} (first in cell {found[0]})"
-    return FileResult(name, findings=tuple(findings), left=left)
+    return FileResult(shown(notebook.name), findings=tuple(findings), left=left)
 
 
 def _horovod_lines(data: bytes) -> tuple[Finding, ...]:
