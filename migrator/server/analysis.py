@@ -148,4 +148,4 @@ def _carried_in_cells(before: Analysis, notebook: Notebook) -> Iterator[Diagnost
         old = known.get(cell.number)
         if cell.error and old is not None:
             found = [item for item in before.found if old.first <= item.row < old.first + old.rows]
-            yield from _carried(found, old.source.split("\n"), cell.source.split("\n"), old.first, cell.first)
+            yield from _carried(found, lines_of(old.source), lines_of(cell.source), old.first, cell.first)
