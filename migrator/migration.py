@@ -281,11 +281,10 @@ def _results(
     jobs = processes_for(survey.size, plan.jobs)
     results = process_files(work, engine, plan.settings, survey.project, jobs, task)
     for entry, done in with_the_others(survey.entries, results, survey.project, "migrating", progress):
-        wanted = tuple(finding for finding in done.result.findings if finding.code in engine.enabled)
-        yield (
-            entry,
-            done if entry.holds_python else replace(done, result=replace(done.result, findings=wanted)),
-        )
+        if not entry.holds_python:
+            wanted = tuple(finding for finding in done.result.findings if finding.code in engine.enabled)
+            done = replace(done, result=replace(done.result, findings=wanted))
+        yield entry, done
 
 
 def _put(tree: OutputTree, entry: Entry, done: Done) -> FileResult:

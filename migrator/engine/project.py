@@ -89,8 +89,8 @@ class Project:
         if package in folders and folders.index(package) == (folders[0] in _SOURCE_FOLDERS):
             return True  # it lies in the package itself, of which nothing else may be known
         around = ["/".join(folders[:depth]) for depth in range(len(folders) + 1)]
-        places = (f"{folder}/{inner}/{package}" for folder in around for inner in ("", *_SOURCE_FOLDERS))
-        return any(place.replace("//", "/").lstrip("/") in self.packages for place in places)
+        places = ((folder, inner, package) for folder in around for inner in ("", *_SOURCE_FOLDERS))
+        return any("/".join(filter(None, place)) in self.packages for place in places)
 
     def related(self, facts: ClassFacts) -> bool:
         """Whether a class's ``cuda`` is about tensors: by its bases, or by what it does."""

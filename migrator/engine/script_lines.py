@@ -45,13 +45,13 @@ def _variable(found: re.Match[str], line: int) -> Iterator[Finding]:
     severity, advice = "warning", known.advice
     if not known.npu:
         severity, message = "info", f"{known.name} has no effect on an NPU"
-    elif value and not env_vars.carries_over(known, value):
-        message = f"{known.name}: {known.npu} does not take {value!r}"
-        if not known.same_values:
-            message = f"{known.name} is {known.npu} on an NPU; its values differ"
-    else:
+    elif not value or env_vars.carries_over(known, value):
         message = f"{known.name} is {known.npu} on an NPU"
         advice = f"Write {known.npu}{'=' + value if value else ''}."
+    elif known.same_values:
+        message = f"{known.name}: {known.npu} does not take {value!r}"
+    else:
+        message = f"{known.name} is {known.npu} on an NPU; its values differ"
     yield _finding(VARIABLE, known.name, line, found.start("name"), message, advice, severity)
 
 
