@@ -12,7 +12,7 @@ from migrator.engine.packs import Rule
 from migrator.finding import FileResult
 from migrator.rewrite.edits import apply
 from migrator.rewrite.imports import insert_import, names_package, torch_npu_imports
-from migrator.sources.document import NOTEBOOK
+from migrator.sources.document import is_notebook
 
 _TRANSFER = "from torch_npu.contrib import transfer_to_npu"
 
@@ -56,7 +56,7 @@ def _is_entry(context: FileContext) -> bool:
     It asks whether it is ``__main__``, or runs something at its top level: a
     loop, a ``with``, or a call whose result nobody keeps.
     """
-    if context.name.lower().endswith(NOTEBOOK):
+    if is_notebook(context.name):
         return True
     index = context.index
     own = {node.name for node in index.functions}

@@ -10,7 +10,7 @@ from pathlib import Path
 from migrator.api_support.versions import TorchVersion
 from migrator.launch.entry import Candidate, has_relative_imports
 from migrator.launch.script import NAME, launcher
-from migrator.sources.document import NOTEBOOK
+from migrator.sources.document import is_notebook
 from migrator.sources.errors import SourceError, Unreadable, shown
 from migrator.sources.source import read
 from migrator.sources.writing import OutputTree, add
@@ -74,7 +74,7 @@ def place_of(source: Path, main: str) -> str:
 
     Raises SourceError where the project holds no such file, and for a notebook: none can be started so.
     """
-    if main.lower().endswith(NOTEBOOK):
+    if is_notebook(main):
         raise SourceError(f"{shown(main)} (-m/--main) is a notebook: ranks are started from a script")
     root = os.path.realpath(source if os.path.isdir(source) else os.path.dirname(source) or ".")
     for path in (os.path.join(root, main), os.path.realpath(main)):

@@ -11,7 +11,7 @@ from typing import Callable
 
 from migrator.lint.config_files import Configuration
 from migrator.lint.options import ConfigError, Options, for_file, path_matcher
-from migrator.sources.document import NOTEBOOK
+from migrator.sources.document import is_notebook
 from migrator.sources.errors import shown, unreadable
 
 
@@ -100,7 +100,7 @@ def _below(
     from migrator.sources.gitignore import GitIgnore
 
     def is_lintable(item: os.DirEntry[str]) -> bool:
-        return item.name.lower().endswith(NOTEBOOK) or is_python(item.name, item.path)
+        return is_notebook(item.name) or is_python(item.name, item.path)
 
     ignore = GitIgnore(top)
     waiting = [("" if path == "." else path.rstrip("/"), str(top))]

@@ -10,7 +10,7 @@ from typing import Optional
 from migrator.lint.cells import in_cells
 from migrator.lint.diagnostic import Diagnostic
 from migrator.lint.files import Target
-from migrator.sources.document import NOTEBOOK, document
+from migrator.sources.document import document, is_notebook
 from migrator.sources.errors import Unreadable
 from migrator.sources.source import lines_of, read_bytes
 
@@ -35,7 +35,7 @@ class Texts:
 
     def placed(self, target: Target, found: list[Diagnostic]) -> list[Diagnostic]:
         """The findings with the places that a person sees: those in cells for a notebook."""
-        if not found or not target.path.lower().endswith(NOTEBOOK):
+        if not found or not is_notebook(target.path):
             return found
         notebook = document(self.data(target), target.path).notebook
         return in_cells(notebook, found) if notebook else found

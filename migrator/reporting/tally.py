@@ -9,7 +9,7 @@ from typing import Protocol
 
 from migrator.finding import FileResult, Finding
 from migrator.reporting.rows import SKIPPED, file_of, report_of
-from migrator.sources.document import NOTEBOOK
+from migrator.sources.document import is_notebook
 
 SEVERITIES = ("error", "warning", "info")
 _PLACES_KEPT = 3
@@ -65,7 +65,7 @@ class Tally:
     def add(self, result: FileResult, changed: bool) -> None:
         """Count one file."""
         self.seen += not result.left
-        self.notebooks |= result.name.lower().endswith(NOTEBOOK)
+        self.notebooks |= is_notebook(result.name)
         self.changed += changed
         self.left_alone += result.left_alone
         if result.skipped:

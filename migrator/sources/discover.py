@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from migrator.sources.document import NOTEBOOK
+from migrator.sources.document import is_notebook
 from migrator.sources.errors import SourceError, Unreadable, shown, unreadable
 from migrator.sources.naming import inside, staging_prefix
 from migrator.sources.patterns import Matcher, matcher
@@ -118,7 +118,7 @@ def _walk(top: list[os.DirEntry[str]], excluded: Matcher, avoided: str) -> Itera
 
 
 def _kind_of_file(base: str, path: str) -> Kind:
-    if base.lower().endswith(NOTEBOOK):
+    if is_notebook(base):
         return "notebook"
     return "python" if is_python(base, path) else "file"
 

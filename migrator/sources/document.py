@@ -14,6 +14,11 @@ if TYPE_CHECKING:
 NOTEBOOK = ".ipynb"
 
 
+def is_notebook(name: str) -> bool:
+    """Whether a file of this name, or path, is a notebook."""
+    return os.path.splitext(name)[1].lower() == NOTEBOOK
+
+
 @dataclass(frozen=True)
 class Document:
     """``text`` is what is checked; ``data`` the bytes of the file."""
@@ -34,7 +39,7 @@ class Document:
 
 def document(data: bytes, name: str) -> Document:
     """The document of a file's bytes. Raises Unreadable."""
-    if os.path.splitext(name)[1].lower() == NOTEBOOK:
+    if is_notebook(name):
         from migrator.sources.notebook import read_notebook
 
         return Document(data, read_notebook(data, name))
