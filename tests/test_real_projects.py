@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from benchmarks.projects import PROJECTS, Project, fetch
-from migrator.engine.run import Engine, merge_facts, scan_file
-from migrator.engine.settings import Settings
-from migrator.sources.errors import Unreadable
-from migrator.sources.source import decode, encode, read
-from tests.engine.test_properties import lost_lines, reported_lines
+from migrator.core.engine import Engine, merge_facts, scan_file
+from migrator.core.settings import Settings
+from migrator.files.errors import Unreadable
+from migrator.files.source import decode, encode, read
+from tests.core.test_properties import lost_lines, reported_lines
 
 
 @pytest.mark.parametrize("project", PROJECTS, ids=lambda project: project.name)

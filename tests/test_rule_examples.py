@@ -9,9 +9,9 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from migrator.engine.packs import Rule, load_all
-from migrator.engine.run import Engine, merge_facts, scan_file
-from migrator.engine.settings import Settings
+from migrator.core.engine import Engine, merge_facts, scan_file
+from migrator.core.settings import Settings
+from migrator.matchers.packs import Rule, load_all
 
 EXAMPLES = [
     pytest.param(rule, example, id=f"{rule.code}-{place}")

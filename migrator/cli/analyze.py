@@ -13,7 +13,7 @@ from migrator.cli.options import Several, check_hardware, split
 from migrator.cli.progress import ProgressBar, log_on_terminal
 
 if TYPE_CHECKING:
-    from migrator.project_analysis import Outcome
+    from migrator.analyze.run import Outcome
 
 _MODES = ("torch_apis", "third_party", "affinity_apis", "dynamic_shape")
 
@@ -87,12 +87,12 @@ def analyze(
     _check_together(modes, api_files, deep, env_path)
 
     # From here on the work begins, and with it the imports that take their time.
+    from migrator.analyze.run import Job
+    from migrator.analyze.run import analyze as run
     from migrator.api_support.versions import UnknownVersion, resolve
-    from migrator.engine.packs import RuleError
-    from migrator.engine.settings import Settings
-    from migrator.project_analysis import Job
-    from migrator.project_analysis import analyze as run
-    from migrator.sources.errors import SourceError
+    from migrator.core.settings import Settings
+    from migrator.files.errors import SourceError
+    from migrator.matchers.packs import RuleError
 
     bar = ProgressBar(shown=not quiet and not verbose)
     try:
@@ -150,8 +150,8 @@ def _folder(source: str) -> str:
 def _show(outcome: Outcome, head: str) -> None:
     from rich.console import Console
 
-    from migrator.reporting.columns import load_tables
-    from migrator.reporting.terminal import show_summary
+    from migrator.report.columns import load_tables
+    from migrator.report.terminal import show_summary
 
     console = Console(highlight=False)
     show_summary(console, outcome.tally, head, 0, None, outcome.reports)

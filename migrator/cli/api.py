@@ -51,7 +51,7 @@ def _api(given: argparse.Namespace) -> int:
         say(f"nothing is known of {given.name}{hint}")
     else:
         from migrator.cli import api_text
-        from migrator.reporting import colors
+        from migrator.report import colors
 
         lines = api_text.table(answers, at) if pattern else api_text.page(answers[0], at)
         text = "\n".join(lines)

@@ -11,7 +11,7 @@ from migrator.api_support.answer import Answer, AtVersion, Own, at_version
 from migrator.api_support.limits import limit_words
 from migrator.api_support.tables import as_tuple
 from migrator.api_support.versions import TorchVersion, newest
-from migrator.reporting.colors import paint
+from migrator.report.colors import paint
 
 _COLORS = {
     "supported": "green",

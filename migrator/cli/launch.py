@@ -217,8 +217,8 @@ def _give(text: str, output: Path | None) -> None:
     if output is None:
         typer.echo(text, nl=False)
         return
-    from migrator.sources.errors import CannotWrite
-    from migrator.sources.replacing import replace_file
+    from migrator.files.errors import CannotWrite
+    from migrator.files.replacing import replace_file
 
     try:
         replace_file(output, text.encode("utf-8"))

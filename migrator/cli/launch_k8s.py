@@ -90,9 +90,9 @@ def k8s(
     changed and left is said on the standard error. Exit status: 0 done; 2 wrong
     use, or something that is not understood.
     """
+    from migrator.files.errors import SourceError
+    from migrator.files.replacing import replace_file
     from migrator.launch.k8s.cluster import ManifestError
-    from migrator.sources.errors import SourceError
-    from migrator.sources.replacing import replace_file
 
     values = (
         kind,

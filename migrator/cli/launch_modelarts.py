@@ -38,6 +38,7 @@ def modelarts(
     What was assumed is said on the standard error. Exit status: 0 done; 2 wrong use
     or nothing written.
     """
+    from migrator.files.errors import SourceError, shown
     from migrator.launch.modelarts import (
         BOOT,
         MappingError,
@@ -46,7 +47,6 @@ def modelarts(
         parse_input,
         parse_output,
     )
-    from migrator.sources.errors import SourceError, shown
 
     try:
         pairs = tuple(map(parse_input, inputs or [])), tuple(map(parse_output, outputs or []))
@@ -67,13 +67,13 @@ def modelarts(
 
 def _entry(folder: Path, main: str | None) -> tuple[str, bool, list[str]]:
     """The script as a path below the folder, whether it imports relatively, and what to tell the user."""
-    from migrator.distributed.already import is_distributed
+    from migrator.convert.distributed.already import is_distributed
+    from migrator.files.discover import discover
+    from migrator.files.errors import SourceError, Unreadable, shown
+    from migrator.files.source import read
     from migrator.launch.add import place_of
     from migrator.launch.entry import candidate, has_relative_imports, ranked
     from migrator.launch.modelarts import reads_init_method
-    from migrator.sources.discover import discover
-    from migrator.sources.errors import SourceError, Unreadable, shown
-    from migrator.sources.source import read
 
     if not folder.is_dir():
         raise SourceError(f"{shown(folder)} is no folder: -o names that of the migrated project")
@@ -111,8 +111,8 @@ def _entry(folder: Path, main: str | None) -> tuple[str, bool, list[str]]:
 
 def _write_all(folder: Path, files: dict[str, str], overwrite: bool) -> None:
     """Write the files, each by one rename; none where one of them is there and may not be replaced."""
-    from migrator.sources.errors import ResultExists, cannot_write, shown
-    from migrator.sources.replacing import replace_file
+    from migrator.files.errors import ResultExists, cannot_write, shown
+    from migrator.files.replacing import replace_file
 
     for name in files:
         if os.path.lexists(folder / name) and not overwrite:

@@ -104,8 +104,8 @@ def lint(arguments: Sequence[str]) -> int:
 
 
 def _lint(given: argparse.Namespace) -> int:
+    from migrator.files.errors import SourceError
     from migrator.lint.options import ConfigError
-    from migrator.sources.errors import SourceError
 
     try:
         wishes = _wishes(given)

@@ -134,7 +134,7 @@ def run(arguments: Optional[Sequence[str]] = None) -> int:
 
 def internal_error(error: Exception) -> int:
     """Tell a person of an error of our own, with the place of its details; gives the exit code."""
-    from migrator.reporting.log_file import keep_details
+    from migrator.report.log_file import keep_details
 
     trace = "".join(format_exception(type(error), error, error.__traceback__))
     what = f"{type(error).__name__}: {_one_line(str(error))}"

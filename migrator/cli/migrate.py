@@ -14,7 +14,7 @@ from migrator.cli.options import Several, check_hardware, split
 from migrator.cli.progress import ProgressBar, log_on_terminal
 
 if TYPE_CHECKING:
-    from migrator.migration import Outcome, Plan
+    from migrator.migrate.run import Outcome, Plan
 
 
 class Mode(str, Enum):
@@ -120,10 +120,10 @@ def migrate(
 
     # From here on the work begins, and with it the imports that take their time.
     from migrator.api_support.versions import UnknownVersion, resolve
-    from migrator.engine.packs import RuleError
-    from migrator.engine.settings import Settings
-    from migrator.migration import Plan
-    from migrator.sources.errors import SourceError
+    from migrator.core.settings import Settings
+    from migrator.files.errors import SourceError
+    from migrator.matchers.packs import RuleError
+    from migrator.migrate.run import Plan
 
     bar = ProgressBar(shown=not quiet and not verbose)
     try:
@@ -149,7 +149,7 @@ def migrate(
 
 
 def _run(plan: Plan, out: Path | None, overwrite: bool, bar: ProgressBar) -> Outcome:
-    from migrator.migration import migrate, preview
+    from migrator.migrate.run import migrate, preview
 
     if out is not None:
         return migrate(plan, out, overwrite, bar)
@@ -177,7 +177,7 @@ def _show(outcome: Outcome, plan: Plan) -> None:
     from rich.console import Console
 
     from migrator.api_support.versions import resolve
-    from migrator.reporting.terminal import show_summary
+    from migrator.report.terminal import show_summary
 
     # A diff has the standard output to itself.
     console = Console(stderr=outcome.result is None, highlight=False)

@@ -12,7 +12,7 @@ import os
 from typing import Callable, NoReturn
 
 from migrator.cli.ending import DONE, INTERRUPTED, WRONG_USE, forget_stdout, say
-from migrator.sources.errors import reason
+from migrator.files.errors import reason
 
 
 class UsageError(ValueError):

@@ -12,7 +12,7 @@ from migrator.cli.ending import stop
 from migrator.cli.options import Several
 
 if TYPE_CHECKING:
-    from migrator.engine.packs import Rule
+    from migrator.matchers.packs import Rule
 
 
 class Format(str, Enum):
@@ -37,8 +37,8 @@ def rule(
 
     Exit status: 0 done; 2 wrong use, such as a rule that does not exist.
     """
-    from migrator.engine.packs import RuleError, load_all
-    from migrator.reporting.rule_text import all_as_markdown, as_json, as_markdown
+    from migrator.matchers.packs import RuleError, load_all
+    from migrator.report.rule_text import all_as_markdown, as_json, as_markdown
 
     if bool(codes) == everything:
         stop("which rule? Name one or more, such as NPU101, or give --all")

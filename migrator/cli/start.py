@@ -13,7 +13,7 @@ def run() -> int:
         os.getcwd()
     except OSError as error:
         from migrator.cli.ending import WRONG_USE, say
-        from migrator.sources.errors import reason
+        from migrator.files.errors import reason
 
         say(f"the current folder cannot be used: {reason(error)}")
         return WRONG_USE

@@ -75,8 +75,8 @@ def verify(
 
     show_verdict(Console(stderr=True, highlight=False), verdict)
     if json_file is not None:
-        from migrator.sources.errors import CannotWrite
-        from migrator.sources.replacing import replace_file
+        from migrator.files.errors import CannotWrite
+        from migrator.files.replacing import replace_file
         from migrator.verify.as_json import verdict_text
 
         shown = {"devices": devices, "soc": soc, "memory": machine.memory}

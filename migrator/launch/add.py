@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from migrator.api_support.versions import TorchVersion
+from migrator.files.document import is_notebook
+from migrator.files.errors import SourceError, Unreadable, shown
+from migrator.files.source import read
+from migrator.files.writing import OutputTree, add
 from migrator.launch.entry import Candidate, has_relative_imports
 from migrator.launch.script import NAME, launcher
-from migrator.sources.document import is_notebook
-from migrator.sources.errors import SourceError, Unreadable, shown
-from migrator.sources.source import read
-from migrator.sources.writing import OutputTree, add
 
 
 @dataclass(frozen=True)

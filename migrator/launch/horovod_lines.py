@@ -6,7 +6,7 @@ import re
 import shlex
 from collections.abc import Iterator
 
-from migrator.finding import Finding
+from migrator.findings.finding import Finding
 from migrator.launch.mpi import MpiLineError, plan
 from migrator.launch.rank_table import RankTableError
 

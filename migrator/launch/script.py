@@ -10,7 +10,7 @@ import yaml
 
 from migrator.api_support.versions import TorchVersion
 from migrator.data_folders import data_folder
-from migrator.engine.packs import in_range
+from migrator.matchers.packs import in_range
 
 NAME = "run_distributed_npu.sh"
 

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Callable
 
 from migrator import __version__
+from migrator.files.errors import shown
+from migrator.files.replacing import replace_file
 from migrator.lint.diagnostic import Diagnostic
 from migrator.lint.options import ConfigError
-from migrator.sources.errors import shown
-from migrator.sources.replacing import replace_file
 
 _FORMAT = 1
 Known = Counter[tuple[str, str, str]]

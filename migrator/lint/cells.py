@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+from migrator.files.notebook import Notebook, cell_place, message_in_cell
 from migrator.lint.diagnostic import Diagnostic, Position, TextEdit
-from migrator.sources.notebook import Notebook, cell_place, message_in_cell
 
 
 def in_cells(notebook: Notebook, found: Iterable[Diagnostic]) -> list[Diagnostic]:

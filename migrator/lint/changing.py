@@ -8,6 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Optional
 
+from migrator.files.document import Document, document, encoded
+from migrator.files.errors import CannotWrite, Unreadable, shown
+from migrator.files.replacing import replace_file
+from migrator.files.source import read_bytes
 from migrator.lint.cells import in_cells
 from migrator.lint.checking import Checker, Trouble
 from migrator.lint.diagnostic import Diagnostic
@@ -15,10 +19,6 @@ from migrator.lint.facts import Facts
 from migrator.lint.files import Target, name_in_project
 from migrator.lint.options import ignored_codes, may_be_fixed, severity_at_least, with_wanted_fixes
 from migrator.lint.texts import Texts
-from migrator.sources.document import Document, document, encoded
-from migrator.sources.errors import CannotWrite, Unreadable, shown
-from migrator.sources.replacing import replace_file
-from migrator.sources.source import read_bytes
 
 # How often a rule has findings that do not count, by the line that they are in.
 _Hidden = Counter[tuple[str, str]]

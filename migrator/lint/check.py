@@ -8,13 +8,13 @@ from collections.abc import Collection
 from dataclasses import replace
 from typing import Optional, cast
 
-from migrator.engine.project import Project
-from migrator.engine.run import Engine
-from migrator.finding import Edit, Finding
+from migrator.core.engine import Engine
+from migrator.files.source import line_starts
+from migrator.findings.edits import apply
+from migrator.findings.finding import Edit, Finding
 from migrator.lint import suppressions
 from migrator.lint.diagnostic import Applicability, Checked, Diagnostic, Fix, Position, Severity, TextEdit
-from migrator.rewrite.edits import apply
-from migrator.sources.source import line_starts
+from migrator.project.project import Project
 
 SYNTAX = "NPU999"
 _IMPORT = "NPU901"
@@ -64,7 +64,7 @@ def check(
     result = engine.check_text(name, text, project)
     enabled = [code for code in engine.enabled if not code.startswith(tuple(ignored))]
     if result.trace:
-        from migrator.reporting.log_file import keep_details
+        from migrator.report.log_file import keep_details
 
         return Checked(trouble=f"{result.skipped}; {keep_details(result.trace)}")
     if result.skipped:

@@ -9,14 +9,14 @@ from collections.abc import Sequence
 from dataclasses import astuple
 from typing import Callable, Optional
 
-from migrator.lint.cache import Cache, digest, pack, unpack
+from migrator.files.errors import Unreadable, shown
 from migrator.lint.diagnostic import Checked
 from migrator.lint.facts import Facts
 from migrator.lint.files import Target, name_in_project
 from migrator.lint.jobs import Job, RuleSet, rule_set
 from migrator.lint.options import Options, ignored_codes, with_origin
 from migrator.lint.texts import Texts
-from migrator.sources.errors import Unreadable, shown
+from migrator.run.cache import Cache, digest, pack, unpack
 
 Trouble = Callable[[str], None]
 

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Optional
 
-from migrator.lint.cache import FOLDER, Cache, tool_digest
+from migrator.files.errors import shown
+from migrator.files.replacing import replace_file
 from migrator.lint.config_files import Configuration, inline_values
 from migrator.lint.diagnostic import LintReport, RuleText, Severity
 from migrator.lint.files import Target, excluded, targets
@@ -26,11 +27,10 @@ from migrator.lint.options import (
     with_origin,
 )
 from migrator.lint.run import Outcome, Request, run
-from migrator.reporting import colors
-from migrator.reporting.lint_formats import writer
-from migrator.reporting.lint_formats.style import summary
-from migrator.sources.errors import shown
-from migrator.sources.replacing import replace_file
+from migrator.report import colors
+from migrator.report.formats import writer
+from migrator.report.formats.style import summary
+from migrator.run.cache import FOLDER, Cache, tool_digest
 
 CLEAN = 0
 FOUND = 1
@@ -230,7 +230,7 @@ def _print(wishes: Wishes, options: Options, outcome: Outcome, incomplete: bool)
 
 
 def _print_diff(outcome: Outcome, wishes: Wishes) -> None:
-    from migrator.reporting.unified_diff import unified_diff
+    from migrator.report.unified_diff import unified_diff
 
     text = b"".join(unified_diff(path, before, after) for path, (before, after) in outcome.changed.items())
     if wishes.output_file:

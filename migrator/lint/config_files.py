@@ -9,8 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Optional
 
+from migrator.files.errors import shown, unreadable
 from migrator.lint.options import KEYS, ConfigError, Options, checked, unknown_key, with_values
-from migrator.sources.errors import shown, unreadable
 
 _OWN = (".npumigrate.toml", "npumigrate.toml")
 CONFIG_NAMES = (*_OWN, "pyproject.toml")

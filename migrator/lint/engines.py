@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import Optional
 
-from migrator.engine.packs import RuleError, choose, load, load_all
-from migrator.engine.project import Project
-from migrator.engine.run import Engine
-from migrator.engine.settings import Settings
-from migrator.lint.cache import Cache
+from migrator.core.engine import Engine
+from migrator.core.settings import Settings
+from migrator.files.document import Document
 from migrator.lint.check import SYNTAX, check
 from migrator.lint.diagnostic import Checked, Diagnostic
 from migrator.lint.jobs import RuleSet
 from migrator.lint.known_packs import KnownPacks
-from migrator.sources.document import Document
+from migrator.matchers.packs import RuleError, choose, load, load_all
+from migrator.project.project import Project
+from migrator.run.cache import Cache
 
 __all__ = ["RuleError", "check_document", "engine_for"]
 

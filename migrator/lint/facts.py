@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Optional
 
-from migrator.lint.cache import Cache, digest
 from migrator.lint.files import Target, name_in_project
 from migrator.lint.texts import Texts
+from migrator.run.cache import Cache, digest
 
 if TYPE_CHECKING:
-    from migrator.engine.project import FileFacts, Project
-    from migrator.operators.native import NativeFile
+    from migrator.native.functions import NativeFile
+    from migrator.project.project import FileFacts, Project
 
 # Without one of these a file tells nothing that another one has to know: of a class with a CUDA member, or of
 # an extension that it builds (CUDAExtension, cpp_extension, an OpBuilder, a source file).
@@ -74,7 +74,7 @@ class Facts:
 
     def project(self) -> Project:
         """What one file has to know of the others."""
-        from migrator.engine.project import ClassFacts, Project, packages_of
+        from migrator.project.project import ClassFacts, Project, packages_of
 
         if self._project is None:
             rows, operators = self._all()
@@ -102,7 +102,7 @@ class Facts:
             file.rows = self._cache.get(file.key(file.content))
         native: dict[str, bytes] = {}
         if self._native:
-            from migrator.operators.native_files import native_bytes
+            from migrator.native.files import native_bytes
 
             native = native_bytes(self._native)
         building = [file for file in self._files if file.builds]
@@ -117,8 +117,8 @@ class Facts:
             self._read([file for file in self._files if file.rows is None], {})
             return operators
         facts, read, unchanged = self._read([f for f in self._files if f.rows is None or f.builds], native)
-        from migrator.engine.project import merge_facts
         from migrator.lint.operators import pack
+        from migrator.project.project import merge_facts
 
         operators = pack(merge_facts(facts, read).operators)
         if unchanged:

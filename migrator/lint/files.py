@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Callable
 
+from migrator.files.document import is_notebook
+from migrator.files.errors import shown, unreadable
 from migrator.lint.config_files import Configuration
 from migrator.lint.options import ConfigError, Options, for_file, path_matcher
-from migrator.sources.document import is_notebook
-from migrator.sources.errors import shown, unreadable
 
 
 @dataclass(frozen=True)
@@ -95,9 +95,9 @@ def _below(
     trouble: Callable[[str], None],
     native: Callable[[str, Path], None],
 ) -> Iterator[Target]:
-    from migrator.operators.native_names import is_native
-    from migrator.sources.discover import is_python
-    from migrator.sources.gitignore import GitIgnore
+    from migrator.files.discover import is_python
+    from migrator.files.gitignore import GitIgnore
+    from migrator.native.suffixes import is_native
 
     def is_lintable(item: os.DirEntry[str]) -> bool:
         return is_notebook(item.name) or is_python(item.name, item.path)

@@ -6,13 +6,13 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from migrator.engine.project import Project
-from migrator.engine.run import Engine
-from migrator.finding import Edit, Finding
+from migrator.core.engine import Engine
+from migrator.findings.edits import Taken, apply
+from migrator.findings.finding import Edit, Finding
 from migrator.lint.check import Lines, check
 from migrator.lint.diagnostic import Diagnostic
 from migrator.lint.suppressions import UNUSED
-from migrator.rewrite.edits import Taken, apply
+from migrator.project.project import Project
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Optional
 
-from migrator.lint.cache import digest
+from migrator.files.errors import shown
 from migrator.lint.options import ConfigError, Options, rule_choice, torch_version
-from migrator.sources.errors import shown
+from migrator.run.cache import digest
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from migrator.engine.packs import Rule, load
-from migrator.lint.cache import Cache, digest
+from migrator.matchers.packs import Rule, load
+from migrator.run.cache import Cache, digest
 
 _TEXTS = ("match", "excluded", "words", "references")
 

@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Optional
 
-from migrator.engine.project import FileFacts, scan_file
-from migrator.lint.cache import digest
-from migrator.operators.native_files import scan_text, texts_to_scan
-from migrator.processes import processes_for, spread_plain
-from migrator.sources.document import document
-from migrator.sources.errors import Unreadable
-from migrator.sources.source import read_bytes
+from migrator.files.document import document
+from migrator.files.errors import Unreadable
+from migrator.files.source import read_bytes
+from migrator.native.files import scan_text, texts_to_scan
+from migrator.project.project import FileFacts, scan_file
+from migrator.run.cache import digest
+from migrator.run.processes import processes_for, spread_plain
 
 if TYPE_CHECKING:
-    from migrator.operators.native import NativeFile
+    from migrator.native.functions import NativeFile
 
 
 @dataclass(frozen=True)

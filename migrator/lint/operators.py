@@ -6,7 +6,7 @@ from dataclasses import astuple
 from typing import TYPE_CHECKING, Any, Optional
 
 if TYPE_CHECKING:
-    from migrator.operators.catalog import Catalog, Module
+    from migrator.project.operators import Catalog, Module
 
 
 def pack(catalog: Catalog) -> list[Any]:
@@ -33,8 +33,8 @@ def _packed_module(module: Module) -> list[Any]:
 
 def unpack(packed: list[Any]) -> Catalog:
     """The catalog that was packed, without what only the reports of a migration need."""
-    from migrator.operators.catalog import Catalog, Module, Operator
-    from migrator.operators.extensions import Extension
+    from migrator.project.extensions import Extension
+    from migrator.project.operators import Catalog, Module, Operator
 
     def module(row: list[Any]) -> Module:
         name, operators, file, npu = row

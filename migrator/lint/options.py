@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any, Callable, Optional
 
 from migrator.api_support.hardware import HARDWARE
+from migrator.files.errors import SourceError, shown
+from migrator.files.patterns import Matcher, matcher
 from migrator.lint.diagnostic import SEVERITIES, Diagnostic, Severity
-from migrator.reporting.lint_formats import FORMATS
-from migrator.sources.errors import SourceError, shown
-from migrator.sources.patterns import Matcher, matcher
+from migrator.report.formats import FORMATS
 
 # Folders that hold nothing a person of the project wrote.
 EXCLUDED = tuple(

@@ -6,15 +6,15 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import Optional
 
-from migrator.engine.project import Project
-from migrator.lint.cache import digest
+from migrator.files.document import document
+from migrator.files.errors import Unreadable
+from migrator.files.source import read_bytes
 from migrator.lint.diagnostic import Checked
 from migrator.lint.engines import check_document
 from migrator.lint.jobs import Job
-from migrator.processes import processes_for, spread
-from migrator.sources.document import document
-from migrator.sources.errors import Unreadable
-from migrator.sources.source import read_bytes
+from migrator.project.project import Project
+from migrator.run.cache import digest
+from migrator.run.processes import processes_for, spread
 
 # The digest of the content that was looked at, as a file may just have changed, and what was found in it.
 _Done = tuple[bytes, Checked]

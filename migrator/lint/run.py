@@ -8,15 +8,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Callable, Optional
 
+from migrator.files.errors import shown
 from migrator.lint import baseline
-from migrator.lint.cache import Cache
 from migrator.lint.checking import Checker
 from migrator.lint.diagnostic import Checked, Diagnostic
 from migrator.lint.facts import Facts
 from migrator.lint.files import Target
 from migrator.lint.options import ignored_codes, severity_at_least, with_wanted_fixes
 from migrator.lint.texts import Texts
-from migrator.sources.errors import shown
+from migrator.run.cache import Cache
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from typing import Optional
 
+from migrator.files.source import LINE_END, lines_of
 from migrator.lint.diagnostic import Diagnostic, Fix, Position, TextEdit
-from migrator.sources.source import LINE_END, lines_of
 
 UNUSED = "NPU990"
 

@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Optional
 
+from migrator.files.document import document, is_notebook
+from migrator.files.errors import Unreadable
+from migrator.files.source import lines_of, read_bytes
 from migrator.lint.cells import in_cells
 from migrator.lint.diagnostic import Diagnostic
 from migrator.lint.files import Target
-from migrator.sources.document import document, is_notebook
-from migrator.sources.errors import Unreadable
-from migrator.sources.source import lines_of, read_bytes
 
 
 class Texts:

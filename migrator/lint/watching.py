@@ -7,11 +7,11 @@ import sys
 import time
 from pathlib import Path
 
+from migrator.files.errors import SourceError
 from migrator.lint.command import Wishes, configuration_of, lint_once
 from migrator.lint.config_files import CONFIG_NAMES
 from migrator.lint.files import targets
 from migrator.lint.options import ConfigError
-from migrator.sources.errors import SourceError
 
 _PAUSE = 0.5  # seconds between two looks
 

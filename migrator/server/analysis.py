@@ -7,7 +7,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Optional
 
-from migrator.engine.project import Project
+from migrator.files.document import Document
+from migrator.files.notebook import Notebook, changed_cells
+from migrator.files.source import Source, lines_of
 from migrator.lint import baseline
 from migrator.lint.cells import in_cells
 from migrator.lint.check import SYNTAX
@@ -17,11 +19,9 @@ from migrator.lint.files import Target, name_in_project
 from migrator.lint.fixing import fix_text
 from migrator.lint.jobs import RuleSet, rule_set
 from migrator.lint.options import ignored_codes, may_be_fixed, severity_at_least, with_wanted_fixes
+from migrator.project.project import Project
 from migrator.server.facts import parses
 from migrator.server.settings import Stamp, stamp
-from migrator.sources.document import Document
-from migrator.sources.notebook import Notebook, changed_cells
-from migrator.sources.source import Source, lines_of
 
 
 @dataclass(frozen=True)

@@ -12,11 +12,11 @@ from typing import Optional
 from lsprotocol import types
 from pygls.uris import to_fs_path
 
+from migrator.files.notebook import Notebook, of_cells
+from migrator.files.source import Source
 from migrator.lint.diagnostic import Diagnostic, Position
 from migrator.server.analysis import Analysis
 from migrator.server.texts import Text
-from migrator.sources.notebook import Notebook, of_cells
-from migrator.sources.source import Source
 
 
 @dataclass

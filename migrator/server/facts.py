@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Optional
 
-from migrator.analysis.tree import parse
-from migrator.engine.project import ClassFacts, Project, packages_of, scan_file
+from migrator.files.document import document
+from migrator.files.errors import Unreadable
+from migrator.files.source import read_bytes
 from migrator.lint.config_files import Configuration
 from migrator.lint.files import Target, name_in_project, targets
-from migrator.sources.document import document
-from migrator.sources.errors import Unreadable
-from migrator.sources.source import read_bytes
+from migrator.names.tree import parse
+from migrator.project.project import ClassFacts, Project, packages_of, scan_file
 
 # More files are no project, but somebody's home folder.
 _MOST_FILES = 50_000

@@ -9,13 +9,13 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any, Optional
 
-from migrator.analysis.index import ModuleIndex
-from migrator.analysis.receivers import MODULE, TENSOR, receiver
 from migrator.api_support.answer import look_up
 from migrator.api_support.versions import resolve
-from migrator.engine.packs import Rule
 from migrator.lint.diagnostic import Diagnostic
-from migrator.reporting.rule_text import as_markdown
+from migrator.matchers.packs import Rule
+from migrator.names.index import ModuleIndex
+from migrator.names.receivers import MODULE, TENSOR, receiver
+from migrator.report.rule_text import as_markdown
 
 _WORD = re.compile(r"[^\W\d]\w*")
 _DOTTED = re.compile(r"[^\W\d][\w.]*\Z")
@@ -49,7 +49,7 @@ def api_status(name: str, version: str) -> str:
     if found is None or (found.kind == "environment") != variable:
         return ""
     from migrator.cli.api_text import page
-    from migrator.reporting.colors import plain
+    from migrator.report.colors import plain
 
     head, _, *lines = (plain(line) for line in page(found, resolve(version)))
     body = "\n".join(lines).strip("\n")

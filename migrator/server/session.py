@@ -18,6 +18,9 @@ from lsprotocol import types
 from pygls.lsp.server import LanguageServer
 from pygls.uris import to_fs_path
 
+from migrator.files.document import NOTEBOOK
+from migrator.files.notebook import Notebook
+from migrator.files.source import Source
 from migrator.lint.config_files import Configuration
 from migrator.lint.engines import engine_for
 from migrator.lint.suppressions import UNUSED
@@ -28,9 +31,6 @@ from migrator.server.editor import Editor
 from migrator.server.facts import WorkspaceFacts, text_of
 from migrator.server.settings import Settings
 from migrator.server.texts import UTF16, Text
-from migrator.sources.document import NOTEBOOK
-from migrator.sources.notebook import Notebook
-from migrator.sources.source import Source
 
 _PAUSE = 0.2  # seconds without a key before a text is linted
 _SOURCES = (".py", ".ipynb")

@@ -12,8 +12,8 @@ from typing import Optional
 
 from lsprotocol import types
 
+from migrator.files.source import LINE_END
 from migrator.lint.diagnostic import Position
-from migrator.sources.source import LINE_END
 
 UTF8, UTF16, UTF32 = "utf-8", "utf-16", "utf-32"
 

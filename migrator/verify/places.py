@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from migrator.analysis.index import ModuleIndex
-from migrator.sources.discover import discover
-from migrator.sources.errors import Unreadable
-from migrator.sources.source import read
+from migrator.files.discover import discover
+from migrator.files.errors import Unreadable
+from migrator.files.source import read
+from migrator.names.index import ModuleIndex
 
 # The words that a line has to hold; names that stand for one of them are followed by the index.
 _WORDS = ("cuda", "is_cuda", "nccl", "is_nccl_available")

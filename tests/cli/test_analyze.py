@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from migrator import project_analysis
+from migrator.analyze.third_party import tables
 from migrator.cli.main import run
-from migrator.third_party import tables
 
 HELPERS = """
 import torch

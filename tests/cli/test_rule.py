@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from migrator.engine.packs import load_all
+from migrator.matchers.packs import load_all
 
 PAGE = Path(__file__).parents[2] / "docs" / "rules.md"
 

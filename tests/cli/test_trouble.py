@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from migrator import migration
-from migrator.engine.run import Engine
-from migrator.sources.output import OutputTree
+from migrator.core.engine import Engine
+from migrator.files.output import OutputTree
 
 forked = pytest.mark.skipif(
     multiprocessing.get_start_method() != "fork", reason="the workers have to see what the test replaces"
@@ -100,7 +100,7 @@ def test_interrupted(npumigrate, project, tmp_path, monkeypatch) -> None:
 def test_ctrl_c_stops_all_processes_at_once(project, tmp_path) -> None:
     many(project)
     code = (
-        "import sys, time, migrator.engine.run as engine\n"
+        "import sys, time, migrator.core.engine as engine\n"
         "engine.Engine.migrate_text = lambda *_: time.sleep(60)\n"
         "from migrator.cli.main import run\n"
         "sys.exit(run(sys.argv[1:]))"

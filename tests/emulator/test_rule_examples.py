@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from migrator.engine.packs import load_all
+from migrator.matchers.packs import load_all
 from tests.emulator.conftest import HERE
 
 PROGRAM = str(HERE / "programs" / "run_examples.py")

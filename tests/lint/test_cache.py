@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from migrator.data_folders import data_folder
-from migrator.engine.packs import Rule
 from migrator.lint import cache, check, engines, facts, known_packs, learning
+from migrator.matchers.packs import Rule
 from tests.lint.conftest import TRAIN
 
 
@@ -203,7 +203,7 @@ def test_the_tables_in_force_are_in_the_key(tmp_path) -> None:
 
 def test_a_changed_file_needs_no_more_than_the_engine(train, tmp_path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
-    heavy = {"yaml", "libcst", "pandas", "jedi", "rich", "logging", "migrator.operators.native"}
+    heavy = {"yaml", "libcst", "pandas", "jedi", "rich", "logging", "migrator.native.functions"}
     assert loaded_by_lint(heavy) == "['yaml']\n"
     train.write_text(TRAIN + "\n")
     assert loaded_by_lint(heavy) == "[]\n"
@@ -211,7 +211,7 @@ def test_a_changed_file_needs_no_more_than_the_engine(train, tmp_path, monkeypat
 
 def test_only_the_standard_library_is_loaded_for_a_warm_run(lint, train) -> None:
     lint()
-    heavy = {"yaml", "libcst", "pandas", "jedi", "rich", "migrator.engine.run", "migrator.lint.changing"}
+    heavy = {"yaml", "libcst", "pandas", "jedi", "rich", "migrator.core.engine", "migrator.lint.changing"}
     assert loaded_by_lint(heavy) == "[]\n"
 
 

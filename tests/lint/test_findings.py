@@ -13,12 +13,12 @@ from typing import Any
 
 import pytest
 
-from migrator.engine.packs import load_all
-from migrator.engine.run import Engine, merge_facts, scan_file
-from migrator.engine.settings import Settings
+from migrator.core.engine import Engine, merge_facts, scan_file
+from migrator.core.settings import Settings
 from migrator.lint.check import check
 from migrator.lint.fixing import apply_fixes
-from migrator.reporting.lint_formats import FORMATS
+from migrator.matchers.packs import load_all
+from migrator.report.formats import FORMATS
 
 ROOT = Path(__file__).parents[2]
 BEFORE = [
@@ -417,7 +417,7 @@ def test_an_internal_error_says_where_its_details_are(lint, train: Path, monkeyp
     def fails(*_args: object) -> None:
         raise KeyError("gone")
 
-    monkeypatch.setattr("migrator.engine.run.Engine._check", fails)
+    monkeypatch.setattr("migrator.core.engine.Engine._check", fails)
     answer = lint(train)
     assert answer.code == 2
     line = answer.err.splitlines()[0]

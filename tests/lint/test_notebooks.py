@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from migrator.sources.notebook import encode_notebook, read_notebook
-from migrator.sources.source import Unreadable
+from migrator.files.notebook import encode_notebook, read_notebook
+from migrator.files.source import Unreadable
 
 # Spaced as no program spaces it, so that a rewritten file shows.
 NOTEBOOK = r"""{"nbformat":4, "nbformat_minor": 5,

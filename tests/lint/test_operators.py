@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from migrator.lint import learning
-from migrator.operators.native_files import texts_to_scan
-from tests.operators.projects import LAUNCHER
+from migrator.native.files import texts_to_scan
+from tests.project.operators.projects import LAUNCHER
 
 BINDING = LAUNCHER + 'PYBIND11_MODULE(scale_ext, m) { m.def("scale", &scale_cuda); }\n'
 SETUP = """\

@@ -15,9 +15,9 @@ from pathlib import Path
 
 import pytest
 
-from migrator.engine.run import Engine, merge_facts, scan_file
-from migrator.engine.settings import Settings
-from migrator.project_analysis import MODES
+from migrator.analyze.run import MODES
+from migrator.core.engine import Engine, merge_facts, scan_file
+from migrator.core.settings import Settings
 
 HERE = Path(__file__).parent
 DOCS = HERE.parents[1] / "docs" / "analysis.md"

@@ -8,9 +8,9 @@ import pytest
 import torch
 import torch_npu
 
-from migrator.engine.packs import load_all
-from migrator.engine.run import Engine, merge_facts
-from migrator.engine.settings import Settings
+from migrator.core.engine import Engine, merge_facts
+from migrator.core.settings import Settings
+from migrator.matchers.packs import load_all
 
 RULES = {rule.code: rule for rule in load_all() if rule.opt_in and rule.fix != "none"}
 # The functions and classes of the rules' examples, and what they are called with.

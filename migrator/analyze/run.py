@@ -1,0 +1,270 @@
+"""An analysis from end to end: find the files, judge each as it is, write the reports. No source is written.
+
+A mode of ``npumigrate analyze`` is an entry of ``MODES``: the rules that it runs, and which of their findings
+it keeps. What it adds to the others is data:
+
+- **A table** is an entry of ``reports/columns.yaml`` whose ``runs`` name the mode. With ``codes`` it lists
+  the findings of these rules; a finding without a table of its own goes by its status to
+  ``unsupported_api.csv`` or ``unknown_api.csv``, and else to ``manual_review.csv``. ``docs/reports.md``
+  describes it (a test compares).
+- **A rule** whose code begins as one of the mode's ``codes`` takes part without being named here.
+- **A pass over the whole tree** is the mode's ``whole_tree``: a module whose function ``find`` is given the
+  Survey (the files) and the Progress, and gives the rows itself, each with the name of its table.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from importlib import import_module
+from pathlib import Path
+from typing import Callable
+
+from migrator import __version__
+from migrator.core.engine import Engine
+from migrator.core.settings import Settings
+from migrator.files.discover import Entry, discover
+from migrator.files.errors import SourceError, cannot_write, shown
+from migrator.files.naming import ANALYSIS_SUFFIX
+from migrator.files.output import OutputTree, add, output_tree
+from migrator.findings.finding import FileResult, Finding
+from migrator.matchers.other_files import is_candidate
+from migrator.project.library_functions import read_api_files
+from migrator.project.project import read_project
+from migrator.report.csv_tables import CsvTables
+from migrator.report.log_file import log_to, log_trace
+from migrator.report.rows import SKIPPED
+from migrator.report.summary import summary_text
+from migrator.report.tally import Tally
+from migrator.run.processes import processes_for
+from migrator.run.workers import Progress, Work, process_files, with_the_others
+
+DONE = 0
+SOME_SKIPPED = 1
+INTERRUPTED = 130
+_NOT_REACHED = "the analysis was interrupted before it came to this file"
+
+
+_LOG = logging.getLogger("npumigrate")
+
+# A row: the name of its table, and its values under the names that reports/columns.yaml uses.
+Row = tuple[str, dict[str, str]]
+
+
+@dataclass(frozen=True)
+class Survey:
+    """The files of the input in order, and the user's settings (all rules are selected) and processes.
+
+    ``results`` are what another mode's rules found in the Python files, by name as it is shown, where these
+    were all rules; empty where they were not.
+    """
+
+    root: Path
+    entries: tuple[Entry, ...]
+    settings: Settings
+    jobs: int | None = None
+    results: Mapping[str, FileResult] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Mode:
+    """One thing to look for.
+
+    ``codes`` are beginnings of the codes of the rules that run. What a migration changes is no finding here,
+    unless ``with_changes``; and of the rules in ``judged`` only what has a status counts.
+    """
+
+    codes: tuple[str, ...] = ()
+    judged: tuple[str, ...] = ()
+    with_changes: bool = False
+    whole_tree: str = ""  # loaded when it is asked for: the other modes do without a call graph
+
+    def keeps(self, finding: Finding) -> bool:
+        """Whether a finding belongs to this mode."""
+        if finding.safety and not self.with_changes:
+            return False
+        return finding.code.startswith(self.codes) or (
+            finding.code.startswith(self.judged) and bool(finding.status)
+        )
+
+
+MODES: Mapping[str, Mode] = {
+    "torch_apis": Mode(
+        codes=("NPU5", "NPU64", "NPU65", "NPU70", "NPU71", "NPU73"), judged=("NPU1", "NPU2", "NPU3")
+    ),
+    "third_party": Mode(whole_tree="migrator.analyze.third_party.tables"),
+    "affinity_apis": Mode(codes=("NPU8",), with_changes=True),
+    "dynamic_shape": Mode(codes=("NPU75",)),
+}
+
+
+@dataclass(frozen=True)
+class Job:
+    """What to analyse, and how. ``settings.select`` is not used: the modes choose the rules.
+
+    ``jobs`` is None where the user leaves it to the tool.
+    """
+
+    source: Path
+    settings: Settings
+    modes: tuple[str, ...]
+    exclude: tuple[str, ...] = ()
+    api_files: tuple[Path, ...] = ()
+    jobs: int | None = None
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What was found. ``reports`` is the folder with the tables; ``complete`` is False after Ctrl-C."""
+
+    tally: Tally
+    exit_code: int
+    reports: Path
+    complete: bool = True
+
+
+def analyze(job: Job, out: Path, overwrite: bool, progress: Progress) -> Outcome:
+    """Write the reports to ``out/<name>_analysis``, which appears when all of them are there.
+
+    Raises RuleError for rules that cannot be used, SourceError where the input
+    cannot be read or the reports cannot be written.
+    """
+    settings = replace(job.settings, select=_codes(job))
+    engine = Engine(settings)
+    with output_tree(job.source, out, overwrite, ANALYSIS_SUFFIX) as tree:
+        tally = Tally(engine.rules, job.modes)
+        try:
+            with log_to(tree.building), CsvTables(tree.building, job.modes) as tables:
+                complete = _fill(tree, tables, tally, job, settings, engine, progress)
+        except OSError as error:
+            raise cannot_write(error, tree.result) from error
+        code = (SOME_SKIPPED if tally.skipped else DONE) if complete else INTERRUPTED
+        add(tree, "summary.json", _summary(job, tally, code))
+    return Outcome(tally, code, tree.result, complete)
+
+
+def _codes(job: Job) -> tuple[str, ...]:
+    """The rules of the modes, as an option ``--select`` would name them."""
+    codes = {code for mode in job.modes for code in (*MODES[mode].codes, *MODES[mode].judged)}
+    return (*sorted(codes), *(["ALL"] if _at_once(job) else []))
+
+
+def _at_once(job: Job) -> bool:
+    """Whether one turn of the rules serves the modes that look at files and those that look at the tree."""
+    modes = [MODES[mode] for mode in job.modes]
+    together = any(mode.codes for mode in modes) and any(mode.whole_tree for mode in modes)
+    # Neither concerns the tree.
+    return together and not job.settings.deep and not job.api_files
+
+
+def _fill(
+    tree: OutputTree,
+    tables: CsvTables,
+    tally: Tally,
+    job: Job,
+    settings: Settings,
+    engine: Engine,
+    progress: Progress,
+) -> bool:
+    """Write the rows; gives False where Ctrl-C ended it early."""
+    python = ".".join(map(str, sys.version_info[:3]))
+    _LOG.info("npumigrate %s, Python %s, torch %s", __version__, python, settings.version)
+    _LOG.info("input %s; modes %s", shown(os.path.abspath(job.source)), ", ".join(job.modes))
+    entries = tuple(_entries(job, tree, progress))
+    if not any(entry.holds_python for entry in entries):
+        rest = " that is not excluded" if job.exclude else ""
+        raise SourceError(
+            f"{shown(job.source)} holds no Python file or notebook{rest}: there is nothing to analyse"
+        )
+    modes = [MODES[mode] for mode in job.modes]
+    skipped: set[str] = set()
+    results: dict[str, FileResult] = {}
+    if any(mode.codes for mode in modes):
+        waiting = {shown(entry.name): None for entry in entries if entry.holds_python}
+        try:
+            for result in _results(entries, job, settings, engine, progress):
+                waiting.pop(result.name, None)
+                skipped.update([result.name] if result.skipped else [])
+                if _at_once(job):
+                    results[result.name] = result
+                _record(result, modes, tables, tally)
+        except KeyboardInterrupt:
+            for name in waiting:
+                _record(FileResult(name, skipped=_NOT_REACHED), modes, tables, tally)
+            _leave_out_trees(job, tables, tally)
+            return False
+    tally.seen = sum(entry.kind != "file" for entry in entries)
+    survey = Survey(job.source, entries, replace(job.settings, deep=""), job.jobs, results)
+    for name in (name for name in job.modes if MODES[name].whole_tree):
+        find: Callable[[Survey, Progress], Iterator[Row]] = import_module(MODES[name].whole_tree).find
+        try:
+            rows = list(find(survey, progress))
+        except KeyboardInterrupt:
+            if len(job.modes) == 1:
+                raise
+            _leave_out_trees(job, tables, tally)
+            return False
+        for table, row in rows:
+            if table != SKIPPED:
+                tables.write(table, row)
+                tally.rows[table] += 1
+            elif row["file"] not in skipped:  # by another mode
+                _record(FileResult(row["file"], skipped=row["reason"]), modes, tables, tally)
+    return True
+
+
+def _leave_out_trees(job: Job, tables: CsvTables, tally: Tally) -> None:
+    """After Ctrl-C: no tables of modes that have to see the whole tree, as empty ones would say too much."""
+    tally.runs = tuple(mode for mode in job.modes if not MODES[mode].whole_tree)
+    tables.keep(tally.runs)
+
+
+def _record(result: FileResult, modes: list[Mode], tables: CsvTables, tally: Tally) -> None:
+    """Write what the modes keep of one file's findings, and count it."""
+    result = replace(result, findings=tuple(f for f in result.findings if any(m.keeps(f) for m in modes)))
+    if result.left and not result.findings:  # not the modes' business
+        return
+    tables.add(result)
+    tally.add(result, changed=False)
+    if result.skipped:
+        _LOG.warning("%s: not analysed: %s", result.name, result.skipped)
+        log_trace(result)
+
+
+def _entries(job: Job, tree: OutputTree, progress: Progress) -> Iterator[Entry]:
+    """The files to look at, and what could not be read."""
+    seen = 0
+    for entry in discover(job.source, job.exclude, tree.result):
+        if entry.excluded:
+            continue
+        if entry.holds_python or entry.kind in ("file", "unreadable"):
+            seen += 1
+            progress("reading", seen, 0)
+            if entry.kind != "file" or is_candidate(entry.name):
+                yield entry
+
+
+def _results(
+    entries: tuple[Entry, ...], job: Job, settings: Settings, engine: Engine, progress: Progress
+) -> Iterator[FileResult]:
+    project, size = read_project(entries, job.jobs)
+    project = replace(project, libraries=read_api_files(job.api_files))
+    work = [Work(entry.name, entry.path) for entry in entries if entry.holds_python]
+    done = process_files(work, engine, settings, project, processes_for(size, job.jobs), "inspect")
+    for entry, one in with_the_others(entries, done, project, "analysing", progress):
+        if entry.kind != "file" or one.result.findings:
+            yield one.result
+
+
+def _summary(job: Job, tally: Tally, code: int) -> bytes:
+    options = {
+        "input": shown(os.path.basename(os.path.abspath(job.source))),
+        "mode": ",".join(job.modes),
+        "ignore": list(job.settings.ignore),
+        "rules": [shown(os.path.basename(file)) for file in job.settings.rule_files],
+        "exclude": list(job.exclude),
+    }
+    return summary_text(tally, job.settings.version, options, code).encode("utf-8", "backslashreplace")

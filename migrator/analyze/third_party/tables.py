@@ -1,0 +1,158 @@
+"""``npumigrate analyze -m third_party``: the rows about a library's public functions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from migrator.analyze.third_party.library import Key, Library
+from migrator.analyze.third_party.public_names import is_public, other_names, package_of
+from migrator.analyze.third_party.source_facts import SourceFacts, read_facts
+from migrator.analyze.third_party.verdicts import Link, Verdict, judge
+from migrator.core.engine import Engine, merge_facts, scan_file
+from migrator.files.errors import Unreadable, shown
+from migrator.files.source import read
+from migrator.findings.finding import FileResult, Finding
+from migrator.names.tree import parse
+from migrator.native.files import read_native
+from migrator.report.rows import SKIPPED
+from migrator.run.processes import processes_for
+from migrator.run.workers import Work, process_files
+
+if TYPE_CHECKING:
+    from migrator.analyze.run import Row, Survey
+    from migrator.run.workers import Progress
+
+FULL = "full_unsupported_results.csv"
+_TABLES = {
+    ("unsupported", "api"): "framework_unsupported_op.csv",
+    ("unsupported", "cuda"): "cuda_op.csv",
+    ("migration_needed", "api"): "migration_needed_op.csv",
+    ("migration_needed", "cuda"): "migration_needed_op.csv",
+    ("unknown", "api"): "unknown_op.csv",
+    ("unknown", "cuda"): "unknown_op.csv",
+}
+_SHOWN_STEPS = 12
+
+
+def find(survey: Survey, progress: Progress) -> Iterator[Row]:
+    """Two rows for each public function, class and module with a verdict, and one for a skipped file."""
+    package = package_of(survey.root)
+    library, findings, skipped = _read(survey, package, progress)
+    for name, reason in skipped.items():
+        yield SKIPPED, {"file": shown(name), "reason": reason}
+    verdicts = judge(library, findings)
+    also = other_names(library)
+    for key, name, kind, verdict, line, end in sorted(
+        _public(library, verdicts), key=lambda row: (library.modules[row[0][0]].file, row[4], row[1])
+    ):
+        row = {
+            "file": shown(library.modules[key[0]].file),
+            "line": str(line),
+            "end_line": str(end),
+            "api": name,
+            "kind": kind,
+            "verdict": verdict.word,
+            "reached": verdict.reason.api,
+            "status": verdict.reason.status,
+            "condition": verdict.condition,
+            "chain": _chain(library, verdict),
+            "tips": verdict.reason.tips,
+            "also": " ".join(sorted(also.get(key, set()) - {name})),
+        }
+        yield FULL, row
+        yield _TABLES[verdict.word, verdict.reason.kind], row
+
+
+def _public(
+    library: Library, verdicts: Mapping[Key, Verdict]
+) -> Iterator[tuple[Key, str, str, Verdict, int, int]]:
+    """What a user of the library can call, with its verdict; a class by making and calling it."""
+    for module, facts in library.modules.items():
+        if not is_public(facts.file):
+            continue
+        if (module, "") in verdicts:
+            verdict = verdicts[module, ""]
+            if verdict.word == "unsupported":
+                yield (module, ""), module, "module", verdict, verdict.chain[0].line, verdict.chain[0].line
+        for name, function in facts.functions.items():
+            if (module, name) in verdicts and _is_reachable(facts, name):
+                kind = "method" if "." in name else "function"
+                yield (
+                    (module, name),
+                    f"{module}.{name}",
+                    kind,
+                    verdicts[module, name],
+                    function.line,
+                    function.end,
+                )
+        for name, owner in facts.classes.items():
+            if not _is_reachable(facts, name):
+                continue
+            runs = [*library.construction((module, name)), *library.instance_call((module, name))]
+            known = [verdicts[run] for run in runs if run in verdicts]
+            known.sort(key=lambda verdict: ("unsupported", "unknown", "migration_needed").index(verdict.word))
+            if known and known[0].word != "migration_needed":
+                yield (module, name), f"{module}.{name}", "class", known[0], owner.line, owner.end
+
+
+def _is_reachable(facts: SourceFacts, name: str) -> bool:
+    """Whether a name is not private, and not inside a function."""
+    parts = name.split(".")
+    if any(part.startswith("_") and not (part.startswith("__") and part.endswith("__")) for part in parts):
+        return False
+    return "#" not in name and not any(".".join(parts[:n]) in facts.functions for n in range(1, len(parts)))
+
+
+def _chain(library: Library, verdict: Verdict) -> str:
+    steps = [_step(library, link) for link in verdict.chain]
+    if len(steps) > _SHOWN_STEPS:
+        steps = [*steps[: _SHOWN_STEPS // 2], "…", *steps[-_SHOWN_STEPS // 2 :]]
+    return " -> ".join([*steps, verdict.reason.api])
+
+
+def _step(library: Library, link: Link) -> str:
+    module, name = link.key
+    file = shown(library.modules[module].file)
+    return f"{name or module} ({file}:{link.line})"
+
+
+def _read(
+    survey: Survey, package: str, progress: Progress
+) -> tuple[Library, dict[str, list[Finding]], dict[str, str]]:
+    """Every Python file of the library, what the rules find in it, and why a file could not be read."""
+    entries = [entry for entry in survey.entries if entry.kind == "python"]
+    skipped = {entry.name: entry.reason for entry in survey.entries if entry.kind == "unreadable"}
+    texts = {}
+    for entry in entries:
+        try:
+            texts[entry.name] = read(entry.path, entry.name).text
+        except Unreadable as error:
+            skipped[entry.name] = str(error)
+    files: list[SourceFacts] = []
+    findings: dict[str, list[Finding]] = {}
+    for number, (name, result) in enumerate(zip(texts, _results(survey, texts)), 1):
+        progress("analysing", number, len(texts))
+        found = list(result.findings)
+        try:
+            facts = read_facts(name, parse(texts[name]), found, package)
+        except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+            skipped[name] = result.skipped or f"cannot be parsed: {error}"
+            continue
+        files.append(facts)
+        findings.setdefault(facts.module, found)
+    return Library(files), findings, skipped
+
+
+def _results(survey: Survey, texts: Mapping[str, str]) -> Iterator[FileResult]:
+    """What the rules find in each file, in this order."""
+    if survey.results:
+        yield from (survey.results[shown(name)] for name in texts)
+        return
+    others = ((entry.name, entry.path) for entry in survey.entries if entry.kind == "file")
+    native = read_native(others, survey.jobs)
+    project = merge_facts([scan_file(name, text) for name, text in texts.items()], native, texts)
+    work = [Work(entry.name, entry.path) for entry in survey.entries if entry.name in texts]
+    jobs = processes_for(sum(map(len, texts.values())), survey.jobs)
+    done = process_files(work, Engine(survey.settings), survey.settings, project, jobs, "inspect")
+    yield from (each.result for each in done)

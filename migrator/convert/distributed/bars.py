@@ -1,0 +1,27 @@
+"""Progress bars are shown by one rank."""
+
+from __future__ import annotations
+
+import ast
+
+from migrator.convert.distributed.draft import DIST, Draft
+from migrator.convert.distributed.names import listed
+from migrator.convert.distributed.program import Program
+from migrator.convert.distributed.syntax import function_of
+from migrator.convert.distributed.write import arguments
+
+
+def show_bars_once(program: Program, draft: Draft) -> None:
+    """Plan ``disable=`` for the bars that have none."""
+    for file in program.files.values():
+        for call in file.nodes(ast.Call):
+            if not listed("bars", file.called(call)) or any(
+                one.arg in ("disable", None) for one in call.keywords
+            ):
+                continue
+            disable = "disable=dist.get_rank() != 0"
+            if file is not program.entry or function_of(call) is None:
+                disable = "disable=dist.is_initialized() and dist.get_rank() != 0"
+            draft.of(file).expressions[call] = arguments([], [disable])
+            draft.of(file).imports.append(DIST)
+            draft.changed(file, call, "one rank shows the bar", disable)

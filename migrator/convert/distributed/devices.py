@@ -1,0 +1,125 @@
+"""One card for each rank: places that name a card's number mean the rank's own card instead."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import Any
+
+from migrator.convert.distributed.draft import Draft
+from migrator.convert.distributed.find import UncertainError
+from migrator.convert.distributed.model import own_line
+from migrator.convert.distributed.program import Program
+from migrator.convert.distributed.syntax import File, dotted
+from migrator.convert.distributed.write import arguments, first_argument, replaced
+
+_NUMBERED = re.compile(r"cuda:(\d+)$")
+_DATA_PARALLEL = ("torch.nn.DataParallel", "torch.nn.parallel.DataParallel")
+_LOCAL_RANK = 'int(os.environ.get("LOCAL_RANK", 0))'
+_ADVICE = "Each rank uses the card that torch.cuda.set_device chose: write 'cuda' without a number."
+
+
+def use_own_card(program: Program, draft: Draft) -> None:
+    """Plan it for the whole program. Raises UncertainError where it uses several cards."""
+    numbers: dict[str, tuple[File, Any]] = {}
+    for file in program.files.values():
+        for node in file.nodes(ast.Constant, ast.JoinedStr, ast.BinOp, ast.Call, ast.Assign):
+            for number in _plan(draft, file, node):
+                numbers.setdefault(number, (file, node))
+    if len(numbers) > 1:
+        file, node = list(numbers.values())[1]
+        raise UncertainError("the program uses several cards by their numbers", _ADVICE, file, node)
+
+
+def _plan(draft: Draft, file: File, node: Any) -> list[str]:
+    """The change at a node; gives the number of the card that it names, as it is written."""
+    if isinstance(node, ast.Assign):
+        _visible_devices(draft, file, node)
+        return []
+    if isinstance(node, ast.Call):
+        return _call(draft, file, node)
+    up = getattr(node, "parent", None)
+    if isinstance(up, (ast.JoinedStr, ast.FormattedValue, ast.Expr)):
+        return []
+    number = _device_string(file, node)
+    if not number:
+        return []
+    draft.of(file).expressions[node] = replaced('"cuda"')
+    draft.changed(file, node, "the card is the one of the rank", '"cuda"')
+    return [number]
+
+
+def _device_string(file: File, node: Any) -> str:
+    """The number in ``"cuda:0"``, ``f"cuda:{gpu}"``, ``"cuda:%d" % gpu`` and ``"cuda:" + str(gpu)``."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        match = _NUMBERED.match(node.value)
+        return match.group(1) if match else ""
+    if isinstance(node, ast.JoinedStr) and len(node.values) == 2:
+        before, value = node.values
+        if getattr(before, "value", "") == "cuda:" and isinstance(value, ast.FormattedValue):
+            return file.index.segment(value.value) if file.index.segment(value.value) else "?"
+    if isinstance(node, ast.BinOp) and isinstance(node.left, ast.Constant):
+        if isinstance(node.op, ast.Mod) and node.left.value in ("cuda:%d", "cuda:%s"):
+            return file.index.segment(node.right)
+        if isinstance(node.op, ast.Add) and node.left.value == "cuda:":
+            return file.index.segment(node.right).removeprefix("str(").rstrip(")")
+    return ""
+
+
+def _call(draft: Draft, file: File, node: ast.Call) -> list[str]:
+    name = file.called(node)
+    if name in _DATA_PARALLEL and node.args:
+        draft.of(file).expressions[node] = first_argument
+        draft.changed(file, node, "DistributedDataParallel takes its place", file.index.segment(node.args[0]))
+        return []
+    given = [*node.args, *(keyword.value for keyword in node.keywords)]
+    if name in ("torch.cuda.set_device", "torch.cuda.device") and len(given) == 1:
+        if file.index.segment(given[0]) == _LOCAL_RANK:
+            return []
+        number = file.index.segment(given[0])
+        draft.of(file).expressions[given[0]] = replaced(_LOCAL_RANK)
+        draft.of(file).imports.append("import os")
+        draft.changed(file, node, "the card is the one of the rank", f"{name}({_LOCAL_RANK})")
+        return [number] if not _holds_string(given[0]) and not dotted(given[0]).endswith("device") else []
+    if name == "torch.device" and len(given) == 2 and getattr(given[0], "value", "") == "cuda":
+        draft.of(file).expressions[node] = arguments([1], [])
+        draft.changed(file, node, "the card is the one of the rank", 'torch.device("cuda")')
+        return [file.index.segment(given[1])]
+    moves = isinstance(node.func, ast.Attribute) and node.func.attr in ("cuda", "to")
+    named = next((place for place, one in enumerate(node.keywords) if one.arg == "device"), None)
+    place = 0 if node.args else None if named is None else named
+    if moves and name != "torch.cuda" and place is not None:
+        card = given[place]
+        number = file.index.segment(card)
+        if node.func.attr == "cuda" and not _holds_string(card):  # type: ignore[attr-defined]
+            draft.of(file).expressions[node] = arguments([place], [])
+            draft.changed(file, node, "the card is the one of the rank", ".cuda()")
+            return [number] if isinstance(card, ast.Constant) else []
+        if isinstance(card, ast.Constant) and type(card.value) is int:
+            draft.of(file).expressions[card] = replaced('"cuda"')
+            draft.changed(file, node, "the card is the one of the rank", '.to("cuda")')
+            return [number]
+    return []
+
+
+def _holds_string(node: Any) -> bool:
+    return any(
+        isinstance(one, ast.JoinedStr) or (isinstance(one, ast.Constant) and isinstance(one.value, str))
+        for one in ast.walk(node)
+    )
+
+
+def _visible_devices(draft: Draft, file: File, node: ast.Assign) -> None:
+    target = node.targets[0]
+    if not isinstance(target, ast.Subscript) or "CUDA_VISIBLE_DEVICES" not in ast.dump(target.slice):
+        return
+    if file.index.qualified_name(target.value) != "os.environ":
+        return
+    block = getattr(node, "parent", None)
+    alone = len(getattr(block, "body", [0, 0])) < 2
+    if alone or not own_line(file, node):
+        raise UncertainError(
+            "the program chooses its card by CUDA_VISIBLE_DEVICES", "Remove this line.", file, node
+        )
+    draft.of(file).removed.add(node)
+    draft.changed(file, node, "the launcher chooses the cards (--devices)", "", "DELETE")

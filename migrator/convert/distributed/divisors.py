@@ -1,0 +1,114 @@
+"""What the uses of a sum say of it: whether it is to be summed over the ranks, or averaged."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import Any
+
+from migrator.convert.distributed.find import Training
+from migrator.convert.distributed.iterables import loader_calls, passed_on
+from migrator.convert.distributed.program import Program
+from migrator.convert.distributed.syntax import File, dotted, function_of, parent
+
+_SAME = {"item", "double", "float", "cpu", "detach", "numpy", "tolist", "long", "int", "round", "max"}
+
+IS_SUM, IS_MEAN, IS_EITHER, IS_SHOWN, IS_UNCLEAR = "sum", "mean", "either", "shown", "unclear"
+
+
+def kind_of_use(program: Program, training: Training, node: Any, sums: set[str]) -> str:
+    """What a use of a sum says of it."""
+    up: Any = node.parent
+    if isinstance(node.ctx, ast.Store):  # loss /= n
+        return _by(program, training, up.value, sums) if isinstance(up.op, ast.Div) else IS_UNCLEAR
+    node = same_number(node)
+    up = node.parent
+    if isinstance(up, ast.BinOp) and isinstance(up.op, (ast.Div, ast.FloorDiv)):
+        if up.left is node:
+            return _by(program, training, up.right, sums)
+        return IS_EITHER if sums & set(map(dotted, ast.walk(up.left))) else IS_UNCLEAR
+    while not isinstance(up, ast.stmt):
+        if isinstance(
+            up, (ast.Call, ast.JoinedStr, ast.Tuple, ast.FormattedValue, ast.Attribute, ast.keyword)
+        ) or (isinstance(up, ast.BinOp) and isinstance(up.op, ast.Mod) and up.right is node):
+            node, up = up, parent(up)
+        else:
+            return IS_UNCLEAR
+    return IS_SHOWN if isinstance(up, ast.Expr) else IS_UNCLEAR
+
+
+def same_number(node: Any) -> Any:
+    """What stands for the same number, or that many times it: ``100 * float(node.item())``."""
+    while True:
+        up: Any = node.parent
+        if isinstance(up, ast.Attribute) and up.attr in _SAME and isinstance(parent(up), ast.Call):
+            node = parent(up)
+        elif (
+            isinstance(up, ast.Call)
+            and dotted(up.func) in ("float", "int", "round", "max")
+            and node in up.args
+        ):
+            node = up
+        elif isinstance(up, ast.BinOp) and isinstance(up.op, ast.Mult):
+            other = up.left if up.right is node else up.right
+            if not isinstance(other, ast.Constant):
+                return node
+            node = up
+        else:
+            return node
+
+
+def _by(program: Program, training: Training, node: Any, sums: set[str]) -> str:
+    """What the number by which a sum is divided says of it."""
+    while isinstance(node, ast.Call) and dotted(node.func) in ("float", "int", "max") and node.args:
+        node = node.args[0]
+    if dotted(node) in sums:
+        return IS_EITHER
+    index = round_number(training.batches)
+    if index and isinstance(node, ast.BinOp) and dotted(node.left) == index:
+        return (
+            IS_MEAN if isinstance(node.op, ast.Add) and isinstance(node.right, ast.Constant) else IS_UNCLEAR
+        )
+    answers = {_length(program, training, file, one) for file, one in _origins(program, training, node)}
+    return answers.pop() if len(answers) == 1 else IS_UNCLEAR
+
+
+def round_number(loop: Any) -> str:
+    """What ``enumerate`` counts in."""
+    walked = (one for one in ast.walk(loop.iter) if isinstance(one, ast.Call))
+    if any(dotted(one.func) == "enumerate" for one in walked) and isinstance(loop.target, ast.Tuple):
+        return dotted(loop.target.elts[0])
+    return ""
+
+
+def _origins(program: Program, training: Training, node: Any) -> Iterator[tuple[File, Any]]:
+    for file, one in program.origins(training.file, node):
+        inner = passed_on(program, file, one, training.known) if isinstance(one, ast.Subscript) else []
+        yield from [(where, value) for where, value, _ in inner] or [(file, one)]
+
+
+def _length(program: Program, training: Training, file: File, node: Any) -> str:
+    """What a number that is the length of something means for a sum that is divided by it."""
+    if not isinstance(node, ast.Call) or dotted(node.func) != "len" or len(node.args) != 1:
+        return IS_UNCLEAR
+    measured = node.args[0]
+    if isinstance(measured, ast.Attribute) and measured.attr in ("dataset", "sampler"):
+        if loader_calls(program, file, measured.value, training.known):
+            return IS_SUM if measured.attr == "dataset" else IS_MEAN
+    if loader_calls(program, file, measured, training.known):
+        return IS_MEAN
+    for loader in training.loaders:
+        data = next(iter(loader.call.args), None)
+        data = next((one.value for one in loader.call.keywords if one.arg == "dataset"), data)
+        if data is None:
+            continue
+        if (
+            loader.file is file
+            and ast.dump(data) == ast.dump(measured)
+            and function_of(data) is function_of(measured)
+        ):
+            return IS_SUM
+        own = {id(one) for _, one in program.origins(file, measured)}
+        if own and own == {id(one) for _, one in program.origins(loader.file, data)}:
+            return IS_SUM
+    return IS_UNCLEAR

@@ -1,0 +1,239 @@
+"""What trains in a program: its batch loops, the loaders that they run over, and its epoch loop."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from migrator.convert.distributed.conditions import Guard, backward_calls, guards, training_view
+from migrator.convert.distributed.iterables import Loader, counts, loader_calls, loader_name
+from migrator.convert.distributed.program import Program
+from migrator.convert.distributed.resolve import call_sites
+from migrator.convert.distributed.syntax import (
+    FUNCTIONS,
+    File,
+    argument,
+    class_of,
+    dotted,
+    function_of,
+    parameters,
+)
+
+_DEPTH = 8
+
+
+class UncertainError(Exception):
+    """Something without which a program cannot be converted was not found, or is not plain."""
+
+    def __init__(self, message: str, advice: str, file: File | None = None, node: Any = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.advice = advice
+        self.file = file
+        self.node = node
+
+
+@dataclass(frozen=True, eq=False)
+class Epochs:
+    """The loop over epochs, what counts them, and what the loader is called in it (empty: nothing plain)."""
+
+    file: File
+    loop: ast.For | ast.While
+    counter: str
+    loader: str
+
+
+@dataclass(frozen=True, eq=False)
+class Training:
+    """A loop over batches that trains. ``scopes``: the functions on the way to it (None: a file's margin).
+
+    ``inside``: the ids of the nodes that run in it with gradients, those of called functions too.
+    ``mixed``: the loop runs over other loaders as well, without training; ``when`` is the condition
+    under which it trains, empty where there is no plain one. ``known``: what holds where it trains.
+    """
+
+    file: File
+    backward: ast.Call
+    batches: ast.For | ast.While
+    loaders: tuple[Loader, ...]
+    epochs: Epochs | None
+    scopes: tuple[tuple[File, Any], ...]
+    inside: frozenset[int]
+    known: tuple[Guard, ...]
+    mixed: bool
+    when: str
+
+
+def trainings(program: Program) -> list[Training]:
+    """The program's training loops. Raises UncertainError where there is none over a known loader."""
+    view, mixed = training_view(program)
+    found: dict[int, Training] = {}
+    backwards = backward_calls(program)
+    for file, call in backwards:
+        for training in _above(view, mixed, file, call, call, (), _DEPTH):
+            found.setdefault(id(training.batches), training)
+    if not found:
+        what = "no loop that calls backward() runs over a DataLoader that could be found" if backwards else ""
+        raise UncertainError(what or "nothing calls backward()", "Name the training script with -m FILE.")
+    return list(found.values())
+
+
+def _above(
+    program: Program,
+    mixed: set[int],
+    file: File,
+    node: Any,
+    backward: ast.Call,
+    scopes: tuple[Any, ...],
+    depth: int,
+) -> Iterator[Training]:
+    function = function_of(node)
+    known = guards(node, function)
+    child, up, inner = node, node.parent, False
+    while up is not None:
+        if isinstance(up, (ast.For, ast.While)) and child in up.body:
+            items = _drawn(up) if inner is False else []
+            items = [up.iter, *items] if isinstance(up, ast.For) else items
+            ways = [loader_calls(program, file, one, known) for one in items]
+            loaders = {id(one.call): one for way in ways for one in way}
+            if loaders:
+                yield _training(program, mixed, file, backward, up, known, tuple(loaders.values()), scopes)
+                return
+            inner = inner or (isinstance(up, ast.For) and not counts(up.iter))
+        if isinstance(up, FUNCTIONS) and child in up.body:
+            sites = call_sites(program, up)
+            for where, call in sites if depth else ():
+                yield from _above(program, mixed, where, call, backward, (*scopes, (file, up)), depth - 1)
+            if sites or class_of(up) is not None:
+                return  # a function that is only handed on, as an optimizer's closure, runs where it stands
+        child, up = up, getattr(up, "parent", None)
+
+
+def _drawn(loop: Any) -> list[Any]:
+    """The iterators from which a loop draws in each round: ``next(batches)``."""
+    found = []
+    for node in ast.walk(loop):
+        if isinstance(node, ast.Call) and dotted(node.func) == "next" and node.args:
+            if not guards(node, loop) and function_of(node) is function_of(loop):
+                found.append(node.args[0])
+    return found
+
+
+def _training(
+    program: Program,
+    mixed: set[int],
+    file: File,
+    backward: ast.Call,
+    loop: Any,
+    known: list[Guard],
+    loaders: tuple[Loader, ...],
+    scopes: tuple[tuple[File, Any], ...],
+) -> Training:
+    function = function_of(loop)
+    doubtful = len(loaders) > 1 and len(call_sites(program, function)) > 1 if function is not None else False
+    if doubtful and id(function) in mixed:
+        raise UncertainError(
+            "the same loop trains and validates, and it is not plain over which loaders",
+            "For the training loader write sampler=DistributedSampler(dataset, shuffle=True), without "
+            "shuffle=.",
+            file,
+            loop,
+        )
+    way: list[tuple[File, Any]] = [*scopes, (file, function)]
+    text = loader_name(file, loop.iter, known) if isinstance(loop, ast.For) else ""
+    epochs = _epochs(program, file, loop, text, way, _DEPTH)
+    for place in way:  # grows: those that call the ones before, up to the start of the program
+        callers = call_sites(program, place[1]) if place[1] is not None else []
+        more = [(where, function_of(call)) for where, call in callers]
+        way.extend(one for one in more if one not in way)
+    also = any(id(one) in mixed for _, one in (*scopes, (file, function))) or any(one.only for one in loaders)
+    inside = frozenset(_with_gradients(program, file, loop))
+    when = _when(file, loop, known) if also else ""
+    return Training(file, backward, loop, loaders, epochs, tuple(way), inside, tuple(known), also, when)
+
+
+def _when(file: File, loop: Any, known: list[Guard]) -> str:
+    """The text of the one condition under which a loop trains, where it is the same before and behind it."""
+    if len(known) != 1 or not known[0][1]:
+        return ""
+    names = {dotted(node) for node in ast.walk(known[0][0])}
+    stored = {dotted(node) for node in ast.walk(loop) if isinstance(getattr(node, "ctx", None), ast.Store)}
+    return "" if names & stored - {""} else file.index.segment(known[0][0])
+
+
+def _with_gradients(program: Program, file: File, loop: Any) -> Iterator[int]:
+    """The ids of what runs in a loop with gradients, followed into the project's functions."""
+    seen: set[int] = set()
+    waiting: list[tuple[File, Any]] = [(file, one) for one in loop.body]
+    while waiting:
+        where, node = waiting.pop()
+        if _without_gradients(node):
+            continue
+        yield id(node)
+        waiting += [(where, one) for one in ast.iter_child_nodes(node)]
+        found = program.definition(where, node) if isinstance(node, ast.Call) else None
+        if found and isinstance(found[1], FUNCTIONS) and id(found[1]) not in seen:
+            seen.add(id(found[1]))
+            waiting.append(found)
+
+
+def _without_gradients(node: Any) -> bool:
+    heads: list[Any] = []
+    if isinstance(node, FUNCTIONS):
+        heads = node.decorator_list
+    elif isinstance(node, (ast.With, ast.AsyncWith)):
+        heads = [item.context_expr for item in node.items]
+    return any(part in ast.dump(one) for one in heads for part in ("no_grad", "inference_mode"))
+
+
+def _epochs(
+    program: Program, file: File, loop: Any, text: str, way: list[tuple[File, Any]], depth: int
+) -> Epochs | None:
+    child, up = loop, loop.parent
+    while up is not None:
+        counter = _counter(up) if isinstance(up, (ast.For, ast.While)) and child in up.body else ""
+        if counter:
+            return Epochs(file, up, counter, text if _outside(up, text) else "")
+        if isinstance(up, FUNCTIONS) and child in up.body:
+            sites = call_sites(program, up)
+            if len(sites) != 1 or not depth:
+                return None
+            where, call = sites[0]
+            way.append((where, function_of(call)))
+            return _epochs(program, where, call, _renamed(up, call, text), way, depth - 1)
+        child, up = up, getattr(up, "parent", None)
+    return None
+
+
+def _counter(loop: Any) -> str:
+    """What counts the rounds of a loop: of ``for epoch in range(…)``, or of ``while epoch < …``."""
+    if isinstance(loop, ast.For):
+        return dotted(loop.target) if isinstance(loop.iter, ast.Call) and counts(loop.iter) else ""
+    if isinstance(loop.test, ast.Compare) and isinstance(loop.test.ops[0], (ast.Lt, ast.LtE)):
+        counter = dotted(loop.test.left)
+        if any(isinstance(one, ast.AugAssign) and dotted(one.target) == counter for one in loop.body):
+            return counter
+    return ""
+
+
+def _outside(loop: Any, text: str) -> bool:
+    """Whether a name is bound outside of the loop."""
+    name = text.partition("[")[0]
+    stores = (node for node in ast.walk(loop) if isinstance(getattr(node, "ctx", None), ast.Store))
+    return bool(text) and not any(dotted(node) == name for node in stores)
+
+
+def _renamed(function: Any, call: ast.Call, text: str) -> str:
+    """What a function's name for something is called where the function is called."""
+    first = re.split(r"[.\[]", text)[0]
+    rest = text[len(first) :]
+    if first == "self" and class_of(function):
+        base = dotted(call.func.value) if isinstance(call.func, ast.Attribute) else ""
+        return f"{base}{rest}" if base and function.name != "__init__" else ""
+    if first in parameters(function):
+        given = dotted(argument(call, function, first))
+        return f"{given}{rest}" if given else ""
+    return text

@@ -1,0 +1,138 @@
+"""The DataLoader under what a loop runs over."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from migrator.convert.distributed.conditions import Guard
+from migrator.convert.distributed.names import listed
+from migrator.convert.distributed.program import Program
+from migrator.convert.distributed.syntax import (
+    File,
+    argument,
+    bindings,
+    dotted,
+    function_of,
+    parameters,
+    yields,
+)
+
+_DEPTH = 8
+
+
+@dataclass(frozen=True, eq=False)
+class Loader:
+    """A DataLoader call that makes a training loader. ``only``: where it makes others too, a condition."""
+
+    file: File
+    call: ast.Call
+    only: str = ""
+
+
+def stripped(node: Any) -> Any:
+    """What ``enumerate``, ``tqdm`` and the like are put around."""
+    while isinstance(node, ast.Call) and node.args:
+        name = dotted(node.func).split(".")[-1]
+        if not listed("pass_items_on", name):
+            break
+        node = node.args[0]
+    return node
+
+
+def loader_calls(
+    program: Program, file: File, node: Any, known: Sequence[Guard] = (), depth: int = _DEPTH
+) -> list[Loader]:
+    """The DataLoader calls from which an iterable comes; none where that is not known.
+
+    ``known``: conditions that hold where the iterable stands.
+    """
+    found: dict[int, Loader] = {}
+    for where, origin in program.origins(file, stripped(node)) if depth else ():
+        if isinstance(origin, ast.Call) and listed("loaders", where.called(origin)):
+            found.setdefault(id(origin), Loader(where, origin))
+            continue
+        inner = passed_on(program, where, origin, known)
+        ways = [loader_calls(program, place, one, known, depth - 1) for place, one, _ in inner]
+        if not ways or not all(ways):
+            return []
+        for (_, _, only), way in zip(inner, ways):
+            found.update({id(one.call): replace(one, only=only or one.only) for one in way})
+    return list(found.values())
+
+
+def passed_on(program: Program, file: File, node: Any, known: Sequence[Guard]) -> list[tuple[File, Any, str]]:
+    """The iterables whose items an expression gives, each with the condition under which it does."""
+    inner = stripped(node)
+    if inner is not node:
+        return [(file, inner, "")]
+    if isinstance(node, ast.Call) and dotted(node.func) == "zip":
+        return [(file, one, "") for one in node.args]
+    if isinstance(node, ast.Call):
+        found = program.definition(file, node)
+        for one in yields(found[1]) if found else ():
+            loop: Any = one
+            while loop is not None and not (
+                isinstance(loop, ast.For) and dotted(loop.target) == dotted(one.value)
+            ):
+                loop = getattr(loop, "parent", None)
+            name = dotted(stripped(loop.iter)) if loop is not None else ""
+            given = argument(node, found[1], name) if found and name in parameters(found[1]) else None
+            return [(file, given, "")] if given is not None else []
+    if isinstance(node, ast.IfExp):
+        for test, holds in known:
+            if ast.dump(test) == ast.dump(node.test):
+                return [(file, node.body if holds else node.orelse, "")]
+    if isinstance(node, ast.Subscript):
+        key = _key(node, known)
+        for where, table in program.origins(file, node.value) if key is not None else ():
+            if isinstance(table, ast.Dict):
+                keys = [getattr(one, "value", None) for one in table.keys]
+                return [(where, table.values[keys.index(key)], "")] if key in keys else []
+            if isinstance(table, ast.DictComp) and len(table.generators) == 1 and dotted(table.key):
+                return [(where, table.value, f"{dotted(table.key)} == {_quoted(key)}")]
+    return []
+
+
+def _key(node: ast.Subscript, known: Sequence[Guard]) -> Any:
+    """The key of a subscript, where it is a constant or is compared with one."""
+    if isinstance(node.slice, ast.Constant):
+        return node.slice.value
+    for test, holds in known:
+        if holds and isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.Eq) and len(test.ops) == 1:
+            value = test.comparators[0]
+            if (
+                dotted(node.slice)
+                and dotted(test.left) == dotted(node.slice)
+                and isinstance(value, ast.Constant)
+            ):
+                return value.value
+    return None
+
+
+def _quoted(key: Any) -> str:
+    return f'"{key}"' if isinstance(key, str) and '"' not in key else repr(key)
+
+
+def loader_name(file: File, node: Any, known: Sequence[Guard] = ()) -> str:
+    """What the loader under an iterable is called there: ``loader``, ``self.loader``, or nothing plain."""
+    node = stripped(node)
+    if isinstance(node, ast.Name):
+        values = bindings(file, function_of(node), node.id)
+        if len(values) == 1 and values[0][0] is not None and values[0][1] < 0:
+            inner = stripped(values[0][0])
+            if inner is not values[0][0] or isinstance(inner, ast.Subscript):
+                return loader_name(file, inner, known) if not isinstance(inner, ast.Name) else inner.id
+    if isinstance(node, ast.Subscript) and dotted(node.value):
+        key = _key(node, known)
+        return f"{dotted(node.value)}[{_quoted(key)}]" if key is not None else ""
+    return dotted(node)
+
+
+def counts(call: Any) -> bool:
+    """Whether an iterable is a ``range``."""
+    inner = stripped(call)
+    name = dotted(inner.func).split(".")[-1] if isinstance(inner, ast.Call) else ""
+    return name in ("range", "trange", "count")

@@ -1,0 +1,242 @@
+"""Each training DataLoader gets a DistributedSampler: every rank its share of the batches."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from typing import Any
+
+from migrator.convert.distributed.draft import DIST, Draft
+from migrator.convert.distributed.find import Training, UncertainError
+from migrator.convert.distributed.iterables import Loader
+from migrator.convert.distributed.model import own_line
+from migrator.convert.distributed.program import Program
+from migrator.convert.distributed.resolve import live_sites
+from migrator.convert.distributed.syntax import File, dotted, function_of
+from migrator.convert.distributed.write import arguments, replaced
+
+_POSITIONS = ("dataset", "batch_size", "shuffle", "sampler", "batch_sampler")
+_IMPORT = "from torch.utils.data.distributed import DistributedSampler"
+_READY = "dist.is_initialized()"
+
+
+@dataclass(frozen=True, eq=False)
+class _Given:
+    """The arguments of a DataLoader call: by name, the places of what gives way, and the ``**`` ones."""
+
+    values: dict[str, Any]
+    places: dict[str, int]
+    stars: list[str]
+
+
+def share_loaders(program: Program, draft: Draft, found: list[Training]) -> None:
+    """Plan the samplers. Raises UncertainError for a loader of which it is not plain how to share it."""
+    seen: list[ast.Call] = []
+    for training in found:
+        for loader in training.loaders:
+            if not any(loader.call is one for one in seen):
+                seen.append(loader.call)
+                _share(program, draft, loader)
+
+
+def _share(program: Program, draft: Draft, loader: Loader) -> None:
+    file, call = loader.file, loader.call
+    given = _read(file, call)
+    data = given.values.get("dataset")
+    advice = "sampler=DistributedSampler(dataset, shuffle=True), without shuffle=, in the DataLoader call"
+    if data is None:
+        raise UncertainError("the dataset of this DataLoader is not plain", f"Write {advice}.", file, call)
+    if "batch_sampler" in given.values:
+        raise UncertainError(
+            "a batch_sampler chooses the batches of this DataLoader: each rank has to choose its own",
+            "Let the batch sampler take its indices from DistributedSampler(dataset, shuffle=True).",
+            file,
+            call,
+        )
+    if _iterable(program, file, data):
+        raise UncertainError(
+            "an IterableDataset cannot be shared by a sampler",
+            "In its __iter__ write: for i, item in enumerate(items): if i % dist.get_world_size() == "
+            "dist.get_rank(): yield item",
+            file,
+            call,
+        )
+    sampler = given.values.get("sampler")
+    shuffle = _shuffle(file, given, sampler, call)
+    if _serves_others(program, call) and _constant(given.values.get("shuffle")) is not _NOT:
+        raise UncertainError(
+            "the function that makes this DataLoader is called for other loaders than the training one",
+            f"For the training loader write {advice}.",
+            file,
+            call,
+        )
+    text = _repeatable(file, data)
+    if not text:
+        text = _named(draft, file, call, data)
+    drop = [given.places[name] for name in ("shuffle", "sampler") if name in given.places]
+    made = f"DistributedSampler({text}{shuffle})"
+    conditions = [] if file is program.entry or given.stars else [_READY]
+    value = given.values.get("shuffle")
+    if _constant(value) is _NOT and _serves_others(program, call):
+        made = f"DistributedSampler({text})"
+        conditions.insert(0, _condition(file, given))
+    if loader.only:
+        conditions.insert(0, loader.only)
+    otherwise = file.index.segment(sampler) if sampler is not None else "None"
+    add = [f"sampler={made}" + (f" if {' and '.join(conditions)} else {otherwise}" if conditions else "")]
+    if given.stars:
+        (star,) = given.stars
+        drop.append(len(call.args) + [keyword.arg for keyword in call.keywords].index(None))
+        add = [f"**{{**{star}, 'sampler': {made}, 'shuffle': False}}"]
+    elif (loader.only or _READY in conditions) and _constant(value) is not False:
+        otherwise = _otherwise([one for one in conditions if one in (_READY, loader.only)])
+        add.append(
+            f"shuffle={'' if _constant(value) is True else f'{_condition(file, given)} and '}{otherwise}"
+        )
+    draft.of(file).expressions[call] = arguments(drop, add)
+    draft.of(file).imports.append(_IMPORT)
+    if _READY in conditions:
+        draft.of(file).imports.append(DIST)
+    draft.changed(file, call, "every rank trains on its share of the data", ", ".join(add))
+
+
+def _otherwise(conditions: list[str]) -> str:
+    """The opposite of conditions that hold together."""
+    if len(conditions) > 1:
+        return f"not ({' and '.join(conditions)})"
+    return conditions[0].replace(" == ", " != ") if " == " in conditions[0] else f"not {conditions[0]}"
+
+
+def _repeatable(file: File, data: Any) -> str:
+    """The text of a dataset that can be written twice: a name, or a place in a named table."""
+    if (
+        isinstance(data, ast.Subscript)
+        and dotted(data.value)
+        and isinstance(data.slice, (ast.Constant, ast.Name))
+    ):
+        return file.index.segment(data)
+    return dotted(data)
+
+
+def _read(file: File, call: ast.Call) -> _Given:
+    if any(isinstance(one, ast.Starred) for one in call.args) or len(call.args) > 3:
+        raise UncertainError(
+            "the arguments of this DataLoader are not plain", "Name them: dataset=, sampler=.", file, call
+        )
+    values: dict[str, Any] = dict(zip(_POSITIONS, call.args))
+    places = {name: place for place, name in enumerate(values)}
+    stars = []
+    for number, keyword in enumerate(call.keywords):
+        if keyword.arg is None:
+            stars.append(file.index.segment(keyword.value))
+            continue
+        values[keyword.arg] = keyword.value
+        places[keyword.arg] = len(call.args) + number
+    values = {
+        name: value
+        for name, value in values.items()
+        if not (name in ("sampler", "batch_sampler") and _constant(value) is None)
+    }
+    if stars:
+        # Where shuffle is given, a sampler among the others would have been an error in the original, too.
+        plain = _no_samplers(file)
+        if len(stars) > 1 or not plain or not stars[0].replace(".", "").replace("_", "").isalnum():
+            raise UncertainError(
+                "it is not plain what ** gives to this DataLoader",
+                "Write sampler=DistributedSampler(dataset, shuffle=True), without shuffle=.",
+                file,
+                call,
+            )
+        if "shuffle" in values:
+            stars = []
+    return _Given(values, places, stars)
+
+
+def _no_samplers(file: File) -> bool:
+    words = {node.value for node in file.nodes(ast.Constant) if isinstance(node.value, str)}
+    for call in file.nodes(ast.Call):
+        if dotted(call.func).split(".")[-1] in ("dict", "update"):
+            words |= {str(keyword.arg) for keyword in call.keywords}
+    return not {"sampler", "batch_sampler"} & words
+
+
+_NOT = object()
+
+
+def _constant(node: Any) -> Any:
+    """The value of a constant or of nothing (False); _NOT for what is no constant."""
+    if node is None:
+        return False
+    return node.value if isinstance(node, ast.Constant) else _NOT
+
+
+def _shuffle(file: File, given: _Given, sampler: Any, call: ast.Call) -> str:
+    """The shuffle argument of the new sampler, with a comma before it."""
+    if sampler is not None:
+        made = file.index.qualified_name(sampler.func) if isinstance(sampler, ast.Call) else ""
+        kind = made.split(".")[-1]
+        plain = made.startswith("torch.utils.data.") and len(sampler.args) == 1 and not sampler.keywords
+        if plain and kind in ("RandomSampler", "SequentialSampler"):
+            return "" if kind == "RandomSampler" else ", shuffle=False"
+        name = kind or file.index.segment(sampler)
+        raise UncertainError(
+            f"the sampler {name} of this DataLoader chooses for one card",
+            "For indices: DistributedSampler(torch.utils.data.Subset(dataset, indices)), and that subset as "
+            "the dataset. For weights: a sampler that gives each rank its share of the drawn ones.",
+            file,
+            call,
+        )
+    if given.stars:
+        return f", shuffle={given.stars[0]}.get('shuffle', False)"
+    value = _constant(given.values.get("shuffle"))
+    if value is _NOT:
+        return f", shuffle={_text(file, given)}"
+    return "" if value else ", shuffle=False"
+
+
+def _condition(file: File, given: _Given) -> str:
+    text = _text(file, given)
+    return text if dotted(given.values["shuffle"]) else f"({text})"
+
+
+def _text(file: File, given: _Given) -> str:
+    value = given.values.get("shuffle")
+    return "False" if value is None else file.index.segment(value)
+
+
+def _serves_others(program: Program, call: ast.Call) -> bool:
+    """Whether the function around the call gives loaders to others than the training loops, too."""
+    function = function_of(call)
+    if function is None:
+        return False
+    others = [one for one in ast.walk(function) if isinstance(one, ast.Return) and one.value is not None]
+    tuple_ = any(isinstance(one.value, (ast.Tuple, ast.Dict)) for one in others)
+    return len(live_sites(program, function)) > 1 and not tuple_
+
+
+def _iterable(program: Program, file: File, data: Any) -> bool:
+    for where, origin in program.origins(file, data):
+        found = program.definition(where, origin) if isinstance(origin, ast.Call) else None
+        if found and isinstance(found[1], ast.ClassDef):
+            bases = [dotted(base).split(".")[-1] for base in found[1].bases]
+            if "IterableDataset" in bases:
+                return True
+    return False
+
+
+def _named(draft: Draft, file: File, call: ast.Call, data: Any) -> str:
+    """A name for a dataset that the call makes itself: the sampler needs it, too."""
+    statement = call
+    while not isinstance(statement, ast.stmt):
+        statement = statement.parent  # type: ignore[attr-defined]
+    name = "train_dataset"
+    if not own_line(file, statement) or hasattr(statement, "body") or name in file.text:
+        raise UncertainError(
+            "the dataset of this DataLoader has no name",
+            "Give it one, and write sampler=DistributedSampler(dataset, shuffle=True), without shuffle=.",
+            file,
+            call,
+        )
+    draft.of(file).before.setdefault(statement, []).append(f"{name} = {file.index.segment(data)}")
+    draft.of(file).expressions[data] = replaced(name)
+    return name

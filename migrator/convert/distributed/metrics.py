@@ -1,0 +1,253 @@
+"""Sums of the training loop, as a running loss, are of one rank's share: they are summed over the ranks.
+
+Validation needs nothing: its loaders are whole on every rank.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from migrator.convert.distributed.conditions import training_view
+from migrator.convert.distributed.divisors import (
+    IS_EITHER,
+    IS_MEAN,
+    IS_SHOWN,
+    IS_SUM,
+    IS_UNCLEAR,
+    kind_of_use,
+    round_number,
+    same_number,
+)
+from migrator.convert.distributed.draft import DIST, Draft
+from migrator.convert.distributed.find import Training
+from migrator.convert.distributed.program import Program
+from migrator.convert.distributed.syntax import File, dotted, function_of, parent
+
+SUM = '''\
+def sum_over_ranks(value):
+    """The sum of a number or a tensor over the ranks: each has it of its own share of the data."""
+    if not dist.is_initialized():
+        return value
+    total = torch.as_tensor(value).detach()
+    kind = torch.float32 if total.is_floating_point() else torch.int64
+    total = total.to("cuda" if torch.cuda.is_available() else "cpu", kind, copy=True)
+    dist.all_reduce(total)
+    return total.to(value.device, value.dtype) if torch.is_tensor(value) else total.item()
+'''
+
+WORLD = "dist.get_world_size()"
+
+
+def reduce_metrics(program: Program, draft: Draft, found: list[Training]) -> None:
+    """Plan it for the sums whose uses say how; the others are reported, with the lines to write."""
+    view = training_view(program)[0]
+    for training in found:
+        if isinstance(training.batches, ast.For):
+            _after_loop(view, draft, training)
+            _in_windows(view, draft, training)
+
+
+def _after_loop(program: Program, draft: Draft, training: Training) -> None:
+    """What is added up in the loop from nothing before it, and used behind it."""
+    file, loop = training.file, training.batches
+    sums = {name: uses for name in _sums(loop) if (uses := _uses_behind(file, loop, name)) is not None}
+    kinds = {
+        name: {kind_of_use(program, training, use, set(sums)) for use in uses} for name, uses in sums.items()
+    }
+    always: list[str] = []
+    conditional: list[str] = []
+    for group in _together(sums):
+        every = {kind for name in group for kind in kinds[name]}
+        if not every or all(_counts_rounds(loop, name) for name in group):
+            continue
+        unclear = IS_UNCLEAR in every or {IS_SUM, IS_MEAN} <= every or {IS_SHOWN, IS_MEAN} <= every
+        fixed = every - {IS_EITHER, IS_MEAN}  # not the same for loaders that are whole
+        if unclear or (training.mixed and fixed and not training.when):
+            for name in group:
+                report_share(draft, training, name)
+            continue
+        lines = [line_for(name, IS_MEAN in every) for name in group]
+        (conditional if training.mixed and fixed else always).extend(lines)
+    if conditional:
+        always.append(f"if {training.when}:\n" + "\n".join(f"    {line}" for line in conditional))
+    if always:
+        put(draft, training, draft.of(file).after.setdefault(loop, []), loop, always)
+
+
+def line_for(name: str, mean: bool) -> str:
+    """The line that makes a sum one of all ranks."""
+    return f"{name} = sum_over_ranks({name})" + (f" / {WORLD}" if mean else "")
+
+
+def put(draft: Draft, training: Training, place: list[str], node: Any, lines: list[str]) -> None:
+    """Plan lines at a place of the draft, with the function that they call."""
+    changes = draft.of(training.file)
+    place += lines
+    changes.imports += ["import torch", DIST]
+    changes.helpers.setdefault("sum_over_ranks", SUM)
+    for line in lines:
+        draft.changed(training.file, node, "the sum is of all ranks", line, "INSERT")
+
+
+def report_share(draft: Draft, training: Training, name: str) -> None:
+    """Say that a number is of each rank's share, with the lines to write."""
+    draft.report(
+        training.file,
+        training.batches,
+        f"{name} is of each rank's own share of the data",
+        f"Behind the loop, before it is shown, write: total = torch.tensor(float({name}), device='cuda'); "
+        f"dist.all_reduce(total); {name} = total.item(), and / {WORLD} where it is a mean, or is divided "
+        "by a number of batches",
+        "info",
+    )
+
+
+def _block(node: Any) -> list[Any]:
+    """The statements among which one stands; none for what is no statement."""
+    up = parent(node)
+    for name in ("body", "orelse", "finalbody"):
+        if node in (getattr(up, name, None) or ()):
+            return list(getattr(up, name))
+    return []
+
+
+def statements_before(loop: Any) -> list[Any]:
+    """The statements that run before a loop each time that it runs."""
+    found: list[Any] = []
+    node = loop
+    while True:
+        block = _block(node)
+        found += block[: block.index(node)] if block else []
+        node = parent(node)
+        if not isinstance(node, (ast.With, ast.Try, ast.If)):
+            return found
+
+
+def _sums(loop: Any) -> dict[str, list[ast.AugAssign]]:
+    """What a loop adds to, by name, in the order of the lines."""
+    found: dict[str, list[ast.AugAssign]] = {}
+    for node in ast.walk(loop):
+        if isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add) and dotted(node.target):
+            if function_of(node) is function_of(loop):
+                found.setdefault(dotted(node.target), []).append(node)
+    return dict(sorted(found.items(), key=lambda one: one[1][0].lineno))
+
+
+def _counts_rounds(loop: Any, name: str) -> bool:
+    return all(isinstance(one.value, ast.Constant) for one in _sums(loop)[name])
+
+
+def _is_nothing(value: Any) -> bool:
+    if isinstance(value, ast.Constant):
+        return type(value.value) in (int, float) and value.value == 0
+    return (
+        isinstance(value, ast.Call)
+        and dotted(value.func) in ("torch.zeros", "torch.tensor")
+        and (dotted(value.func) == "torch.zeros" or _is_nothing(value.args[0] if value.args else None))
+    )
+
+
+def _begun(file: File, loop: Any, name: str) -> Any:
+    """The statement of the loop's block that sets a sum to nothing; None where it is set elsewhere, too."""
+    stores = [
+        node
+        for node in file.stores.get(name, ())
+        if function_of(node) is function_of(loop) and not isinstance(node.parent, ast.AugAssign)
+    ]
+    before = statements_before(loop)
+    begun = None
+    for node in stores:
+        up: Any = node.parent
+        value = up.value if isinstance(up, (ast.Assign, ast.AnnAssign)) else None
+        if isinstance(up, ast.Tuple) and isinstance(parent(up), ast.Assign):  # a, b = 0, 0
+            given = parent(up).value
+            value = given.elts[up.elts.index(node)] if isinstance(given, ast.Tuple) else None
+            up = parent(up)
+        if any(up is one for one in before) and _is_nothing(value):
+            begun = up
+        elif up.lineno <= (loop.end_lineno or 0):
+            return None
+    return begun
+
+
+def _uses_behind(file: File, loop: Any, name: str) -> list[Any] | None:
+    """The uses of a sum behind its loop, up to where it is set again; None where it is no plain sum."""
+    if _begun(file, loop, name) is None:
+        return None
+    used = []
+    for node in file.nodes(ast.Attribute if "." in name else ast.Name):
+        if dotted(node) != name or node.lineno <= loop.end_lineno:
+            continue
+        if function_of(node) is not function_of(loop):
+            continue
+        if isinstance(node.ctx, ast.Store):
+            if isinstance(node.parent, ast.AugAssign):
+                used.append(node)
+            elif isinstance(node.parent, ast.Assign):  # loss = loss / n
+                used += [one for one in ast.walk(node.parent.value) if dotted(one) == name]
+            break
+        used.append(node)
+    return used
+
+
+def _together(sums: dict[str, list[Any]]) -> list[list[str]]:
+    """The sums in groups: those that are divided by each other have to be reduced alike."""
+    groups = [[name] for name in sums]
+    for name, uses in sums.items():
+        for use in uses:
+            up = same_number(use).parent if isinstance(use.ctx, ast.Load) else use.parent
+            if isinstance(up, ast.BinOp) and isinstance(up.op, (ast.Div, ast.FloorDiv)):
+                near = {dotted(one) for one in ast.walk(up)}
+            else:
+                near = {dotted(one) for one in ast.walk(up.value)} if isinstance(up, ast.AugAssign) else set()
+            for other in near & set(sums):
+                one = next(group for group in groups if name in group)
+                two = next(group for group in groups if other in group)
+                if one is not two:
+                    one += two
+                    groups.remove(two)
+    return [sorted(group, key=list(sums).index) for group in groups]
+
+
+def _in_windows(program: Program, draft: Draft, training: Training) -> None:
+    """``if i % 100 == 99: print(running / 100); running = 0.0`` in the loop."""
+    file, loop = training.file, training.batches
+    for window in loop.body:
+        if not isinstance(window, ast.If) or window.orelse or "Mod()" not in ast.dump(window.test):
+            continue
+        names = []
+        for name in _sums(loop):
+            resets = [
+                one
+                for one in window.body
+                if isinstance(one, ast.Assign) and dotted(one.targets[0]) == name and _is_nothing(one.value)
+            ]
+            if resets and any(
+                dotted(node) == name for node in ast.walk(window) if node not in resets[0].targets
+            ):
+                names.append(name)
+        shown = [name for name in names if not _counts_rounds(loop, name)]
+        if not shown:
+            continue
+        if not _same_on_every_rank(loop, window.test) or training.mixed:
+            for name in shown:
+                report_share(draft, training, name)
+            continue
+        lines = [line_for(name, True) for name in shown]
+        put(draft, training, draft.of(file).first.setdefault(window, []), window, lines)
+
+
+def _same_on_every_rank(loop: Any, test: Any) -> bool:
+    """Whether a condition depends on the number of the round alone."""
+    stored: dict[str, list[Any]] = {}
+    node: Any
+    for node in ast.walk(loop):
+        if isinstance(getattr(node, "ctx", None), ast.Store):
+            stored.setdefault(dotted(node), []).append(node.parent)
+    for name in {dotted(node) for node in ast.walk(test) if isinstance(node, (ast.Name, ast.Attribute))}:
+        for up in stored.get(name, ()):
+            counted = isinstance(up, ast.AugAssign) and isinstance(up.value, ast.Constant)
+            if not counted and name != round_number(loop):
+                return False
+    return True

@@ -1,0 +1,282 @@
+"""The plan of a conversion: every change that makes a program for one card one for many."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from migrator.convert.distributed.accumulation import accumulate_without_sync
+from migrator.convert.distributed.bars import show_bars_once
+from migrator.convert.distributed.devices import use_own_card
+from migrator.convert.distributed.differences import report_differences
+from migrator.convert.distributed.draft import DIST, Draft
+from migrator.convert.distributed.find import Training, UncertainError, trainings
+from migrator.convert.distributed.homes import chosen, homes
+from migrator.convert.distributed.iterables import counts
+from migrator.convert.distributed.loaders import share_loaders
+from migrator.convert.distributed.meters import average_in_closures, reduce_meters
+from migrator.convert.distributed.metrics import reduce_metrics
+from migrator.convert.distributed.model import Wrapping, held, own_line, wrapping
+from migrator.convert.distributed.names import listed
+from migrator.convert.distributed.program import Program
+from migrator.convert.distributed.syntax import File, dotted, function_of, parent
+from migrator.convert.distributed.write import replaced, suffixed, unwrapped
+
+SET_UP = '''\
+def setup_distributed():
+    """Join the ranks that the launcher has started, each on its card; without a launcher, be the only one."""
+    backend = "gloo"
+    if torch.cuda.is_available():
+        backend = "nccl"
+        torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", 0)))
+    if "RANK" in os.environ:
+        dist.init_process_group(backend)
+    else:
+        dist.init_process_group(backend, store=dist.HashStore(), rank=0, world_size=1)
+    if dist.get_rank() != 0:  # one rank speaks for all
+        builtins.print = lambda *args, **kwargs: None
+        logging.disable(logging.INFO)
+'''
+_CLASS = "from torch.nn.parallel import DistributedDataParallel"
+_OWN_CARD = "[torch.cuda.current_device()] if torch.cuda.is_available() else None"
+
+
+def plan(program: Program, target: str = "") -> Draft:
+    """The changes that convert a program. ``target``: the name of the model, where it has to be given.
+
+    Raises UncertainError where one that is needed cannot be placed.
+    """
+    draft = Draft()
+    found = trainings(program)
+    models = [wrapping(program, ways, found) for ways in chosen(program, homes(program), found, target)]
+    parallel = _data_parallel(program, draft)
+    for model in models:
+        calls = _unwrap(program, draft, model, found)
+        _wrap(program, draft, model, calls, parallel, model is models[0])
+    share_loaders(program, draft, found)
+    use_own_card(program, draft)
+    for training in found:
+        _set_epoch(program, draft, training)
+        accumulate_without_sync(draft, training, models)
+    reduce_metrics(program, draft, found)
+    reduce_meters(program, draft, found)
+    average_in_closures(program, draft, found)
+    show_bars_once(program, draft)
+    _rank_zero(program, draft)
+    report_differences(program, draft, found)
+    _set_up(program, draft)
+    return draft
+
+
+def _wrap(program: Program, draft: Draft, wrapped: Wrapping, calls: int, parallel: bool, first: bool) -> None:
+    home = wrapped.home
+    options = f", device_ids={_OWN_CARD}" if parallel else ""
+    if calls > 1:  # a later call must not write the buffers with which an earlier one computed
+        options += ", broadcast_buffers=False"
+    if home.in_part:  # the others may get no gradient
+        options += ", find_unused_parameters=True"
+    line = f"{home.text} = DistributedDataParallel({home.text}{options})"
+    changes = draft.of(home.file)
+    if home.file is not program.entry:  # other programs may import the file
+        line = f"if dist.is_initialized():\n    {line}"
+        changes.imports.append(DIST)
+    changes.after.setdefault(wrapped.behind, []).append(line)
+    changes.imports.append(_CLASS)
+    message = "the model is wrapped: gradients are averaged over the ranks"
+    draft.changed(home.file, wrapped.behind, message, line, "INSERT")
+    if first and any("BatchNorm" in name for file in program.files.values() for name in _names(file)):
+        draft.report(
+            home.file,
+            wrapped.behind,
+            "BatchNorm takes the mean and the variance of each rank's own batch",
+            f"For those of all ranks write before it is wrapped: {home.text} = "
+            f"torch.nn.SyncBatchNorm.convert_sync_batchnorm({home.text})",
+            "info",
+        )
+
+
+def _names(file: File) -> list[str]:
+    return [
+        getattr(node, "attr", "") or getattr(node, "id", "") for node in file.nodes(ast.Attribute, ast.Name)
+    ]
+
+
+def _data_parallel(program: Program, draft: Draft) -> bool:
+    """Take nn.DataParallel's guards away; whether there is one."""
+    any_ = False
+    for file in program.files.values():
+        for node in file.nodes(ast.Name, ast.Attribute):
+            if file.index.qualified_name(node) not in (
+                "torch.nn.DataParallel",
+                "torch.nn.parallel.DataParallel",
+            ):
+                continue
+            up = node.parent
+            if isinstance(up, (ast.alias, ast.Attribute)) or isinstance(node.ctx, ast.Store):
+                continue
+            if not isinstance(up, ast.Call):
+                raise UncertainError(
+                    "nn.DataParallel is used in a way that is not plain",
+                    "Write DistributedDataParallel.",
+                    file,
+                    node,
+                )
+            if up.func is not node:  # isinstance(model, nn.DataParallel)
+                draft.of(file).expressions[node] = replaced("DistributedDataParallel")
+                draft.of(file).imports.append(_CLASS)
+                continue
+            any_ = True
+            assign = parent(up)
+            if not isinstance(assign, ast.Assign) or dotted(assign.targets[0]) != dotted(up.args[0]):
+                continue
+            block = parent(assign)
+            if isinstance(block, ast.If) and assign in block.body and all(map(_says, block.body)):
+                if block.orelse or not own_line(file, block) or block.col_offset < 0:
+                    raise UncertainError(
+                        "nn.DataParallel is chosen by a condition",
+                        "DistributedDataParallel takes its place in each case.",
+                        file,
+                        block,
+                    )
+                draft.of(file).removed.add(block)
+            elif own_line(file, assign) and len(getattr(block, "body", [0, 0])) > 1:
+                draft.of(file).removed.add(assign)
+    return any_
+
+
+def _says(statement: Any) -> bool:
+    if isinstance(statement, ast.Assign):
+        call = statement.value
+        return isinstance(call, ast.Call) and dotted(call.func).endswith("DataParallel")
+    return (
+        isinstance(statement, ast.Expr)
+        and isinstance(statement.value, ast.Call)
+        and dotted(statement.value.func).split(".")[-1] in ("print", "info")
+    )
+
+
+def _unwrap(program: Program, draft: Draft, wrapped: Wrapping, found: list[Training]) -> int:
+    """Plan what needs the model inside of the wrapper; gives in how many places training calls the model."""
+    result = held(program, wrapped, found)
+    if not result.calls:
+        raise UncertainError(
+            f"training does not call {wrapped.home.text} where it can be seen",
+            f"{wrapped.home.text} = DistributedDataParallel({wrapped.home.text})",
+            wrapped.home.file,
+            wrapped.behind,
+        )
+    for node, (file, perhaps) in result.inner.items():
+        text = dotted(node)
+        draft.of(file).expressions[node] = unwrapped if perhaps else suffixed("module")
+        after = f'getattr({text}, "module", {text})' if perhaps else f"{text}.module"
+        draft.changed(
+            file, node, "the model inside of DistributedDataParallel: keys have no module. before them", after
+        )
+    for file, node in result.unclear:
+        text = dotted(node)
+        draft.report(
+            file,
+            node,
+            f"{text} is a DistributedDataParallel model here",
+            f"Where the model itself is needed write {text}.module",
+            "info",
+        )
+    return result.calls
+
+
+def _set_epoch(program: Program, draft: Draft, training: Training) -> None:
+    epochs = training.epochs
+    if isinstance(training.batches, ast.While) or counts(training.batches.iter):
+        advice = "Before each iter(train_loader) write, with a number that counts them: "
+        advice += "train_loader.sampler.set_epoch(number)"
+    else:
+        advice = "First in the loop over epochs write: train_loader.sampler.set_epoch(epoch)"
+    if epochs is None or not epochs.loader:
+        message = "without set_epoch every epoch has the same order of samples"
+        draft.report(training.file, training.batches, message, advice)
+        return
+    line = f"{epochs.loader}.sampler.set_epoch({epochs.counter})"
+    first = epochs.loop.body[0]
+    if not own_line(epochs.file, first):
+        message = "set_epoch has no place in a loop of one line"
+        draft.report(epochs.file, epochs.loop, message, f"Write {line}")
+        return
+    if epochs.file is not program.entry:
+        line = f"if dist.is_initialized():\n    {line}"
+        draft.of(epochs.file).imports.append(DIST)
+    lines = draft.of(epochs.file).first.setdefault(epochs.loop, [])
+    if line not in lines:
+        lines.append(line)
+        draft.changed(epochs.file, epochs.loop, "each epoch has an order of its own", line, "INSERT")
+
+
+def _rank_zero(program: Program, draft: Draft) -> None:
+    for file in program.files.values():
+        for node in file.nodes(ast.Expr):
+            call = node.value
+            if not isinstance(call, ast.Call):
+                continue
+            name = file.called(call) or f"?.{getattr(call.func, 'attr', '')}"
+            if not listed("rank_zero", name):
+                continue
+            test = "dist.get_rank() == 0"
+            if file is not program.entry:
+                test = f"not dist.is_initialized() or {test}"
+            if not own_line(file, node) or _in_open(node):
+                draft.report(file, node, "every rank writes this file", f"Write it below: if {test}:")
+                continue
+            draft.of(file).guards[node] = test
+            draft.of(file).imports.append(DIST)
+            draft.changed(file, node, "one rank writes for all", f"if {test}:")
+
+
+def _in_open(node: Any) -> bool:
+    """Whether the file that is written is opened around a statement: that one rank does, too."""
+    up = node.parent
+    while up is not None and not isinstance(up, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        if isinstance(up, ast.With) and any("id='open'" in ast.dump(item.context_expr) for item in up.items):
+            return True
+        up = getattr(up, "parent", None)
+    return False
+
+
+def _set_up(program: Program, draft: Draft) -> None:
+    entry = program.entry
+    changes = draft.of(entry)
+    changes.imports[:0] = ["import builtins", "import logging", "import os", "import torch", DIST]
+    changes.header = SET_UP
+    tree = entry.index.tree
+    guard = next(
+        (node for node in tree.body if isinstance(node, ast.If) and "__name__" in ast.dump(node.test)), None
+    )
+    call, end = "setup_distributed()", "dist.destroy_process_group()"
+    if guard is not None and not _works_above(entry, guard):
+        if not own_line(entry, guard.body[0]):
+            raise UncertainError("the main block is one line", f"First in it write {call}", entry, guard)
+        changes.first.setdefault(guard, []).insert(0, call)
+        if not _leaves(guard.body[-1]):
+            changes.last.setdefault(guard, []).append(end)
+        draft.changed(entry, guard, "the ranks find each other, and part at the end", call, "INSERT")
+    else:
+        changes.header += f"\n\n{call}\n"
+        if not tree.body or not _leaves(tree.body[-1]):
+            changes.end.append(end)
+        draft.changed(entry, tree.body[0], "the ranks find each other, and part at the end", call, "INSERT")
+
+
+def _works_above(entry: File, guard: Any) -> bool:
+    """Whether something outside of the main block and of functions puts things on a card."""
+    for node in entry.nodes(ast.Call):
+        if function_of(node) is None and not guard.lineno <= node.lineno <= guard.end_lineno:
+            name = entry.called(node)
+            moves = isinstance(node.func, ast.Attribute) and node.func.attr in ("to", "cuda", "backward")
+            if moves or (
+                name.startswith("torch.cuda.") and not name.endswith(("is_available", "device_count"))
+            ):
+                return True
+    return False
+
+
+def _leaves(statement: Any) -> bool:
+    text = ast.dump(statement)
+    return isinstance(statement, ast.Raise) or "attr='exit'" in text or "id='exit'" in text

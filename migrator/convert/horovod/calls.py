@@ -1,0 +1,233 @@
+"""The names of horovod.torch in a file, and what takes their places."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from migrator.convert.distributed.draft import DIST, Draft
+from migrator.convert.distributed.find import UncertainError
+from migrator.convert.distributed.homes import Home
+from migrator.convert.distributed.model import own_line
+from migrator.convert.distributed.syntax import File, parent
+from migrator.convert.distributed.write import arguments, replaced
+from migrator.convert.horovod.names import PACKAGE, advice, imports, is_helper, names_in, table
+
+_OWN_MODULES = re.compile(r"^(?:mpi_ops|functions|optimizer|compression|sync_batch_norm)\.")
+_OPTIMIZER = "DistributedOptimizer"
+_AVERAGE, _SUM = "dist.ReduceOp.AVG", "dist.ReduceOp.SUM"
+
+
+@dataclass
+class Plan:
+    """What is planned for the files that belong together: changes, and what stands against them.
+
+    ``texts``: new code by the nodes that it takes the place of; ``used``: the helpers of each file;
+    ``optimizers``: the calls of DistributedOptimizer; ``wrapped``: the models, and the statements that wrap
+    them.
+    """
+
+    draft: Draft
+    problems: list[UncertainError] = field(default_factory=list)
+    texts: dict[Any, str] = field(default_factory=dict)
+    used: dict[str, set[str]] = field(default_factory=dict)
+    optimizers: list[tuple[File, ast.Call]] = field(default_factory=list)
+    wrapped: list[tuple[Home, Any]] = field(default_factory=list)
+
+    def refuse(self, file: File, node: Any, message: str, what_to_do: str) -> None:
+        """Nothing can be converted, because of this."""
+        self.problems.append(UncertainError(message, what_to_do, file, node))
+
+    def replace(self, file: File, node: Any, code: str, message: str) -> None:
+        """Put code in the place of an expression."""
+        up = node.parent
+        while isinstance(up, ast.expr) and not isinstance(up, ast.JoinedStr):
+            up = parent(up)
+        if isinstance(up, ast.JoinedStr) and '"' in file.index.segment(up):
+            code = code.replace('"', "'")  # before Python 3.12 the text's own quotes would end it
+        self.texts[node] = code
+        self.draft.of(file).expressions[node] = replaced(code)
+        self.use(file, code)
+        self.draft.changed(file, node, message, code)
+
+    def use(self, file: File, code: str) -> None:
+        """Import what new code needs, and take over the helpers that it calls."""
+        self.draft.of(file).imports.extend(imports(code))
+        self.used.setdefault(file.name, set()).update(filter(is_helper, names_in(code)))
+
+    def written(self, file: File, node: Any) -> str:
+        """The source of an expression with the new code in it."""
+        text = file.index.segment(node)
+        start = file.index.start(node)
+        inside = [one for one in ast.walk(node) if one in self.texts]
+        data = text.encode("utf-8")
+        for one in sorted(inside, key=file.index.start, reverse=True):
+            first, last = file.index.start(one) - start, file.index.end(one) - start
+            data = data[:first] + self.texts[one].encode("utf-8") + data[last:]
+        return data.decode("utf-8")
+
+
+def plan_names(file: File, plan: Plan) -> None:
+    """Plan it for all of a file but DistributedOptimizer, whose calls are collected."""
+    collectives = []  # last: their arguments may hold other names
+    for node, name in references(file):
+        up = node.parent
+        if isinstance(up, ast.Call) and up.func is node:
+            if name in table("calls"):
+                collectives.append((up, name))
+            else:
+                _plan_call(file, up, name, plan)
+        elif isinstance(up, ast.keyword) and up.arg in table("only_default") and _is_left_away(file, up):
+            continue
+        elif name in table("values"):
+            code = table("values")[name]
+            plan.replace(file, node, code, f"{name} of Horovod is {code}")
+        elif not (name == "Adasum" and _chosen_for_optimizer(file, node)):
+            plan.refuse(file, node, f"hvd.{name} has no counterpart" if name else _AS_VALUE, advice(name))
+    for call, name in collectives:
+        _plan_collective(file, call, name, plan)
+    for statement in file.nodes(ast.Import, ast.ImportFrom):
+        _plan_import(file, statement, plan)
+
+
+_AS_VALUE = "the module of Horovod is handed on as a value"
+
+
+def references(file: File) -> Iterator[tuple[Any, str]]:
+    """The outermost names in a file that mean something of Horovod's, and what follows ``horovod.torch.``"""
+    for node in file.nodes(ast.Name, ast.Attribute):
+        if isinstance(node.parent, (ast.Attribute, ast.alias)) or not isinstance(node.ctx, ast.Load):
+            continue
+        name = file.index.qualified_name(node)
+        if name == "horovod" or name.startswith("horovod."):
+            rest = name[len(PACKAGE) + 1 :] if name.startswith(PACKAGE) else name[len("horovod.") :]
+            yield node, _OWN_MODULES.sub("", rest)
+
+
+def _is_left_away(file: File, keyword: Any) -> bool:
+    """Whether an argument of Horovod's says what is so without it, and goes."""
+    call = keyword.parent
+    called = isinstance(call, ast.Call) and file.called(call).startswith(f"{PACKAGE}.")
+    return called and is_default(file, keyword.arg, keyword.value)
+
+
+def _plan_call(file: File, call: ast.Call, name: str, plan: Plan) -> None:
+    plain = table("calls_without_arguments")
+    if name == _OPTIMIZER:
+        plan.optimizers.append((file, call))
+    elif name in plain:
+        if call.args or call.keywords:
+            plan.refuse(file, call, f"hvd.{name} is called with arguments", advice("ProcessSet"))
+            return
+        plan.replace(file, call, plain[name], f"{name} of Horovod is {plain[name]}")
+    else:
+        plan.refuse(file, call, f"hvd.{name} has no counterpart", advice(name))
+
+
+def given(call: ast.Call, names: list[str]) -> dict[str, tuple[int, Any]] | None:
+    """The arguments of a call by their parameters, each with its place; None where that is not plain."""
+    found: dict[str, tuple[int, Any]] = {}
+    if any(isinstance(one, ast.Starred) for one in call.args) or len(call.args) > len(names):
+        return None
+    for place, (name, value) in enumerate(zip(names, call.args)):
+        found[name] = (place, value)
+    for place, keyword in enumerate(call.keywords, len(call.args)):
+        if keyword.arg is None or keyword.arg not in names:
+            return None
+        found[keyword.arg] = (place, keyword.value)
+    return found
+
+
+def is_default(file: File, name: str, value: Any) -> bool:
+    """Whether an argument says what is so without it."""
+    allowed = [*table("only_default").get(name, ()), "None"]
+    return file.index.segment(value) in allowed or file.index.qualified_name(value) in allowed
+
+
+def _plan_collective(file: File, call: ast.Call, name: str, plan: Plan) -> None:
+    values = given(call, table("calls")[name])
+    if values is None:
+        plan.refuse(file, call, f"the arguments of hvd.{name} are not plain", "Write them out.")
+        return
+    dropped = []
+    added = []
+    for parameter, (place, value) in values.items():
+        if parameter in table("only_default"):
+            if not is_default(file, parameter, value):
+                text = f"hvd.{name} with {parameter} has no counterpart"
+                plan.refuse(file, value, text, _instead(parameter))
+        elif parameter not in ("average", *table("dropped")):
+            continue
+        dropped.append(place)
+        if parameter == "average" and file.index.segment(value) not in ("True", "None"):
+            average = plan.written(file, value)
+            added.append(f"op={_SUM}" if average == "False" else f"op={_AVERAGE} if {average} else {_SUM}")
+    if any(place < len(call.args) for place in dropped) and max(dropped) < len(call.args) - 1:
+        behind = [place for place in range(min(dropped), len(call.args)) if place not in dropped]
+        if behind:
+            plan.refuse(file, call, f"hvd.{name} has arguments behind its name", "Name them: op=…")
+            return
+    code = table("values").get(name, f"hvd_{name}")
+    changes = plan.draft.of(file)
+    changes.expressions[call.func] = replaced(code)
+    if dropped or added:
+        changes.expressions[call] = arguments(sorted(dropped), added)
+    plan.use(file, code)
+    for one in added:
+        plan.use(file, one.partition("=")[2])
+    plan.draft.changed(file, call, f"{name} over torch.distributed", code)
+
+
+def _made(lines: list[str]) -> str:
+    return "MODIFY" if lines else "DELETE"
+
+
+def _instead(parameter: str) -> str:
+    return {
+        "compression": "Reduce tensor.half(), and convert the result back.",
+        "process_set": advice("ProcessSet"),
+        "splits": "dist.all_to_all_single(output, tensor, output_split_sizes, input_split_sizes)",
+    }.get(parameter, "Multiply the tensor before, or the result after it.")
+
+
+def _chosen_for_optimizer(file: File, node: Any) -> bool:
+    """Whether Adasum stands in the ``op`` of DistributedOptimizer, which is looked at there."""
+    up = node.parent
+    while isinstance(up, (ast.IfExp, ast.keyword)):
+        up = parent(up)
+    return isinstance(up, ast.Call) and file.called(up) == f"{PACKAGE}.{_OPTIMIZER}"
+
+
+def _plan_import(file: File, statement: Any, plan: Plan) -> None:
+    if isinstance(statement, ast.Import):
+        ours = [alias for alias in statement.names if alias.name.split(".")[0] == "horovod"]
+    else:
+        module = statement.module or ""
+        ours = list(statement.names) if not statement.level and module.split(".")[0] == "horovod" else []
+    if not ours:
+        return
+    names = [alias.name if isinstance(statement, ast.Import) else statement.module for alias in ours]
+    if any(name != "horovod" and not name.startswith(PACKAGE) for name in names):
+        plan.refuse(file, statement, f"{names[0]} has no counterpart", advice(names[0].partition(".")[2]))
+    elif any(alias.name == "*" for alias in ours) or not own_line(file, statement):
+        plan.refuse(file, statement, "this import is not plain", "import horovod.torch as hvd")
+    else:
+        rest = [
+            f"{alias.name} as {alias.asname}" if alias.asname else alias.name
+            for alias in statement.names
+            if alias not in ours
+        ]
+        lines = [f"import {', '.join(rest)}"] if rest else []
+        others = plan.draft.of(file).after.values()
+        if DIST not in file.text and not any(DIST in new for new in others):
+            lines.append(DIST)
+        elif len(getattr(parent(statement), "body", [])) == 1:
+            lines.append("pass")
+        plan.draft.of(file).removed.add(statement)
+        plan.draft.of(file).after[statement] = lines
+        plan.draft.changed(
+            file, statement, "torch.distributed does what Horovod did", "\n".join(lines), _made(lines)
+        )

@@ -1,0 +1,281 @@
+"""Programs on horovod.torch become programs on torch.distributed and DistributedDataParallel."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from typing import Any, Optional
+
+from migrator.convert.distributed.draft import Draft
+from migrator.convert.distributed.find import UncertainError
+from migrator.convert.distributed.program import Program, imports_one_of, load
+from migrator.convert.distributed.result import Converted
+from migrator.convert.distributed.syntax import File
+from migrator.convert.distributed.write import NotPlacedError, write
+from migrator.convert.horovod.calls import Plan, plan_names, references
+from migrator.convert.horovod.names import PACKAGE, helpers, import_order, names_in
+from migrator.convert.horovod.optimizer import plan_optimizer
+from migrator.convert.horovod.synchronize import plan_synchronize
+from migrator.names.tree import parse
+
+_CHANGED, _REPORTED = "NPU930", "NPU931"
+_OWN_WAY = ("init_process_group", "DistributedDataParallel")
+_TENSORS_OF_BOTH = (2, 1)  # one process group with a backend for the CPU and one for the card
+_UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
+_NAMES = ("dist", "os", "io", "default_hooks", "DistributedDataParallel")
+Read = Callable[[str], Optional[str]]
+
+
+def convert(
+    names: Sequence[str], others: Iterable[str], read: Read, version: tuple[int, ...]
+) -> dict[str, Converted]:
+    """What becomes of the files ``names`` that mention Horovod, and of those that belong to them.
+
+    ``others`` are the project's Python files, ``read`` gives a file's text, ``version`` is torch's. Files
+    that import one another are converted together, or not at all. Nothing is raised for what the files hold.
+    """
+    result: dict[str, Converted] = {}
+    for program in _programs(names, others, read):
+        result.update(_converted(program, version))
+    return result
+
+
+def _programs(names: Sequence[str], others: Iterable[str], read: Read) -> list[Program]:
+    """The programs that use horovod.torch: files that import the same ones of ``names`` are one."""
+    stems = {
+        re.escape(name.removesuffix("/__init__.py").removesuffix(".py").split("/")[-1]) for name in names
+    }
+    imports = re.compile(rf"^\s*(?:from|import)\b[^\n]*\b(?:{'|'.join(sorted(stems))})\b", re.M)
+    entries = list(names)
+    for one in others:
+        if one not in names and imports.search(read(one) or "") and _imports_one_of(one, names, read):
+            entries.append(one)
+    groups: list[tuple[list[str], set[str]]] = []
+    for entry in entries:
+        try:
+            program = load(entry, read, for_one_card=False)
+        except _UNREADABLE:
+            continue  # the engine's turn meets it again, and reports it
+        mine = {name for name in program.files if name in names and _uses(program.files[name])}
+        if not mine:
+            continue
+        merged = [entry]
+        apart = []
+        for group, files in groups:
+            if files & mine:
+                merged = [*group, *merged]
+                mine |= files
+            else:
+                apart.append((group, files))
+        groups = [*apart, (merged, mine)]
+    return [load(entries[0], read, more=entries[1:], for_one_card=False) for entries, _ in groups]
+
+
+def _imports_one_of(name: str, wanted: Collection[str], read: Read) -> bool:
+    try:
+        return imports_one_of(name, parse(read(name) or ""), wanted, read)
+    except _UNREADABLE:
+        return False  # the engine's turn meets it again, and reports it
+
+
+def _uses(file: File) -> bool:
+    return any(_is_horovod(statement) for statement in file.index.imports)
+
+
+def _is_horovod(statement: Any) -> bool:
+    if isinstance(statement, ast.Import):
+        names = [alias.name for alias in statement.names]
+    else:
+        module = "" if statement.level else statement.module or ""
+        names = [module, *(f"{module}.{alias.name}" for alias in statement.names)]
+    return any(name == PACKAGE or name.startswith(f"{PACKAGE}.") for name in names)
+
+
+def _converted(program: Program, version: tuple[int, ...]) -> dict[str, Converted]:
+    ours = [file for file in program.files.values() if _uses(file)]
+    plan = Plan(Draft(changed_code=_CHANGED, reported_code=_REPORTED))
+    optional = [(file, node) for file in ours for node in file.index.imports if _is_optional(node)]
+    own_way = any(_has_own_way(file) for file in program.files.values())
+    if optional or own_way:
+        advice = (
+            "Start the program without its option for Horovod: its way over torch.distributed is migrated."
+        )
+        if not own_way:
+            advice = "Write that part with torch.distributed and DistributedDataParallel, or do without it."
+        places = optional or [
+            (file, node) for file in ours for node in file.index.imports if _is_horovod(node)
+        ]
+        for file, node in places:
+            plan.draft.report(
+                file, node, "Horovod is one of several ways here: it is left as it is", advice, "info"
+            )
+        return _files(program, plan.draft, {})
+    if version < _TENSORS_OF_BOTH:
+        plan.refuse(
+            ours[0],
+            next(filter(_is_horovod, ours[0].index.imports)),
+            "Horovod reduces tensors on the CPU as well, torch.distributed only from version 2.1 on",
+            "Migrate for a newer version, or make a group for the CPU: dist.new_group(backend='gloo')",
+        )
+    for file in ours:
+        plan_names(file, plan)
+        _check_names(file, plan)
+    for file, call in plan.optimizers:
+        try:
+            plan_optimizer(program, file, call, plan)
+        except UncertainError as error:
+            plan.problems.append(error)
+    if not plan.problems:
+        plan_synchronize(program, plan)
+    if not plan.problems:
+        _leave_at_the_end(program, plan)
+        for file in ours:
+            text = helpers(plan.used.get(file.name, set()))
+            if text:
+                plan.use(file, text)
+                plan.draft.of(file).header = text + "\n"
+            plan.draft.of(file).imports.sort(key=import_order)
+        try:
+            return _files(program, plan.draft, dict(_written(program, plan.draft)))
+        except (NotPlacedError, SyntaxError) as error:
+            plan.problems.append(
+                UncertainError(f"a change has no place ({error})", "Convert it by hand.", ours[0])
+            )
+    return _files(program, _by_hand(ours, plan), {})
+
+
+def _written(program: Program, draft: Draft) -> Iterator[tuple[str, str]]:
+    for name, changes in draft.changes.items():
+        file = program.files[name]
+        text = write(file.text, changes)
+        read = names_in(text)
+        left = read & _imported_names(file)
+        if left:
+            raise NotPlacedError(f"{', '.join(sorted(left))} is still used")
+        yield name, text
+
+
+def _imported_names(file: File) -> set[str]:
+    """The names that imports of Horovod bind in a file."""
+    return {
+        (alias.asname or alias.name).split(".")[0]
+        for statement in file.index.imports
+        if _is_horovod(statement)
+        for alias in statement.names
+    }
+
+
+def _files(program: Program, draft: Draft, texts: dict[str, str]) -> dict[str, Converted]:
+    names = {*texts, *draft.findings}
+    return {
+        name: Converted(
+            program.files[name].text,
+            texts.get(name, program.files[name].text),
+            tuple(draft.findings.get(name, ())),
+        )
+        for name in sorted(names)
+    }
+
+
+def _has_own_way(file: File) -> bool:
+    """Whether a file uses torch.distributed to train on many cards."""
+    names = {
+        getattr(node, "attr", None) or getattr(node, "id", "") for node in file.nodes(ast.Name, ast.Attribute)
+    }
+    names.update(alias.name for node in file.index.imports for alias in node.names)
+    return not names.isdisjoint(_OWN_WAY)
+
+
+def _is_optional(statement: Any) -> bool:
+    """Whether an import of Horovod stands under a condition, or may fail."""
+    up = statement.parent
+    while _is_horovod(statement) and up is not None:
+        if isinstance(up, (ast.Try, ast.If, ast.ExceptHandler)):
+            if not (isinstance(up, ast.If) and "__name__" in ast.dump(up.test)):
+                return True
+        up = getattr(up, "parent", None)
+    return False
+
+
+def _check_names(file: File, plan: Plan) -> None:
+    """The new code's names must mean in the file what they mean in the new code."""
+    for scope in file.index.module_scope.and_inner():
+        for name in _NAMES:
+            for binding in scope.bindings.get(name, ()):
+                if binding.kind != "import" or binding.name.split(".")[0] not in ("torch", "os", "io"):
+                    plan.refuse(file, binding.node, f"{name} is something else here", "Give it another name.")
+
+
+def _leave_at_the_end(program: Program, plan: Plan) -> None:
+    """Horovod leaves by itself when a program ends; torch.distributed wants to be told."""
+    for file in program.files.values():
+        called = {name for _, name in references(file)}
+        tree = file.index.tree
+        if "init" not in called or "shutdown" in called:
+            continue
+        guard = next(
+            (one for one in tree.body if isinstance(one, ast.If) and "__name__" in ast.dump(one.test)), None
+        )
+        line = "dist.destroy_process_group()"
+        changes = plan.draft.of(file)
+        if guard is not None and not guard.orelse:
+            changes.last.setdefault(guard, []).append(line)
+        elif guard is None and any(
+            name == "init" and file.index.function_of(node) is None for node, name in references(file)
+        ):
+            changes.end.append(line)
+        else:
+            continue
+        plan.use(file, line)
+
+
+def _by_hand(ours: list[File], plan: Plan) -> Draft:
+    """Nothing is changed; the findings hold the lines to write."""
+    draft = Draft(changed_code=_CHANGED, reported_code=_REPORTED)
+    for error in plan.problems:
+        draft.report(
+            error.file or ours[0],
+            error.node,
+            f"not converted from Horovod: {error.message}",
+            error.advice,
+            "error",
+        )
+    for file in ours:
+        names = {name.split(".")[0] for _, name in references(file)}
+        node = next(one for one in file.index.imports if _is_horovod(one))
+        for name, (message, advice) in _STEPS.items():
+            if name in names:
+                draft.report(file, node, message, advice)
+    return draft
+
+
+_STEPS = {
+    "init": (
+        "the ranks have to find each other",
+        'import torch.distributed as dist\ndist.init_process_group("cpu:gloo,cuda:nccl")  # for hvd.init()\n'
+        "dist.get_rank(), dist.get_world_size()  # for hvd.rank() and hvd.size()\n"
+        'int(os.environ["LOCAL_RANK"])  # for hvd.local_rank()\n'
+        "dist.destroy_process_group()  # at the end",
+    ),
+    "DistributedOptimizer": (
+        "the model has to be wrapped, instead of the optimizer",
+        "from torch.nn.parallel import DistributedDataParallel\n"
+        "model = DistributedDataParallel(model, broadcast_buffers=False)  # when it is on its device\n"
+        "model.module.state_dict()  # in checkpoints\n"
+        "Remove optimizer.synchronize(), and take what is below optimizer.skip_synchronize() out of it.",
+    ),
+    "broadcast_parameters": (
+        "all ranks have to start from the same parameters",
+        "for tensor in model.state_dict().values():\n    dist.broadcast(tensor, 0)",
+    ),
+    "broadcast_optimizer_state": (
+        "all ranks have to start from the same state of the optimizer",
+        "state = [optimizer.state_dict()]\ndist.broadcast_object_list(state, src=0)\n"
+        "optimizer.load_state_dict(state[0])",
+    ),
+    "allreduce": (
+        "values have to be averaged over the ranks",
+        "value = value.clone()\ndist.all_reduce(value)\nvalue /= dist.get_world_size()",
+    ),
+}

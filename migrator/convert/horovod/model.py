@@ -1,0 +1,289 @@
+"""Where the model goes that DistributedDataParallel wraps: what calls it, and what needs the model inside."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from migrator.convert.distributed.find import UncertainError
+from migrator.convert.distributed.homes import Home
+from migrator.convert.distributed.model import receiving, uses
+from migrator.convert.distributed.names import listed
+from migrator.convert.distributed.program import Program
+from migrator.convert.distributed.resolve import call_sites
+from migrator.convert.distributed.syntax import (
+    FUNCTIONS,
+    File,
+    argument,
+    class_of,
+    dotted,
+    function_of,
+    parameters,
+    parent,
+)
+from migrator.convert.horovod.names import PACKAGE, table
+from migrator.convert.horovod.other_names import check_before, check_outside, evaluates, is_after, lines
+
+_DEPTH = 6
+_MOVES = ("cuda", "to", "npu")
+
+
+@dataclass
+class Wrapped:
+    """The uses of a model that is wrapped behind a statement.
+
+    ``inner``: those that need the model inside; True where it may be bare. ``since``: names that
+    become those of the wrapped model by a statement.
+    """
+
+    home: Home
+    behind: Any
+    since: list[tuple[Home, Any]] = field(default_factory=list)
+    inner: dict[Any, tuple[File, bool]] = field(default_factory=dict)
+    unclear: list[tuple[File, Any]] = field(default_factory=list)
+    calls: list[tuple[File, Any]] = field(default_factory=list)
+
+
+def follow(program: Program, home: Home, behind: Any) -> Wrapped:
+    """What becomes of the uses of a model that is wrapped behind a statement.
+
+    Raises UncertainError where some of the training might go past the wrapper.
+    """
+    check_before(program, home, behind)
+    check_outside(program, home)
+    result = Wrapped(home, behind, [(home, behind)])
+    waiting, seen = [home], [home]
+    while waiting:
+        one = waiting.pop()
+        for node in _uses_of_wrapped(one, result):
+            for more in _use(program, one, node, result):
+                if not any(more.same(old) for old in seen):
+                    seen.append(more)
+                    waiting.append(more)
+        if one.text.startswith("self."):
+            _from_outside(program, one, result)
+    if not result.calls:
+        raise UncertainError(
+            f"nothing that is seen calls {home.text}: DistributedDataParallel works when the model is called",
+            lines(home),
+            home.file,
+            behind,
+        )
+    conditional = _is_conditional(home, behind)
+    for node, (file, _) in list(result.inner.items()):
+        perhaps = conditional or _may_be_bare(program, file, node, result, seen)
+        result.inner[node] = (file, perhaps)
+    return result
+
+
+def _uses_of_wrapped(home: Home, wrapped: Wrapped) -> list[Any]:
+    """The uses of a name in which it is the wrapped model's."""
+    found = uses(home)
+    for other, statement in wrapped.since:
+        if other.same(home):
+            function = function_of(statement)
+            return [node for node in found if function_of(node) is not function or is_after(node, statement)]
+    return found
+
+
+def _use(program: Program, home: Home, node: Any, result: Wrapped) -> Iterator[Home]:
+    """Judge one use of the wrapped model; gives the scopes to which it hands it."""
+    file, up = home.file, node.parent
+    if isinstance(node.ctx, ast.Store):
+        return
+    if isinstance(up, ast.Attribute):
+        _attribute(program, home, node, up, result)
+        return
+    call = parent(up) if isinstance(up, ast.keyword) else up
+    if isinstance(call, ast.Call):
+        if call.func is node:
+            result.calls.append((file, node))
+            return
+        given = list(receiving(program, file, call, node))
+        where = program.definition(file, call)
+        if where is not None and isinstance(where[1], ast.ClassDef):
+            _check_kept(program, node, result)
+        name = file.called(call) or dotted(call.func)
+        if given:
+            for place, function, parameter in given:
+                yield Home(place, function, parameter)
+        elif dotted(call.func) in table("asks"):
+            if not _about_the_wrapper(file, call):
+                result.inner[node] = (file, False)
+        elif listed("need_the_model", name):
+            result.inner[node] = (file, False)
+        elif name.endswith(".DataParallel"):
+            raise UncertainError("nn.DataParallel wraps the model, too", lines(home), file, call)
+        elif not listed("take_a_wrapped_model", name) and not name.startswith(PACKAGE):
+            result.unclear.append((file, node))
+    elif isinstance(up, ast.Assign) and up.value is node and len(up.targets) == 1:
+        if not isinstance(up.targets[0], ast.Name):
+            _check_kept(program, node, result)
+        yield from _kept(file, up.targets[0], node, result)
+    elif isinstance(up, ast.Return):
+        _check_kept(program, node, result)
+        yield from _returned(program, node, -1, 0, result)
+    elif isinstance(up, ast.Tuple) and isinstance(parent(up), ast.Return):
+        whole: Any = up
+        _check_kept(program, node, result)
+        yield from _returned(program, node, whole.elts.index(node), len(whole.elts), result)
+    elif isinstance(up, ast.Subscript):
+        raise UncertainError(f"a part of {home.text} is used by itself", f"Call {home.text}(…).", file, up)
+    elif not isinstance(up, (ast.Compare, ast.Expr, ast.BoolOp, ast.If)):
+        result.unclear.append((file, node))
+
+
+def _about_the_wrapper(file: File, call: ast.Call) -> bool:
+    """Whether a call asks if the model is wrapped."""
+    text = file.index.segment(call)
+    return "DataParallel" in text or '"module"' in text or "'module'" in text
+
+
+def _check_kept(program: Program, node: Any, result: Wrapped) -> None:
+    """What keeps the model elsewhere must do so when it is wrapped. Raises UncertainError."""
+    function = function_of(node)
+    if any(function_of(statement) is function for _, statement in result.since):
+        return
+    if function is not None and not _only_called_after(program, function, result.behind):
+        home = result.home
+        raise UncertainError(
+            f"{home.text} is handed on where it may not be wrapped yet, and may be trained by another name",
+            f"When it is wrapped hand it on: {lines(home)}",
+            home.file,
+            result.behind,
+        )
+
+
+def _returned(program: Program, node: Any, place: int, count: int, result: Wrapped) -> Iterator[Home]:
+    """The scopes that get a value which a function returns, alone or at a place of a tuple."""
+    for file, site in call_sites(program, function_of(node)):
+        assign = parent(site)
+        if isinstance(assign, ast.Expr):
+            continue
+        target: Any = assign.targets[0] if isinstance(assign, ast.Assign) else None
+        if target is not None and place >= 0:
+            plain = isinstance(target, ast.Tuple) and len(target.elts) == count
+            target = target.elts[place] if plain else None
+        if target is None:
+            result.unclear.append((file, site))
+        else:
+            yield from _kept(file, target, site, result)
+
+
+def _kept(file: File, target: Any, node: Any, result: Wrapped) -> Iterator[Home]:
+    """The scope in which a value is kept under a name."""
+    text = dotted(target)
+    owner = class_of(function_of(node))
+    if isinstance(target, ast.Name):
+        kept = Home(file, function_of(node), text)
+        if not any(kept.same(one) for one, _ in result.since):
+            result.since.append((kept, file.index.statement_of(target)))
+        yield kept
+    elif text.startswith("self.") and text.count(".") == 1 and owner is not None:
+        yield Home(file, owner, text)
+    else:
+        result.unclear.append((file, node))
+
+
+def _attribute(program: Program, home: Home, node: Any, up: Any, result: Wrapped) -> None:
+    """Judge ``model.something``."""
+    file = home.file
+    chain: Any = up
+    last = up.attr
+    while isinstance(parent(chain), (ast.Attribute, ast.Subscript)) and parent(chain).value is chain:
+        chain = parent(chain)
+        last = getattr(chain, "attr", last)
+    call = parent(chain)
+    called = isinstance(call, ast.Call) and call.func is chain
+    if up.attr in _MOVES and called and chain is up:
+        function = function_of(node)
+        here = function is function_of(result.behind)
+        if here or (function and _only_called_after(program, function, result.behind)):
+            raise UncertainError(
+                f"{home.text} is moved behind hvd.DistributedOptimizer",
+                f"Behind this line: {lines(home)}",
+                file,
+                up,
+            )
+        return  # it is the bare model's, or moves the one inside
+    if up.attr in table("same_when_wrapped") and chain is up:
+        if up.attr == "forward":
+            result.calls.append((file, node))
+        if not (called and isinstance(parent(call), ast.Attribute)):
+            return
+    methods = {*table("module_methods"), *table("same_when_wrapped")}
+    computes = called and bool(call.args or call.keywords) and last not in methods
+    if computes and not {"weight", "bias", "data"} & set(dotted(chain).split(".")):
+        if not evaluates(program, file, node):
+            raise UncertainError(
+                f"{dotted(chain)}() is called: DistributedDataParallel reduces the gradients only of "
+                f"what goes through {home.text}(…)",
+                f"Let forward() do what {last}() does, and call {home.text}(…).",
+                file,
+                call,
+            )
+    result.inner[node] = (file, False)
+
+
+def _from_outside(program: Program, home: Home, result: Wrapped) -> None:
+    """``trainer.model.state_dict()``: an attribute of another object that may be the wrapped model."""
+    name = home.text.partition(".")[2]
+    mine = {id(node) for node in uses(home)}
+    for file in program.files.values():
+        for node in file.nodes(ast.Attribute):
+            up = node.parent
+            if node.attr != name or id(node) in mine or not isinstance(up, ast.Attribute):
+                continue
+            if up.attr in ("state_dict", "load_state_dict") and isinstance(node.ctx, ast.Load):
+                result.inner[node] = (file, True)
+
+
+def _is_conditional(home: Home, behind: Any) -> bool:
+    """Whether there are ways past the statement, on which the model stays bare."""
+    up = behind.parent
+    while up is not None and not isinstance(up, (*FUNCTIONS, ast.Module)):
+        guard = isinstance(up, ast.If) and "__name__" in ast.dump(up.test)
+        if not guard and not isinstance(up, ast.With):
+            return True
+        up = getattr(up, "parent", None)
+    return False
+
+
+def _may_be_bare(program: Program, file: File, node: Any, wrapped: Wrapped, seen: list[Home]) -> bool:
+    """Whether what is wrapped when the program trains may be the bare model at other times."""
+    home = wrapped.home
+    if wrapped.inner[node][1]:
+        return True
+    function = function_of(node)
+    if any(one.file is file and function_of(statement) is function for one, statement in wrapped.since):
+        return False
+    if function is None:
+        return file is not home.file
+    text = dotted(node)
+    if text in parameters(function):
+        sites = [(where, argument(call, function, text)) for where, call in call_sites(program, function)]
+        return not sites or not all(
+            any(
+                value is one
+                for scope in seen
+                if scope.file is where
+                for one in _uses_of_wrapped(scope, wrapped)
+            )
+            for where, value in sites
+        )
+    return not _only_called_after(program, function, wrapped.behind)
+
+
+def _only_called_after(program: Program, function: Any, behind: Any, depth: int = 4) -> bool:
+    """Whether a function is called behind a statement only, as far as the calls are seen."""
+    sites = call_sites(program, function)
+    for _, call in sites:
+        caller = function_of(call)
+        if caller is function_of(behind):
+            if not is_after(call, behind):
+                return False
+        elif caller is None or not depth or not _only_called_after(program, caller, behind, depth - 1):
+            return False
+    return bool(sites)

@@ -1,0 +1,287 @@
+"""hvd.DistributedOptimizer goes, and DistributedDataParallel comes around the model."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from migrator.convert.distributed.find import UncertainError
+from migrator.convert.distributed.homes import Home, home_of, parameters_in
+from migrator.convert.distributed.model import own_line
+from migrator.convert.distributed.program import Program
+from migrator.convert.distributed.syntax import File, bindings, dotted, function_of, parent
+from migrator.convert.distributed.write import first_argument, suffixed, unwrapped
+from migrator.convert.horovod.calls import Plan, given, is_default
+from migrator.convert.horovod.model import Wrapped, follow
+from migrator.convert.horovod.names import PACKAGE, table
+
+_LINES = "model = DistributedDataParallel(model, broadcast_buffers=False)"
+
+
+def plan_optimizer(program: Program, file: File, call: ast.Call, plan: Plan) -> None:
+    """Plan it for one call of DistributedOptimizer. Raises UncertainError where it has no place."""
+    statement: Any = file.index.statement_of(call)
+    values = given(call, table("optimizer"))
+    plain = (
+        isinstance(statement, ast.Assign)
+        and statement.value is call
+        and len(statement.targets) == 1
+        and own_line(file, statement)
+    )
+    if not plain or values is None or "optimizer" not in values:
+        raise UncertainError(
+            "what becomes of hvd.DistributedOptimizer is not plain", f"Instead of it: {_LINES}", file, call
+        )
+    arguments = {name: value for name, (_, value) in values.items()}
+    home = _model_of(program, file, arguments, call)
+    for other, place in plan.wrapped:
+        if other.same(home) and not _exclusive(place, statement):
+            raise UncertainError(f"{home.text} has several optimizers of Horovod's", _LINES, file, call)
+    plan.wrapped.append((home, statement))
+    wrapped = follow(program, home, statement)
+    model = home.text
+    lines = [f"{model} = DistributedDataParallel({model}, broadcast_buffers=False)"]
+    lines = [*_op(file, arguments.get("op"), model, plan, arguments), *lines]
+    lines += _hooks(file, arguments, model, plan)
+    _check_others(file, arguments)
+    _passes(program, file, arguments, wrapped, plan)
+    changes = plan.draft.of(file)
+    target, inner = statement.targets[0], arguments["optimizer"]
+    if dotted(target) and dotted(target) == dotted(inner):
+        changes.removed.add(statement)
+    else:
+        changes.expressions[call] = first_argument
+        if values["optimizer"][0] != 0:
+            raise UncertainError(
+                "the optimizer is not the first argument", "Write it first, without optimizer=", file, call
+            )
+    changes.after.setdefault(statement, []).extend(lines)
+    for line in lines:
+        plan.use(file, line)
+    plan.draft.changed(
+        file,
+        statement,
+        "DistributedDataParallel averages the gradients, in the backward pass",
+        "\n".join(lines),
+    )
+    _unwrap(plan, wrapped)
+
+
+def _model_of(program: Program, file: File, arguments: dict[str, Any], call: ast.Call) -> Home:
+    """The model whose parameters are named, or else are the optimizer's."""
+    places: list[tuple[File, Any]] = []
+    for name in ("named_parameters", "optimizer"):
+        value = arguments.get(name)
+        if value is None or (isinstance(value, ast.Constant) and value.value is None):
+            continue
+        places = _mentioned(program, file, value, 4)
+        if places:
+            break
+    texts = {(where.name, dotted(node)) for where, node in places}
+    advice = f"Instead of it, with the name of the model: {_LINES}"
+    if len(texts) != 1:
+        what = "several models" if texts else "a model that is not seen"
+        raise UncertainError(f"hvd.DistributedOptimizer gets the parameters of {what}", advice, file, call)
+    where, node = places[0]
+    text = dotted(node)
+    if not text or text == "self" or text.count(".") > text.startswith("self.") or where is not file:
+        raise UncertainError("the model of hvd.DistributedOptimizer has no plain name", advice, file, call)
+    home = home_of(program, file, node, text)
+    if not home.same(home_of(program, file, call, text)):
+        raise UncertainError(
+            f"{text} is a model of another function: here it cannot be wrapped", advice, file, call
+        )
+    return home
+
+
+def _exclusive(one: Any, other: Any) -> bool:
+    """Whether two statements stand in the two branches of one condition."""
+    for up in (parent(one), parent(other)):
+        if isinstance(up, ast.If):
+            branches = [
+                {id(node) for child in block for node in ast.walk(child)} for block in (up.body, up.orelse)
+            ]
+            if any(id(one) in a and id(other) in b for a, b in (branches, branches[::-1])):
+                return True
+    return False
+
+
+def _mentioned(program: Program, file: File, value: Any, depth: int) -> list[tuple[File, Any]]:
+    """The models whose parameters an expression asks for, directly or through names."""
+    found = [(file, node) for node in parameters_in(value)]
+    if found or not depth:
+        return found
+    for node in ast.walk(value):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+            function = function_of(node)
+            for bound, _ in bindings(file, function, node.id) or bindings(file, None, node.id):
+                if bound is not None and not any(one is node for one in ast.walk(bound)):
+                    found += _mentioned(program, file, bound, depth - 1)
+    return found
+
+
+def _op(file: File, op: Any, model: str, plan: Plan, arguments: dict[str, Any]) -> list[str]:
+    """Lines before the wrapping, for the ``op`` of the optimizer. Raises UncertainError for Adasum."""
+    names = []
+    branches = [op.body, op.orelse] if isinstance(op, ast.IfExp) else [op] if op is not None else []
+    for branch in branches:
+        names.append(file.index.qualified_name(branch).rpartition(".")[2])
+    if names in ([], ["Average"]):
+        return []
+    if sorted(names) == ["Adasum", "Average"]:
+        test = plan.written(file, op.test)
+        condition = test if names[0] == "Adasum" else f"not ({test})"
+        plan.draft.report(
+            file,
+            op,
+            "torch.distributed has no Adasum: the converted program refuses it",
+            "Without the option it averages. Remove the option, or keep the message.",
+        )
+        return [f'if {condition}:\n    raise NotImplementedError("torch.distributed has no Adasum")']
+    if names == ["Sum"]:
+        if "compression" in arguments and not is_default(file, "compression", arguments["compression"]):
+            raise UncertainError(
+                "gradients are compressed and summed", f"{model}.register_comm_hook(None, …)", file, op
+            )
+        if not _is_one(arguments.get("backward_passes_per_step")):
+            raise UncertainError(
+                "gradients of several backward passes are summed over the ranks",
+                f"Put all passes but the last below {model}.no_sync(), and multiply the gradients by "
+                "dist.get_world_size() before optimizer.step().",
+                file,
+                op,
+            )
+        return []
+    raise UncertainError(
+        "the op of hvd.DistributedOptimizer is not plain",
+        "DistributedDataParallel averages; for sums multiply the gradients by dist.get_world_size(); "
+        "there is no Adasum.",
+        file,
+        op,
+    )
+
+
+def _hooks(file: File, arguments: dict[str, Any], model: str, plan: Plan) -> list[str]:
+    """The line that registers a communication hook, where something else than an average is asked for."""
+    if file.index.qualified_name(arguments.get("op") or ast.Constant(None)) == f"{PACKAGE}.Sum":
+        return [f"{model}.register_comm_hook(None, hvd_sum_hook)"]
+    value = arguments.get("compression")
+    if value is None or is_default(file, "compression", value):
+        return []
+    if not _is_compression(file, value):
+        raise UncertainError(
+            "the compression is not one of Horovod's",
+            f"Write it as a hook: {model}.register_comm_hook(None, hook), hook(group, bucket) -> Future",
+            file,
+            value,
+        )
+    plan.draft.report(
+        file,
+        value,
+        "fp16_compress_hook divides before it adds up, Horovod after: sums differ by rounding",
+        "Nothing, unless the results have to be those of Horovod to the last digit.",
+        "info",
+    )
+    return [f"{model}.register_comm_hook(None, {plan.written(file, value)})"]
+
+
+def _is_compression(file: File, value: Any) -> bool:
+    """Whether an expression can only be one of hvd.Compression."""
+    if isinstance(value, ast.IfExp):
+        return _is_compression(file, value.body) and _is_compression(file, value.orelse)
+    if file.index.qualified_name(value).startswith(f"{PACKAGE}.Compression."):
+        return True
+    if isinstance(value, ast.Name):
+        bound = bindings(file, function_of(value), value.id) or bindings(file, None, value.id)
+        return bool(bound) and all(one is not None and _is_compression(file, one) for one, _ in bound)
+    return False
+
+
+def _is_one(value: Any) -> bool:
+    return value is None or (isinstance(value, ast.Constant) and value.value == 1)
+
+
+def _check_others(file: File, arguments: dict[str, Any]) -> None:
+    """Raises UncertainError for what DistributedDataParallel does not do."""
+    sparse = arguments.get("sparse_as_dense")
+    if sparse is not None and not (isinstance(sparse, ast.Constant) and not sparse.value):
+        raise UncertainError(
+            "sparse gradients are reduced as dense ones",
+            "Make the embedding with sparse=False.",
+            file,
+            sparse,
+        )
+    group = arguments.get("process_set")
+    if group is not None and not is_default(file, "process_set", group):
+        raise UncertainError(
+            "gradients are reduced within a process set",
+            "DistributedDataParallel(model, process_group=dist.new_group(ranks), broadcast_buffers=False)",
+            file,
+            group,
+        )
+
+
+def _passes(program: Program, file: File, arguments: dict[str, Any], wrapped: Wrapped, plan: Plan) -> None:
+    """Several backward passes for a step: right without a change where each follows its own forward pass."""
+    passes = arguments.get("backward_passes_per_step")
+    for one in program.files.values():
+        for call in one.nodes(ast.Call):
+            if not (isinstance(call.func, ast.Attribute) and call.func.attr == "backward"):
+                continue
+            retains = [word for word in call.keywords if word.arg == "retain_graph"]
+            if retains and getattr(retains[0].value, "value", None) is not False:
+                raise UncertainError(
+                    "several backward passes go through one forward pass: DistributedDataParallel reduces "
+                    "after the first only",
+                    "Add the losses up, and call backward() once.",
+                    one,
+                    call,
+                )
+            if not _is_one(passes) and not _has_own_forward(one, call, wrapped):
+                raise UncertainError(
+                    "it is not plain that each backward pass of a step follows a forward pass of its own",
+                    "Add the losses up, and call backward() once.",
+                    one,
+                    call,
+                )
+    if not _is_one(passes):
+        text = wrapped.home.text
+        plan.draft.report(
+            file,
+            passes,
+            "gradients are averaged in each backward pass of a step: the same result, with more exchanges",
+            "To save them put all passes of a step but the last, with the calls of the model, below\n"
+            f"with contextlib.nullcontext() if last else {text}.no_sync():",
+            "info",
+        )
+
+
+def _has_own_forward(file: File, call: ast.Call, wrapped: Wrapped) -> bool:
+    """Whether the innermost loop around a backward pass calls the model, and goes backward just once."""
+    loop = parent(call)
+    while loop is not None and not isinstance(loop, (ast.For, ast.While, ast.FunctionDef)):
+        loop = getattr(loop, "parent", None)
+    if loop is None:
+        return False
+    inside = {id(node) for node in ast.walk(loop)}
+    backward = [
+        node for node in ast.walk(loop) if isinstance(node, ast.Attribute) and node.attr == "backward"
+    ]
+    return len(backward) == 1 and any(id(node) in inside for _, node in wrapped.calls)
+
+
+def _unwrap(plan: Plan, wrapped: Wrapped) -> None:
+    for node, (file, perhaps) in wrapped.inner.items():
+        text = dotted(node)
+        plan.draft.of(file).expressions[node] = unwrapped if perhaps else suffixed("module")
+        after = f'getattr({text}, "module", {text})' if perhaps else f"{text}.module"
+        plan.draft.changed(file, node, "the model inside of DistributedDataParallel: its keys stay", after)
+    for file, node in wrapped.unclear:
+        text = dotted(node) or "what comes back"
+        plan.draft.report(
+            file,
+            node,
+            f"{text} is a DistributedDataParallel model here",
+            f"Where the model itself is needed write {text}.module",
+            "info",
+        )

@@ -1,0 +1,189 @@
+"""Other names by which a model could be trained than the one under which it is wrapped."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from migrator.convert.distributed.find import UncertainError
+from migrator.convert.distributed.homes import Home, home_of
+from migrator.convert.distributed.model import prepares, uses
+from migrator.convert.distributed.program import Program
+from migrator.convert.distributed.resolve import call_sites
+from migrator.convert.distributed.syntax import (
+    FUNCTIONS,
+    File,
+    argument,
+    bindings,
+    class_of,
+    dotted,
+    function_of,
+    on_self,
+    parameters,
+    parent,
+    taker_of,
+)
+
+_DEPTH = 6
+_MAY_TRAIN = re.compile(r"partial$|trainer|engine|learner|runner|worker|solver|agent|train|fit", re.I)
+_EVALUATES = re.compile(r"\.eval\(\)|\bno_grad\b|\binference_mode\b|\btrain\(False\)")
+
+
+def lines(home: Home) -> str:
+    """The line that wraps a model."""
+    return f"{home.text} = DistributedDataParallel({home.text}, broadcast_buffers=False)"
+
+
+def check_before(program: Program, home: Home, behind: Any) -> None:
+    """Before it is wrapped nothing may have got hold of the bare model that could train it."""
+    function = function_of(behind)
+    if isinstance(home.scope, ast.ClassDef):
+        values = on_self(home.file, home.scope, home.text.partition(".")[2])
+    else:
+        values = bindings(home.file, home.scope, home.text)
+    for value, _ in values:
+        if not _is_only_name(value, home):
+            raise UncertainError(
+                f"{home.text} may have another name, by which it is trained",
+                lines(home),
+                home.file,
+                value or behind,
+            )
+    known = home.scope is not None and not isinstance(home.scope, ast.ClassDef)
+    if not values and not (known and home.text in parameters(home.scope)):
+        raise UncertainError(f"where {home.text} comes from is not seen", lines(home), home.file, behind)
+    for node in uses(home):
+        same = function_of(node) is function
+        if isinstance(node.ctx, ast.Store):
+            if same and is_after(node, behind):
+                raise UncertainError(
+                    f"{home.text} is set anew behind hvd.DistributedOptimizer", lines(home), home.file, node
+                )
+        elif same and not is_after(node, behind) and not _inside(node, behind):
+            prepared = prepares(program, home.file, node, _DEPTH) and not _is_kept(program, home.file, node)
+            prepared = prepared or _stays(home, node)
+            if not prepared and not evaluates(program, home.file, node):
+                raise UncertainError(
+                    f"{home.text} is used before hvd.DistributedOptimizer: it may be trained by another name",
+                    f"Behind what prepares the model, and before anything keeps it, write {lines(home)}",
+                    home.file,
+                    node,
+                )
+
+
+def _is_only_name(value: Any, home: Home) -> bool:
+    """Whether what a name is set to is new, or had that name before."""
+    if isinstance(value, ast.IfExp):
+        return _is_only_name(value.body, home) and _is_only_name(value.orelse, home)
+    return isinstance(value, ast.Call) or dotted(value) == home.text or _is_parameter(value, home)
+
+
+def _stays(home: Home, node: Any) -> bool:
+    """Whether a name is set to itself under a condition: ``model = model.cuda() if cuda else model``."""
+    up = parent(node)
+    while isinstance(up, ast.IfExp):
+        up = parent(up)
+    return isinstance(up, ast.Assign) and [dotted(one) for one in up.targets] == [home.text]
+
+
+def _is_kept(program: Program, file: File, node: Any) -> bool:
+    """Whether the model goes to something of another package that, by its name, may train it later."""
+    call = taker_of(node)
+    if not isinstance(call, ast.Call) or program.definition(file, call) is not None:
+        return False
+    name = file.called(call) or dotted(call.func)
+    return bool(_MAY_TRAIN.search(name)) and not name.startswith("torch.")
+
+
+def _is_parameter(value: Any, home: Home) -> bool:
+    """Whether ``self.model`` is set to a method's parameter: who gives it is looked at, too."""
+    function = function_of(value)
+    return (
+        isinstance(home.scope, ast.ClassDef)
+        and isinstance(value, ast.Name)
+        and function is not None
+        and value.id in parameters(function)
+    )
+
+
+def check_outside(program: Program, home: Home, depth: int = _DEPTH) -> None:
+    """Who hands in the model may not train it by itself: its name keeps the bare one."""
+    for scope, name in _taken_from(home):
+        sites = call_sites(program, scope)
+        if not sites or not depth:
+            raise UncertainError(
+                f"who calls {scope.name} with {name} is not seen: there it stays the model without wrapper",
+                f"Return the model from {scope.name}, or wrap it where it is made: {lines(home)}",
+                home.file,
+                scope,
+            )
+        for where, call in sites:
+            value = argument(call, scope, name)
+            if isinstance(value, ast.Call):
+                continue
+            if not dotted(value) or dotted(value).count(".") > dotted(value).startswith("self."):
+                raise UncertainError(
+                    f"what {scope.name} gets as {name} is not plain", lines(home), where, call
+                )
+            outer = home_of(program, where, value, dotted(value))
+            for node in uses(outer):
+                mine = (
+                    node is value or isinstance(node.ctx, ast.Store) or _goes_to(program, where, node, scope)
+                )
+                if (
+                    not mine
+                    and not prepares(program, where, node, _DEPTH)
+                    and not evaluates(program, where, node)
+                ):
+                    raise UncertainError(
+                        f"{outer.text} is not the wrapped model here, and may be trained",
+                        f"Wrap it before: {lines(outer)}",
+                        where,
+                        node,
+                    )
+            check_outside(program, outer, depth - 1)
+
+
+def _goes_to(program: Program, file: File, node: Any, scope: Any) -> bool:
+    call = taker_of(node)
+    found = program.definition(file, call) if isinstance(call, ast.Call) else None
+    return found is not None and found[1] in (scope, class_of(scope))
+
+
+def _taken_from(home: Home) -> Iterator[tuple[Any, str]]:
+    """The functions, each with its parameter, through which a model comes to its name."""
+    if isinstance(home.scope, ast.ClassDef):
+        for value, _ in on_self(home.file, home.scope, home.text.partition(".")[2]):
+            function = function_of(value) if value is not None else None
+            if isinstance(value, ast.Name) and function is not None and value.id in parameters(function):
+                yield function, value.id
+    elif home.scope is not None and home.text in parameters(home.scope):
+        yield home.scope, home.text
+
+
+def is_after(node: Any, statement: Any) -> bool:
+    """Whether a node stands behind a statement in the text."""
+    return (node.lineno, node.col_offset) > (statement.end_lineno, statement.end_col_offset)
+
+
+def _inside(node: Any, statement: Any) -> bool:
+    return not is_after(node, statement) and (node.lineno, node.col_offset) >= (
+        statement.lineno,
+        statement.col_offset,
+    )
+
+
+def evaluates(program: Program, file: File, node: Any) -> bool:
+    """Whether a use stands in a function, or goes to one, that only evaluates."""
+    call = taker_of(node)
+    places = [(file, function_of(node))]
+    found = program.definition(file, call) if isinstance(call, ast.Call) and call.func is not node else None
+    if found is not None:
+        places.append(found)
+    for where, function in places:
+        text = where.index.segment(function) if isinstance(function, FUNCTIONS) else ""
+        if _EVALUATES.search(text) and ".backward(" not in text:
+            return True
+    return False

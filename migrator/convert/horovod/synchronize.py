@@ -1,0 +1,45 @@
+"""``optimizer.synchronize()`` and ``skip_synchronize()``, for which DistributedDataParallel has no need."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import Any
+
+from migrator.convert.distributed.model import own_line
+from migrator.convert.distributed.program import Program
+from migrator.convert.distributed.syntax import File, dotted, parent
+from migrator.convert.horovod.calls import Plan
+
+_OPTIMIZER = re.compile(r"(?:^|[._])(?:opt|optim|optimizer)\w*$", re.I)
+
+
+def plan_synchronize(program: Program, plan: Plan) -> None:
+    """``optimizer.synchronize()`` and what skips it: the gradients are reduced when backward() returns."""
+    names = {dotted(file.index.statement_of(call).targets[0]) for file, call in plan.optimizers}
+    for file in program.files.values():
+        for node in file.nodes(ast.Attribute):
+            text = dotted(node.value)
+            ours = text in names or bool(_OPTIMIZER.search(text))
+            if node.attr == "skip_synchronize" or (
+                ours and node.attr in ("synchronize", "set_backward_passes_per_step")
+            ):
+                _without(file, node, plan)
+
+
+def _without(file: File, node: Any, plan: Plan) -> None:
+    statement: Any = file.index.statement_of(node)
+    call = node.parent
+    if isinstance(statement, ast.Expr) and statement.value is call and own_line(file, statement):
+        plan.draft.of(file).removed.add(statement)
+        if len(getattr(parent(statement), "body", [])) == 1:
+            plan.draft.of(file).after[statement] = ["pass"]
+    elif isinstance(statement, ast.With) and len(statement.items) == 1 and own_line(file, statement):
+        plan.draft.of(file).dissolved.add(statement)
+    else:
+        plan.refuse(
+            file, node, f"{node.attr} of the optimizer is used in a way that is not plain", "Remove it."
+        )
+        return
+    message = "backward() of a DistributedDataParallel model has reduced the gradients when it returns"
+    plan.draft.changed(file, statement if isinstance(statement, ast.Expr) else node, message, "", "DELETE")

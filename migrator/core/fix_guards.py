@@ -1,0 +1,95 @@
+"""Fixes that are not made although a rule matched, and why."""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import replace
+from typing import Any
+
+from migrator.findings.finding import Edit, Finding
+from migrator.matchers.context import Match
+from migrator.names.index import ModuleIndex
+from migrator.names.npu_branches import (
+    guards_cuda_build,
+    has_own_npu_case,
+    is_flag_for_nvidia,
+    patches_cuda,
+)
+
+_QUOTE = re.compile(r"[fFrRuUbB]*(\"\"\"|'''|\"|')")
+
+
+def restrained(index: ModuleIndex, matches: list[Match], knows_npus: bool) -> list[Match]:
+    """The matches, with the fixes taken away where they would do harm.
+
+    ``knows_npus``: the input speaks of NPUs, so it may have cases of its own.
+    """
+    result = []
+    for item in matches:
+        if item.finding.edits:
+            reason = _reason(index, item, knows_npus)
+            if reason:
+                item = without_fix(item, reason)
+            else:
+                item = _with_fitting_quotes(index, item)
+        result.append(item)
+    return result
+
+
+def without_fix(item: Match, reason: str, severity: str = "info") -> Match:
+    """The match as a report only."""
+    finding = replace(
+        item.finding,
+        edits=(),
+        operation="",
+        safety="",
+        before="",
+        after="",
+        severity=severity,
+        message=f"{item.finding.message}; left as it is: {reason}",
+    )
+    return replace(item, finding=finding)
+
+
+def unfixed(finding: Finding) -> Finding:
+    """A finding whose fix was not made."""
+    return replace(finding, operation="", after="", edits=())
+
+
+def _reason(index: ModuleIndex, item: Match, knows_npus: bool) -> str:
+    if knows_npus and (has_own_npu_case(item.node) or patches_cuda(index, item.node)):
+        return "the code has a case of its own for NPUs"
+    if isinstance(item.node, (ast.Constant, ast.JoinedStr)) and is_flag_for_nvidia(item.node):
+        return "the name of the outcome speaks of NVIDIA's cards"
+    if guards_cuda_build(index, item.node):
+        return "it decides whether CUDA sources are compiled"
+    return ""
+
+
+def _with_fitting_quotes(index: ModuleIndex, item: Match) -> Match:
+    """The fix with quotes that may stand inside the f-string that holds it.
+
+    Before Python 3.12 a field cannot use the quotes of its f-string.
+    """
+    if not any('"' in edit.text for edit in item.finding.edits):
+        return item
+    outer = enclosing_fstring(item.node)
+    if outer is None:
+        return item
+    quote = _QUOTE.match(index.segment(outer))
+    if quote is None or not quote.group(1).startswith('"'):
+        return item
+    edits = tuple(Edit(edit.start, edit.end, edit.text.replace('"', "'")) for edit in item.finding.edits)
+    return replace(item, finding=replace(item.finding, edits=edits))
+
+
+def enclosing_fstring(node: Any) -> Any:
+    """The outermost f-string around a node, None where there is none."""
+    outer = None
+    parent = getattr(node, "parent", None)
+    while parent is not None and not isinstance(parent, ast.stmt):
+        if isinstance(parent, ast.JoinedStr):
+            outer = parent
+        parent = getattr(parent, "parent", None)
+    return outer

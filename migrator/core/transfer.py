@@ -1,0 +1,74 @@
+"""Mode transfer: the source stays, and entry files import torch_npu's run-time patching."""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import replace
+
+from migrator.files.document import is_notebook
+from migrator.findings.edits import apply
+from migrator.findings.finding import FileResult
+from migrator.matchers.context import FileContext, insertion
+from migrator.matchers.imports import insert_import, names_package, torch_npu_imports
+from migrator.matchers.packs import Rule
+from migrator.names.tree import parse
+
+_TRANSFER = "from torch_npu.contrib import transfer_to_npu"
+
+
+def add_transfer(context: FileContext, rule: Rule) -> FileResult:
+    """Add the two imports to a file that is started and imports torch; other files stay.
+
+    Raises SyntaxError where the result would not parse.
+    """
+    index = context.index
+    if not _is_entry(context) or not any(names_package(node, "torch") for node in index.imports):
+        return FileResult(context.name)
+    if any("transfer_to_npu" in index.segment(node) for node in index.imports):
+        return FileResult(context.name)
+    places = torch_npu_imports(index, list(index.imports))
+    inserted = []
+    for node, edit in places:
+        both = "import torch_npu" + _break(edit.text) + _TRANSFER
+        text = edit.text.replace("import torch_npu", both)
+        inserted.append(insertion(context, rule, node, replace(edit, text=text)))
+    if not places:  # torch_npu is imported already
+        there = next(node for node in index.imports if names_package(node, "torch_npu"))
+        inserted.append(insertion(context, rule, there, insert_import(index, there, _TRANSFER)))
+    edits = [edit for item in inserted for edit in item.finding.edits]
+    text = apply(index.data, edits).decode("utf-8")
+    parse(text)
+    return FileResult(context.name, text, tuple(item.finding for item in inserted))
+
+
+def _break(inserted: str) -> str:
+    """What separates a second statement from the first in an inserted text."""
+    match = re.match(r"(\r\n|\r|\n)?([ \t\f]*)import torch_npu(\r\n|\r|\n)?", inserted)
+    if match is None:  # behind a semicolon
+        return "; "
+    return (match.group(1) or match.group(3) or "\n") + match.group(2)
+
+
+def _is_entry(context: FileContext) -> bool:
+    """Whether a file is one that is started, as every notebook is.
+
+    It asks whether it is ``__main__``, or runs something at its top level: a
+    loop, a ``with``, or a call whose result nobody keeps.
+    """
+    if is_notebook(context.name):
+        return True
+    index = context.index
+    own = {node.name for node in index.functions}
+    for node in index.tree.body:
+        if isinstance(node, ast.If) and "__name__" in index.segment(node.test):
+            return True
+        if isinstance(node, (ast.For, ast.While, ast.With)):
+            return True
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+            called = node.value.func
+            if isinstance(called, ast.Name) and (called.id in own or called.id == "print"):
+                return True
+            if isinstance(called, ast.Attribute) and called.attr in ("fit", "train", "run", "Fire", "main"):
+                return True
+    return False

@@ -1,0 +1,177 @@
+"""Everything that lies in a project, in one order."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from migrator.files.document import is_notebook
+from migrator.files.errors import SourceError, Unreadable, shown, unreadable
+from migrator.files.naming import inside, staging_prefix
+from migrator.files.patterns import Matcher, matcher
+
+Kind = Literal["folder", "python", "notebook", "file", "link", "special", "unreadable", "skipped"]
+
+_PYTHON = (".py", ".pyi", ".pyw")
+_INTERPRETER = re.compile(rb"pythonw?[0-9.]*")
+
+# What tools make again when they next run. Everything else is the user's, .git included.
+_CACHES = frozenset({"__pycache__", ".mypy_cache", ".npumigrate_cache", ".pytest_cache", ".ruff_cache"})
+# A folder that holds one of these is a virtual or a conda environment, whatever its name.
+_ENVIRONMENT = ("pyvenv.cfg", "conda-meta")
+# Version control keeps scripts (hooks) and files without extension by the thousand, and Jupyter copies of
+# notebooks: none is the project's.
+_KEPT = frozenset({".git", ".hg", ".svn", ".bzr", ".ipynb_checkpoints"})
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One thing in the input.
+
+    ``name`` is relative to the input, with ``/``; ``path`` opens it. ``excluded``
+    things are copied, not migrated. ``reason`` is the line for the user where
+    the kind is special, unreadable or skipped: such things are not copied.
+    """
+
+    kind: Kind
+    name: str
+    path: Path
+    excluded: bool = False
+    reason: str = ""
+
+    @property
+    def holds_python(self) -> bool:
+        """Whether it is Python, or a notebook that may hold some."""
+        return self.kind in ("python", "notebook")
+
+
+def discover(root: Path, exclude: Sequence[str] = (), avoid: Path | None = None) -> Iterator[Entry]:
+    """Everything under ``root``: by name, a folder before what it holds, links not followed.
+
+    A file as ``root`` is the only entry. Python is what ends in .py, .pyi or
+    .pyw, or has no extension and a ``#!`` line that names Python; a notebook is what
+    ends in .ipynb. Everything is given except the contents of tool caches (__pycache__, .mypy_cache,
+    .pytest_cache, .ruff_cache), of virtual and conda environments and of the
+    folder ``avoid`` (the result), which are ``skipped``. Files of .git, .hg, .svn,
+    .bzr and .ipynb_checkpoints are neither. ``exclude`` holds patterns as ``patterns.matcher`` reads
+    them; what an excluded folder holds is excluded.
+
+    Holds the names of the folders on the way down, never those of the tree.
+    Raises Unreadable where ``root`` cannot be read, SourceError for a wrong pattern.
+    """
+    try:
+        excluded = matcher(exclude)
+    except SourceError as error:
+        raise SourceError(f"--exclude {error}") from error
+    try:
+        mode = os.stat(root).st_mode
+        if not stat.S_ISDIR(mode):
+            return iter((_only(root, mode, excluded),))
+        top = _listing(os.fspath(root))
+    except OSError as error:
+        raise Unreadable(f"{shown(root)} {unreadable(error)}") from error
+    return _walk(top, excluded, _avoided(root, avoid))
+
+
+def _only(root: Path, mode: int, excluded: Matcher) -> Entry:
+    name = os.path.basename(os.path.abspath(root))
+    if not stat.S_ISREG(mode):
+        return Entry("special", name, root, reason=_special(mode))
+    kind = _kind_of_file(name, os.fspath(root))
+    return Entry(kind, name, root, excluded(name, False))
+
+
+def _walk(top: list[os.DirEntry[str]], excluded: Matcher, avoided: str) -> Iterator[Entry]:
+    # Own stack: a tree may be deeper than Python's recursion limit.
+    folder = ("", False, False)  # prefix of names, excluded, inside version control
+    waiting = [(item, folder) for item in reversed(top)]
+    while waiting:
+        item, (prefix, inherited, versions) = waiting.pop()
+        name, path = prefix + item.name, Path(item.path)
+        try:
+            if item.is_symlink():
+                yield Entry("link", name, path, inherited or excluded(name, False))
+            elif item.is_dir(follow_symlinks=False):
+                why = _why_skipped(item.name, name, avoided)
+                found = [] if why else _listing(item.path)
+                if any(child.name in _ENVIRONMENT for child in found):
+                    why = "virtual environment: not copied"
+                if why:
+                    yield Entry("skipped", name, path, reason=why)
+                    continue
+                out = inherited or excluded(name, True)
+                yield Entry("folder", name, path, out)
+                folder = (name + "/", out, versions or item.name in _KEPT)
+                waiting.extend((child, folder) for child in reversed(found))
+            elif item.is_file(follow_symlinks=False):
+                kind = "file" if versions else _kind_of_file(item.name, item.path)
+                yield Entry(kind, name, path, inherited or excluded(name, False))
+            else:
+                yield Entry("special", name, path, reason=_special(item.stat(follow_symlinks=False).st_mode))
+        except OSError as error:
+            yield Entry("unreadable", name, path, reason=f"{unreadable(error)}: not copied")
+
+
+def _kind_of_file(base: str, path: str) -> Kind:
+    if is_notebook(base):
+        return "notebook"
+    return "python" if is_python(base, path) else "file"
+
+
+def _listing(path: str) -> list[os.DirEntry[str]]:
+    with os.scandir(path) as items:
+        return sorted(items, key=lambda item: item.name)
+
+
+def _avoided(root: Path, avoid: Path | None) -> str:
+    """The name of ``avoid`` relative to ``root``, empty where it lies elsewhere."""
+    if avoid is None:
+        return ""
+    name = inside(os.path.realpath(avoid), os.path.realpath(root))
+    return "" if name in (None, ".") else str(name)
+
+
+def _why_skipped(base: str, name: str, avoided: str) -> str:
+    if base in _CACHES:
+        return "tool cache: not copied"
+    if avoided:
+        parent, _, last = avoided.rpartition("/")
+        staging = f"{parent}/{staging_prefix(last)}" if parent else staging_prefix(last)
+        if name == avoided or name.startswith(staging):
+            return "output folder: not copied"
+    return ""
+
+
+def is_python(base: str, path: str) -> bool:
+    """Whether the file ``path``, called ``base``, is Python by its ending or its ``#!`` line."""
+    if base.lower().endswith(_PYTHON):
+        return True
+    if "." in base:
+        return False
+    try:
+        with open(path, "rb", buffering=0) as file:
+            return names_python(file.read(256))
+    except OSError:  # whoever copies it meets the same error and reports it
+        return False
+
+
+def names_python(start: bytes) -> bool:
+    """Is the first line of a file that starts with ``start`` a ``#!`` line for Python?"""
+    if not start.startswith(b"#!"):
+        return False
+    words = start[2:].split(b"\n", 1)[0].split()
+    if words and words[0].endswith(b"/env"):
+        words = [word for word in words[1:] if not word.startswith(b"-") and b"=" not in word]
+    return bool(words) and _INTERPRETER.fullmatch(words[0].rpartition(b"/")[2]) is not None
+
+
+def _special(mode: int) -> str:
+    for test, what in ((stat.S_ISFIFO, "named pipe"), (stat.S_ISSOCK, "socket")):
+        if test(mode):
+            return f"{what}: not copied"
+    return "device: not copied"

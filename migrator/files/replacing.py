@@ -1,0 +1,45 @@
+"""A file's new content, in place and at once."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from contextlib import suppress
+from pathlib import Path
+
+from migrator.files.errors import CannotWrite, reason, shown
+
+
+def replace_file(file: Path, data: bytes) -> None:
+    """Put ``data`` in the place of a file at once, with the old one's mode. Raises CannotWrite.
+
+    A file that may not be written is left alone, although its folder would allow to replace it.
+    A symbolic link stays, and the file that it leads to is replaced. What is no plain
+    file, such as ``/dev/null`` or a named pipe, is never replaced: it is written to.
+    """
+    import tempfile  # it imports much, and few runs write
+
+    temporary = ""
+    try:
+        try:
+            mode = file.stat().st_mode
+        except FileNotFoundError:
+            mode = stat.S_IFREG | 0o644
+        if not stat.S_ISREG(mode):
+            with open(file, "wb") as special:  # under this name: where /dev/stdout is a pipe it has no other
+                special.write(data)
+            return
+        place = Path(os.path.realpath(file))
+        if os.path.exists(place) and not os.access(place, os.W_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+        handle, temporary = tempfile.mkstemp(prefix=".npumigrate-", dir=place.parent)
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(data)
+        os.chmod(temporary, stat.S_IMODE(mode))
+        os.replace(temporary, place)
+    except OSError as error:
+        if temporary:
+            with suppress(OSError):
+                os.unlink(temporary)
+        raise CannotWrite(f"{shown(file)} cannot be written: {reason(error)}") from error

@@ -1,0 +1,209 @@
+"""One Python file: from bytes to text, and back to the same bytes."""
+
+from __future__ import annotations
+
+import codecs
+import os
+import re
+import stat
+import tokenize
+from bisect import bisect_right
+from dataclasses import dataclass
+from itertools import accumulate
+
+from migrator.files.errors import Unreadable, unreadable
+
+__all__ = [
+    "LINE_END",
+    "Source",
+    "Unreadable",
+    "decode",
+    "encode",
+    "line_starts",
+    "lines_of",
+    "newline_of",
+    "read",
+    "read_bytes",
+]
+
+# Above this a "Python file" is data, and parsing it takes gigabytes.
+LARGEST = 64 << 20
+
+# What ends a line for Python: fewer things than str.splitlines takes.
+LINE_END = re.compile(r"\r\n|\r|\n")
+
+# A cookie counts on the first two lines only. Python looks for it after turning every newline
+# into \n, which tokenize.detect_encoding does not do: so lines are cut here.
+_HEAD = re.compile(rb"[^\r\n]*(?:\r\n?|\n)?[^\r\n]*")
+
+# Python finds a cookie below or beside text in the declared encoding ("# <gbk bytes>" on line 1).
+# detect_encoding wants those lines to be UTF-8; the cookie itself is ASCII, so nothing is lost.
+_ASCII_ONLY = bytes(byte if byte < 0x80 else 0x3F for byte in range(256))
+
+_UTF16_OR_32 = (
+    (codecs.BOM_UTF32_LE, "UTF-32"),  # begins as the UTF-16 mark does: has to come first
+    (codecs.BOM_UTF32_BE, "UTF-32"),
+    (codecs.BOM_UTF16_LE, "UTF-16"),
+    (codecs.BOM_UTF16_BE, "UTF-16"),
+)
+
+
+@dataclass(frozen=True)
+class Source:
+    """A file as text.
+
+    ``name`` is its path relative to the input, with ``/``. ``text`` has no byte
+    order mark and the file's own newlines. ``encoding`` and ``bom`` are what
+    ``encode`` needs to write it back.
+    """
+
+    name: str
+    text: str
+    encoding: str = "utf-8"
+    bom: bytes = b""
+
+
+def read(path: str | os.PathLike[str], name: str) -> Source:
+    """The file at ``path``. Raises Unreadable, as ``decode`` does."""
+    return decode(read_bytes(path), name)
+
+
+def read_bytes(path: str | os.PathLike[str]) -> bytes:
+    """The content of the file at ``path``. Raises Unreadable."""
+    try:
+        status = os.stat(path)
+        if not stat.S_ISREG(status.st_mode):  # opening a named pipe would wait for ever
+            raise Unreadable("cannot be read: it is not a file")
+        if status.st_size > LARGEST:
+            raise Unreadable(
+                f"{status.st_size >> 20} MiB is more than the {LARGEST >> 20} MiB a Python file may have: "
+                "keep data in files of another type"
+            )
+        with open(path, "rb", buffering=0) as file:
+            return file.read()
+    except OSError as error:
+        raise unreadable(error) from error
+
+
+def decode(data: bytes, name: str) -> Source:
+    """``data`` as Python would read it (PEP 263), except that newlines stay as they are.
+
+    Raises Unreadable where Python would not run the file for its encoding, and
+    where its text could not be written back to exactly these bytes.
+    """
+    for mark, form in _UTF16_OR_32:
+        if data.startswith(mark):
+            raise Unreadable(f"{form} text, which Python does not read: save it as UTF-8")
+    if b"\0" in data:
+        raise Unreadable(_why_nul(data))
+    encoding = _declared(data)
+    bom = codecs.BOM_UTF8 if data.startswith(codecs.BOM_UTF8) else b""
+    body = data[len(bom) :] if bom else data
+    try:
+        text = body.decode(encoding)
+    except UnicodeDecodeError as error:
+        raise Unreadable(_why_undecodable(data, len(bom) + error.start, encoding)) from error
+    except (LookupError, ValueError) as error:  # "rot13", "undefined", "idna": not for text files
+        raise Unreadable(f"declares {encoding}, which cannot be read: save it as UTF-8") from error
+    # UTF-8 has one spelling for each text; other codecs may have several (escapes, shifts).
+    if encoding != "utf-8" and not _comes_back(text, body, encoding):
+        raise Unreadable(f"its {encoding} text cannot be written back byte for byte: save it as UTF-8")
+    return Source(name, text, encoding, bom)
+
+
+def encode(source: Source, text: str) -> bytes:
+    """``text``, a new version of ``source.text``, in the file's encoding and with its byte order mark.
+
+    Raises Unreadable where the encoding has no bytes for it, and where Python
+    would read the result in another encoding, because the cookie moved.
+    """
+    try:
+        data = source.bom + text.encode(source.encoding)
+    except UnicodeEncodeError as error:
+        line = len(line_starts(text[: error.start].encode("utf-8", "surrogatepass")))
+        what = f"U+{ord(text[error.start]):04X} at line {line}"
+        raise Unreadable(f"{source.encoding} has no {what} of the migrated text: save it as UTF-8") from error
+    if _declared(data) != source.encoding:
+        raise Unreadable(f"the change would move the coding cookie ({source.encoding}): save it as UTF-8")
+    return data
+
+
+def newline_of(text: str) -> str:
+    """The most common of ``\\n``, ``\\r\\n`` and ``\\r`` in ``text``; of equally common ones the first
+    in that order."""
+    returns = text.count("\r")
+    if not returns:
+        return "\n"
+    pairs = text.count("\r\n")
+    counts = {"\n": text.count("\n") - pairs, "\r\n": pairs, "\r": returns - pairs}
+    return max(counts, key=counts.__getitem__)
+
+
+def lines_of(text: str) -> list[str]:
+    """The lines of a text, without their ends."""
+    return LINE_END.split(text) if "\r" in text else text.split("\n")
+
+
+def line_starts(data: bytes) -> list[int]:
+    """The offset of each line of ``data``.
+
+    Lines end at ``\\n``, ``\\r\\n`` and ``\\r`` only, as they do for Python's
+    tokenizer. After a final newline comes one more, empty line.
+    """
+    lines = data.splitlines(keepends=True)  # for bytes, unlike str, these three are the only ones
+    starts = list(accumulate(map(len, lines), initial=0))
+    if lines and not lines[-1].endswith((b"\n", b"\r")):
+        starts.pop()
+    return starts
+
+
+def _declared(data: bytes) -> str:
+    """The codec that byte order mark and cookie name, UTF-8 without them. Raises Unreadable."""
+    bom = codecs.BOM_UTF8 if data.startswith(codecs.BOM_UTF8) else b""
+    match = _HEAD.match(data, len(bom))
+    head = match.group() if match else b""
+    if b"coding" not in head:
+        return "utf-8"
+    lines = iter((bom + head.translate(_ASCII_ONLY)).splitlines(keepends=True))
+    try:
+        found, _ = tokenize.detect_encoding(lambda: next(lines))
+    except SyntaxError as error:
+        if bom and "unknown" not in str(error):
+            raise Unreadable(
+                "its coding cookie is not utf-8 but it starts with a UTF-8 byte order mark: remove one"
+            ) from error
+        raise Unreadable(f"{error}: correct its coding cookie") from error
+    return "utf-8" if found == "utf-8-sig" else codecs.lookup(found).name
+
+
+def _comes_back(text: str, body: bytes, encoding: str) -> bool:
+    # UTF-16 or EBCDIC under an ASCII cookie turn into nonsense, without an error: the cookie
+    # must be there in the text too.
+    match = _HEAD.match(body)
+    if "coding" not in text[: len(match.group()) if match else 0]:
+        return False
+    try:
+        return text.encode(encoding) == body
+    except UnicodeError:
+        return False
+
+
+def _why_nul(data: bytes) -> str:
+    half = len(data) // 2
+    if max(data[0::2].count(0), data[1::2].count(0)) > half // 2:
+        return "UTF-16 text without a byte order mark, which Python does not read: save it as UTF-8"
+    return f"NUL byte at line {_line_of(data, data.index(0))}, which Python does not read: remove it"
+
+
+def _why_undecodable(data: bytes, offset: int, encoding: str) -> str:
+    place = f"byte 0x{data[offset]:02x} at line {_line_of(data, offset)}"
+    if encoding != "utf-8":
+        return f"{place} is not {encoding}, which the file declares: correct its coding cookie"
+    match = _HEAD.match(data)
+    if data.startswith(codecs.BOM_UTF8) or (match and b"coding" in match.group()):
+        return f"{place} is not UTF-8, which the file declares: correct its coding cookie or save it as UTF-8"
+    return f"{place} is not UTF-8 and the file declares no encoding: add a coding cookie or save it as UTF-8"
+
+
+def _line_of(data: bytes, offset: int) -> int:
+    return bisect_right(line_starts(data), offset)

@@ -1,0 +1,178 @@
+"""Into the result: files, copied or new, folders and links."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from migrator.files.discover import Entry
+from migrator.files.errors import CannotWrite, Unreadable, cannot_write, shown, unreadable
+from migrator.files.links import new_text
+
+# Windows only has O_BINARY, and none of the others.
+_COMMON = getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
+_READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | _COMMON
+_CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | _COMMON
+_CHUNK = 1 << 20
+
+
+@dataclass(frozen=True)
+class OutputTree:
+    """``source`` is the input, ``result`` the place of its migrated form, ``building`` the folder that
+    becomes the result."""
+
+    source: Path
+    result: Path
+    building: Path
+
+
+def copy(tree: OutputTree, entry: Entry) -> str:
+    """Take ``entry`` over as it is. Gives the line that the user should see about it, often empty.
+
+    Raises Unreadable for a file that cannot be read (go on without it), CannotWrite.
+    """
+    if entry.kind == "folder":
+        _add_folder(tree, entry)
+    elif entry.kind == "link":
+        return add_link(tree, entry)
+    elif entry.kind in ("python", "notebook", "file"):
+        _copy_file(tree, entry)
+    return entry.reason
+
+
+def write(tree: OutputTree, entry: Entry, data: bytes) -> None:
+    """Write the file ``entry`` with ``data`` in place of its own bytes, and with its mode.
+
+    Raises Unreadable where it is gone, CannotWrite.
+    """
+    try:
+        mode = os.stat(entry.path).st_mode
+    except OSError as error:
+        raise unreadable(error) from error
+    with _file(tree, entry.name, mode) as target:
+        _write_all(target, data)
+
+
+def add(tree: OutputTree, name: str, data: bytes, mode: int = 0o644, replace: bool = False) -> None:
+    """Write a file of our own: a report, a launcher.
+
+    Raises CannotWrite where the input has something of that name (a file is
+    replaced with ``replace``) or a symbolic link on the way to it, which could
+    lead out of the result.
+    """
+    path = os.path.join(tree.building, name)
+    folder = os.path.dirname(name)
+    while folder:
+        if os.path.islink(os.path.join(tree.building, folder)):
+            raise CannotWrite(
+                f"{shown(folder)} is a link in the input, where {shown(name)} belongs: rename it"
+            )
+        folder = os.path.dirname(folder)
+    if replace and (os.path.isfile(path) or os.path.islink(path)):
+        os.unlink(path)
+    with _file(tree, name, mode) as target:
+        _write_all(target, data)
+
+
+def add_link(tree: OutputTree, entry: Entry) -> str:
+    """Make the symbolic link ``entry`` again. Gives a line about it, empty where there is nothing to say.
+
+    ``links.new_text`` says where it leads. Raises Unreadable and CannotWrite.
+    """
+    try:
+        text = os.readlink(entry.path)
+    except OSError as error:
+        raise unreadable(error) from error
+    new, inside = new_text(text, entry.path, entry.name, tree.source, tree.result)
+    place = os.path.join(tree.building, entry.name)
+    try:
+        os.symlink(new, place, target_is_directory=os.path.isdir(entry.path))
+    except OSError as error:
+        raise cannot_write(error, tree.result / entry.name) from error
+    if not inside:
+        return f"link to {shown(text)}, outside the input: what is there is not migrated"
+    if not os.path.exists(entry.path):
+        return f"link to {shown(text)}, which cannot be reached"
+    if new != text:
+        return f"link to {shown(text)} now leads to its migrated copy"
+    return ""
+
+
+def set_mode(path: str | Path, mode: int) -> None:
+    """Give ``path`` the bits of ``mode``. Raises OSError, but not where the file system has none."""
+    try:
+        os.chmod(path, stat.S_IMODE(mode))
+    except OSError as error:  # FAT and network file systems have no modes, and the content is what counts
+        if error.errno not in (errno.EPERM, errno.ENOTSUP, errno.ENOSYS):
+            raise
+
+
+def _add_folder(tree: OutputTree, entry: Entry) -> None:
+    path = os.path.join(tree.building, entry.name)
+    try:
+        os.mkdir(path)
+    except OSError as error:
+        if not os.path.isdir(path) or os.path.islink(path):
+            raise cannot_write(error, tree.result / entry.name) from error
+
+
+def _copy_file(tree: OutputTree, entry: Entry) -> None:
+    try:
+        source = os.open(entry.path, _READ)
+    except OSError as error:
+        raise unreadable(error) from error
+    try:
+        mode = os.fstat(source).st_mode
+        if not stat.S_ISREG(mode):
+            raise Unreadable("cannot be read: it is no longer a file")
+        with _file(tree, entry.name, mode) as target:
+            while data := _next(source):
+                _write_all(target, data)
+    except Unreadable:
+        _drop(tree, entry.name)  # half a file in a result would be a lie
+        raise
+    finally:
+        os.close(source)
+
+
+def _next(source: int) -> bytes:
+    try:
+        return os.read(source, _CHUNK)
+    except OSError as error:
+        raise unreadable(error) from error
+
+
+@contextmanager
+def _file(tree: OutputTree, name: str, mode: int) -> Iterator[int]:
+    """A new file of the result, open for writing. Every OSError in the block is taken for one of writing."""
+    path = os.path.join(tree.building, name)
+    try:
+        try:
+            target = os.open(path, _CREATE, 0o600)
+        except FileNotFoundError:
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            target = os.open(path, _CREATE, 0o600)
+        try:
+            yield target
+        finally:
+            os.close(target)
+        # A copy may have another owner than the input: it must not run as that one.
+        set_mode(path, mode & ~(stat.S_ISUID | stat.S_ISGID))
+    except OSError as error:
+        raise cannot_write(error, tree.result / name) from error
+
+
+def _write_all(target: int, data: bytes) -> None:
+    written = os.write(target, data)
+    while written < len(data):  # a nearly full disk takes a part before it refuses
+        written += os.write(target, memoryview(data)[written:])
+
+
+def _drop(tree: OutputTree, name: str) -> None:
+    with suppress(OSError):
+        os.unlink(os.path.join(tree.building, name))

@@ -1,0 +1,272 @@
+"""Kind ``env``: environment variables of CUDA and NCCL, by name, in Python code."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from migrator.api_support import env_vars
+from migrator.findings.finding import Edit
+from migrator.matchers.context import FileContext, Match, found
+from migrator.matchers.packs import Rule
+from migrator.names.hints import called_name
+from migrator.names.strings import replace_text
+
+_ENV_NAME = re.compile(r"(?:^|_)env(?:iron|ironment|s|_vars?|_dict|_variables)?$|^environ$", re.IGNORECASE)
+_CALLS = frozenset(
+    {"getenv", "putenv", "unsetenv", "get", "setdefault", "pop", "setenv", "delenv", "get_env", "env"}
+)
+
+
+def find(context: FileContext, rules: list[Rule]) -> Iterator[Match]:
+    """Names of the variables where an environment is read or written, and in other texts.
+
+    The rule with option ``verdict: certain`` serves the environment itself,
+    ``likely`` other exact texts, ``report`` what has no NPU variable.
+    """
+    by_verdict = {str(rule.options.get("verdict", "certain")): rule for rule in rules}
+    for call in context.index.calls:
+        yield from _keywords(context, by_verdict, call)
+    for node in context.index.strings:
+        if not isinstance(node, ast.Constant):
+            yield from _inside(context, by_verdict, node, _text(node))
+            continue
+        name = str(node.value)
+        variable = env_vars.look_up(name)
+        if variable is None:
+            yield from _inside(context, by_verdict, node, name)
+            continue
+        place = _place(context, node)
+        if place is None or variable.npu == name:
+            continue
+        rename = bool(variable.npu) and _values_carry_over(variable) and place != "report"
+        rule = by_verdict.get(place if rename else "report")
+        if rule is None:
+            continue
+        if not rename:
+            said = f"is {variable.npu}, with other values" if variable.npu else "has no effect"
+            if place == "report":
+                said = "is named outside of an environment"
+            yield found(
+                context,
+                rule,
+                node,
+                api=name,
+                advice=variable.advice,
+                message=f"{name} {said} on an NPU" if place != "report" else f"{name} {said}",
+                needs_npu=False,
+            )
+            continue
+        is_set = _is_set(node)
+        value = _assigned(node) if is_set else None
+        bad = _foreign_value(variable, value)
+        if bad:
+            report = by_verdict.get("report", rule)
+            yield found(
+                context,
+                report,
+                node,
+                api=name,
+                needs_npu=False,
+                message=f"{name}: {variable.npu} does not take {bad!r}",
+                advice=variable.advice or f"Set {variable.npu} with options that torch_npu knows.",
+            )
+            continue
+        yield found(
+            context,
+            rule,
+            node,
+            api=name,
+            needs_npu=False,
+            edits=replace_text(context.index, node, name, variable.npu),
+            advice=variable.advice if variable.values or not variable.same_values else "",
+            message=f"{name} is {variable.npu} on an NPU"
+            + ("" if variable.same_values else "; its values differ"),
+            # What is not written beside the variable may be a number that the NPU's one does not take.
+            safety="unsafe" if variable.values and is_set and _text_of(value) is None else "",
+        )
+
+
+def _keywords(context: FileContext, by_verdict: dict[str, Rule], call: ast.Call) -> Iterator[Match]:
+    """``os.environ.update(CUDA_VISIBLE_DEVICES="0")``, ``dict(os.environ, CUDA_VISIBLE_DEVICES="0")``."""
+    holder = getattr(call.func, "value", None)
+    texts = [a.value for a in call.args if isinstance(a, ast.Constant)]
+    certain = (
+        _is_environment(context, holder)
+        or any(_is_environment(context, argument) for argument in call.args)
+        or "os.environ" in texts
+    )
+    for keyword in call.keywords:
+        variable = env_vars.look_up(keyword.arg) if keyword.arg else None
+        if variable is None or variable.npu == variable.name:
+            continue
+        rename = bool(variable.npu) and _values_carry_over(variable)
+        bad = _foreign_value(variable, keyword.value)
+        rename = rename and not bad
+        rule = by_verdict.get(("certain" if certain else "likely") if rename else "report")
+        if rule is None:
+            continue
+        start = context.index.start(keyword)
+        edits = [Edit(start, start + len(variable.name), variable.npu)] if rename else []
+        said = f" is {variable.npu} on an NPU" if rename else " has no effect on an NPU"
+        yield found(
+            context,
+            rule,
+            keyword,
+            api=variable.name,
+            edits=edits,
+            advice=variable.advice,
+            message=variable.name + (f": {variable.npu} does not take {bad!r}" if bad else said),
+            needs_npu=False,
+        )
+
+
+def _values_carry_over(variable: env_vars.EnvVar) -> bool:
+    """Whether a variable can be renamed with the value that it has.
+
+    The allocator's options are looked at one by one.
+    """
+    return variable.same_values or variable.name in env_vars.ALLOCATOR_VARIABLES
+
+
+def _place(context: FileContext, node: Any) -> str | None:
+    """``certain`` for an environment's key, ``likely`` for another exact text, None for prose."""
+    parent = node.parent
+    if isinstance(parent, ast.Expr):
+        return None
+    if isinstance(parent, ast.Subscript):
+        return "certain" if _is_environment(context, parent.value) else "report"
+    if isinstance(parent, ast.Call) and node in parent.args:
+        called = called_name(parent)
+        if called in _CALLS and parent.args.index(node) == 0:
+            if called in ("get", "pop", "setdefault"):
+                holder = getattr(parent.func, "value", None)
+                return "certain" if _is_environment(context, holder) else "report"
+            return "certain"
+        if called in ("print", "info", "warning", "error", "debug", "add_argument", "compile", "Exception"):
+            return None
+        return "likely"
+    if isinstance(parent, ast.Compare):
+        others = [parent.left, *parent.comparators]
+        return "certain" if any(_is_environment(context, other) for other in others) else "likely"
+    if isinstance(parent, ast.Dict):
+        environment = None in parent.keys or _is_environment(context, _given_to(parent))
+        if not environment and node in parent.keys and _is_own_name(context, parent, node):
+            return None
+        return "certain" if node in parent.keys and environment else "likely"
+    return "likely"
+
+
+def _is_own_name(context: FileContext, table: ast.Dict, key: Any) -> bool:
+    """Whether a key is the program's own name for what it reads: ``{name: lambda: os.environ.get(name)}``."""
+    value = table.values[table.keys.index(key)]
+    if isinstance(value, ast.Call) and context.index.qualified_name(value.func).startswith("os."):
+        return False
+    variable = env_vars.look_up(key.value)
+    names = {key.value, variable.npu if variable is not None else ""}
+    return isinstance(value, (ast.Lambda, ast.Call)) and any(
+        isinstance(part, ast.Constant) and part.value in names for part in ast.walk(value)
+    )
+
+
+def _given_to(node: Any) -> Any:
+    """The name that a dictionary is given to, by assignment or as a keyword."""
+    holder = getattr(node, "parent", None)
+    if isinstance(holder, ast.keyword):
+        return ast.Name(id=holder.arg or "", ctx=ast.Load()) if holder.arg == "env" else None
+    return holder.targets[0] if isinstance(holder, ast.Assign) else None
+
+
+def _is_environment(context: FileContext, node: Any) -> bool:
+    if node is None:
+        return False
+    last = node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
+    if _ENV_NAME.search(last):
+        return True
+    return hasattr(node, "parent") and context.index.qualified_name(node) in ("os.environ", "os.environb")
+
+
+def _foreign_value(variable: env_vars.EnvVar, value: Any) -> str:
+    """What is set beside a variable and refused on an NPU: a number, or an option of the allocator."""
+    text = _text_of(value)
+    if text is None:
+        return ""
+    if variable.name not in env_vars.ALLOCATOR_VARIABLES:
+        return "" if not variable.same_values or env_vars.carries_over(variable, text) else text
+    for item in text.split(","):
+        option = item.partition(":")[0].strip()
+        if option and option not in env_vars.ALLOCATOR_OPTIONS:
+            return item
+    return ""
+
+
+def _text_of(value: Any) -> str | None:
+    """The text that is written; None where the value is made by the program."""
+    return value.value if isinstance(value, ast.Constant) and isinstance(value.value, str) else None
+
+
+def _is_set(node: Any) -> bool:
+    """Whether the place gives the variable a value, and does not only ask for it."""
+    parent = node.parent
+    if isinstance(parent, ast.Subscript):
+        return isinstance(parent.ctx, ast.Store)
+    if isinstance(parent, ast.Call):
+        return called_name(parent) in ("setdefault", "putenv", "setenv")
+    return isinstance(parent, ast.Dict)
+
+
+def _assigned(node: Any) -> Any:
+    parent = node.parent
+    if isinstance(parent, ast.Dict) and node in parent.keys:
+        return parent.values[parent.keys.index(node)]
+    if isinstance(parent, ast.Call) and node in parent.args and len(parent.args) > 1:
+        return parent.args[1]
+    around = getattr(parent, "parent", None)
+    return around.value if isinstance(around, ast.Assign) and isinstance(parent, ast.Subscript) else None
+
+
+def _text(node: Any) -> str:
+    return "".join(part.raw for part in getattr(node, "parts", None) or [] if part.expression is None)
+
+
+def _is_message(holder: Any) -> bool:
+    """Whether a text is an argument of a call that only shows it."""
+    if not isinstance(holder, ast.Call):
+        return False
+    called = called_name(holder)
+    return called in _MESSAGES or called.endswith(("Error", "Warning", "Exception"))
+
+
+_MESSAGES = frozenset("print info debug warning warn error critical exception log write skip fail".split())
+_SETTING = re.compile(r"\b([A-Z][A-Z0-9_]+)=")
+
+
+def _inside(context: FileContext, by_verdict: dict[str, Rule], node: Any, text: str) -> Iterator[Match]:
+    """A shell line such as ``CUDA_VISIBLE_DEVICES=0 python train.py`` in a text."""
+    rule = by_verdict.get("report")
+    if (
+        rule is None
+        or "=" not in text
+        or len(text) > 2000
+        or isinstance(getattr(node, "parent", None), ast.Expr)
+    ):
+        return
+    holder = getattr(node, "parent", None)
+    if isinstance(holder, (ast.JoinedStr, ast.Raise, ast.Assert)) or _is_message(holder):
+        return
+    for name in _SETTING.findall(text):
+        variable = env_vars.look_up(name)
+        if variable is not None and variable.npu != name:
+            other = f"write {variable.npu}." if variable.npu else variable.advice
+            yield found(
+                context,
+                rule,
+                node,
+                api=name,
+                message=f"{name} is set inside a text, which is left as it is",
+                advice=f"Where this is a command that runs: {other}",
+                needs_npu=False,
+            )
+            return

@@ -1,0 +1,89 @@
+"""Kind ``import``: a library that is made for CUDA. Each import of it is reported, or the first of a file.
+
+One that is tried, and may fail, is less grave: the program goes on without the library.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import Any
+
+from migrator.matchers.context import FileContext, Match, found
+from migrator.matchers.dotted import rule_fits
+from migrator.matchers.packs import Rule
+from migrator.names.hints import called_name
+
+_LESS = {"error": "warning", "warning": "info", "info": "info"}
+_CAUGHT = frozenset({"ImportError", "ModuleNotFoundError", "Exception", "BaseException"})
+
+
+def find(context: FileContext, rules: list[Rule]) -> Iterator[Match]:
+    """Imports of the rules' modules, as statements and as texts given to importers.
+
+    Option ``once: file`` reports only a file's first import. The project's own packages are no
+    libraries.
+    """
+    once = {rule.code for rule in rules if rule.options.get("once") == "file"}
+    said: set[str] = set()
+    for item in _every(context, rules):
+        code = item.finding.code
+        if code not in said:
+            yield item
+        if code in once:
+            said.add(code)
+
+
+def _every(context: FileContext, rules: list[Rule]) -> Iterator[Match]:
+    for node in context.index.imports:
+        for rule in rules:
+            names = [name for name in _imported(node) if rule_fits(rule, name) and not _is_own(context, name)]
+            if names:
+                yield _found(context, rule, node, names)
+    for call in context.index.calls:
+        if not (call.args and isinstance(call.args[0], ast.Constant) and isinstance(call.args[0].value, str)):
+            continue
+        name = called_name(call)
+        if name in ("import_module", "__import__", "find_spec", "importorskip"):
+            # Who asks first whether it is there, has an answer for the case that it is not.
+            severity = "info" if name in ("find_spec", "importorskip") else ""
+            for rule in rules:
+                if rule_fits(rule, call.args[0].value) and not _is_own(context, call.args[0].value):
+                    yield _found(context, rule, call, [call.args[0].value], severity)
+
+
+def _found(context: FileContext, rule: Rule, node: Any, names: list[str], severity: str = "") -> Match:
+    library = names[0].partition(".")[0]
+    message = (rule.message or rule.summary).replace("{library}", library)
+    if not severity and _may_fail(node):
+        message += "; the program goes on where the import fails"
+        severity = _LESS[rule.severity]
+    return found(context, rule, node, api=", ".join(names), message=message, severity=severity)
+
+
+def _may_fail(node: Any) -> bool:
+    """Whether an import stands in a ``try`` that catches its error, and does not raise another one."""
+    child, parent = node, getattr(node, "parent", None)
+    while parent is not None and not isinstance(parent, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        if isinstance(parent, ast.Try) and child in parent.body:
+            for handler in parent.handlers:
+                if handler.type is None or not _CAUGHT.isdisjoint(_names(handler.type)):
+                    return not any(isinstance(each, ast.Raise) for each in ast.walk(handler))
+        child, parent = parent, getattr(parent, "parent", None)
+    return False
+
+
+def _names(types: ast.expr) -> list[str]:
+    return [item.id for item in ast.walk(types) if isinstance(item, ast.Name)]
+
+
+def _is_own(context: FileContext, name: str) -> bool:
+    return context.project.owns(name.partition(".")[0], context.name)
+
+
+def _imported(node: Any) -> list[str]:
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    if node.level or not node.module:
+        return []
+    return [f"{node.module}.{alias.name}" if alias.name != "*" else node.module for alias in node.names]

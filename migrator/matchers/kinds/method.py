@@ -1,0 +1,227 @@
+"""Kinds ``method`` and ``attribute``: members of tensors, modules and storages."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from migrator.findings.finding import Edit
+from migrator.matchers.context import FileContext, Match, found
+from migrator.matchers.packs import Rule
+from migrator.names.receivers import CLASS, FOREIGN, MODULE, TENSOR, options_like, receiver
+
+_KEYWORDS = frozenset({"device", "non_blocking", "memory_format"})
+
+
+def find_methods(context: FileContext, rules: list[Rule]) -> Iterator[Match]:
+    """Calls of ``x.member(...)``, and the method itself as a value (``torch.Tensor.member``)."""
+    members = {rule.match[0].rpartition(".")[2]: rule for rule in rules}
+    for node in _members(context, set(members)):
+        rule = members[node.attr]
+        call = getattr(node, "parent", None)
+        called = isinstance(call, ast.Call) and call.func is node
+        if called and not _arguments_fit(call):
+            continue
+        if not called and not _method_as_value(context, node):
+            if _handed_on(context, node):
+                yield _asked_about(context, rule, node)
+            continue
+        yield from _judged(context, rule, node)
+
+
+def find_attributes(context: FileContext, rules: list[Rule]) -> Iterator[Match]:
+    """Reads of ``x.member``."""
+    members = {rule.match[0].rpartition(".")[2]: rule for rule in rules}
+    for node in _members(context, set(members)):
+        own = isinstance(node.value, ast.Name) and node.value.id in ("self", "cls")
+        if isinstance(node.ctx, ast.Load) and not (own and node.attr != "is_cuda"):
+            yield from _judged(context, members[node.attr], node)
+
+
+def _members(context: FileContext, names: set[str]) -> Iterator[ast.Attribute]:
+    for ref in context.index.refs:
+        node: Any = ref
+        while isinstance(node, ast.Attribute):
+            if node.attr in names:
+                yield node
+            node = node.value
+
+
+def _arguments_fit(call: Any) -> bool:
+    """Whether a call could be torch's ``cuda(device=None, non_blocking=False)``."""
+    return len(call.args) <= 2 and all(k.arg is None or k.arg in _KEYWORDS for k in call.keywords)
+
+
+def _method_as_value(context: FileContext, node: ast.Attribute) -> bool:
+    name = context.index.qualified_name(node.value)
+    if name.startswith("torch.") and name.rpartition(".")[2][:1].isupper():
+        return True
+    around = getattr(node, "parent", None)
+    if isinstance(around, ast.IfExp):
+        branches = (around.body, around.orelse)
+        if any(isinstance(other, ast.Attribute) and other.attr == "cpu" for other in branches):
+            return True
+    kind, owner = receiver(context.index, node.value)
+    if kind == CLASS:
+        facts = context.project.named(owner)
+        return facts is not None and node.attr in facts.methods and context.project.related(facts)
+    return kind in (TENSOR, MODULE)
+
+
+def _handed_on(context: FileContext, node: ast.Attribute) -> bool:
+    """Whether the member of something unknown is used as a function.
+
+    ``map(x.cuda, …)`` hands it to a call, ``move = x.cuda`` to a name that is called; elsewhere
+    (``{"move": model.cuda}``) the name of what has it has to say that it is a tensor or a module.
+    """
+    around: Any = getattr(node, "parent", None)
+    if not isinstance(node.ctx, ast.Load):
+        return False
+    last = node.value.attr if isinstance(node.value, ast.Attribute) else getattr(node.value, "id", "")
+    if isinstance(around, ast.Call):
+        likely = node in around.args
+    elif isinstance(around, ast.Assign) and _is_called(context, around):
+        likely = True
+    else:
+        holds = (ast.Assign, ast.Dict, ast.List, ast.Tuple, ast.Return, ast.keyword)
+        likely = isinstance(around, holds) and bool(_MOVABLE.search(last))
+    if not likely:
+        return False
+    name = context.index.qualified_name(node.value)
+    own = isinstance(node.value, ast.Name) and node.value.id in ("self", "cls")  # a setting, as often as not
+    if own or name in _MODULES or options_like(node.value) or context.project.stores(node.attr):
+        return False
+    return receiver(context.index, node.value)[0] not in (FOREIGN, CLASS)
+
+
+# Names of what has the method.
+_MOVABLE = re.compile(r"(?:^|_)(?:tensor|module|model|net|network|layer|encoder|decoder)_?\d*$")
+
+
+def _is_called(context: FileContext, assignment: ast.Assign) -> bool:
+    """Whether a name that is assigned to is called in the same scope."""
+    scope = context.index.scope_of(assignment)
+    names = [target.id for target in assignment.targets if isinstance(target, ast.Name)]
+    return any(_is_call(use) for name in names for use in context.index.uses(name, scope))
+
+
+def _asked_about(context: FileContext, rule: Rule, node: ast.Attribute) -> Match:
+    return found(
+        context,
+        rule,
+        node,
+        api=f".{node.attr}",
+        severity="warning",
+        message=f".{node.attr} is left: it is not known whether it is the method of a tensor or a module",
+        advice=f"Where it is, write {rule.replace}.",
+    )
+
+
+_MODULES = frozenset({"torch", "torch.version", "torch.backends", "torch._C"})
+
+
+def _judged(context: FileContext, rule: Rule, node: ast.Attribute) -> Iterator[Match]:
+    index, project = context.index, context.project
+    holder = node.value
+    name = index.qualified_name(holder)
+    if name in _MODULES or options_like(holder):
+        return
+    kind, owner = receiver(index, holder)
+    if kind == FOREIGN:
+        return
+    if kind == CLASS:
+        facts = project.named(owner)
+        if facts is not None and (
+            node.attr in facts.stored or (node.attr in facts.methods and not project.related(facts))
+        ):
+            return
+    if _is_super(holder):
+        owner_class = index.class_of(node)
+        facts = project.named(owner_class.name) if owner_class is not None else None
+        if facts is not None and not project.related(facts):
+            return
+    end = index.end(node)
+    edit = Edit(end - len(node.attr.encode("utf-8")), end, rule.replace.lstrip("."))
+    owner_of_another = "" if kind in (TENSOR, MODULE) else _another_owner(context, node)
+    if owner_of_another:
+        yield found(
+            context,
+            rule,
+            node,
+            api=f".{node.attr}",
+            severity="warning",
+            message=f".{node.attr} is left: {owner_of_another}",
+            advice=f"Where the object is a tensor or a module, write {rule.replace}.",
+        )
+        return
+    doubtful = kind not in (TENSOR, MODULE) and (
+        project.defines_elsewhere(node.attr) or (not _is_call(node) and project.stores(node.attr))
+    )
+    if _in_torchscript(context, node):
+        yield _scripted(context, rule, node)
+        return
+    yield found(context, rule, node, api=f".{node.attr}", edits=[edit], safety="unsafe" if doubtful else "")
+
+
+def _another_owner(context: FileContext, node: ast.Attribute) -> str:
+    """Why a member may be the project's own; empty where nothing speaks for that."""
+    project = context.project
+    if _is_super(node.value) or _inside_moved_method(context, node):
+        return ""  # definitions move together with what they call
+    other = project.unrelated_method(node.attr, context.index.text, context.name)
+    if other is not None:
+        return f"it may be that of the class {other.name} in {other.file}, which has nothing to do with torch"
+    stored = next((facts for facts in project.classes if node.attr in facts.stored), None)
+    if stored is not None and stored.file == context.name and not _is_call(node):
+        return f"the class {stored.name} keeps a value of its own under that name"
+    return ""
+
+
+def _inside_moved_method(context: FileContext, node: ast.Attribute) -> bool:
+    function, owner = context.index.function_of(node), context.index.class_of(node)
+    if function is None or owner is None or function.name not in ("cuda", "is_cuda", "npu", "is_npu"):
+        return False
+    facts = context.project.named(owner.name)
+    return facts is None or context.project.related(facts)
+
+
+def _is_call(node: Any) -> bool:
+    call = getattr(node, "parent", None)
+    return isinstance(call, ast.Call) and call.func is node
+
+
+def _in_torchscript(context: FileContext, node: Any) -> bool:
+    """Whether a function is compiled by TorchScript, which knows neither .npu nor .is_npu."""
+    function: Any = context.index.function_of(node)
+    owner = context.index.class_of(node)
+    for statement in filter(None, (function, owner)):
+        context.index.expand(statement)
+    names = {context.index.qualified_name(d) for d in getattr(function, "decorator_list", ())}
+    if names & {"torch.jit.script", "torch.jit.script_method", "torch.jit.export"}:
+        return True
+    return owner is not None and any(
+        context.index.qualified_name(base) == "torch.jit.ScriptModule" for base in owner.bases
+    )
+
+
+def _scripted(context: FileContext, rule: Rule, node: ast.Attribute) -> Match:
+    """The forms that TorchScript compiles: ``x.device.type == "npu"`` and ``x.to("npu")``."""
+    index = context.index
+    call: Any = getattr(node, "parent", None)
+    if node.attr == "is_cuda":
+        start, end = index.start(node), index.end(node)
+        edits = [Edit(start, start, "("), Edit(end - len("is_cuda"), end, 'device.type == "npu")')]
+        return found(context, rule, node, api=".is_cuda", edits=edits)
+    if _is_call(node) and not call.args and not call.keywords:
+        end = index.end(node)
+        edits = [Edit(end - len("cuda"), index.end(call), 'to("npu")')]
+        return found(context, rule, node, api=".cuda", edits=edits)
+    return found(
+        context, rule, node, api=f".{node.attr}", advice='TorchScript knows .to("npu:0"), not .npu().'
+    )
+
+
+def _is_super(node: Any) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "super"

@@ -1,0 +1,307 @@
+"""Kind ``name``: a qualified API name, wherever it is written, through any alias."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from migrator.api_support import npu_names
+from migrator.findings.finding import Edit
+from migrator.matchers.context import FileContext, Match, found
+from migrator.matchers.dotted import pattern_fits, rule_fits
+from migrator.matchers.imports import import_form, move_names
+from migrator.matchers.packs import Rule
+
+
+def find(context: FileContext, rules: list[Rule]) -> Iterator[Match]:
+    """Uses of the names, and the imports that bring them."""
+    for ref in context.index.refs:
+        yield from _in_reference(context, rules, ref)
+    for node in context.index.imports:
+        yield from _in_import(context, rules, node)
+
+
+def npu_form(context: FileContext, rule: Rule, name: str) -> tuple[str, str]:
+    """The NPU name that replaces ``name`` (empty: none), and the advice where there is none.
+
+    ``replace: api_db`` asks the API database; a fixed text replaces the
+    pattern's stem, with a ``*`` kept.
+    """
+    if rule.replace == "api_db":
+        known = npu_names.look_up(name, context.version)
+        if known is None:
+            return "", ""
+        return known.npu, known.advice
+    if not rule.replace:
+        return "", rule.advice
+    for pattern in rule.match:
+        if pattern_fits(pattern, name):
+            if rule.replace.endswith(".*") and pattern.endswith(".*"):
+                return rule.replace[:-2] + name[len(pattern) - 2 :], ""
+            return rule.replace, ""
+    return "", rule.advice
+
+
+def _in_reference(context: FileContext, rules: list[Rule], ref: Any) -> Iterator[Match]:
+    index = context.index
+    chain = []  # the attributes, outermost first
+    root = ref
+    while isinstance(root, ast.Attribute):
+        chain.append(root)
+        root = root.value
+    base = index.qualified_name(root)
+    written = [*reversed(chain)]
+    if not base:
+        yield from _kept_module(context, rules, written)
+        return
+    if isinstance(root, ast.Name) and not isinstance(root.ctx, ast.Load):
+        return
+    parts = base.split(".") + [node.attr for node in written]
+    name, rule = _longest(context, rules, parts, len(base.split(".")))
+    if rule is None:
+        return
+    # The node of the matched name: the chain may go on, as in torch.cuda.Event.record.
+    used = len(name.split(".")) - len(base.split("."))
+    node = written[used - 1] if used > 0 else root
+    if used <= 0 and isinstance(root, ast.Name):
+        # A bare name: the import or the assignment that binds it is what changes.
+        if not _is_import_bound(context, root):
+            return
+        target, advice = npu_form(context, rule, name)
+        if target or rule.replace != "api_db" or not _known(context, name):
+            return
+        yield _report(context, rule, node, name, advice)
+        return
+    target, advice = npu_form(context, rule, name)
+    if not target:
+        yield _report(context, rule, node, name, advice)
+        return
+    if target == name:
+        return
+    edits = _renaming(context, rules, root, base, written[:used], name, target)
+    if edits and _has_other_arguments(rule, ref):
+        yield found(
+            context, rule, node, api=name, message=f"{name} is {target} on an NPU, with other arguments"
+        )
+        return
+    if edits:
+        # Behind a name that an import brings from torch_npu, torch_npu is there already.
+        moved = _import_moves(context, rules, root, base)
+        yield found(
+            context,
+            rule,
+            node,
+            api=name,
+            edits=edits,
+            needs_npu=not moved,
+            advice=advice,
+            message=rule.message.replace("{npu}", target) or f"{name} is {target} on an NPU",
+        )
+
+
+def _kept_module(context: FileContext, rules: list[Rule], written: list[Any]) -> Iterator[Match]:
+    """``self.torch.cuda.synchronize()``: a module that is kept in an attribute is reported, not followed."""
+    names = [node.attr for node in written]
+    for place in range(len(names) - 2):
+        if names[place : place + 2] == ["torch", "cuda"]:
+            name = ".".join(names[place:])
+            rule = next((rule for rule in rules if rule_fits(rule, name)), None)
+            known = npu_names.look_up(name, context.version)
+            if rule is not None and known is not None and known.npu:
+                yield found(
+                    context,
+                    rule,
+                    written[-1],
+                    api=name,
+                    message=f"{name} through an attribute named torch is left as it is",
+                    advice=f"Where that is the module torch, write {known.npu}.",
+                )
+            return
+
+
+def _has_other_arguments(rule: Rule, ref: Any) -> bool:
+    """Whether the new name takes other arguments than this use has, or those that call it later."""
+    call = getattr(ref, "parent", None)
+    if isinstance(call, ast.Call) and call.func is ref:
+        return bool(rule.options.get("without_arguments") and (call.args or call.keywords))
+    return bool(rule.options.get("only_called"))
+
+
+def _known(context: FileContext, name: str) -> bool:
+    return npu_names.look_up(name, context.version) is not None
+
+
+def _report(context: FileContext, rule: Rule, node: Any, name: str, advice: str) -> Match:
+    """What is said of a name without an NPU form, or of one that the database does not know."""
+    if rule.replace != "api_db":
+        foreseen = rule.status == "absent" and _is_asked_for(context, name)
+        foreseen = foreseen or (bool(rule.options.get("may_be_none")) and _is_tested(node))
+        severity = "info" if foreseen else ""
+        return found(context, rule, node, api=name, advice=advice, severity=severity)
+    known = npu_names.look_up(name, context.version)
+    if known is None:
+        return found(
+            context,
+            rule,
+            node,
+            api=name,
+            status="unknown",
+            severity="warning",
+            message=f"{name} is not in the API database",
+            advice="Look it up in the documents of torch_npu.",
+        )
+    harmless = known.unchanged in ("works", "no_effect")
+    left = "; left alone it raises nothing" if harmless else ""
+    return found(
+        context,
+        rule,
+        node,
+        api=name,
+        status="absent",
+        severity="info" if harmless else "error",
+        advice=advice,
+        message=f"{name} has no NPU form in torch_npu for torch {context.version.text}{left}",
+    )
+
+
+def _is_asked_for(context: FileContext, name: str) -> bool:
+    """Whether the file asks with ``hasattr`` for a name that is missing on an NPU, and so has another way."""
+    last = name.rpartition(".")[2]
+    return re.search(rf"\bhasattr\([^()]*[\"']{last}[\"']", context.index.text) is not None
+
+
+def _is_tested(node: Any) -> bool:
+    """Whether a condition asks whether a value is there: ``if x``, ``not x``, ``x is None``, ``x and …``."""
+    parent = getattr(node, "parent", None)
+    if isinstance(parent, ast.Compare):
+        return isinstance(parent.ops[0], (ast.Is, ast.IsNot))
+    return isinstance(parent, (ast.UnaryOp, ast.BoolOp)) or getattr(parent, "test", None) is node
+
+
+def _longest(
+    context: FileContext, rules: list[Rule], parts: list[str], least: int
+) -> tuple[str, Rule | None]:
+    """The longest leading part of a dotted name that a rule fits, and the database knows of."""
+    unknown: tuple[str, Rule | None] = ("", None)
+    taken_out: set[str] = set()
+    for length in range(len(parts), max(1, least) - 1, -1):
+        name = ".".join(parts[:length])
+        for rule in rules:
+            if any(pattern_fits(pattern, name) for pattern in rule.excluded):
+                taken_out.add(rule.code)  # with all that begins it
+            elif rule.code not in taken_out and rule_fits(rule, name):
+                if rule.replace != "api_db":
+                    return name, rule
+                known = npu_names.look_up(name, context.version)
+                if known is None:
+                    unknown = (name, rule)
+                elif known.kind == "module" and unknown[1] is not None:
+                    return unknown  # a name in this module that is not in the table
+                else:
+                    return name, rule  # what follows is a member of a function or a value
+                break
+    return unknown
+
+
+def _is_import_bound(context: FileContext, node: ast.Name) -> bool:
+    return any(binding.kind == "import" for binding in context.index.bindings(node))
+
+
+def _renaming(
+    context: FileContext,
+    rules: list[Rule],
+    root: Any,
+    base: str,
+    written: list[Any],
+    name: str,
+    target: str,
+) -> list[Edit]:
+    """The smallest edits that turn a written chain into the target's name."""
+    index = context.index
+    old, new = name.split("."), target.split(".")
+    hidden = len(base.split("."))
+    # The hidden part may stay, or an import edit or an alias takes it along.
+    kept = old[:hidden] == new[:hidden] or _moved_by_import(context, rules, base)
+    if len(old) == len(new) and kept:
+        edits = []
+        for node, before, after in zip(written, old[hidden:], new[hidden:]):
+            if before != after:
+                end = index.end(node)
+                edits.append(Edit(end - len(before.encode()), end, after))
+        return edits
+    last = written[-1]
+    if hidden == 1 and old[0] == new[0] and isinstance(root, ast.Name):
+        return [Edit(index.end(root), index.end(last), "." + ".".join(new[1:]))]
+    return [Edit(index.start(root), index.end(last), import_form(target))]
+
+
+def _moved_by_import(context: FileContext, rules: list[Rule], base: str) -> bool:
+    """Whether the hidden part of a chain is one that an import edit or an alias takes along."""
+    return any(rule_fits(rule, base) and npu_form(context, rule, base)[0] for rule in rules)
+
+
+def _import_moves(context: FileContext, rules: list[Rule], root: Any, base: str) -> bool:
+    return (
+        isinstance(root, ast.Name)
+        and _is_import_bound(context, root)
+        and _moved_by_import(context, rules, base)
+    )
+
+
+def _in_import(context: FileContext, rules: list[Rule], node: Any) -> Iterator[Match]:
+    """Move the imported names that have an NPU form; report those that have none."""
+    moved: dict[str, str] = {}
+    reasons: list[tuple[Rule, str]] = []
+    for alias in node.names:
+        if isinstance(node, ast.ImportFrom):
+            if node.level or not node.module:
+                continue
+            if alias.name == "*":
+                name = node.module
+            else:
+                name = f"{node.module}.{alias.name}"
+        else:
+            name = alias.name
+            if not alias.asname:
+                continue  # binds the top package; the uses carry the whole name
+        rule = next((rule for rule in rules if rule_fits(rule, name)), None)
+        if rule is None or name == "torch":
+            continue
+        target, advice = npu_form(context, rule, name)
+        if target and target != name:
+            moved[alias.name] = target
+            reasons.append((rule, name))
+        elif not target:
+            yield _report(context, rule, node, name, advice)
+    if not moved:
+        return
+    rule, name = reasons[0]
+    names = ", ".join(name for _, name in reasons)
+    replacement = move_names(context.index, node, moved)
+    if replacement is None:
+        yield found(
+            context,
+            rule,
+            node,
+            api=name,
+            status="",
+            severity="warning",
+            message=f"this import of {names} cannot be rewritten safely",
+            advice="Import " + ", ".join(sorted(moved.values())) + " instead.",
+        )
+        return
+    yield found(
+        context,
+        rule,
+        node,
+        api=names,
+        edits=[replacement],
+        needs_npu=False,
+        message="imported from " + " and ".join(sorted({_module(target) for target in moved.values()})),
+    )
+
+
+def _module(target: str) -> str:
+    return import_form(target).rpartition(".")[0]

@@ -1,0 +1,218 @@
+"""Kind ``pattern``: expressions by what they compute, and definitions by their names."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+from typing import Any
+
+from migrator.findings.finding import Edit
+from migrator.matchers.context import FileContext, Match, found
+from migrator.matchers.normal_form import PatternMatch, ancestors, compiled, matched
+from migrator.matchers.packs import Rule
+from migrator.names.hints import called_name
+from migrator.names.index import ModuleIndex, identifiers
+
+_WORD = re.compile(r"[A-Z][A-Z0-9]*\b")
+_SIMPLE = (ast.Name, ast.Attribute, ast.Constant, ast.Subscript, ast.UnaryOp)
+_LEVELS = 8  # how far a pattern may reach above the call that it starts from
+
+
+def find(context: FileContext, rules: list[Rule]) -> Iterator[Match]:
+    """The expressions that fit one of a rule's patterns, one for each function, and definitions by name.
+
+    Options: ``definitions`` (``class *RMSNorm``, ``def rotate_half``: one with such a name and without
+    a fitting expression is only likely), ``body`` (words of which such a definition must hold one),
+    ``defined`` (names of functions, and the pattern that what they return must fit before anything is
+    replaced), ``plain`` (variables of the pattern that a replacement needs as a number or an attribute),
+    ``body_not`` (words that such a definition must not hold), ``only_defined`` (an expression counts only
+    in such a definition), ``beside`` (words of which the function must hold one before anything is
+    replaced), ``not_where`` (patterns of other rules, which know better).
+    """
+    for rule in rules:
+        yield from _of_rule(context, rule)
+
+
+def _of_rule(context: FileContext, rule: Rule) -> Iterator[Match]:
+    patterns = [compiled(text) for text in rule.match]
+    others = [compiled(text) for text in rule.options.get("not_where", ())]
+    words = rule.trigger_words()
+    seen: set[int] = set()
+    holders: set[int] = set()
+    for anchor in context.index.calls:
+        if called_name(anchor) not in words:
+            continue
+        for place, node in enumerate(ancestors(anchor)):
+            outcome = None if place > _LEVELS else _first(context.index, patterns, node)
+            if outcome is None:
+                continue
+            if _first(context.index, others, node) is not None:
+                break
+            if rule.options.get("only_defined") and not _defined_as(context, rule, node):
+                break
+            holder = context.index.function_of(node)
+            edits = _rewriting(context, rule, node, outcome)
+            if id(node) not in seen and (edits or id(holder) not in holders):
+                seen.add(id(node))
+                holders.add(id(holder))
+                yield _report(context, rule, node, edits)
+            break
+    yield from _by_name(context, rule, holders)
+
+
+def _first(index: ModuleIndex, patterns: Any, node: Any) -> PatternMatch | None:
+    return next((outcome for p in patterns if (outcome := matched(index, p, node)) is not None), None)
+
+
+def _report(context: FileContext, rule: Rule, node: Any, edits: list[Edit]) -> Match:
+    kind, name = _defined_as(context, rule, node) or ("special", rule.name)
+    form = {"def": "function"}.get(kind, kind)
+    own = rule.replace.startswith("torch_npu.")
+    return found(context, rule, node, api=name, edits=edits, form=form, needs_npu=own)
+
+
+def _defined_as(context: FileContext, rule: Rule, node: Any) -> tuple[str, str] | None:
+    """The definition around a node that one of the rule's ``definitions`` names: its kind and name."""
+    function, owner = context.index.function_of(node), context.index.class_of(node)
+    around = (("def", getattr(function, "name", "")), ("class", getattr(owner, "name", "")))
+    patterns = rule.options.get("definitions", ())
+    return next(
+        ((kind, name) for kind, name in around if any(_is_called(p, kind, name) for p in patterns)), None
+    )
+
+
+def _is_called(pattern: str, kind: str, name: str) -> bool:
+    wanted, _, glob = pattern.partition(" ")
+    return wanted == kind and fnmatchcase(name, glob)
+
+
+def _by_name(context: FileContext, rule: Rule, holders: set[int]) -> Iterator[Match]:
+    definitions = rule.options.get("definitions", ())
+    if not definitions:
+        return
+    needed, unwanted = rule.options.get("body", ()), set(rule.options.get("body_not", ()))
+    index = context.index
+    for node in (*index.classes, *index.functions):
+        kind = "class" if isinstance(node, ast.ClassDef) else "def"
+        if not any(_is_called(pattern, kind, node.name) for pattern in definitions):
+            continue
+        words = identifiers(index.segment(node).partition(node.name)[2])
+        if (needed and words.isdisjoint(needed)) or not words.isdisjoint(unwanted):
+            continue
+        inside = {id(inner) for inner in ast.walk(node)}
+        if inside & holders:
+            continue
+        start = index.start(node)
+        end = start + len(f"{'async def' if isinstance(node, ast.AsyncFunctionDef) else kind} {node.name}")
+        form = "class" if kind == "class" else "function"
+        yield found(
+            context,
+            rule,
+            node,
+            api=node.name,
+            form=form,
+            certainty="likely: only its name says so",
+            span=(start, end),
+            message=f"by its name {node.name} may be it: {rule.message or rule.summary}",
+        )
+
+
+def _rewriting(context: FileContext, rule: Rule, node: Any, outcome: PatternMatch) -> list[Edit]:
+    """The edits that put the replacement there, and take away the assignment that only it needed."""
+    if not rule.replace or outcome.casts or not _fits_rule(context, rule, node, outcome):
+        return []
+    index = context.index
+    if rule.replace.startswith("torch.") and not _has_torch(index):
+        return []
+    used = _WORD.findall(rule.replace)
+    texts = {}
+    for name, term in outcome.variables.items():
+        if name not in used:
+            continue
+        simple = isinstance(term.node, _SIMPLE)
+        if not simple and used.count(name) > 1:
+            return []
+        segment = index.segment(term.node)
+        if "\n" in segment or not segment:
+            return []
+        alone = simple or isinstance(term.node, ast.Call)
+        texts[name] = segment if alone else f"({segment})"
+    before = _folded(index, node, outcome)
+    if before is None:
+        return []
+    text = _WORD.sub(lambda word: texts.get(word.group(), word.group()), rule.replace)
+    return [*before, Edit(index.start(node), index.end(node), text)]
+
+
+def _has_torch(index: ModuleIndex) -> bool:
+    """Whether the name ``torch`` is the package in the whole file."""
+    bindings = index.module_scope.bindings.get("torch", ())
+    return bool(bindings) and all(binding.name == "torch" for binding in bindings)
+
+
+def _fits_rule(context: FileContext, rule: Rule, node: Any, outcome: PatternMatch) -> bool:
+    for name in rule.options.get("plain", ()):
+        value = outcome.variables[name].node
+        if not isinstance(value, (ast.Constant, ast.Attribute, ast.UnaryOp)):
+            return False
+    beside = rule.options.get("beside")
+    if beside:
+        function = context.index.function_of(node)
+        if function is None or identifiers(context.index.segment(function)).isdisjoint(beside):
+            return False
+    for name, pattern in rule.options.get("defined", {}).items():
+        if not any(_returns(context.index, f, pattern) for f in context.index.functions if f.name == name):
+            return False
+    return True
+
+
+def _returns(index: ModuleIndex, function: Any, patterns: Any) -> bool:
+    last = function.body[-1]
+    if not isinstance(last, ast.Return) or last.value is None:
+        return False
+    index.expand(last)
+    return any(matched(index, compiled(pattern), last.value) is not None for pattern in patterns)
+
+
+def _folded(index: ModuleIndex, node: Any, outcome: PatternMatch) -> list[Edit] | None:
+    """The removal of the one assignment in front that the match looked through; None where it must stay."""
+    statements = {id(statement): statement for statement in outcome.assignments}
+    if not statements:
+        return []
+    here = index.statement_of(node)
+    block = next((b for b in _blocks(here.parent) if any(item is here for item in b)), [])
+    place = next((p for p, item in enumerate(block) if item is here), 0)
+    before = block[place - 1] if place else None
+    if len(statements) > 1 or before is None or id(before) not in statements:
+        return None
+    # In a loop what stands above reads the name as well, on the next turn.
+    loop = any(isinstance(up, (ast.For, ast.AsyncFor, ast.While)) for up in _statements_around(here))
+    first = 0 if loop else index.end(before)
+    matched_names = {id(name) for name in outcome.names}
+    for name in _targets(before):
+        uses = [use for use in index.uses(name, index.scope_of(here)) if index.start(use) >= first]
+        if not uses or any(id(use) not in matched_names for use in uses):
+            return None
+    start, end = index.start(before), index.start(here)
+    if index.data[index.end(before) : end].strip():
+        return None
+    return [Edit(start, end, "")]
+
+
+def _blocks(parent: Any) -> Iterator[list[Any]]:
+    for field in ("body", "orelse", "finalbody"):
+        block = getattr(parent, field, None)
+        if isinstance(block, list):
+            yield block
+
+
+def _statements_around(node: Any) -> Iterator[Any]:
+    while not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Module)):
+        yield node
+        node = node.parent
+
+
+def _targets(statement: Any) -> list[str]:
+    return [name.id for name in ast.walk(statement.targets[0]) if isinstance(name, ast.Name)]

@@ -1,0 +1,334 @@
+"""Kind ``string``: texts that name a device, a backend, a tensor type or an API.
+
+A rule's option ``shape`` says what the text looks like, and ``verdict`` how
+sure its place is (see ``migrator.names.device_context``).
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import Any, Callable
+
+from migrator.api_support import npu_names
+from migrator.findings.finding import Edit
+from migrator.matchers.context import FileContext, Match, found
+from migrator.matchers.imports import import_form
+from migrator.matchers.packs import Rule
+from migrator.names.device_context import CERTAIN, LIKELY, NO, UNCLEAR, Place, is_pattern, judge
+from migrator.names.hints import PlaceData, called_name
+from migrator.names.receivers import options_like
+from migrator.names.strings import pieces, replace_text
+
+_DEVICE = re.compile(r"cuda(?::(?:\d+|%[dsi]|\{[^{}]*\})?)?\Z")
+# A regular expression for the name of a device.
+_DEVICE_PATTERN = re.compile(r"\^?cuda:?(?:\(?:?(?:\[0-9\]|\\d)[+*]?\)?)?[?$]*\Z")
+_BACKEND = re.compile(r"nccl\Z", re.IGNORECASE)
+_COMPOUND = re.compile(r"\w+:\w+(?:,\w+:\w+)*\Z")
+_TENSOR_TYPE = re.compile(r"torch\.cuda(?:\.\w*Tensor|\.\w*Storage)\Z")
+_API_NAME = re.compile(r"((?:\w+\.)*)(torch\.cuda(?:\.\w+)*)\Z")
+_IMPORTERS = frozenset({"import_module", "importorskip", "__import__", "find_spec", "resolve_name"})
+_PATCHERS = frozenset({"patch", "object", "dict", "setattr", "delattr", "mock_patch", "resolve_name"})
+_ATTRIBUTE_CALLS = frozenset({"getattr", "hasattr", "setattr", "delattr", "rgetattr", "attrgetter"})
+
+
+def find(
+    context: FileContext, rules: list[Rule], data: PlaceData, backend_data: PlaceData
+) -> tuple[list[Match], int]:
+    """The findings, and how many device-like texts were judged to be something else."""
+    by_shape: dict[str, list[Rule]] = {}
+    for rule in rules:
+        by_shape.setdefault(str(rule.options.get("shape", "text")), []).append(rule)
+    result: list[Match] = []
+    left_alone = 0
+    for node in context.index.strings:
+        for shape, chosen in by_shape.items():
+            places = backend_data if shape == "backend" else data
+            outcome = _SHAPES[shape](context, chosen, places, node)
+            if outcome is None:
+                continue
+            if isinstance(outcome, Match):
+                result.append(outcome)
+            else:
+                left_alone += 1
+            break
+    return result, left_alone
+
+
+def _value(node: Any) -> str:
+    """A literal's value; for an f-string its text with ``{}`` for the fields."""
+    if isinstance(node, ast.Constant):
+        return str(node.value)
+    parts = getattr(node, "parts", None) or []
+    return "".join(part.raw if part.expression is None else "{}" for part in parts)
+
+
+def _with_verdict(rules: list[Rule], verdict: str) -> Rule | None:
+    return next((rule for rule in rules if rule.options.get("verdict", CERTAIN) == verdict), None)
+
+
+def _placed(
+    context: FileContext,
+    rules: list[Rule],
+    node: Any,
+    place: Place,
+    edits: Callable[[], list[Edit]],
+    value: str,
+) -> Match | bool | None:
+    """A finding for what stands at a place; True where it is left alone."""
+    if place.verdict == NO:
+        return True
+    rule = _with_verdict(rules, place.verdict)
+    if rule is None:
+        return None
+    changes = edits() if place.verdict in (CERTAIN, LIKELY) else []
+    message = rule.message or "{value}: {place}"
+    message = message.replace("{value}", repr(value)).replace("{place}", place.reason)
+    return found(
+        context,
+        rule,
+        node,
+        api=value,
+        edits=changes,
+        message=message,
+        needs_npu=bool(rule.options.get("needs_npu", True)),
+    )
+
+
+def _device(context: FileContext, rules: list[Rule], data: PlaceData, node: Any) -> Match | bool | None:
+    value = _value(node)
+    index = context.index
+    if not _DEVICE.match(value) and not (_DEVICE_PATTERN.match(value) and is_pattern(node)):
+        return None
+    joined = isinstance(node, ast.JoinedStr)
+    if joined and not (pieces(index, node) and pieces(index, node)[0].raw.startswith("cuda")):
+        return None
+    if isinstance(node, ast.Constant) and _is_format_piece(node):
+        return None
+    if _is_attribute_name(node):
+        return True
+    place = judge(index, data, node)
+    strong = value != "cuda"
+    if place.verdict == UNCLEAR and _names_own_method(context, node):
+        place = Place(LIKELY, "the name of the method that is renamed")
+    if place.verdict == UNCLEAR and strong and _index_follows(node, value):
+        place = Place(LIKELY, "the beginning of a device's name")
+    return _placed(context, rules, node, place, lambda: replace_text(index, node, "cuda", "npu", 1), value)
+
+
+def _names_own_method(context: FileContext, node: Any) -> bool:
+    """Whether ``def cuda(self): return self._apply("cuda")`` names the method that moves."""
+    function = context.index.function_of(node)
+    owner = context.index.class_of(node)
+    if function is None or owner is None or function.name not in ("cuda", "npu"):
+        return False
+    facts = context.project.named(owner.name)
+    return facts is not None and context.project.related(facts)
+
+
+def _is_format_piece(node: Any) -> bool:
+    return isinstance(getattr(node, "parent", None), ast.JoinedStr)
+
+
+def _index_follows(node: Any, value: str) -> bool:
+    """Whether a text such as ``cuda:`` is completed to a device with an index."""
+    return bool(re.match(r"cuda:(\d+|%[dsi]|\{.*\})\Z", value)) or (
+        value == "cuda:" and isinstance(getattr(node, "parent", None), ast.BinOp)
+    )
+
+
+def _is_attribute_name(node: Any) -> bool:
+    """Whether a text is the name in getattr(x, "cuda"), which another shape judges."""
+    call = getattr(node, "parent", None)
+    if isinstance(call, ast.Call) and node in call.args[:2] and isinstance(call.func, ast.Name):
+        return call.func.id in _ATTRIBUTE_CALLS and call.args.index(node) == 1
+    return False
+
+
+def _backend(context: FileContext, rules: list[Rule], data: PlaceData, node: Any) -> Match | bool | None:
+    value = _value(node)
+    index = context.index
+    if _COMPOUND.match(value) and re.search(r"\bcuda\b|\bnccl\b", value, re.IGNORECASE):
+        if not re.search(r":(nccl|gloo|mpi|ucc|xccl)\b", value):
+            return None
+        edits = replace_text(index, node, "cuda", "npu") + replace_text(index, node, "nccl", "hccl")
+        return _placed(
+            context, rules, node, Place(CERTAIN, "a backend for each device type"), lambda: edits, value
+        )
+    if not _BACKEND.match(value):
+        return None
+    place = judge(index, data, node)
+    # In small letters it is hardly ever anything but the backend. In capitals it
+    # is also the beginning of the names of NCCL's environment variables.
+    if place.verdict == UNCLEAR and value.islower() and not _searched_for(node):
+        place = Place(LIKELY, place.reason)
+    new = value.replace("n", "h", 1) if value[0] == "n" else "H" + value[1:]
+    return _placed(context, rules, node, place, lambda: replace_text(index, node, value, new, 1), value)
+
+
+def _searched_for(node: Any) -> bool:
+    """Whether a text is looked for inside another one: ``"nccl" in line``."""
+    parent = getattr(node, "parent", None)
+    return (
+        isinstance(parent, ast.Compare)
+        and node is parent.left
+        and isinstance(parent.ops[0], (ast.In, ast.NotIn))
+    )
+
+
+def _tensor_type(context: FileContext, rules: list[Rule], data: PlaceData, node: Any) -> Match | bool | None:
+    value = _value(node)
+    if not isinstance(node, ast.Constant) or not _TENSOR_TYPE.match(value):
+        return None
+    if _is_call_argument(node, {"set_default_tensor_type"}):
+        return True  # it has a rule of its own
+    known = npu_names.look_up(value, context.version)
+    if known is None or not known.npu:
+        rule = _with_verdict(rules, UNCLEAR) or rules[0]
+        return found(
+            context,
+            rule,
+            node,
+            api=value,
+            status="absent",
+            severity="error",
+            message=f"{value!r} has no NPU form",
+            advice=known.advice if known else "",
+        )
+    place = judge(context.index, data, node)
+    if _is_call_argument(node, {"type"}) or _compared_with_type(node):
+        place = Place(CERTAIN, "the name of a tensor type")
+    elif place.verdict in (UNCLEAR, NO) and not isinstance(getattr(node, "parent", None), ast.Expr):
+        place = Place(LIKELY, f"the name of a tensor type, in {place.reason}")
+    return _placed(
+        context, rules, node, place, lambda: replace_text(context.index, node, "cuda", "npu", 1), value
+    )
+
+
+def _is_call_argument(node: Any, names: set[str]) -> bool:
+    call = getattr(node, "parent", None)
+    if not isinstance(call, ast.Call) or node not in call.args:
+        return False
+    return called_name(call) in names
+
+
+def _compared_with_type(node: Any) -> bool:
+    """Whether a text is compared with ``x.type()``, by itself or in a list."""
+    parent = getattr(node, "parent", None)
+    while isinstance(parent, (ast.Tuple, ast.List, ast.Set)):
+        parent = getattr(parent, "parent", None)
+    if not isinstance(parent, ast.Compare):
+        return False
+    operands = [parent.left, *parent.comparators]
+    return any(isinstance(operand, ast.Call) and called_name(operand) == "type" for operand in operands)
+
+
+def _api_name(context: FileContext, rules: list[Rule], data: PlaceData, node: Any) -> Match | bool | None:
+    """``"torch.cuda.is_available"`` where a name is patched or a module is imported."""
+    value = _value(node)
+    match = _API_NAME.match(value)
+    if not isinstance(node, ast.Constant) or match is None:
+        return None
+    call: Any = getattr(node, "parent", None)
+    if isinstance(call, ast.keyword) and call.arg in ("target", "name"):
+        call = call.parent  # type: ignore[attr-defined]
+    elif not isinstance(call, ast.Call) or node not in call.args:
+        return None
+    called = called_name(call)
+    if called not in _IMPORTERS and called not in _PATCHERS:
+        return None
+    rule = rules[0]
+    prefix, api = match.groups()
+    known = npu_names.look_up(api, context.version)
+    if known is None or not known.npu:
+        return found(
+            context,
+            rule,
+            node,
+            api=value,
+            status="absent" if known else "unknown",
+            severity="error",
+            message=f"{value} has no NPU form, and its name stands in a text here",
+            advice=known.advice if known else "",
+        )
+    # Behind a module's own name the attribute is patched, otherwise the module is imported.
+    new = prefix + known.npu if prefix else import_form(known.npu)
+    return found(
+        context,
+        rule,
+        node,
+        api=value,
+        edits=replace_text(context.index, node, value, new),
+        message=f"the name {value} in a text is {new} on an NPU",
+        needs_npu=False,
+    )
+
+
+def _attribute(context: FileContext, rules: list[Rule], data: PlaceData, node: Any) -> Match | bool | None:
+    """``getattr(torch, "cuda")``, ``hasattr(batch, "is_cuda")``."""
+    value = _value(node)
+    new = {"cuda": "npu", "is_cuda": "is_npu"}.get(value)
+    if new is None or not isinstance(node, ast.Constant):
+        return None
+    call = getattr(node, "parent", None)
+    if not isinstance(call, ast.Call) or not call.args[1:2] or call.args[1] is not node:
+        return None
+    if not isinstance(call.func, ast.Name) or call.func.id not in _ATTRIBUTE_CALLS:
+        return None
+    index = context.index
+    holder = call.args[0]
+    qualified = index.qualified_name(holder)
+    if qualified == "torch" and value == "cuda":
+        rule = _with_verdict(rules, CERTAIN)
+    elif qualified in ("torch.version", "torch.backends", "torch._C"):
+        return True
+    elif qualified and not qualified.startswith("torch."):
+        return True
+    elif options_like(holder) or context.project.stores(value) or context.project.defines_elsewhere(value):
+        return True
+    else:
+        rule = _with_verdict(rules, LIKELY)
+    if rule is None:
+        return None
+    return found(
+        context,
+        rule,
+        node,
+        api=value,
+        edits=replace_text(index, node, value, new, 1),
+        message=f"the name of an attribute in a text: {new!r} on an NPU",
+    )
+
+
+def _text(context: FileContext, rules: list[Rule], data: PlaceData, node: Any) -> Match | bool | None:
+    """A text that is exactly what a rule's ``match`` says."""
+    value = _value(node)
+    for rule in rules:
+        keyword = rule.options.get("keyword")
+        if keyword and getattr(getattr(node, "parent", None), "arg", "") != keyword:
+            continue
+        if value in rule.match and isinstance(node, ast.Constant) and not _is_docstring(node):
+            edits = replace_text(context.index, node, value, rule.replace) if rule.replace else []
+            return found(
+                context,
+                rule,
+                node,
+                api=value,
+                edits=edits,
+                needs_npu=bool(rule.options.get("needs_npu", False)),
+            )
+    return None
+
+
+def _is_docstring(node: Any) -> bool:
+    return isinstance(getattr(node, "parent", None), ast.Expr)
+
+
+_SHAPES: dict[str, Callable[[FileContext, list[Rule], PlaceData, Any], Any]] = {
+    "attribute": _attribute,
+    "tensor-type": _tensor_type,
+    "api-name": _api_name,
+    "device": _device,
+    "backend": _backend,
+    "text": _text,
+}

@@ -1,0 +1,111 @@
+"""Kind ``text``: a phrase inside string literals, such as the message of an error that is tested for."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from migrator.matchers.context import FileContext, Match, found
+from migrator.matchers.packs import Rule
+from migrator.names.hints import called_name
+from migrator.names.strings import replace_text
+
+_TESTS = frozenset(
+    "startswith endswith find index count search match fullmatch findall compile raises assertRaisesRegex "
+    "assertIn assertRegex any all".split()
+)
+
+
+def find(context: FileContext, rules: list[Rule]) -> Iterator[Match]:
+    """Texts that hold a rule's phrase and are compared with something.
+
+    A message that is only printed or raised is left alone. Option ``where:
+    anywhere`` takes every text but docstrings; ``goes_on`` is a regular expression
+    for what comes behind the phrase.
+    """
+    for node in context.index.strings:
+        value = node.value if isinstance(node, ast.Constant) else None
+        if not isinstance(value, str) or isinstance(getattr(node, "parent", None), ast.JoinedStr):
+            continue
+        for rule in rules:
+            exact = bool(rule.options.get("exact"))
+            phrase = next((p for p in rule.match if (p == value if exact else p in value)), None)
+            if phrase is None or not _goes_on_as_said(rule, value, phrase):
+                continue
+            verdict = _place(context, node, rule)
+            if verdict is None:
+                continue
+            edits = replace_text(context.index, node, phrase, rule.replace) if rule.replace else []
+            yield found(
+                context,
+                rule,
+                node,
+                api=phrase,
+                edits=edits,
+                safety=verdict if edits else "",
+                needs_npu=bool(rule.options.get("needs_npu", False)),
+            )
+            break
+
+
+def _goes_on_as_said(rule: Rule, value: str, phrase: str) -> bool:
+    goes_on = rule.options.get("goes_on")
+    return not goes_on or bool(re.match(str(goes_on), value[value.index(phrase) + len(phrase) :]))
+
+
+def _place(context: FileContext, node: Any, rule: Rule) -> str | None:
+    """``safe`` where the text is surely compared, ``unsafe`` where it may be, None where it is a message."""
+    where = str(rule.options.get("where", "tests"))
+    child, parent = node, getattr(node, "parent", None)
+    if isinstance(parent, ast.Expr):
+        return None
+    if where == "anywhere":
+        return "safe"
+    if where == "calls":
+        return "unsafe" if _called(parent, child) in rule.options.get("calls", ()) else None
+    if where == "beside":
+        return "unsafe" if _beside(context, node, str(rule.options.get("beside", ""))) else None
+    in_container = False
+    while isinstance(parent, (ast.Tuple, ast.List, ast.Set, ast.BoolOp, ast.IfExp)):
+        in_container = True
+        child, parent = parent, getattr(parent, "parent", None)
+    if isinstance(parent, ast.Compare):
+        return "safe"
+    if isinstance(parent, ast.keyword) and parent.arg == "match":
+        return "safe"
+    if isinstance(parent, ast.Call) and child in parent.args:
+        return "safe" if _called(parent, child) in _TESTS else None
+    if isinstance(parent, (ast.comprehension, ast.For)):
+        return "unsafe"
+    if isinstance(parent, (ast.Assign, ast.AnnAssign)):
+        return "unsafe" if in_container or _compared_later(context, parent) else None
+    return None
+
+
+def _called(call: Any, argument: Any) -> str:
+    """The last name of what is called with an argument; empty where nothing is."""
+    if not isinstance(call, ast.Call) or argument not in call.args:
+        return ""
+    return called_name(call)
+
+
+def _beside(context: FileContext, node: Any, word: str) -> bool:
+    """Whether a text and one with ``word`` are looked for in the same condition."""
+    comparison = getattr(node, "parent", None)
+    condition = getattr(comparison, "parent", None)
+    if not isinstance(comparison, ast.Compare) or not isinstance(condition, ast.BoolOp):
+        return False
+    others = [value for value in condition.values if value is not comparison]
+    return any(word in context.index.segment(other) for other in others)
+
+
+def _compared_later(context: FileContext, assignment: Any) -> bool:
+    """Whether a name that is given the text is compared with something."""
+    target = assignment.targets[0] if isinstance(assignment, ast.Assign) else assignment.target
+    if not isinstance(target, ast.Name):
+        return False
+    owner = context.index.scope_of(target).owner(target.id)
+    uses = context.index.uses(target.id, owner) if owner is not None else []
+    return any(isinstance(getattr(use, "parent", None), ast.Compare) for use in uses)

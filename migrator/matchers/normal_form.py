@@ -1,0 +1,301 @@
+"""Expressions in one normal form, and patterns that are matched against it.
+
+A pattern is a Python expression. A name in capital letters stands for any expression, the same one
+wherever it occurs; ``within(P)`` for any expression that P is a part of. ``torch.f(x, …)``,
+``F.f(x, …)`` and ``x.f(…)`` are one form, and so are ``x ** 2``, ``x * x`` and ``x.square()``;
+sums and products match in either order. What a name was last assigned counts as written in its
+place, and conversions of the data type are looked through.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any, NamedTuple, Optional
+
+from migrator.names.index import ModuleIndex
+
+_VARIABLE = re.compile(r"[A-Z][A-Z0-9]*\Z")
+_CASTS = frozenset({"float", "half", "bfloat16", "to", "type_as", "contiguous"})
+# The names of the positional arguments behind the tensor itself.
+_PARAMETERS: Mapping[str, tuple[str, ...]] = {
+    "mean": ("dim", "keepdim"),
+    "sum": ("dim", "keepdim"),
+    "softmax": ("dim",),
+    "log_softmax": ("dim",),
+    "chunk": ("chunks", "dim"),
+    "cat": ("dim",),
+    "stack": ("dim",),
+    "topk": ("k", "dim"),
+    "masked_fill": ("mask", "value"),
+    "gelu": ("approximate",),
+}
+_SPELLINGS = {"concat": "cat", "concatenate": "cat", "axis": "dim", "keepdims": "keepdim", "bmm": "matmul"}
+_OPERATORS = {
+    ast.Add: "add",
+    ast.Mult: "mul",
+    ast.Sub: "sub",
+    ast.Div: "div",
+    ast.Pow: "pow",
+    ast.MatMult: "matmul",
+    ast.FloorDiv: "floordiv",
+}
+_EITHER_ORDER = frozenset({"add", "mul"})
+_OTHER_LIBRARIES = frozenset({"math", "numpy", "jax", "tensorflow"})
+_DEEPEST = 12
+
+
+class Term(NamedTuple):
+    """An expression in normal form. ``node`` is where it is written."""
+
+    kind: str
+    label: str
+    parts: tuple[Term, ...]
+    node: Any
+
+    def same(self, other: Term) -> bool:
+        """Whether both are the same expression."""
+        return (
+            self[:2] == other[:2]
+            and len(self.parts) == len(other.parts)
+            and all(mine.same(theirs) for mine, theirs in zip(self.parts, other.parts))
+        )
+
+
+@dataclass
+class PatternMatch:
+    """What a pattern's variables stand for, and what had to be looked through to see it."""
+
+    variables: dict[str, Term] = field(default_factory=dict)
+    assignments: list[Any] = field(default_factory=list)  # statements whose values stand for names
+    names: list[ast.Name] = field(default_factory=list)  # these names
+    casts: bool = False
+
+
+@cache
+def compiled(pattern: str) -> Term:
+    """A pattern in normal form. Raises SyntaxError for one that is no expression."""
+    return _Reader(None).term(ast.parse(pattern, mode="eval").body)
+
+
+def matched(index: ModuleIndex, pattern: Term, node: Any) -> Optional[PatternMatch]:
+    """What a pattern's variables stand for where it fits an expression, None where it does not."""
+    reader = _Reader(index)
+    outcome = PatternMatch()
+    if not _fits(reader, pattern, reader.term(node), outcome, 0):
+        return None
+    return outcome
+
+
+def _fits(reader: _Reader, pattern: Term, term: Term, outcome: PatternMatch, depth: int) -> bool:
+    if depth > 4 * _DEEPEST:
+        return False
+    if pattern.kind == "variable":
+        known = outcome.variables.setdefault(pattern.label, term)
+        if known.same(term):
+            return True
+        outcome.casts = True
+        return _without_casts(known).same(_without_casts(term))
+    if pattern.kind == "within":
+        return _is_inside(reader, pattern.parts[0], term, outcome, 0)
+    if term.kind == "cast":
+        outcome.casts = True
+        return _fits(reader, pattern, term.parts[0], outcome, depth + 1)
+    if term.kind == "name" and pattern[:2] != term[:2]:
+        value = reader.assigned(term.node)
+        if value is None:
+            return False
+        outcome.assignments.append(value[1])
+        outcome.names.append(term.node)
+        return _fits(reader, pattern, value[0], outcome, depth + 1)
+    if pattern[:2] != term[:2] or len(pattern.parts) != len(term.parts):
+        return False
+    orders = [term.parts]
+    if pattern.kind == "operator" and pattern.label in _EITHER_ORDER:
+        orders.append(term.parts[::-1])
+    for parts in orders:
+        attempt = PatternMatch(
+            dict(outcome.variables), list(outcome.assignments), list(outcome.names), outcome.casts
+        )
+        if all(_fits(reader, p, t, attempt, depth + 1) for p, t in zip(pattern.parts, parts)):
+            outcome.variables = attempt.variables
+            outcome.assignments = attempt.assignments
+            outcome.names = attempt.names
+            outcome.casts = attempt.casts
+            return True
+    return False
+
+
+def _without_casts(term: Term) -> Term:
+    while term.kind == "cast":
+        term = term.parts[0]
+    return term
+
+
+def _is_inside(reader: _Reader, pattern: Term, term: Term, outcome: PatternMatch, depth: int) -> bool:
+    attempt = PatternMatch(dict(outcome.variables))
+    if _fits(reader, pattern, term, attempt, 0):
+        outcome.variables = attempt.variables
+        outcome.casts = True  # what is around it is not part of the match
+        return True
+    if depth > _DEEPEST:
+        return False
+    if term.kind == "name":
+        value = reader.assigned(term.node)
+        return value is not None and _is_inside(reader, pattern, value[0], outcome, depth + 1)
+    return any(_is_inside(reader, pattern, part, outcome, depth + 1) for part in term.parts)
+
+
+class _Reader:
+    """Brings expressions into normal form: of a file, or of a pattern where there is no index."""
+
+    def __init__(self, index: ModuleIndex | None) -> None:
+        self.index = index
+
+    def term(self, node: Any, depth: int = 0) -> Term:
+        if depth > 4 * _DEEPEST:
+            return Term("other", "", (), node)
+        if isinstance(node, ast.Name):
+            return self._name(node)
+        if isinstance(node, ast.Constant):
+            value = (
+                float(node.value) if isinstance(node.value, int) and node.value is not True else node.value
+            )
+            return Term("constant", repr(value), (), node)
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+            inner = self.term(node.operand, depth + 1)
+            if inner.kind == "constant" and not inner.label.startswith("-"):
+                return Term("constant", f"-{inner.label}", (), node)
+            return Term("operator", "neg", (inner,), node)
+        if isinstance(node, ast.BinOp):
+            label = _OPERATORS.get(type(node.op), "")
+            parts = (self.term(node.left, depth + 1), self.term(node.right, depth + 1))
+            return _squared(Term("operator", label or "other", parts, node))
+        if isinstance(node, ast.Call):
+            return self._call(node, depth)
+        if isinstance(node, ast.Attribute):
+            name = self._qualified(node)
+            if name:
+                return Term("reference", name, (), node)
+            return Term("attribute", node.attr, (self.term(node.value, depth + 1),), node)
+        if isinstance(node, ast.Subscript):
+            return Term(
+                "item", "", (self.term(node.value, depth + 1), self.term(node.slice, depth + 1)), node
+            )
+        if isinstance(node, (ast.Tuple, ast.List)):
+            return Term("sequence", "", tuple(self.term(item, depth + 1) for item in node.elts), node)
+        if isinstance(node, ast.Slice):
+            none = Term("constant", "None", (), node)
+            ends = (node.lower, node.upper, node.step)
+            return Term("slice", "", tuple(self.term(end, depth + 1) if end else none for end in ends), node)
+        return Term("other", ast.dump(node) if self.index is None else str(id(node)), (), node)
+
+    def _name(self, node: ast.Name) -> Term:
+        if self.index is None:
+            if _VARIABLE.match(node.id):
+                return Term("variable", node.id, (), node)
+            return (
+                Term("reference", node.id, (), node) if node.id == "math" else Term("name", node.id, (), node)
+            )
+        name = self._qualified(node)
+        return Term("reference", name, (), node) if name else Term("name", node.id, (), node)
+
+    def _qualified(self, node: Any) -> str:
+        if self.index is not None:
+            return self.index.qualified_name(node)
+        text = ast.unparse(node)
+        return text if text.split(".")[0] in ("torch", "math", "numpy") else ""
+
+    def _call(self, node: ast.Call, depth: int) -> Term:
+        if self.index is None and isinstance(node.func, ast.Name) and node.func.id == "within":
+            return Term("within", "", (self.term(node.args[0], depth + 1),), node)
+        arguments = [a for a in node.args if not isinstance(a, ast.Starred)]
+        keywords = [k for k in node.keywords if k.arg]
+        if len(arguments) + len(keywords) != len(node.args) + len(node.keywords):
+            return Term("other", str(id(node)), (), node)
+        name = self._qualified(node.func)
+        last = name.rpartition(".")[2] if name else getattr(node.func, "attr", getattr(node.func, "id", ""))
+        last = _SPELLINGS.get(last, last)
+        if name.startswith("torch.") or not isinstance(node.func, ast.Attribute):
+            if name.split(".")[0] in _OTHER_LIBRARIES:
+                return Term("call", name, tuple(self.term(a, depth + 1) for a in arguments), node)
+            itself = arguments[:1] or [k.value for k in keywords if k.arg in ("input", "tensors")]
+            rest = arguments[1:]
+        else:
+            itself, rest = [node.func.value], arguments
+        if not itself or not last:
+            return Term("other", str(id(node)), (), node)
+        receiver = self.term(itself[0], depth + 1)
+        if last in _CASTS:
+            return Term("cast", "", (receiver,), node)
+        given = {}
+        parameters = _PARAMETERS.get(last, ())
+        for place, value in enumerate(rest):
+            given[parameters[place] if place < len(parameters) else str(place)] = self.term(value, depth + 1)
+        for keyword in keywords:
+            if keyword.value is not itself[0]:
+                label = _SPELLINGS.get(str(keyword.arg), str(keyword.arg))
+                given[label] = self.term(keyword.value, depth + 1)
+        if last == "matmul" and len(given) == 1:
+            return Term("operator", "matmul", (receiver, *given.values()), node)
+        if last in ("add", "mul", "sub", "div") and list(given) == ["0"]:
+            return _squared(Term("operator", last, (receiver, given["0"]), node))
+        if last == "square" and not given:
+            return Term("operator", "square", (receiver,), node)
+        if last == "pow" and len(given) == 1:
+            return _squared(Term("operator", "pow", (receiver, *given.values()), node))
+        labels = sorted(given)
+        return Term(
+            "call", f"{last}({','.join(labels)})", (receiver, *(given[label] for label in labels)), node
+        )
+
+    def assigned(self, node: ast.Name) -> tuple[Term, Any] | None:
+        """What a name was last assigned before it is read, and the statement that does it."""
+        if self.index is None:
+            return None
+        best: Any = None
+        line = node.lineno
+        home = self.index.scope_of(node)
+        for binding in home.bindings.get(node.id, ()):
+            statement = binding.node
+            if binding.kind != "assign" or not isinstance(statement, ast.Assign):
+                continue
+            if statement.lineno < line and (best is None or statement.lineno > best.lineno):
+                if not (statement.lineno <= line <= (statement.end_lineno or 0)):
+                    best = statement
+        if best is None or len(best.targets) != 1:
+            return None
+        self.index.expand(best)
+        target = best.targets[0]
+        if isinstance(target, ast.Name):
+            return self.term(best.value), best
+        if isinstance(target, ast.Tuple):
+            for place, element in enumerate(target.elts):
+                if isinstance(element, ast.Name) and element.id == node.id:
+                    if isinstance(best.value, (ast.Tuple, ast.List)) and len(best.value.elts) == len(
+                        target.elts
+                    ):
+                        return self.term(best.value.elts[place]), best
+                    number = Term("constant", repr(float(place)), (), element)
+                    return Term("item", "", (self.term(best.value), number), element), best
+        return None
+
+
+def _squared(term: Term) -> Term:
+    """``x ** 2``, ``x.pow(2)`` and ``x * x`` in one form."""
+    if term.label == "pow" and term.parts[1].label == "2.0":
+        return Term("operator", "square", (term.parts[0],), term.node)
+    if term.label == "mul" and term.parts[0].kind != "variable" and term.parts[0].same(term.parts[1]):
+        return Term("operator", "square", (term.parts[0],), term.node)
+    return term
+
+
+def ancestors(node: Any) -> Iterator[Any]:
+    """A node and the expressions around it, the innermost first."""
+    while node is not None and not isinstance(node, ast.stmt):
+        if isinstance(node, ast.expr):
+            yield node
+        node = getattr(node, "parent", None)

@@ -1,0 +1,134 @@
+"""Files that are no Python but look as if they need changes: they are named, not touched."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import PurePosixPath
+
+from migrator.files.discover import Entry
+from migrator.files.errors import shown
+from migrator.files.notebook import Notebook, other_lines
+from migrator.findings.finding import FileResult, Finding
+from migrator.matchers.script_lines import find_lines
+from migrator.native.files import MAX_BYTES
+from migrator.native.suffixes import CUDA_SUFFIXES, NATIVE_SUFFIXES
+from migrator.project.operators import Catalog, Operator
+
+_TEXTS = frozenset(
+    ".sh .bash .zsh .slurm .sbatch .pbs .yaml .yml .json .toml .cfg .ini .env .conf .mk .cmake .bat"
+    " .ps1 .dockerfile .j2 .pyx .pxd".split()
+)
+_DOCUMENTS = frozenset({".md", ".rst", ".txt"})  # they speak of CUDA without needing a change
+_SCRIPTS = _TEXTS - {".mk", ".cmake", ".pyx", ".pxd"}  # what a build needs of CUDA is not to be renamed
+_NAMES = re.compile(r"(?:Dockerfile|Makefile|CMakeLists\.txt|Containerfile|requirements.*\.txt)", re.I)
+
+_MENTION = re.compile(
+    rb"\b(?:CUDA_\w+|PYTORCH_CUDA\w*|T?O?R?C?H?_?NCCL_\w+|cuda(?::\d+)?|nccl|nvidia-smi|nvidia/cuda|nvcc|horovodrun"
+    # Packages that need CUDA, torch's builds for it, and Lightning's accelerator.
+    rb"|cudatoolkit|flash[-_]attn|xformers|bitsandbytes|pynvml|nvidia-ml-py|cupy-cuda\w*|faiss-gpu|onnxruntime-gpu"
+    rb"|nvidia-\w+-cu\d+|mamba[-_]ssm|causal[-_]conv1d|\+cu\d{2,3}|whl/cu\d{2,3}|accelerator: (?:gpu|auto))\b"
+)
+_CUDA_CODE = re.compile(
+    rb"\bcuda(?:Stream|Malloc|_runtime|Error)|ATen/cuda|c10/cuda|\bcu(?:blas|dnn|sparse)\w*|__global__"
+)
+
+
+def is_candidate(name: str) -> bool:
+    """Whether a file's name says that it may hold something about CUDA."""
+    path = PurePosixPath(name)
+    suffix = path.suffix.lower()
+    return suffix in NATIVE_SUFFIXES | _TEXTS | _DOCUMENTS or bool(_NAMES.fullmatch(path.name))
+
+
+def look_at(entry: Entry, operators: Catalog) -> FileResult | None:
+    """What ``examine`` says of a file, without its name's odd characters.
+
+    None also where it is larger than MAX_BYTES or cannot be read.
+    """
+    try:
+        if entry.path.stat().st_size > MAX_BYTES:
+            return None
+        result = examine(entry.name, entry.path.read_bytes(), operators)
+    except OSError:
+        return None
+    return replace(result, name=shown(entry.name)) if result else None
+
+
+def examine(name: str, data: bytes, operators: Catalog) -> FileResult | None:
+    """What a person has to know of a file that is not Python; None where it has nothing to do with CUDA.
+
+    C++ and CUDA sources come with a finding for each of the project's ``operators`` that they define;
+    other texts with the first place that mentions CUDA, and scripts and configurations with each line that
+    names a variable, a device or a backend.
+    """
+    suffix = PurePosixPath(name).suffix.lower()
+    if suffix in NATIVE_SUFFIXES:
+        defined = operators.in_file.get(name, ())
+        if suffix not in CUDA_SUFFIXES and not defined and not _CUDA_CODE.search(data):
+            return None
+        findings = tuple(map(_finding, defined))
+        return FileResult(name, findings=findings, left="CUDA source: not migrated; see cuda_op_list.csv")
+    findings = _horovod_lines(data) if b"horovodrun" in data else ()
+    if suffix in _DOCUMENTS and not _NAMES.fullmatch(PurePosixPath(name).name) and not findings:
+        return None
+    found = _MENTION.search(data)
+    if found is None:
+        return None
+    if suffix in _SCRIPTS or PurePosixPath(name).name in ("Dockerfile", "Containerfile"):
+        findings = (*findings, *find_lines(data.decode("utf-8", "replace")))
+    line = data.count(b"\n", 0, found.start()) + 1
+    words = {match.decode("ascii") for match in _MENTION.findall(data)}
+    listed = ", ".join(sorted(words)[:4])
+    left = f"not Python: left as it is; mentions {listed} (first in line {line})"
+    return FileResult(name, findings=findings, left=left)
+
+
+def beside_python(notebook: Notebook) -> FileResult | None:
+    """What a person has to know of a notebook's ``!`` and ``%`` lines and its cells in other languages.
+
+    None where they have nothing to do with CUDA.
+    """
+    found: list[int] = []  # the cells
+    words: set[str] = set()
+    findings: list[Finding] = []
+    for cell in notebook.cells:
+        for number, line in other_lines(notebook, cell):
+            text = line.encode("utf-8", "replace")
+            matches = _MENTION.findall(text) + _CUDA_CODE.findall(text)
+            if matches:
+                found.append(cell.number)
+                words.update(match.decode("ascii") for match in matches)
+                lines = find_lines(line) if notebook.is_python else ()  # who knows what R has for NPUs
+                findings += [replace(item, cell=cell.number, line=number, end_line=number) for item in lines]
+    if not found:
+        return None
+    listed = ", ".join(sorted(words)[:4])
+    left = f"what is not Python in it is left as it is; mentions {listed} (first in cell {found[0]})"
+    return FileResult(shown(notebook.name), findings=tuple(findings), left=left)
+
+
+def _horovod_lines(data: bytes) -> tuple[Finding, ...]:
+    from migrator.launch.horovod_lines import find_lines  # few projects have them
+
+    return tuple(find_lines(data.decode("utf-8", "replace")))
+
+
+def _finding(operator: Operator) -> Finding:
+    if operator.kind == "kernel":
+        message = f"CUDA kernel {operator.name}"
+    else:
+        message = f"operator {operator.name} for Python: {operator.reason}"
+    advice = "Use PyTorch or torch_npu operators instead, or write an Ascend C operator."
+    if operator.npu:
+        advice = "An implementation for NPUs is among the sources: build the extension with it."
+    return Finding(
+        code="NPU652",
+        api=operator.name,
+        line=operator.line,
+        end_line=operator.line,
+        column=1,
+        message=message,
+        severity="info" if operator.npu else "error",
+        advice=advice,
+    )

@@ -1,0 +1,79 @@
+"""Lines of scripts and configurations that name CUDA's variables, devices or backends, and what to write."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from migrator.api_support import env_vars
+from migrator.findings.finding import Finding
+
+VARIABLE, DEVICE = "NPU404", "NPU124"
+
+_WORD = re.compile(
+    r"""(?P<name>\b[A-Z][A-Z0-9_]{4,}\b)"""
+    r"""(?:["']?[ \t]*[:=][ \t]*(?P<value>"[^"\n]*"|'[^'\n]*'|[^\s"';&|}]*))?"""
+)
+_DEVICE = re.compile(
+    r"""(?P<key>(?:--?[\w-]*|["']?[\w.-]*)(?:device|backend|map_location)s?\b["']?[ \t]*[:= ][ \t\[]*)"""
+    r"""["']?(?P<value>cuda(?::\d+)?|nccl)(?![\w.:/-])""",
+    re.IGNORECASE,
+)
+_COMMENT = re.compile(r"\s*(?:#|//|;|::|REM\b)")
+_FORMS = {"cuda": "npu", "nccl": "hccl"}
+
+
+def find_lines(text: str) -> Iterator[Finding]:
+    """A finding for each such place, but in comments. No line is changed: its reader knows what it means."""
+    for number, line in enumerate(text.split("\n"), 1):
+        if _COMMENT.match(line):
+            continue
+        seen: set[str] = set()
+        for found in _WORD.finditer(line):
+            if found["name"] not in seen:
+                seen.add(found["name"])
+                yield from _variable(found, number)
+        for found in _DEVICE.finditer(line):
+            yield _device(found, number)
+
+
+def _variable(found: re.Match[str], line: int) -> Iterator[Finding]:
+    known = env_vars.look_up(found["name"])
+    if known is None or known.npu == known.name:
+        return
+    value = (found["value"] or "").strip("\"'")
+    severity, advice = "warning", known.advice
+    if not known.npu:
+        severity, message = "info", f"{known.name} has no effect on an NPU"
+    elif not value or env_vars.carries_over(known, value):
+        message = f"{known.name} is {known.npu} on an NPU"
+        advice = f"Write {known.npu}{'=' + value if value else ''}."
+    elif known.same_values:
+        message = f"{known.name}: {known.npu} does not take {value!r}"
+    else:
+        message = f"{known.name} is {known.npu} on an NPU; its values differ"
+    yield _finding(VARIABLE, known.name, line, found.start("name"), message, advice, severity)
+
+
+def _device(found: re.Match[str], line: int) -> Finding:
+    value = found["value"]
+    name, colon, index = value.partition(":")
+    new = _FORMS[name.lower()] + colon + index
+    what = "device" if name.lower() == "cuda" else "backend"
+    message = f"the {what} {value} is {new} on an NPU"
+    return _finding(DEVICE, value, line, found.start("value"), message, f"Write {new}.", "warning")
+
+
+def _finding(
+    code: str, api: str, line: int, column: int, message: str, advice: str, severity: str
+) -> Finding:
+    return Finding(
+        code=code,
+        api=api,
+        line=line,
+        end_line=line,
+        column=column + 1,
+        message=message,
+        advice=advice,
+        severity=severity,
+    )

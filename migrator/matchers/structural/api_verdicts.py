@@ -1,0 +1,419 @@
+"""Verdicts on the torch APIs that a file uses.
+
+Uses are calls, attributes, references, base classes, decorators and imports. What an API is worth comes from
+``migrator.api_support.verdicts``; here is found where it is used, and what the place itself shows: a dtype, a
+limited parameter, the receiver of a tensor's method.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+from migrator.api_support.limits import limit_words
+from migrator.api_support.verdicts import DTYPES, WIDE_DTYPES, Verdict, judge, resolve, tensor_methods
+from migrator.api_support.versions import TorchVersion
+from migrator.matchers.context import FileContext, Match, found
+from migrator.matchers.dotted import pattern_fits
+from migrator.matchers.packs import Rule
+from migrator.names.receivers import options_like
+from migrator.names.tensors import MAYBE, OTHER, TENSOR, tensor_like
+from migrator.names.written_names import Written, behind_a_dot, qualified
+
+_OPEN = ("unsupported", "fallback", "partial", "unknown")
+# Rules of their own speak of these: what has an NPU name, and what has none.
+_ELSEWHERE = ("torch.cuda", "torch.npu", "torch.backends.c", "torch.version")
+# Where an API of which nothing is known may be an operator, or something that needs a backend. Elsewhere
+# (torch.utils, torch.fx, torch.hub …) Python code runs the same on every device.
+_MAY_NEED_A_BACKEND = (
+    "torch torch.nn torch.nn.functional torch.linalg torch.fft torch.special torch.sparse torch.nested"
+    " torch.signal torch.signal.windows torch.distributed torch.optim torch.Tensor torch.accelerator"
+).split()
+_CAST = {"double": "float64", "half": "float16", "bfloat16": "bfloat16", "cdouble": "complex128"}
+
+
+def starting_words(version: TorchVersion, hardware: str, text: str, written: Written) -> frozenset[str]:
+    """The words of a text from which the rules start in it: of names that are not plainly supported."""
+    words = written.words
+    if "torch" not in words:
+        return frozenset()
+    wanted = (word for word in words & tensor_methods() if _is_open_method(word, version, hardware))
+    found = {word for word in wanted if word in written.members or behind_a_dot(text, word)}
+    limited = words & (DTYPES if hardware else WIDE_DTYPES)
+    for name in qualified(text, written.dotted, "torch"):
+        verdict = _verdict(name, version, hardware)
+        if verdict is not None and (verdict.status in _OPEN or _may_show(verdict, words, limited)):
+            found.update(_last_parts(name, verdict))
+    return frozenset(found)
+
+
+def _may_show(verdict: Verdict, words: set[str], limited: set[str]) -> bool:
+    """Whether a file with these words, some of them dtypes, may have a call outside of the limits."""
+    if any(verdict.refuses(dtype) for dtype in limited):
+        return True
+    return any(word in words and (word != "dtype" or limited) for word in verdict.parameters)
+
+
+def _last_parts(name: str, verdict: Verdict) -> tuple[str, str]:
+    """The words behind which the API may stand in the text: its own last one, and that of the whole chain."""
+    return name.rpartition(".")[2], verdict.api.rpartition(".")[2]
+
+
+@cache
+def _is_open_method(name: str, version: TorchVersion, hardware: str) -> bool:
+    """Whether there is something to say of a method or attribute of tensors."""
+    return judge(f"torch.Tensor.{name}", version, hardware).status in _OPEN
+
+
+@cache
+def _verdict(name: str, version: TorchVersion, hardware: str) -> Verdict | None:
+    """What to say of a full name; None where this is not the place to say anything."""
+    if name.startswith(_ELSEWHERE) or not name.rpartition(".")[2].isidentifier():  # a version in a comment
+        return None
+    verdict = resolve(name, version, hardware)
+    if verdict is None or verdict.silent:
+        return None
+    if verdict.status == "unknown" and not verdict.documents:
+        parent, _, last = name.rpartition(".")
+        private = last.startswith("_") and parent != "torch"
+        if parent not in _MAY_NEED_A_BACKEND or private or last[:1].isupper() or last in _NO_OPERATORS:
+            return None
+    if verdict.by_hardware and not verdict.kernel:
+        return verdict if verdict.api.rpartition(".")[0] in _MAY_NEED_A_BACKEND else None
+    return verdict
+
+
+# Names of the module torch itself that are no functions.
+_NO_OPERATORS = WIDE_DTYPES | frozenset(
+    "float32 float float16 half bfloat16 uint8 int8 int16 short int32 int int64 long bool"
+    " version random serialization hub jit fx autograd multiprocessing utils ops types strided inf nan pi e"
+    " newaxis contiguous_format preserve_format channels_last channels_last_3d complex32 chalf quint8 qint8"
+    " qint32 float8_e4m3fn float8_e5m2 uint16 uint32 uint64 classes overrides torch_version return_types"
+    " __version__ __path__ __file__ group default_generator xpu mps mlu".split()
+)
+
+
+def find(context: FileContext, rule: Rule) -> Iterator[Match]:
+    """The uses whose status is the one that the rule is about (its option ``verdict``)."""
+    for node, verdict, status, note, certainty in _uses(context):
+        if status != rule.options.get("verdict"):
+            continue
+        if any(pattern_fits(pattern, verdict.api) for pattern in rule.excluded):
+            continue
+        yield _found(context, rule, node, verdict, note, certainty)
+
+
+_LOAD = ast.Load()
+_Use = tuple[Any, Verdict, str, str, str]
+_last: tuple[Any, list[_Use]] | None = None
+
+
+def _uses(context: FileContext) -> list[_Use]:
+    """All uses in a file: there is one rule for each status, and one walk for all of them."""
+    global _last
+    if _last is None or _last[0] is not context.index:
+        _last = (context.index, list(_walk(context)))
+    return _last[1]
+
+
+def _walk(context: FileContext) -> Iterator[_Use]:
+    named: set[str] = set()
+    methods = tensor_methods()
+    for ref in context.index.refs:
+        name = context.index.qualified_name(ref)
+        if name:
+            if isinstance(getattr(_root(ref), "ctx", _LOAD), ast.Load):  # a call's root has none
+                for use in _named(context, ref, name):
+                    named.add(use[1].api)
+                    yield use
+            # What is imported from another file may be a tensor, if somebody looks there.
+            if name.startswith("torch.") or context.elsewhere is None:
+                continue
+        node: Any = ref
+        while isinstance(node, ast.Attribute):
+            if node.attr in methods and isinstance(node.ctx, ast.Load):
+                yield from _member(context, node)
+            node = node.value
+    for call in context.index.calls:
+        if isinstance(call.func, ast.Name) and call.func.id == "getattr":
+            yield from _named(context, call, context.index.qualified_name(call))
+    yield from _imported(context, named)
+
+
+def _root(node: Any) -> Any:
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return node
+
+
+def _named(context: FileContext, ref: Any, name: str) -> Iterator[_Use]:
+    verdict = _verdict(name, context.version, context.hardware) if name.startswith("torch.") else None
+    if verdict is None or _asks_for_type(ref):
+        return
+    call = getattr(ref, "parent", None)
+    is_called = isinstance(call, ast.Call) and call.func is ref
+    if isinstance(call, ast.Call) and is_called and call.args and _is_kept_on_the_cpu(context, call.args[0]):
+        return
+    if verdict.status in _OPEN:
+        if verdict.by_hardware and not is_called:
+            return  # too little to speak of annotations
+        if is_called or verdict.documents or verdict.kernel:  # what is only named may be a module, or a value
+            yield ref, verdict, verdict.status, "", "certain"
+        return
+    if isinstance(call, ast.Call) and is_called:
+        note = _shown_limit(context, call, verdict)
+        if note:
+            yield ref, verdict, "partial", note, "certain"
+
+
+def _asks_for_type(ref: Any) -> bool:
+    """Whether a class is only compared with: ``isinstance(x, (nn.GRU, nn.LSTM))``."""
+    child, call = ref, getattr(ref, "parent", None)
+    if isinstance(call, ast.Tuple):
+        child, call = call, getattr(call, "parent", None)
+    if not isinstance(call, ast.Call) or child not in call.args[1:]:
+        return False
+    return isinstance(call.func, ast.Name) and call.func.id in ("isinstance", "issubclass")
+
+
+def _shown_limit(context: FileContext, call: ast.Call, verdict: Verdict) -> str:
+    """What the call itself shows of the document's limits; empty where it keeps to them or is on the CPU."""
+    if any(keyword.arg == "device" and _is_cpu(context, keyword.value) for keyword in call.keywords):
+        return ""
+    for keyword in call.keywords:
+        dtype = _dtype_name(context, keyword.value) if keyword.arg == "dtype" else ""
+        if verdict.refuses(dtype):
+            return _dtype_note(context, verdict, dtype)
+        if keyword.arg in verdict.parameters and not _is_usual(context, keyword):
+            return f"{_PARAMETER} {keyword.arg}"
+    if (
+        call.args
+        and (verdict.dtypes or verdict.left_out)
+        and verdict.api.rpartition(".")[0] in _MAY_NEED_A_BACKEND
+    ):
+        dtype = _dtype_of(context, call.args[0])
+        if verdict.refuses(dtype):
+            return _dtype_note(context, verdict, dtype)
+    return ""
+
+
+_PARAMETER = "the documents limit its parameter"
+
+
+def _is_usual(context: FileContext, keyword: ast.keyword) -> bool:
+    """Whether a limited parameter is given its default, or a dtype that nothing is known against."""
+    if keyword.arg == "dtype":
+        return _dtype_name(context, keyword.value) not in WIDE_DTYPES
+    value = keyword.value
+    return isinstance(value, ast.Constant) and value.value in _DEFAULTS.get(
+        str(keyword.arg), (None, False, 0)
+    )
+
+
+_DEFAULTS = {"sorted": (True,), "dilation": (1,), "approximate": ("none",), "mode": ("constant", "nearest")}
+
+
+def _dtype_note(context: FileContext, verdict: Verdict, dtype: str) -> str:
+    if verdict.lacks(dtype):
+        return f"the documents take {dtype} out for {context.hardware}"
+    allowed = ", ".join(sorted(verdict.dtypes))
+    return f"{dtype} is not among the dtypes that the documents list for it ({allowed})"
+
+
+def _dtype_name(context: FileContext, node: Any) -> str:
+    """``float64`` for torch.float64; empty for anything else."""
+    name = context.index.qualified_name(node)
+    return name[len("torch.") :] if name.startswith("torch.") else ""
+
+
+def _dtype_of(context: FileContext, node: Any, depth: int = 0) -> str:
+    """The dtype that an expression shows to have: by a cast, or by its factory's dtype."""
+    if isinstance(node, ast.Name) and depth < 3:
+        bindings = context.index.bindings(node)
+        if len(bindings) == 1 and bindings[0].kind == "assign" and bindings[0].value is not None:
+            context.index.expand(bindings[0].node)
+            return _dtype_of(context, bindings[0].value, depth + 1)
+    if not isinstance(node, ast.Call):
+        return ""
+    name = context.index.qualified_name(node.func)
+    for keyword in node.keywords:
+        if keyword.arg == "dtype" and (name.startswith("torch.") or not name):
+            return _dtype_name(context, keyword.value)
+    if isinstance(node.func, ast.Attribute) and not name:
+        if node.func.attr in _CAST and not node.args:
+            return _CAST[node.func.attr]
+        if node.func.attr in ("to", "type") and node.args:
+            return _dtype_name(context, node.args[0])
+    return ""
+
+
+def _member(context: FileContext, node: ast.Attribute) -> Iterator[_Use]:
+    """``x.mode()``: a method of a tensor, if x is one."""
+    verdict = judge(f"torch.Tensor.{node.attr}", context.version, context.hardware)
+    if verdict.status not in _OPEN or options_like(node.value):
+        return
+    call = getattr(node, "parent", None)
+    called = isinstance(call, ast.Call) and call.func is node
+    if _on_the_cpu(node.value):
+        return
+    kind = tensor_like(context.index, node.value, context.elsewhere)
+    if kind == OTHER:
+        return
+    if verdict.by_hardware and not called:
+        return
+    if kind == TENSOR or (called and node.attr in _ONLY_TENSORS):
+        yield node, verdict, verdict.status, "", "certain"
+    elif verdict.by_hardware:
+        return
+    elif called and kind == MAYBE:
+        yield (
+            node,
+            verdict,
+            verdict.status,
+            "",
+            "likely: not all that is assigned to it is known to be a tensor",
+        )
+    elif called and node.attr not in _SHARED:
+        yield (
+            node,
+            verdict,
+            verdict.status,
+            "",
+            "likely: its type is not known, and few others have the method",
+        )
+
+
+def _on_the_cpu(node: Any) -> bool:
+    """Whether an expression has just been moved to the CPU: ``x.detach().cpu()``."""
+    while isinstance(node, (ast.Call, ast.Attribute, ast.Subscript)):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            if node.func.attr == "cpu" or (node.func.attr == "to" and _says_cpu(node)):
+                return True
+            if node.func.attr in ("cuda", "npu", "to"):
+                return False
+        node = node.func if isinstance(node, ast.Call) else node.value
+    return False
+
+
+def _is_kept_on_the_cpu(context: FileContext, node: Any) -> bool:
+    """Whether an expression, or all that its name is assigned, has just been moved to the CPU."""
+    if not isinstance(node, ast.Name):
+        return _on_the_cpu(node)
+    bindings = context.index.bindings(node)
+    for binding in bindings:
+        if binding.kind != "assign" or binding.value is None:
+            return False
+        context.index.expand(binding.node)
+    return bool(bindings) and all(_on_the_cpu(binding.value) for binding in bindings)
+
+
+def _says_cpu(call: ast.Call) -> bool:
+    first = call.args[0] if call.args else None
+    return isinstance(first, ast.Constant) and first.value == "cpu"
+
+
+def _is_cpu(context: FileContext, device: Any) -> bool:
+    """Whether a device is written as the CPU: ``"cpu"``, ``torch.device("cpu")``."""
+    if isinstance(device, ast.Call) and context.index.qualified_name(device.func) == "torch.device":
+        return _says_cpu(device)
+    return isinstance(device, ast.Constant) and device.value == "cpu"
+
+
+# Methods that nothing but a tensor (or a numpy-like twin of one) has.
+_ONLY_TENSORS = frozenset(
+    "cauchy_ chalf cholesky_inverse cholesky_solve digamma_ geometric_ geqrf index_reduce index_reduce_"
+    " int_repr lgamma_ log_normal_ logdet lu_unpack mvlgamma mvlgamma_ nextafter_ orgqr ormqr polygamma"
+    " polygamma_ q_per_channel_axis q_per_channel_scales q_per_channel_zero_points q_scale q_zero_point"
+    " scatter_reduce share_memory_ sparse_resize_ sparse_resize_and_clear_ sspaddmm to_mkldnn to_sparse_bsc"
+    " to_sparse_bsr to_sparse_csc to_sparse_csr unique_consecutive apply_ map_".split()
+)
+# Methods that other things have as often: images, arrays, statistics, modules, models, solvers, data frames.
+_SHARED = frozenset(
+    "mode fft ifft rfft irfft eig solve det double pin_memory is_shared to_dense to_sparse trace stft"
+    " dequantize copysign lstsq cholesky digamma lgamma heaviside is_pinned smm".split()
+)
+
+
+def _imported(context: FileContext, named: set[str]) -> Iterator[_Use]:
+    """Imports of names that are not used in the file itself."""
+    for node in context.index.imports:
+        if not isinstance(node, ast.ImportFrom) or node.level or not (node.module or "").startswith("torch"):
+            continue
+        for alias in node.names:
+            verdict = _verdict(f"{node.module}.{alias.name}", context.version, context.hardware)
+            if verdict is None or verdict.by_hardware or not (verdict.documents or verdict.kernel):
+                continue
+            if verdict.status in _OPEN and verdict.api not in named:
+                named.add(verdict.api)
+                yield node, verdict, verdict.status, "", "certain"
+
+
+def _found(context: FileContext, rule: Rule, node: Any, verdict: Verdict, note: str, certainty: str) -> Match:
+    message, severity = _words(context, verdict, rule.options.get("verdict", ""), note, rule)
+    if certainty != "certain":
+        message = f"{message} ({certainty})"
+        severity = "info"
+    return found(
+        context,
+        rule,
+        node,
+        api=verdict.api,
+        status=str(rule.options["verdict"]),
+        severity=severity,
+        message=message,
+        documents=_documents(verdict),
+        kernel=verdict.kernel,
+        certainty=certainty,
+    )
+
+
+def _documents(verdict: Verdict) -> str:
+    if not verdict.documents:
+        return "not listed"
+    return f"{verdict.documents} (torch {verdict.asof})" if verdict.asof else verdict.documents
+
+
+_KERNEL_WORDS = {
+    "kernel": ", though torch_npu registers a kernel for it",
+    "composite": ", though torch builds it from other operators",
+    "none": ", and torch_npu registers no kernel: it runs on the CPU, or raises",
+    "python": ", though it needs no operator",
+    "": "",
+}
+_PYTHON_WORDS = ", though it is Python code that only calls others"
+
+
+def _words(context: FileContext, verdict: Verdict, status: object, note: str, rule: Rule) -> tuple[str, str]:
+    """Message and severity."""
+    api = verdict.api
+    where = f" (as of torch {verdict.asof})" if verdict.asof else ""
+    if verdict.ticked and status == "unsupported":
+        message = (
+            f"the documents list {api} for {' and '.join(verdict.ticked)}{where}, not for {context.hardware}"
+        )
+        return f"{message}{_KERNEL_WORDS[verdict.kernel]}", "info"
+    if status == "unsupported":
+        python = any(pattern_fits(pattern, api) for pattern in rule.options.get("python", ()))
+        evidence = _PYTHON_WORDS if python else _KERNEL_WORDS[verdict.kernel]
+        doubtful = python or verdict.kernel in ("kernel", "composite") or "docs_untested" in verdict.limits
+        message = f"the documents call {api} unsupported{where}{evidence}"
+        return message, "info" if doubtful else rule.severity
+    if status == "fallback":
+        if verdict.kernel == "none":
+            called = f"; the documents call it {verdict.documents}{where}" if verdict.documents else ""
+            severity = "info" if verdict.documents in ("supported", "partial") else rule.severity
+            return f"torch_npu registers no kernel for {api}: it runs on the CPU, slowly{called}", severity
+        return f"{api} runs on the CPU, as the documents say{where}", rule.severity
+    if status == "partial":
+        if note:
+            severity = "info" if note.startswith(_PARAMETER) else rule.severity
+            return f"{api} has limits on an NPU{where}: {note}", severity
+        limits = [words for words in limit_words(verdict.limits) if not words.startswith("no limit")]
+        return f"{api} has limits on an NPU{where}: {'; '.join(limits)}", "info"
+    if verdict.documents == "unsupported":
+        return f"only the documents of torch {verdict.asof} list {api}, and call it unsupported", "info"
+    if verdict.documents:
+        return f"the documents of torch {verdict.asof} disagree on {api}", "info"
+    return f"{api} is in no document and no operator list", rule.severity

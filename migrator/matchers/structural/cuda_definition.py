@@ -1,0 +1,62 @@
+"""A class of the project that defines ``cuda`` (or ``is_cuda``) for tensors moves with its callers."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import Any
+
+from migrator.findings.finding import Edit
+from migrator.matchers.context import FileContext, Match, found
+from migrator.matchers.packs import Rule
+
+_NEW = {"cuda": "npu", "is_cuda": "is_npu"}
+
+
+def find(context: FileContext, rule: Rule) -> Iterator[Match]:
+    """``def cuda`` becomes ``def npu``, unless the class has nothing to do with torch.
+
+    All definitions of the name (a property and its setter) and what the class
+    body says of it (``to_gpu = cuda``) move in one fix.
+    """
+    for owner in context.index.classes:
+        methods = [item for item in owner.body if isinstance(item, (ast.FunctionDef, ast.AsyncFunctionDef))]
+        names = {item.name for item in methods}
+        for old, new in _NEW.items():
+            if old in names and new not in names and _is_related(context, owner):
+                definitions = [item for item in methods if item.name == old]
+                yield _renamed(context, rule, owner, definitions, old, new)
+
+
+def _is_related(context: FileContext, owner: ast.ClassDef) -> bool:
+    mine = (f for f in context.project.classes if f.name == owner.name and f.file == context.name)
+    facts = next(mine, None)
+    return facts is not None and context.project.related(facts)
+
+
+def _renamed(
+    context: FileContext, rule: Rule, owner: ast.ClassDef, definitions: list[Any], old: str, new: str
+) -> Match:
+    index = context.index
+    edits = []
+    for item in definitions:
+        start = index.data.index(old.encode(), _after_def(index.data, index.start(item)))
+        edits.append(Edit(start, start + len(old), new))
+    first = edits[0]
+    scope = index.scope_of(definitions[0])
+    for use in index.uses(old, scope):
+        if index.scope_of(use) is scope:  # @is_cuda.setter, gpu = property(is_cuda)
+            edits.append(Edit(index.start(use), index.end(use), new))
+    return found(
+        context,
+        rule,
+        definitions[0],
+        api=f"{owner.name}.{old}",
+        edits=sorted(edits, key=lambda edit: edit.start),
+        needs_npu=False,
+        span=(first.start, first.end),
+    )
+
+
+def _after_def(data: bytes, start: int) -> int:
+    return data.index(b"def", start) + 3

@@ -1,0 +1,238 @@
+"""CUDA operators as Python sees them: where they are built, loaded and called; kernels in Python."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import Any
+
+from migrator.matchers.context import FileContext, Match, found
+from migrator.matchers.dotted import rule_fits
+from migrator.matchers.packs import Rule
+from migrator.names.hints import called_name
+from migrator.names.npu_branches import knows_npus
+from migrator.project.module_names import absolute_name
+from migrator.project.operators import Catalog, Module, Operator
+
+_IF_CUDA = "Where it is given CUDA sources, replace the operators, or write them as Ascend C operators."
+_LOADS = ("load", "import", "get_ext")
+
+
+def find_builds(context: FileContext, rule: Rule) -> Iterator[Match]:
+    """Where an extension is built from CUDA sources; one of C++ sources that touch no CUDA is none."""
+    operators = context.project.operators
+    for ref in context.index.refs:
+        name = context.index.qualified_name(ref)
+        if not name or not rule_fits(rule, name) or not isinstance(getattr(ref, "ctx", None), ast.Load):
+            continue
+        call = getattr(ref, "parent", None)
+        if not (isinstance(call, ast.Call) and call.func is ref):
+            yield found(context, rule, ref, api=name)
+            continue
+        extension = operators.extensions.get((context.name, call.lineno))
+        if extension is not None and not extension.cuda:
+            if extension.complete and not _has_cuda(operators, extension.name):
+                continue
+            if name.endswith(".CppExtension"):
+                continue
+            if extension.names_no_sources:
+                message = f"{name} builds what is not named here; no C++ file of this project uses CUDA"
+                yield found(context, rule, ref, api=name, message=message, advice=_IF_CUDA, severity="info")
+                continue
+        elif extension is None and name.endswith(".CppExtension"):
+            continue
+        if name.endswith(".load") and not (extension and extension.sources):
+            unknown = f"{name} builds operators; their sources are not seen here, and may be CUDA"
+            yield found(context, rule, ref, api=name, message=unknown, severity="warning")
+            continue
+        built = f": {extension.name}" if extension is not None and extension.name else ""
+        yield found(context, rule, ref, api=name, message=f"{name} builds a CUDA operator{built}")
+
+
+def _has_cuda(operators: Catalog, name: str) -> bool:
+    return name in operators.modules
+
+
+def find_uses(context: FileContext, rule: Rule) -> Iterator[Match]:
+    """Imports of extension modules with CUDA operators, and uses of these operators."""
+    users = _Users(context)
+    yield from _builders(context, rule)
+    for node in context.index.imports:
+        for name in users.imported(node):
+            module = users.module(name)
+            if module is not None:
+                yield _used(context, rule, node, module.name, None, module)
+    for ref in context.index.refs:
+        meant = users.operator(ref)
+        if meant is not None:
+            api, operator, module = meant
+            yield _used(context, rule, ref, api, operator, module)
+
+
+def _builders(context: FileContext, rule: Rule) -> Iterator[Match]:
+    """Classes that compile CUDA sources when their ``load()`` is called, and these calls."""
+    builders = context.project.operators.builders
+    for owner in context.index.classes:
+        if owner.name in builders and builders[owner.name].file == context.name:
+            start = context.index.start(owner)
+            span = (start, start + len("class ") + len(owner.name))
+            yield _building(context, rule, owner, builders[owner.name], span)
+    for call in context.index.calls:
+        if isinstance(call.func, ast.Attribute) and call.func.attr == "load":
+            name = called_name(call.func.value) if isinstance(call.func.value, ast.Call) else ""
+            if name in builders:
+                yield _building(context, rule, call, builders[name], None)
+
+
+def _building(
+    context: FileContext, rule: Rule, node: Any, module: Module, span: tuple[int, int] | None
+) -> Match:
+    message = f"{module.name} compiles CUDA sources when it is loaded"
+    if module.npu:
+        advice = "A builder for NPUs has the same name: see that it is the one that is loaded."
+        return found(
+            context, rule, node, api=module.name, message=message, advice=advice, severity="info", span=span
+        )
+    return found(context, rule, node, api=module.name, message=message, span=span)
+
+
+def _used(
+    context: FileContext, rule: Rule, node: Any, api: str, operator: Operator | None, module: Module | None
+) -> Match:
+    if module is not None and api == module.name:
+        message = f"{api} is an extension that is built from CUDA sources"
+        npu = module.npu
+    else:
+        place = f" ({operator.file}:{operator.line})" if operator else ""
+        owner = context.index.class_of(node)
+        inside = f", used in {owner.name}" if owner is not None else ""
+        message = f"{api} is a CUDA operator{place}{inside}"
+        npu = bool(operator and operator.npu) or bool(module and module.npu)
+    if npu:
+        advice = "An implementation for NPUs is among the sources: build the extension with it."
+        return found(context, rule, node, api=api, message=message, advice=advice, severity="info")
+    return found(context, rule, node, api=api, message=message)
+
+
+class _Users:
+    """Finds out which extension module or operator a name of one file stands for."""
+
+    def __init__(self, context: FileContext) -> None:
+        self.context = context
+        self.operators = context.project.operators
+        self.by_short: dict[str, Module] = {}
+        for name, module in self.operators.modules.items():
+            self.by_short.setdefault(name.rpartition(".")[2], module)
+
+    def imported(self, node: Any) -> Iterator[str]:
+        """What an import statement imports, by full names."""
+        for alias in node.names:
+            if isinstance(node, ast.Import):
+                yield alias.name
+            else:
+                dot = "" if not node.module else "."
+                yield self._absolute("." * node.level + (node.module or "") + dot + alias.name)
+                if alias.name == "*" or node.module:
+                    yield self._absolute("." * node.level + (node.module or ""))
+
+    def module(self, name: str) -> Module | None:
+        """The extension module of a full name; also where the project's folder is not its package's."""
+        known = self.operators.modules.get(name)
+        if known is not None:
+            return known
+        candidate = self.by_short.get(name.rpartition(".")[2])
+        if candidate is None:
+            return None
+        long, short = sorted((name, candidate.name), key=len, reverse=True)
+        return candidate if (long.endswith("." + short) and "." in short) or name == short else None
+
+    def operator(self, ref: Any) -> tuple[str, Operator | None, Module | None] | None:
+        """The operator that a dotted name stands for, with its name."""
+        if not isinstance(ref, (ast.Attribute, ast.Name)) or not isinstance(ref.ctx, ast.Load):
+            return None
+        name = self.context.index.qualified_name(ref)
+        if name.startswith("torch.ops."):
+            parts = name.split(".")[2:4]
+            operator = self.operators.torch_ops.get(".".join(parts))
+            return (name, operator, None) if operator else None
+        if name:
+            name = self._absolute(name)
+            head, _, last = name.rpartition(".")
+            module = self.module(head) if head else None
+            return self._in(module, last, name, ref)
+        if isinstance(ref, ast.Attribute):
+            holder = self._held(ref.value)
+            if holder is not None:
+                return self._in(holder, ref.attr, f"{holder.name}.{ref.attr}", ref)
+        return None
+
+    def _in(
+        self, module: Module | None, last: str, name: str, ref: Any
+    ) -> tuple[str, Operator | None, Module | None] | None:
+        if module is None:
+            return None
+        if module.operators is None:
+            called = isinstance(ref.parent, ast.Call) and ref.parent.func is ref
+            return (name, None, module) if called else None
+        operator = module.operators.get(last)
+        return (name, operator, module) if operator else None
+
+    def _held(self, node: Any) -> Module | None:
+        """The module that an expression holds: the result of a loader."""
+        index = self.context.index
+        if isinstance(node, ast.Name):
+            values = [b.value for b in index.bindings(node) if b.kind == "assign" and b.value is not None]
+            known = next(filter(None, map(self._loaded, values)), None)
+            return known or (self.operators.variables.get((self.context.name, node.id)) if values else None)
+        if (
+            isinstance(node, ast.Attribute)
+            and isinstance(node.value, ast.Name)
+            and node.value.id in ("self", "cls")
+        ):
+            return self.operators.variables.get((self.context.name, node.attr))
+        return self._loaded(node)
+
+    def _loaded(self, value: Any) -> Module | None:
+        """The module that ``load_ext("_ext", …)`` or ``FusedAdamBuilder().load()`` gives."""
+        if not isinstance(value, ast.Call):
+            return None
+        function = value.func
+        if isinstance(function, ast.Attribute) and function.attr in ("load", "jit_load"):
+            inner = function.value
+            if isinstance(inner, ast.Call):
+                return self.operators.builders.get(called_name(inner))
+        if not any(word in called_name(value) for word in _LOADS):
+            return None
+        for argument in value.args[:2]:
+            if isinstance(argument, ast.Constant) and isinstance(argument.value, str):
+                known = self.module(argument.value) or self.by_short.get(argument.value)
+                if known is not None:
+                    return known
+        return None
+
+    def _absolute(self, name: str) -> str:
+        return absolute_name(name, self.context.name)
+
+
+def find_kernels(context: FileContext, rule: Rule) -> Iterator[Match]:
+    """Functions that a decorator compiles as a kernel."""
+    for function in context.index.functions:
+        if function.decorator_list:
+            context.index.expand(function)
+        for decorator in function.decorator_list:
+            called = decorator.func if isinstance(decorator, ast.Call) else decorator
+            if not hasattr(called, "parent"):
+                continue  # not walked: no word from which a rule starts is on its lines
+            name = _compiler(rule, context.index.qualified_name(called))
+            if name:
+                message = f"{function.name} is a {name} kernel"
+                made_for_npus = knows_npus(f"{context.name} {function.name}")
+                if made_for_npus:
+                    message += ", by its name or its file's made for NPUs"
+                severity = "info" if made_for_npus else ""
+                yield found(context, rule, called, api=function.name, message=message, severity=severity)
+
+
+def _compiler(rule: Rule, name: str) -> str:
+    """What a decorator is called in its library; another module may have imported it from there."""
+    return next((known for known in rule.match if f".{name}".endswith(f".{known}")), "")

@@ -1,0 +1,73 @@
+"""``nn.DataParallel`` does not work over several NPUs in one process."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import Any
+
+from migrator.findings.finding import Edit
+from migrator.matchers.context import FileContext, Match, found
+from migrator.matchers.kinds.argument import added_argument
+from migrator.matchers.packs import Rule
+
+_NAMES = frozenset(
+    {
+        "torch.nn.DataParallel",
+        "torch.nn.parallel.DataParallel",
+        "torch.nn.parallel.data_parallel.DataParallel",
+    }
+)
+
+
+def find(context: FileContext, rule: Rule) -> Iterator[Match]:
+    """Keep the wrapper (``.module`` and checkpoints stay as they are) on a single card."""
+    index = context.index
+    for base in [base for owner in index.classes for base in owner.bases]:
+        if index.qualified_name(base) in _NAMES:
+            message = "DataParallel does not work over several NPUs, nor does a class that derives from it"
+            yield found(context, rule, base, api=index.qualified_name(base), message=message)
+    for call in index.calls:
+        name = index.qualified_name(call.func)
+        if name not in _NAMES:
+            continue
+        if any(isinstance(a, ast.Starred) for a in call.args) or any(k.arg is None for k in call.keywords):
+            yield found(context, rule, call, api=name)
+            continue
+        ids = call.args[1] if len(call.args) > 1 else None
+        for keyword in call.keywords:
+            if keyword.arg == "device_ids":
+                ids = keyword.value
+        if ids is None or (isinstance(ids, ast.Constant) and ids.value is None):
+            device = 0
+            edit = (
+                added_argument(context, call, "device_ids", f"[{device}]")
+                if ids is None
+                else Edit(index.start(ids), index.end(ids), f"[{device}]")
+            )
+            yield found(context, rule, call, api=name, edits=[edit])
+        elif isinstance(ids, (ast.List, ast.Tuple)):
+            if len(ids.elts) > 1 and not isinstance(ids.elts[0], ast.Starred):
+                edits = [Edit(index.end(ids.elts[0]), index.end(ids.elts[-1]), "")]
+                if isinstance(ids, ast.Tuple):
+                    edits = [Edit(index.end(ids.elts[0]), index.end(ids.elts[-1]), ",")]
+                yield found(context, rule, call, api=name, edits=edits)
+        elif not _is_first_only(ids):
+            yield found(context, rule, call, api=name, edits=_first_only(context, ids))
+
+
+def _is_first_only(node: Any) -> bool:
+    """Whether an expression is already cut down: ``(ids or [0])[:1]``."""
+    if not (isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice)):
+        return False
+    upper, lower = node.slice.upper, node.slice.lower
+    return lower is None and isinstance(upper, ast.Constant) and upper.value == 1
+
+
+def _first_only(context: FileContext, ids: Any) -> list[Edit]:
+    index = context.index
+    start, end = index.start(ids), index.end(ids)
+    # Without device ids torch takes every card, so None has to become a card as well.
+    plain = isinstance(ids, (ast.Name, ast.Attribute, ast.Call, ast.Subscript))
+    opening, closing = ("list(", " or [0])[:1]") if plain else ("list((", ") or [0])[:1]")
+    return [Edit(start, start, opening), Edit(end, end, closing)]

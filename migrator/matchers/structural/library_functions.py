@@ -1,0 +1,43 @@
+"""Uses of a library's functions that the analysis of the library has found not to work, or not always."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from migrator.matchers.context import FileContext, Match, found
+from migrator.matchers.packs import Rule
+from migrator.project.library_functions import LibraryFunction
+
+
+def find(context: FileContext, rule: Rule) -> Iterator[Match]:
+    """Names that stand for such functions, classes and methods."""
+    libraries = context.project.libraries
+    for ref in context.index.refs:
+        if not isinstance(getattr(ref, "ctx", None), ast.Load):
+            continue
+        name = context.index.qualified_name(ref)
+        while name:
+            if name in libraries:
+                yield _told(context, rule, ref, libraries[name])
+                break
+            name = name.rpartition(".")[0]
+
+
+def _told(context: FileContext, rule: Rule, ref: ast.expr, known: LibraryFunction) -> Match:
+    unsupported = known.verdict == "unsupported"
+    if unsupported:
+        message = f"{known.name} cannot work on an NPU: it comes to {known.reached}"
+    else:
+        condition = f", on the condition: {known.condition}" if known.condition else ""
+        message = f"{known.name} may not work on an NPU: it comes to {known.reached}{condition}"
+    return found(
+        context,
+        rule,
+        ref,
+        api=known.name,
+        message=f"{message}; by {known.chain}",
+        advice=known.tips,
+        status="unsupported" if unsupported else "unknown",
+        severity="error" if unsupported else "warning",
+    )

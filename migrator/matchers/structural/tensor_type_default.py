@@ -1,0 +1,63 @@
+"""``torch.set_default_tensor_type('torch.cuda.FloatTensor')`` has no NPU form."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import Any
+
+from migrator.files.source import newline_of
+from migrator.findings.finding import Edit
+from migrator.matchers.context import FileContext, Match, found
+from migrator.matchers.imports import ends_in_semicolon, indentation
+from migrator.matchers.packs import Rule
+
+_DTYPES = {
+    "FloatTensor": "float32",
+    "DoubleTensor": "float64",
+    "HalfTensor": "float16",
+    "BFloat16Tensor": "bfloat16",
+}
+
+
+def find(context: FileContext, rule: Rule) -> Iterator[Match]:
+    """The call becomes ``set_default_device`` and ``set_default_dtype`` where torch has them.
+
+    torch refuses ``torch.npu.FloatTensor`` here ("only floating-point types are
+    supported as the default type", seen with torch_npu 2.13).
+    """
+    index = context.index
+    for call in index.calls:
+        if index.qualified_name(call.func) != "torch.set_default_tensor_type":
+            continue
+        arguments = [*call.args, *(keyword.value for keyword in call.keywords)]
+        if len(arguments) != 1:
+            continue
+        argument = arguments[0]
+        name = argument.value if isinstance(argument, ast.Constant) else index.qualified_name(argument)
+        if not isinstance(name, str) or not name.startswith("torch.cuda."):
+            if "cuda" in index.segment(argument):
+                yield found(
+                    context, rule, call, api="torch.set_default_tensor_type", severity="error", claims=True
+                )
+            continue
+        dtype = _DTYPES.get(name.rpartition(".")[2])
+        statement: Any = call.parent  # type: ignore[attr-defined]
+        if dtype is None or not isinstance(statement, ast.Expr) or not context.version.has_set_default_device:
+            yield found(
+                context, rule, call, api="torch.set_default_tensor_type", severity="error", claims=True
+            )
+            continue
+        base = index.segment(call.func)[: -len("set_default_tensor_type")]
+        if not base:  # imported by its bare name
+            yield found(
+                context, rule, call, api="torch.set_default_tensor_type", severity="error", claims=True
+            )
+            continue
+        indent = indentation(index, statement)
+        separator = (
+            "; " if indent is None or ends_in_semicolon(index, statement) else newline_of(index.text) + indent
+        )
+        text = f'{base}set_default_device("npu"){separator}{base}set_default_dtype({base}{dtype})'
+        edits = [Edit(index.start(call), index.end(call), text)]
+        yield found(context, rule, call, api="torch.set_default_tensor_type", edits=edits, claims=True)

@@ -1,0 +1,143 @@
+"""What a training loop does in every step that makes the NPU wait."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import Any
+
+from migrator.matchers.context import FileContext, Match, found
+from migrator.matchers.dotted import pattern_fits
+from migrator.matchers.packs import Rule
+from migrator.names.hints import called_name
+from migrator.names.index import ModuleIndex
+from migrator.names.training_loops import every_step, losses, training_regions
+
+_TEXTS = frozenset({"print", "format", "info", "debug", "set_postfix", "set_description", "write"})
+_FOREIGN = frozenset({"numpy", "cv2", "pandas", "PIL", "random", "math"})
+
+
+def find(context: FileContext, rule: Rule) -> Iterator[Match]:
+    """One finding for each block of statements, with the lines.
+
+    Options: ``methods`` (without arguments, of anything that is no other library's), ``match`` for calls by
+    name, ``without`` (a keyword with which a call is fine), ``of_batch`` (only of what the loop goes over),
+    ``values`` (a loss that is printed, put into a text, or decides a condition).
+    """
+    index = context.index
+    regions = training_regions(index)
+    if not regions:
+        return
+    blocks: dict[tuple[int, int], list[Any]] = {}
+    for node in _places(context, rule, regions):
+        region = every_step(index, node, regions)
+        if region is not None:
+            statement = index.statement_of(node)
+            blocks.setdefault((id(region), id(statement.parent)), []).append(node)
+    for nodes in blocks.values():
+        nodes.sort(key=index.start)
+        lines = sorted({node.lineno for node in nodes})
+        more = f" (lines {', '.join(map(str, lines))})" if len(lines) > 1 else ""
+        api = _written(index, nodes[0])
+        message = rule.message.replace("{api}", api) + more
+        yield found(context, rule, nodes[0], api=api, message=message)
+
+
+def find_settings(context: FileContext, rule: Rule) -> Iterator[Match]:
+    """The first training loop of a program: a file that is run, not imported."""
+    if "__main__" in context.index.text:
+        regions = training_regions(context.index)
+        if regions:
+            first = min(regions, key=context.index.start)
+            start = context.index.start(first)
+            end = context.index.line_span(first.lineno, first.lineno)[1]
+            yield found(context, rule, first, api="torch.npu.set_compile_mode", span=(start, end))
+
+
+def _places(context: FileContext, rule: Rule, regions: list[Any]) -> Iterator[Any]:
+    index = context.index
+    options = rule.options
+    methods = frozenset(options.get("methods", ()))
+    for call in index.calls:
+        if options.get("without") in {keyword.arg for keyword in call.keywords}:
+            continue
+        name = index.qualified_name(call.func)
+        if any(pattern_fits(pattern, name) for pattern in rule.match):
+            yield call
+        elif not name and isinstance(call.func, ast.Attribute) and call.func.attr in methods:
+            if options.get("of_batch"):
+                if _is_of_batch(index, call, regions):
+                    yield call
+            elif not call.args and not _is_foreign(index, call.func.value):
+                yield call
+    if options.get("values"):
+        for region in regions:
+            yield from _values(index, losses(index, region), region)
+
+
+def _is_foreign(index: ModuleIndex, node: Any) -> bool:
+    """Whether a value comes from another library, such as an array of NumPy."""
+    while isinstance(node, (ast.Attribute, ast.Subscript, ast.Call)):
+        if isinstance(node, ast.Call):
+            name = index.qualified_name(node.func)
+            if name.split(".")[0] in _FOREIGN:
+                return True
+            node = node.func
+        else:
+            node = node.value
+    if isinstance(node, ast.Name):
+        for binding in index.bindings(node):
+            if binding.kind == "assign" and isinstance(binding.value, ast.Call):
+                index.expand(binding.node)
+                if index.qualified_name(binding.value.func).split(".")[0] in _FOREIGN:
+                    return True
+    return False
+
+
+def _is_of_batch(index: ModuleIndex, call: ast.Call, regions: list[Any]) -> bool:
+    """Whether what is moved is what a loop over a loader gave: its target, or a part of that."""
+    node: Any = call.func.value if isinstance(call.func, ast.Attribute) else None
+    while isinstance(node, (ast.Attribute, ast.Subscript)):
+        node = node.value
+    if not isinstance(node, ast.Name):
+        return False
+    for region in regions:
+        if isinstance(region, ast.For) and region.lineno <= call.lineno <= (region.end_lineno or 0):
+            targets = {name.id for name in ast.walk(region.target) if isinstance(name, ast.Name)}
+            if node.id in targets:
+                return True
+            for binding in index.bindings(node):
+                value = getattr(binding.node, "value", None)
+                if isinstance(value, (ast.Name, ast.Subscript)) and binding.kind == "assign":
+                    root = value.value if isinstance(value, ast.Subscript) else value
+                    if isinstance(root, ast.Name) and root.id in targets:
+                        return True
+    return False
+
+
+def _values(index: ModuleIndex, names: set[str], region: Any) -> Iterator[Any]:
+    """Where the value of one of these tensors is needed on the host."""
+    for name in names:
+        for scope_use in index.uses(name, index.scope_of(region.body[0])):
+            parent = getattr(scope_use, "parent", None)
+            if isinstance(parent, ast.JoinedStr):
+                yield scope_use
+            elif isinstance(parent, ast.Call) and scope_use in parent.args:
+                if called_name(parent) in (*_TEXTS, "float", "int", "bool", "isnan", "isfinite", "isinf"):
+                    if (
+                        called_name(parent) in _TEXTS
+                        or index.qualified_name(parent.func).split(".")[0] != "torch"
+                    ):
+                        yield scope_use
+            elif isinstance(parent, ast.Compare) and isinstance(getattr(parent, "parent", None), ast.If):
+                if not any(isinstance(op, (ast.Is, ast.IsNot, ast.In, ast.NotIn)) for op in parent.ops):
+                    yield scope_use
+
+
+def _written(index: ModuleIndex, node: Any) -> str:
+    if isinstance(node, ast.Call):
+        name = called_name(node)
+        if isinstance(node.func, ast.Attribute):
+            return f".{name}()" if not index.qualified_name(node.func) else index.qualified_name(node.func)
+        return name
+    return str(getattr(node, "id", ""))

@@ -1,0 +1,359 @@
+"""A migration from end to end: find the files, put each through the engine, write the result and the reports.
+
+Nothing is printed here, and no text is kept: every file is read when its turn comes.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import Callable, Optional
+
+from migrator import __version__
+from migrator.api_support.versions import resolve
+from migrator.convert.distributed.already import is_distributed
+from migrator.convert.distributed.result import Conversion, Converted
+from migrator.core.engine import Engine
+from migrator.core.settings import Settings
+from migrator.files.discover import Entry, discover
+from migrator.files.errors import CannotWrite, SourceError, Unreadable, cannot_write, shown, unreadable
+from migrator.files.naming import MULTI_SUFFIX, SUFFIX
+from migrator.files.output import OutputTree, add, copy, output_tree, write
+from migrator.files.source import read
+from migrator.findings.finding import FileResult
+from migrator.launch.add import Launcher, add_launcher, place_of
+from migrator.launch.entry import Candidate, candidate, ranked
+from migrator.matchers.other_files import is_candidate
+from migrator.project.project import Project, read_project
+from migrator.report.csv_tables import CsvTables
+from migrator.report.log_file import log_to, log_trace
+from migrator.report.summary import summary_text
+from migrator.report.tally import Tally
+from migrator.run.processes import processes_for
+from migrator.run.workers import Done, Progress, Task, Work, process_files, with_the_others
+
+DONE = 0
+SOME_SKIPPED = 1
+
+REPORTS = "migration_report"
+_SUMMARY = f"{REPORTS}/summary.json"
+_LOG = logging.getLogger("npumigrate")
+_HOROVOD = re.compile(r"^[ \t]*(?:import[^\n]*|from)[ \t]horovod\b", re.M)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to migrate, and how.
+
+    ``jobs``, and ``main``, the script to start, are None where the user leaves them to the tool.
+    ``distributed``: that script is for one card, and becomes one for many; ``target_model`` is what it
+    calls the model, empty where that is to be found.
+    """
+
+    source: Path
+    settings: Settings
+    exclude: tuple[str, ...] = ()
+    jobs: int | None = None
+    main: str | None = None
+    distributed: bool = False
+    target_model: str = ""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What was done. ``result`` and ``reports`` are folders, None where nothing was written.
+
+    ``not_copied`` counts tool caches, virtual environments, pipes and the like.
+    """
+
+    tally: Tally
+    exit_code: int
+    not_copied: int
+    result: Path | None = None
+    reports: Path | None = None
+    launcher: Launcher | None = None
+    conversion: Conversion | None = None
+
+
+def migrate(plan: Plan, out: Path, overwrite: bool, progress: Progress) -> Outcome:
+    """Write the migrated project to ``out/<name>_msft``, which appears when all of it is there.
+
+    Raises RuleError for rules that cannot be used, SourceError where the input
+    cannot be read or the result cannot be written.
+    """
+    _check_readable(plan.source)
+    engine = Engine(plan.settings)
+    suffix = MULTI_SUFFIX if plan.distributed else SUFFIX
+    with output_tree(plan.source, out, overwrite, suffix) as tree:
+        reports = _make_report_folder(tree)
+        try:
+            with log_to(reports), CsvTables(reports, _runs(engine)) as tables:
+                _log_start(plan)
+                survey = _look_around(plan, engine, tree, progress)
+                launcher = add_launcher(
+                    tree,
+                    survey.candidates,
+                    plan.main,
+                    survey.distributed,
+                    resolve(plan.settings.version),
+                )
+                tally = _fill(tree, tables, plan, engine, survey, progress)
+        except OSError as error:  # the report files; those of the tree have errors of their own
+            raise cannot_write(error, tree.result / REPORTS) from error
+        code = _exit_code(tally)
+        add(tree, _SUMMARY, _summary(plan, tally, code, launcher.entry))
+    return Outcome(
+        tally, code, survey.not_copied, tree.result, tree.result / REPORTS, launcher, survey.conversion
+    )
+
+
+def _fill(
+    tree: OutputTree, tables: CsvTables, plan: Plan, engine: Engine, survey: _Survey, progress: Progress
+) -> Tally:
+    """Write every file and the rows about it; gives the sums."""
+    tally = Tally(engine.rules, _runs(engine))
+    for entry, done in _results(survey, engine, plan, "migrate", progress):
+        result = _put(tree, entry, done) if entry.holds_python else done.result
+        _log_file(result, bool(done.data))
+        tables.add(result)
+        tally.add(result, changed=bool(done.data) and result is done.result)
+    _LOG.info("%d seen, %d changed, %d skipped", tally.seen, tally.changed, tally.skipped)
+    return tally
+
+
+def preview(plan: Plan, show: Callable[[bytes], None], progress: Progress) -> Outcome:
+    """Give ``show`` the unified diff of each file that would change; write nothing.
+
+    Raises what ``migrate`` raises for the rules and the input.
+    """
+    _check_readable(plan.source)
+    engine = Engine(plan.settings)
+    survey = _look_around(plan, engine, None, progress)
+    tally = Tally(engine.rules, _runs(engine))
+    for _, done in _results(survey, engine, plan, "diff", progress):
+        _log_file(done.result, bool(done.data))
+        tally.add(done.result, changed=bool(done.data))
+        if done.diff:
+            show(done.diff)
+    return Outcome(tally, _exit_code(tally), survey.not_copied, conversion=survey.conversion)
+
+
+def _runs(engine: Engine) -> tuple[str, ...]:
+    """The entries of ``runs`` in reports/columns.yaml whose tables are written."""
+    return ("migrate", "opt_in") if engine.opt_in else ("migrate",)
+
+
+def _check_readable(source: Path) -> None:
+    """Raise Unreadable where nothing could be done: in a larger input one such file is only reported."""
+    try:
+        if os.path.isdir(source):
+            os.scandir(source).close()
+        elif os.path.isfile(source):
+            source.open("rb").close()
+    except OSError as error:
+        raise Unreadable(f"{shown(source)} {unreadable(error)}") from error
+
+
+@dataclass(frozen=True)
+class _Survey:
+    """What holds Python to migrate, in order; between them what could not be read or may mention CUDA.
+
+    ``distributed``: the project trains on many devices, or will after the ``conversion``. ``converted``: what
+    the files become, for that or because they use Horovod, before they are migrated.
+    """
+
+    entries: tuple[Entry, ...]
+    project: Project
+    size: int
+    not_copied: int
+    candidates: tuple[Candidate, ...]
+    distributed: bool
+    conversion: Conversion | None
+    converted: Mapping[str, Converted]
+
+
+def _look_around(plan: Plan, engine: Engine, tree: OutputTree | None, progress: Progress) -> _Survey:
+    """The first walk: copies what is not migrated, and learns what is to know before a file is changed."""
+    entries: list[Entry] = []
+    not_copied = 0
+    again = _is_result(plan.source)
+    for seen, entry in enumerate(discover(plan.source, plan.exclude, tree.result if tree else None), 1):
+        progress("reading", seen, 0)
+        if again and (entry.name == REPORTS or entry.name.startswith(REPORTS + "/")):
+            not_copied += entry.name == REPORTS
+        elif entry.holds_python and not entry.excluded:
+            entries.append(entry)
+        else:
+            trouble = _take_over(entry, tree)
+            entries.extend(trouble)
+            if entry.kind == "file" and not entry.excluded and not trouble and is_candidate(entry.name):
+                entries.append(entry)
+            if entry.kind in ("skipped", "special"):
+                not_copied += 1
+    if not any(entry.holds_python for entry in entries):
+        rest = " that is not excluded" if plan.exclude else ""
+        raise SourceError(
+            f"{shown(plan.source)} holds no Python file or notebook{rest}: there is nothing to migrate"
+        )
+    candidates: list[Candidate] = []
+    with_horovod: list[str] = []
+    distributed = False
+
+    def learn(name: str, text: str) -> None:
+        nonlocal distributed
+        if "horovod" in text and _HOROVOD.search(text):
+            with_horovod.append(name)
+        distributed = distributed or is_distributed(text)
+        found = candidate(name, text)
+        if found:
+            candidates.append(found)
+
+    project, size = read_project(entries, plan.jobs, learn)
+    scripts = ranked(candidates)
+    paths = {entry.name: entry.path for entry in entries if entry.kind == "python"}
+
+    @cache
+    def text_of(name: str) -> str | None:
+        try:
+            return read(paths[name], name).text if name in paths else None
+        except Unreadable:
+            return None
+
+    conversion = _convert(plan, scripts, text_of)
+    converted = {} if conversion is None else conversion.files
+    if with_horovod and "NPU930" in engine.enabled and not plan.settings.safe_only:
+        from migrator.convert.horovod.convert import convert  # with LibCST, which few migrations need
+
+        converted = {**convert(with_horovod, paths, text_of, engine.version.tuple), **converted}
+    distributed = distributed or (conversion is not None and not conversion.reason)
+    return _Survey(tuple(entries), project, size, not_copied, scripts, distributed, conversion, converted)
+
+
+def _convert(
+    plan: Plan, candidates: Sequence[Candidate], text_of: Callable[[str], Optional[str]]
+) -> Conversion | None:
+    """What becomes of the training script where it is to train on many cards.
+
+    Raises SourceError where there is none.
+    """
+    if not plan.distributed:
+        return None
+    if not plan.main and not candidates:
+        raise SourceError(
+            f"{shown(plan.source)} has no training script that could be found: -m FILE names it"
+        )
+    entry = place_of(plan.source, plan.main) if plan.main else candidates[0].name
+    if text_of(entry) is None:
+        raise SourceError(f"{shown(entry)} is no Python file that could be converted")
+    from migrator.convert.distributed.convert import (
+        convert,  # with LibCST, which a plain migration may never need
+    )
+
+    root = plan.source if plan.source.is_dir() else plan.source.parent
+    return convert(entry, text_of, plan.target_model, root.resolve())
+
+
+def _take_over(entry: Entry, tree: OutputTree | None) -> list[Entry]:
+    """Copy what is not migrated; gives the entry where that could not be done and the user must know."""
+    try:
+        line = copy(tree, entry) if tree else entry.reason
+    except Unreadable as error:
+        return [Entry("unreadable", entry.name, entry.path, reason=f"{error}: not copied")]
+    if entry.kind == "unreadable":
+        return [entry]
+    if line:
+        _LOG.info("%s: %s", shown(entry.name), line)
+    return []
+
+
+def _results(
+    survey: _Survey, engine: Engine, plan: Plan, task: Task, progress: Progress
+) -> Iterator[tuple[Entry, Done]]:
+    work = [
+        Work(entry.name, entry.path, survey.converted.get(entry.name))
+        for entry in survey.entries
+        if entry.holds_python
+    ]
+    jobs = processes_for(survey.size, plan.jobs)
+    results = process_files(work, engine, plan.settings, survey.project, jobs, task)
+    for entry, done in with_the_others(survey.entries, results, survey.project, "migrating", progress):
+        if not entry.holds_python:
+            wanted = tuple(finding for finding in done.result.findings if finding.code in engine.enabled)
+            done = replace(done, result=replace(done.result, findings=wanted))
+        yield entry, done
+
+
+def _put(tree: OutputTree, entry: Entry, done: Done) -> FileResult:
+    try:
+        if done.data:
+            write(tree, entry, done.data)
+        else:
+            copy(tree, entry)
+    except Unreadable as error:
+        return FileResult(done.result.name, skipped=f"{error}: not copied")
+    return done.result
+
+
+def _make_report_folder(tree: OutputTree) -> Path:
+    """The folder for the reports. Those of an input that is itself a result give way, nothing else does."""
+    there = tree.source / REPORTS
+    if os.path.lexists(there) and not _is_result(tree.source):
+        raise CannotWrite(f"{shown(there)} is where the reports belong: rename it")
+    reports = tree.building / REPORTS
+    reports.mkdir()
+    return reports
+
+
+def _is_result(source: Path) -> bool:
+    return os.path.isfile(source / _SUMMARY)
+
+
+def _exit_code(tally: Tally) -> int:
+    return SOME_SKIPPED if tally.skipped else DONE
+
+
+def _summary(plan: Plan, tally: Tally, code: int, entry: str) -> bytes:
+    settings = plan.settings
+    options = {
+        "input": shown(os.path.basename(os.path.abspath(plan.source))),
+        "mode": "transfer" if settings.transfer else "rewrite",
+        "hardware": settings.hardware,
+        "select": list(settings.select),
+        "ignore": list(settings.ignore),
+        "safe_only": settings.safe_only,
+        "rules": [shown(os.path.basename(file)) for file in settings.rule_files],
+        "exclude": list(plan.exclude),
+        "distributed": plan.distributed,
+    }
+    return summary_text(tally, settings.version, options, code, shown(entry)).encode(
+        "utf-8", "backslashreplace"
+    )
+
+
+def _log_start(plan: Plan) -> None:
+    python = ".".join(map(str, sys.version_info[:3]))
+    _LOG.info("npumigrate %s, Python %s, torch %s", __version__, python, plan.settings.version)
+    _LOG.info(
+        "input %s; %s; exclude %s", shown(os.path.abspath(plan.source)), plan.settings, list(plan.exclude)
+    )
+
+
+def _log_file(result: FileResult, changed: bool) -> None:
+    if result.skipped:
+        _LOG.warning("%s: left as it was: %s", result.name, result.skipped)
+        log_trace(result)
+    elif changed:
+        changes = sum(finding.fixed for finding in result.findings)
+        _LOG.info(
+            "%s: changes %d, places for a person %d", result.name, changes, len(result.findings) - changes
+        )
+    elif result.left:
+        _LOG.info("%s: %s", result.name, result.left)
+    else:
+        _LOG.debug("%s: nothing to change", result.name)

@@ -1,0 +1,494 @@
+"""ModuleIndex: what a file's names mean, found without walking what nobody asks about.
+
+Finding uses the standard library's ``ast`` (fast, exact spans). Statements are
+walked once; expressions only in statements that hold a word in question.
+Every node that was walked has a ``parent``; every statement has a ``scope``.
+Spans are byte offsets into the file's text encoded as UTF-8, because that is
+what ``ast`` counts in.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from migrator.files.source import line_starts
+from migrator.names.fstrings import place_fstring
+from migrator.names.scopes import Binding, Scope, bind_import, bound_names
+from migrator.names.tree import children, fields_of, parse
+
+_WORD = re.compile(r"[^\W\d]\w*")
+_WORD_BYTES = frozenset(bytes([byte]) for byte in range(256) if bytes([byte]).isalnum() or byte in (95,))
+_BODY_FIELDS = ("body", "handlers", "orelse", "finalbody", "cases")
+_BODIES: dict[type, tuple[str, ...]] = {}
+_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+
+
+def identifiers(text: str) -> set[str]:
+    """The words of a text that could be Python names."""
+    return set(_WORD.findall(text))
+
+
+class ModuleIndex:
+    """One parsed file.
+
+    ``words`` are the words that some rule starts from. After construction,
+    ``refs`` holds the outermost dotted names, ``calls`` the calls and
+    ``strings`` the string literals (f-strings once, as a whole) of all
+    statements that hold such a word or an alias of one.
+    """
+
+    def __init__(self, text: str, words: Iterable[str]) -> None:
+        self.text = text
+        self.data = text.encode("utf-8")
+        self.tree = parse(text)
+        self._starts = line_starts(self.data)
+        self.module_scope = Scope(self.tree, None)
+        self.statements: list[Any] = []
+        self.imports: list[ast.Import | ast.ImportFrom] = []
+        self.classes: list[ast.ClassDef] = []
+        self.functions: list[ast.FunctionDef | ast.AsyncFunctionDef] = []
+        self.refs: list[ast.expr] = []
+        self._named: dict[str, dict[Scope, list[ast.Name]]] = {}
+        self.calls: list[ast.Call] = []
+        self.strings: list[ast.expr] = []
+        self.compares: list[ast.expr] = []
+        self.patterns: list[ast.AST] = []
+        self._walked: list[Any] = []
+        self._walk_statements()
+        words = set(words)
+        self._expand_lines(words | self._aliases(words))
+
+    def close(self) -> None:
+        """Take the tree apart, so that it goes without a search for garbage. The index is of no use then."""
+        for scope in list(self.module_scope.and_inner()):
+            scope.bindings.clear()
+            scope.inner.clear()
+            scope.statements.clear()
+            scope.node = None
+        for node in self.statements:
+            node.parent = node.scope = None
+        for node in self._walked:
+            node.parent = None
+
+    # -- places ---------------------------------------------------------
+
+    def start(self, node: Any) -> int:
+        """Byte offset of a node's first byte."""
+        placed = getattr(node, "placed", None)
+        return int(placed[0] if placed else self._starts[node.lineno - 1] + node.col_offset)
+
+    def end(self, node: Any) -> int:
+        """Byte offset behind a node's last byte."""
+        placed = getattr(node, "placed", None)
+        return int(placed[1] if placed else self._starts[node.end_lineno - 1] + node.end_col_offset)
+
+    def segment(self, node: Any) -> str:
+        """A node's source."""
+        return self.data[self.start(node) : self.end(node)].decode("utf-8")
+
+    def line_of(self, offset: int) -> int:
+        """The 1-based line of a byte offset."""
+        return bisect_right(self._starts, offset)
+
+    def column_of(self, offset: int) -> int:
+        """The 1-based column, in characters, of a byte offset."""
+        begin = self._starts[self.line_of(offset) - 1]
+        return len(self.data[begin:offset].decode("utf-8", "replace")) + 1
+
+    def line_span(self, first: int, last: int) -> tuple[int, int]:
+        """The bytes of the lines ``first`` to ``last``, both 1-based."""
+        end = self._starts[last] if last < len(self._starts) else len(self.data)
+        return self._starts[first - 1], end
+
+    # -- the walk over statements ---------------------------------------
+
+    def _walk_statements(self) -> None:
+        statements = self.statements
+        stack: list[tuple[Any, Any, Scope]] = [
+            (child, self.tree, self.module_scope) for child in reversed(self.tree.body)
+        ]
+        while stack:
+            node, parent, scope = stack.pop()
+            node.parent = parent
+            node.scope = scope
+            inner = scope
+            cls = node.__class__
+            statements.append(node)  # except handlers and match cases too
+            scope.statements.append(node)
+            if cls is ast.Import or cls is ast.ImportFrom:
+                self.imports.append(node)
+                bind_import(scope, node)
+            elif cls is ast.FunctionDef or cls is ast.AsyncFunctionDef:
+                self.functions.append(node)
+                scope.bind(node.name, Binding("def", node))
+                inner = Scope(node, scope)
+                inner.bind_arguments(node.args)
+            elif cls is ast.ClassDef:
+                self.classes.append(node)
+                scope.bind(node.name, Binding("class", node))
+                inner = Scope(node, scope)
+            elif cls is ast.Global or cls is ast.Nonlocal:
+                scope.outer.update(node.names)
+            else:
+                for name, value in bound_names(node):
+                    scope.bind(name, Binding("assign", node, value=value))
+            for field in reversed(_bodies_of(cls)):
+                stack += [(child, node, inner) for child in reversed(getattr(node, field))]
+
+    def _aliases(self, words: set[str]) -> set[str]:
+        """Names that stand for something that one of ``words`` names."""
+        found: set[str] = set()
+        for node in self.imports:
+            for alias in node.names:
+                if alias.asname and words.intersection(
+                    f"{getattr(node, 'module', '') or ''}.{alias.name}".split(".")
+                ):
+                    found.add(alias.asname)
+                elif isinstance(node, ast.ImportFrom) and words.intersection((node.module or "").split(".")):
+                    found.add(alias.asname or alias.name)
+        for scope in self._scopes():
+            for name, bindings in scope.bindings.items():
+                for binding in bindings:
+                    value = binding.value
+                    if isinstance(value, ast.Attribute) and value.attr in words:
+                        found.add(name)
+        return found
+
+    def _scopes(self) -> Iterator[Scope]:
+        seen: set[int] = set()
+        for node in self.statements:
+            scope: Scope | None = node.scope
+            while scope is not None and id(scope) not in seen:
+                seen.add(id(scope))
+                yield scope
+                scope = scope.parent
+
+    def _expand_lines(self, words: set[str]) -> None:
+        self._expand_on(self._lines_with(words), self.statements)
+
+    def _lines_with(self, words: Iterable[str], first: int = 1, last: int | None = None) -> list[int]:
+        """The lines from ``first`` to ``last`` that hold one of the words as a whole word, in order."""
+        # One plain search a word: much faster than a pattern of alternatives.
+        lines: set[int] = set()
+        data = self.data
+        begin, stop = self.line_span(first, last or len(self._starts))
+        for word in words:
+            wanted = word.encode("utf-8")
+            position = data.find(wanted, begin, stop)
+            while position >= 0:
+                end = position + len(wanted)
+                if (
+                    data[position - 1 : position] not in _WORD_BYTES
+                    and data[end : end + 1] not in _WORD_BYTES
+                ):
+                    lines.add(self.line_of(position))
+                position = data.find(wanted, end, stop)
+        return sorted(lines)
+
+    def _expand_on(self, lines: list[int], statements: Iterable[Any]) -> None:
+        """Walk the expressions of statements that lie on one of ``lines``, which are in order."""
+        if not lines:
+            return
+        last = lines[-1]
+        for statement in statements:
+            first, end = _head_lines(statement)
+            if first > last or lines[bisect_left(lines, first)] > end:
+                continue
+            if not _bodies_of(statement.__class__):
+                self._expand_once(statement, statement, children(statement))
+                continue
+            for child in _headers(statement):
+                if _touches(child, lines):
+                    self._expand_once(statement, child, [child])
+
+    def expand(self, statement: Any) -> None:
+        """Walk all expressions of a statement, wherever they are."""
+        if not _bodies_of(statement.__class__):
+            self._expand_once(statement, statement, children(statement))
+            return
+        for child in _headers(statement):
+            self._expand_once(statement, child, [child])
+
+    def _expand_once(self, statement: Any, what: Any, nodes: list[Any]) -> None:
+        if not hasattr(what, "expanded"):
+            what.expanded = True
+            self._expand(statement, nodes)
+
+    def _expand(self, parent: Any, nodes: list[Any]) -> None:
+        for node in nodes:
+            if not hasattr(node, "parent"):
+                node.parent = parent
+        stack = nodes[::-1]
+        walked, scope = self._walked, parent.scope
+        while stack:
+            node = stack.pop()
+            walked.append(node)
+            cls = node.__class__
+            if cls is ast.Attribute or cls is ast.Name:
+                if node.parent.__class__ is not ast.Attribute:
+                    self.refs.append(node)
+                if cls is ast.Name:
+                    self._named.setdefault(node.id, {}).setdefault(scope, []).append(node)
+            elif cls is ast.Constant:
+                if node.value.__class__ is str:
+                    self.strings.append(node)
+                continue
+            elif cls is ast.JoinedStr:
+                self.strings.append(node)
+                node.parts = place_fstring(node, self.segment(node), self.start(node))
+                if node.parts is None:
+                    continue
+                for part in node.parts:
+                    if part.expression is not None:
+                        part.expression.parent = node
+                        stack.append(part.expression)
+                continue
+            elif cls is ast.Call:
+                self.calls.append(node)
+            elif cls is ast.Compare:
+                self.compares.append(node)
+            elif cls.__name__ == "MatchValue":
+                self.patterns.append(node)
+            for field in fields_of(cls):
+                child = getattr(node, field)
+                if child.__class__ is list:
+                    for item in reversed(child):
+                        if isinstance(item, ast.AST):
+                            item.parent = node  # type: ignore[attr-defined]
+                            stack.append(item)
+                elif isinstance(child, ast.AST):
+                    child.parent = node  # type: ignore[attr-defined]
+                    stack.append(child)
+
+    # -- what is around a node -------------------------------------------
+
+    def statement_of(self, node: Any) -> Any:
+        """The statement (or except handler, or match case) that a node belongs to."""
+        while not hasattr(node, "scope"):
+            node = getattr(node, "parent", None) or self._statement_around(node)
+        return node
+
+    def _statement_around(self, node: Any) -> Any:
+        """The statement of a node that was not walked, because no word led to it; walks it."""
+        place = (node.lineno, node.col_offset)
+        around: Any = self.tree.body[0]
+        for statement in self.statements:  # an inner one comes behind its outer one
+            if hasattr(statement, "lineno"):
+                heads = [statement, *getattr(statement, "decorator_list", ())]
+                start = min((head.lineno, head.col_offset) for head in heads)
+                if start <= place < (statement.end_lineno, statement.end_col_offset):
+                    around = statement
+        self.expand(around)
+        return around
+
+    def scope_of(self, node: Any) -> Scope:
+        """The scope in which a node's names are looked up."""
+        scope: Scope = self.statement_of(node).scope
+        return scope
+
+    def function_of(self, node: Any) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
+        """The innermost function whose body holds a node."""
+        scope: Scope | None = self.scope_of(node)
+        while scope is not None:
+            if isinstance(scope.node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                return scope.node
+            scope = scope.parent
+        return None
+
+    def statements_in(self, function: Any) -> list[Any]:
+        """The statements of a function's body, without those of functions and classes inside it."""
+        scope: Scope | None = next((s for s in function.scope.inner if s.node is function), None)
+        return scope.statements if scope is not None else []
+
+    def stored_on_self(self, owner: ast.ClassDef) -> dict[str, list[Any]]:
+        """The values that a class's methods store as ``self.name``, or register as buffers or parameters."""
+        stored: dict[str, list[Any]] | None = getattr(owner, "stored", None)
+        if stored is None:
+            stored = {}
+            for method in owner.body:
+                if isinstance(method, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                    for statement in self.statements_in(method):
+                        for name, value in _on_self(statement):
+                            self.expand(statement)
+                            stored.setdefault(name, []).append(value)
+            owner.stored = stored  # type: ignore[attr-defined]
+        return stored
+
+    def class_of(self, node: Any) -> ast.ClassDef | None:
+        """The innermost class whose body, or whose methods' bodies, hold a node."""
+        scope: Scope | None = self.scope_of(node)
+        while scope is not None:
+            if isinstance(scope.node, ast.ClassDef):
+                return scope.node
+            scope = scope.parent
+        return None
+
+    # -- what a name means -------------------------------------------------
+
+    def bindings(self, node: ast.Name) -> list[Binding]:
+        """Everything that binds a name in the scope where Python would find it."""
+        name = node.id
+        child: Any = node
+        while not isinstance(child, ast.stmt) and hasattr(child, "parent"):
+            parent = child.parent
+            if isinstance(parent, ast.Lambda) and child is parent.body:
+                if name in _argument_names(parent.args):
+                    return [Binding("param", parent)]
+            elif isinstance(parent, _COMPREHENSIONS):
+                for generator in parent.generators:
+                    if any(isinstance(t, ast.Name) and t.id == name for t in ast.walk(generator.target)):
+                        return [Binding("other", parent)]
+            child = parent
+        return self.scope_of(node).look_up(name)
+
+    def qualified_name(self, node: Any) -> str:
+        """The full dotted name that an expression stands for; empty where that cannot be told.
+
+        Resolves import aliases, plain assignments (``cudas = torch.cuda``),
+        ``getattr(torch, "cuda")`` and ``importlib.import_module("torch.cuda")``.
+        """
+        name: str | None = getattr(node, "qualified", None)
+        if name is None:  # several rules ask for the same
+            name = self._full_name(node, 0)
+            if isinstance(node, (ast.Name, ast.Attribute)):
+                node.qualified = name  # type: ignore[union-attr]
+        return name
+
+    def _full_name(self, node: Any, depth: int) -> str:
+        if depth > 12:
+            return ""
+        if isinstance(node, ast.Attribute):
+            names = []
+            while isinstance(node, ast.Attribute):
+                names.append(node.attr)
+                node = node.value
+            base = self._full_name(node, depth + 1)
+            return ".".join([base, *reversed(names)]) if base else ""
+        if isinstance(node, ast.Name):
+            return self._name_of(node, depth)
+        if isinstance(node, ast.Call):
+            return self._called_name(node, depth)
+        return ""
+
+    def _name_of(self, node: ast.Name, depth: int) -> str:
+        bindings = self.bindings(node)
+        for binding in bindings:
+            if binding.kind == "import":
+                return binding.name
+        if len(bindings) == 1 and bindings[0].kind == "assign" and bindings[0].value is not None:
+            value = bindings[0].value
+            if not isinstance(value, (ast.Name, ast.Attribute)) and not _is_import_call(value):
+                return ""
+            if isinstance(value, ast.Name) and value.id == node.id:
+                return ""
+            self.expand(bindings[0].node)
+            return self._full_name(value, depth + 1)
+        return ""
+
+    def _called_name(self, node: ast.Call, depth: int) -> str:
+        if not node.args or node.keywords:
+            return ""
+        last = node.args[-1]
+        if not (isinstance(last, ast.Constant) and isinstance(last.value, str)):
+            return ""
+        if isinstance(node.func, ast.Name) and node.func.id == "getattr" and len(node.args) == 2:
+            base = self._full_name(node.args[0], depth + 1)
+            return f"{base}.{last.value}" if base else ""
+        if len(node.args) == 1 and _is_import_call(node):
+            return last.value
+        return ""
+
+    def uses(self, name: str, scope: Scope) -> list[ast.Name]:
+        """Every read of a name that a scope binds, there and in the scopes inside it."""
+        first = getattr(scope.node, "lineno", 1)
+        lines = self._lines_with([name], first, getattr(scope.node, "end_lineno", len(self._starts)))
+        inside = list(scope.and_inner())
+        for inner in inside:
+            self._expand_on(lines, inner.statements)
+        named = self._named.get(name, {})
+        return [
+            use
+            for inner in inside
+            for use in named.get(inner, ())
+            if isinstance(use.ctx, ast.Load) and inner.owner(name) is scope
+        ]
+
+
+def _on_self(statement: Any) -> Iterator[tuple[str, Any]]:
+    """The attributes of ``self`` that a statement gives a value."""
+    value = getattr(statement, "value", None)
+    if value is None:
+        return
+    if isinstance(statement, (ast.Assign, ast.AnnAssign)):
+        targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+        for target in targets:
+            if (
+                isinstance(target, ast.Attribute)
+                and isinstance(target.value, ast.Name)
+                and target.value.id == "self"
+            ):
+                yield target.attr, value
+    elif isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and len(value.args) == 2:
+        registers = value.func.attr in ("register_buffer", "register_parameter")
+        if registers and isinstance(value.args[0], ast.Constant):
+            yield str(value.args[0].value), value.args[1]
+
+
+def _is_import_call(node: Any) -> bool:
+    if not isinstance(node, ast.Call):
+        return False
+    function = node.func
+    if isinstance(function, ast.Attribute):
+        return function.attr in ("import_module", "importorskip")
+    return isinstance(function, ast.Name) and function.id in ("__import__", "import_module", "getattr")
+
+
+def _argument_names(arguments: ast.arguments) -> set[str]:
+    every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+    every += [argument for argument in (arguments.vararg, arguments.kwarg) if argument]
+    return {argument.arg for argument in every}
+
+
+def _touches(node: Any, lines: list[int]) -> bool:
+    first = getattr(node, "lineno", None)
+    if first is None:  # match patterns, arguments and comprehensions carry no place of their own
+        return any(_touches(child, lines) for child in children(node))
+    place = bisect_left(lines, first)
+    return place < len(lines) and lines[place] <= node.end_lineno
+
+
+def _bodies_of(cls: type) -> tuple[str, ...]:
+    """The fields of a kind of statement that hold statements."""
+    bodies = _BODIES.get(cls)
+    if bodies is None:
+        bodies = _BODIES[cls] = tuple(name for name in _BODY_FIELDS if name in fields_of(cls))
+    return bodies
+
+
+def _head_lines(statement: Any) -> tuple[int, int]:
+    """The first and the last line of a statement, without those that only its body has."""
+    cls = statement.__class__
+    bodies = _bodies_of(cls)
+    if not bodies:
+        return statement.lineno, statement.end_lineno
+    if cls.__name__ == "match_case":
+        return statement.pattern.lineno, statement.body[0].lineno
+    decorators = getattr(statement, "decorator_list", None)
+    first = decorators[0].lineno if decorators else statement.lineno
+    below = getattr(statement, bodies[0])[0]
+    return first, getattr(below, "lineno", statement.end_lineno)  # the cases of a match have no place
+
+
+def _headers(statement: Any) -> Iterator[Any]:
+    """The parts of a compound statement that are not its body."""
+    for field in fields_of(statement.__class__):
+        if field not in _BODY_FIELDS:
+            value = getattr(statement, field)
+            if value.__class__ is list:
+                yield from (item for item in value if isinstance(item, ast.AST))
+            elif isinstance(value, ast.AST):
+                yield value

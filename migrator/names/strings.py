@@ -1,0 +1,64 @@
+"""Edits inside string literals that leave quotes, prefixes and escapes alone."""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from migrator.findings.finding import Edit
+from migrator.names.fstrings import place_fstring
+from migrator.names.index import ModuleIndex
+
+_PLAIN = re.compile(r"([bBuUrR]{0,2})('''|\"\"\"|'|\")(.*)\2\Z", re.S)
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A stretch of literal text in a file: its byte span and its source."""
+
+    start: int
+    end: int
+    raw: str
+
+
+def pieces(index: ModuleIndex, node: Any) -> list[Piece]:
+    """The literal text of a string, part by part; without the fields of an f-string.
+
+    Empty where the parts cannot be told apart.
+    """
+    if isinstance(node, ast.JoinedStr):
+        parts = getattr(node, "parts", None) or []
+        return [Piece(part.start, part.end, part.raw) for part in parts if part.expression is None]
+    source = index.segment(node)
+    plain = _PLAIN.match(source)
+    if plain and plain.group(2) not in plain.group(3):
+        skip = len(plain.group(1)) + len(plain.group(2))
+        start = index.start(node) + skip
+        return [Piece(start, start + len(plain.group(3).encode("utf-8")), plain.group(3))]
+    parts = place_fstring(node, source, index.start(node)) or []
+    return [Piece(part.start, part.end, part.raw) for part in parts]
+
+
+def replace_text(index: ModuleIndex, node: Any, old: str, new: str, count: int = 0) -> list[Edit]:
+    """Replace ``old`` in a literal's text, everywhere or ``count`` times.
+
+    Where the text is split over concatenated parts, the whole literal is
+    written anew. Empty where it is not there as written (escapes, for one).
+    """
+    edits: list[Edit] = []
+    for piece in pieces(index, node):
+        position = piece.raw.find(old)
+        while position >= 0 and (not count or len(edits) < count):
+            start = piece.start + len(piece.raw[:position].encode("utf-8"))
+            edits.append(Edit(start, start + len(old.encode("utf-8")), new))
+            position = piece.raw.find(old, position + len(old))
+    value = node.value if isinstance(node, ast.Constant) else None
+    if edits or not isinstance(value, str) or old not in value:
+        return edits
+    quote = '"' if '"' in index.segment(node)[:3] else "'"
+    text = value.replace(old, new, count or -1).replace("\\", "\\\\").replace(quote, "\\" + quote)
+    if not text.isprintable():
+        return []
+    return [Edit(index.start(node), index.end(node), f"{quote}{text}{quote}")]

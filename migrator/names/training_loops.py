@@ -1,0 +1,99 @@
+"""Where a program trains: the loops and functions that run once a step."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from migrator.names.hints import called_name, last_name
+from migrator.names.index import ModuleIndex
+
+# What stands below such a condition is not done in every step.
+_NOW_AND_THEN = re.compile(
+    r"log|print|verbos|debug|eval|valid|test|save|rank|master|main_process|last|display|summar|plot|wandb|tensorboard"
+    r"|writer|visual|freq|interval|every|nan|finite|profil|metric|report|checkpoint|progress|pbar",
+    re.IGNORECASE,
+)
+_OPTIMIZER = re.compile(r"optim|^opt|^solver|scaler", re.IGNORECASE)
+# Functions that compute gradients to measure or to check something.
+_NO_TRAINING = re.compile(r"_*(?:test|check|bench|profil|measur|backward$|step$|__call__$)", re.IGNORECASE)
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+def training_regions(index: ModuleIndex) -> list[Any]:
+    """The innermost loops, or functions without one, that call ``backward()`` or step an optimizer."""
+    regions: dict[int, Any] = {}
+    for call in index.calls:
+        name = called_name(call)
+        if name == "backward" or (name == "step" and _is_optimizer(call)):
+            region = _region(index, call)
+            if region is not None:
+                regions[id(region)] = region
+    for function in index.functions:
+        if function.name == "training_step" and index.class_of(function) is not None:
+            regions[id(function)] = function
+    # The larger one of two is enough: its steps are those of the smaller one as well.
+    return [r for r in regions.values() if not any(id(up) in regions for up in _above(r))]
+
+
+def _is_optimizer(call: Any) -> bool:
+    return isinstance(call.func, ast.Attribute) and bool(_OPTIMIZER.search(last_name(call.func.value)))
+
+
+def _above(node: Any) -> Iterator[Any]:
+    node = getattr(node, "parent", None)
+    while node is not None:
+        yield node
+        node = getattr(node, "parent", None)
+
+
+def _region(index: ModuleIndex, node: Any) -> Any:
+    """The innermost loop around a node within its function; else the function, unless it tests something."""
+    function = index.function_of(node)
+    if function is not None and _NO_TRAINING.match(function.name):
+        return None
+    for up in _above(index.statement_of(node)):
+        if isinstance(up, (ast.For, ast.AsyncFor, ast.While, *_FUNCTIONS)):
+            return up
+    return None
+
+
+def every_step(index: ModuleIndex, node: Any, regions: list[Any]) -> Any:
+    """The region in whose every step a node is reached; None where it is reached now and then, or never."""
+    wanted = {id(region): region for region in regions}
+    child = index.statement_of(node)
+    if id(child) in wanted:
+        return None  # the head of the loop
+    for up in _above(child):
+        if (isinstance(up, ast.If) and _is_rare(index, up)) or isinstance(up, ast.ExceptHandler):
+            return None
+        if id(up) in wanted:
+            return None if child in getattr(up, "orelse", ()) else up
+        if isinstance(up, (*_FUNCTIONS, ast.ClassDef)):
+            return None
+        child = up
+    return None
+
+
+def _is_rare(index: ModuleIndex, statement: ast.If) -> bool:
+    if any(isinstance(node, ast.Mod) for node in ast.walk(statement.test)):
+        return True
+    return bool(_NOW_AND_THEN.search(index.segment(statement.test)))
+
+
+def losses(index: ModuleIndex, region: Any) -> set[str]:
+    """The names of tensors in a region: those that ``backward()`` is called on, or given to ``scale()``."""
+    first, last = region.lineno, region.end_lineno
+    names = set()
+    for call in index.calls:
+        if not first <= call.lineno <= last:
+            continue
+        if called_name(call) == "backward" and isinstance(call.func, ast.Attribute):
+            value = call.func.value
+            if isinstance(value, ast.Call) and called_name(value) == "scale" and value.args:
+                value = value.args[0]
+            if isinstance(value, ast.Name):
+                names.add(value.id)
+    return names

@@ -1,0 +1,381 @@
+"""What one C++ or CUDA file defines: functions with what they mention, kernels, and bindings for Python."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cache
+
+from migrator.native.cpp_tokens import Token, is_word, tokens
+
+# Words of the CUDA runtime, its libraries and torch's layer above them. CUDA_VERSION and the like are numbers
+# of the build, and is_cuda() only asks: neither needs a card.
+_CUDA_WORD = re.compile(
+    r"cuda[A-Z]\w*|cu(?:blas|dnn|sparse|fft|rand|solver|tlass|da_runtime)\w*|nv(?:rtc|jpeg)\w*|nccl[A-Z]\w*"
+    r"|(?:Optional)?CUDA(?:Guard|Stream\w*|Event|Blas\w*|Generator\w*|MultiStreamGuard|StreamGuard)"
+    r"|getCurrentCUDA\w*|THC\w+|(?:AT|C10|TORCH)_CUDA_(?!API|CPP|CU_)\w+|CUDA_KERNEL\w*|GPU_1D_KERNEL_LOOP"
+    r"|__syncthreads|blockIdx|threadIdx|blockDim|thrust|cub"
+    r"|cu(?:Mem|Ctx|Launch|Module|Device|Stream|Init)[A-Z]\w*"
+)
+_NPU_WORD = re.compile(
+    r"EXEC_NPU_(?:NO_FORMAT_CHECK_)?CMD|OpCommand|OpPreparation|aclnn\w+|aclrt\w+|at_npu|c10_npu|ACLNN_CMD"
+)
+# Of functions that are declared and nowhere defined (the sources were left out), the name has to say it.
+_CUDA_NAME = re.compile(
+    r"(?:^|_)(?:cuda|gpu)(?:_|$)|(?:Cuda|CUDA|Gpu|GPU)(?:[A-Z_]|$)|(?:^|[a-z_])(?:CUDA|Cuda)(?:[A-Z]|_|$)|[Kk]ernel_?[Ll]aunch(?:er)?$"
+)
+_MODULES = frozenset(
+    {"PYBIND11_MODULE", "PYBIND11_MODULE_", "TORCH_LIBRARY", "TORCH_LIBRARY_FRAGMENT", "TORCH_LIBRARY_IMPL"}
+)
+_MODULE_TYPES = frozenset({"module", "module_", "Library"})
+_NOT_NAMES = frozenset(
+    "__launch_bounds__ __attribute__ alignas decltype __align__ noexcept if for while switch return sizeof"
+    " catch __declspec throw requires explicit".split()
+)
+_KEYWORDS = frozenset(
+    "const constexpr static inline void int float double bool auto return if else for while do switch"
+    " case default break continue new delete struct class enum union namespace using typedef template"
+    " typename public private protected virtual override final noexcept unsigned signed long short char"
+    " sizeof this true false nullptr std at torch c10 operator extern volatile mutable friend try catch"
+    " throw static_cast reinterpret_cast".split()
+)
+_UPPER = re.compile(r"[A-Z][A-Z0-9_]{2,}")
+_DEFINE = re.compile(r"[ \t]*#[ \t]*define[ \t]+(\w+)(?:\([^)]*\))?")
+_CONDITION = re.compile(r"[ \t]*#[ \t]*(if|ifdef|ifndef|else|elif|endif)\b")
+_WORTH = re.compile(
+    r"__global__|<<<|\bcuda|CUDA|cu(?:blas|dnn)|PYBIND11_MODULE|TORCH_LIBRARY|RegisterOperators"
+)
+
+
+_MEMBER_SIGNS = frozenset({".", "->"})
+
+
+@cache
+def _is_cuda_word(text: str) -> bool:
+    return bool(_CUDA_WORD.fullmatch(text))
+
+
+@dataclass(frozen=True)
+class NativeFunction:
+    """A function, a macro, or the text behind a binding. ``cuda`` is the line and the word that touch CUDA.
+
+    ``mentions`` are the words in its body that may be functions; ``owner`` is its class.
+    """
+
+    name: str
+    line: int
+    owner: str = ""
+    cuda: tuple[int, str] | None = None
+    npu: bool = False
+    mentions: frozenset[str] = frozenset()
+    kernel: bool = False
+
+
+@dataclass(frozen=True)
+class Binding:
+    """A function that Python can call: ``module`` is what binds it, as written (``TORCH_EXTENSION_NAME``).
+
+    ``kind`` is pybind (an extension module's function) or torch (``torch.ops.<module>.<name>``); ``key`` the
+    dispatch key of an implementation, where one is named.
+    """
+
+    kind: str
+    module: str
+    name: str
+    key: str
+    target: NativeFunction
+
+
+@dataclass(frozen=True)
+class NativeFile:
+    """One file: ``functions`` in their order, ``registered`` the words that a macro ties to a word."""
+
+    name: str
+    functions: tuple[NativeFunction, ...] = ()
+    bindings: tuple[Binding, ...] = ()
+    declared: frozenset[str] = frozenset()
+    registered: tuple[tuple[str, frozenset[str]], ...] = ()
+    cuda: bool = False
+
+    @property
+    def kernels(self) -> list[NativeFunction]:
+        """The ``__global__`` functions that have a body."""
+        return [function for function in self.functions if function.kernel]
+
+
+def is_cuda_name(name: str) -> bool:
+    """Whether a function's name says that it works on CUDA."""
+    return bool(_CUDA_NAME.search(name))
+
+
+def mentions_cuda(text: str) -> bool:
+    """A quick look: whether a file can define or bind an operator at all."""
+    return bool(_WORTH.search(text))
+
+
+def scan_native(name: str, text: str) -> NativeFile:
+    """Read one file. Never raises: what is no C++ has nothing to tell."""
+    return _Scanner(name, text).result()
+
+
+@dataclass
+class _Scanner:
+    name: str
+    text: str
+    functions: list[NativeFunction] = field(default_factory=list)
+    bindings: list[Binding] = field(default_factory=list)
+    declared: set[str] = field(default_factory=set)
+    registered: list[tuple[str, frozenset[str]]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.starts = [0, *(match.end() for match in re.finditer("\n", self.text))]
+        self.tokens = self._defined(*tokens(self.text))
+
+    def _defined(self, found: list[Token], directives: list[int]) -> list[Token]:
+        """Without directives; what a macro stands for becomes a function of its own."""
+        code: list[Token] = []
+        begin = 0
+        for place in directives:
+            code += found[begin:place]
+            begin = place + 1
+            text, offset = found[place]
+            match = _DEFINE.match(text)
+            condition = _CONDITION.match(text)
+            if match:
+                body, _ = tokens(text[match.end() :], offset + match.end())
+                body = [token for token in body if token.text[0] != "#"]
+                self.functions.append(self._function(match.group(1), offset, body))
+            elif condition:
+                code.append(Token("#" + condition.group(1)[:2], offset))
+        return code + found[begin:]
+
+    def result(self) -> NativeFile:
+        self._scopes()
+        cuda = any(function.cuda or function.kernel for function in self.functions)
+        return NativeFile(
+            self.name,
+            tuple(self.functions),
+            tuple(self.bindings),
+            frozenset(self.declared),
+            tuple(self.registered),
+            cuda,
+        )
+
+    def _line(self, offset: int) -> int:
+        return bisect_right(self.starts, offset)
+
+    # -- definitions ----------------------------------------------------------
+
+    def _scopes(self) -> None:
+        """Walk over namespaces and classes; what is in a function's braces is read as a whole."""
+        found, owners = self.tokens, [""]
+        position = head = 0
+        while position < len(found):
+            text = found[position].text
+            if text == "{":
+                position, ended = self._braces(_plain(found[head:position]), position, owners)
+                head = position if ended else head
+                continue
+            if text == ";":
+                self._statement(found[head:position])
+            elif text == "}" and len(owners) > 1:
+                owners.pop()
+            position += 1
+            if text in (";", "}"):
+                head = position
+
+    def _braces(self, head: list[Token], position: int, owners: list[str]) -> tuple[int, bool]:
+        """What begins at a brace: gives where to go on, and whether a statement starts there."""
+        words = [token.text for token in head]
+        if not words or "namespace" in words or (words[0] == "extern" and "(" not in words):
+            owners.append(owners[-1])
+            return position + 1, True
+        head = self._registrations(_without_template(head), whole=False)
+        words = [token.text for token in head] or [""]
+        if words[0] in ("class", "struct", "union") and words[-1] != ")":
+            until = words.index(":") if ":" in words else len(words)
+            names = [word for word in words[1:until] if word[0].isalpha() or word[0] == "_"]
+            owners.append(next((name for name in reversed(names) if name != "final"), ""))
+            return position + 1, True
+        end = _matching(self.tokens, position)
+        named = None if words[0] == "enum" else _function_name(head)
+        if named is None:
+            return end + 1, False  # int table[] = {…}; the statement goes on
+        index, owner = named
+        closing = _matching(head, index + 1)
+        if head[-1].is_word and any(token.text == ":" for token in head[closing:]):
+            return end + 1, False  # Foo(int x) : member{x} {…}
+        parameters = head[index + 2 : closing]
+        body = self.tokens[position + 1 : end]
+        name = head[index].text
+        if name in _MODULES or any(token.text in _MODULE_TYPES for token in parameters):
+            self._bindings(name, parameters, body)
+        whole = [*head[closing:], *body]
+        kernel = "__global__" in words
+        self.functions.append(self._function(name, head[index].offset, whole, owner or owners[-1], kernel))
+        return end + 1, True
+
+    def _statement(self, head: list[Token]) -> None:
+        """A statement outside of functions: a declaration, a registration, or a variable."""
+        head = self._registrations(_without_template(_plain(head)), whole=True)
+        words = [token.text for token in head]
+        if "RegisterOperators" in words:
+            self._registered_operators(head)
+        elif "(" in words and "=" not in words:
+            named = _function_name(head)
+            if named is not None:
+                self.declared.add(head[named[0]].text)
+
+    def _registrations(self, head: list[Token], whole: bool) -> list[Token]:
+        """Take ``REGISTER_DEVICE_IMPL(key, CUDA, f)`` off the front; with ``whole`` it may be everything."""
+        while len(head) > 3 and _UPPER.fullmatch(head[0].text) and head[1].text == "(":
+            end = _matching(head, 1)
+            if (end + 1 >= len(head) and not whole) or head[0].text in _MODULES:
+                break
+            names = [token.text for token in head[2:end] if token.is_word and token.text not in _KEYWORDS]
+            if len(names) > 1:
+                self.registered.append((names[0], frozenset(names[1:])))
+            head = head[end + 1 :]
+        return head
+
+    def _function(
+        self, name: str, offset: int, body: Sequence[Token], owner: str = "", kernel: bool = False
+    ) -> NativeFunction:
+        cuda: tuple[int, str] | None = None
+        npu = False
+        mentions: set[str] = set()
+        before = ""
+        for place, (text, where) in enumerate(body):
+            if text == "<<<":
+                if cuda is None or not cuda[1].startswith("<<<"):
+                    cuda = (self._line(where), f"<<<{_launched(body, place)}")
+            elif before not in _MEMBER_SIGNS and text not in _KEYWORDS and is_word(text):
+                if cuda is None and (_is_cuda_word(text) or _is_cuda_scope(body, place)):
+                    cuda = (self._line(where), text)
+                if text not in mentions:
+                    mentions.add(text)
+                    npu = npu or bool(_NPU_WORD.fullmatch(text))
+            before = text
+        return NativeFunction(name, self._line(offset), owner, cuda, npu, frozenset(mentions), kernel)
+
+    # -- bindings ---------------------------------------------------------------
+
+    def _bindings(self, macro: str, parameters: list[Token], body: list[Token]) -> None:
+        words = [token.text for token in parameters if token.is_word]
+        macro = macro if macro in _MODULES else ""
+        kind = "torch" if macro.startswith("TORCH_") or "Library" in words else "pybind"
+        module = words[0] if macro and words else ""
+        key = words[1] if macro == "TORCH_LIBRARY_IMPL" and len(words) > 1 else ""
+        for place, token in enumerate(body[:-3]):
+            if (
+                token.text in (".", "->")
+                and body[place + 1].text in ("def", "impl")
+                and body[place + 2].text == "("
+            ):
+                end = _matching(body, place + 2)
+                arguments = body[place + 3 : end]
+                name = next((a.literal for a in arguments[:3] if a.literal is not None), None)
+                if name:
+                    self._bind(kind, module, name, key, body[place + 1], arguments)
+
+    def _registered_operators(self, head: list[Token]) -> None:
+        """``torch::RegisterOperators("ns::op", &f)`` and ``.op("ns::op(Tensor x) -> Tensor", …)``."""
+        literals = [place for place, token in enumerate(head) if "::" in (token.literal or "").split("(")[0]]
+        for place, until in zip(literals, [*literals[1:], len(head)]):
+            module, _, name = (head[place].literal or "").partition("::")
+            self._bind("torch", module, name, "", head[place], head[place:until])
+
+    def _bind(
+        self, kind: str, module: str, name: str, key: str, at: Token, arguments: Sequence[Token]
+    ) -> None:
+        name = re.split(r"[(\s]", name.rpartition("::")[2] if kind == "torch" else name, maxsplit=1)[0]
+        target = self._function(name, at.offset, arguments)
+        words = [token.text for token in arguments]
+        inner = next((word for word in words if word in ("kCUDA", "CUDA", "PrivateUse1", "kPrivateUse1")), "")
+        self.bindings.append(Binding(kind, module, name.split(".")[0], key or inner.lstrip("k"), target))
+
+
+def _plain(head: list[Token]) -> list[Token]:
+    return [token for token in head if token.text != " " and token.text[0] != "#"]
+
+
+def _is_cuda_scope(body: Sequence[Token], place: int) -> bool:
+    """``at::cuda::…``, or ``torch::kCUDA`` that is not just compared with."""
+    text = body[place].text
+    after = body[place + 1].text if place + 1 < len(body) else ""
+    if text == "cuda":
+        return after == "::"
+    if text != "kCUDA":
+        return False
+    start = place
+    while start and body[start - 1].text in ("::", "torch", "at", "c10", "DeviceType"):
+        start -= 1
+    return after not in ("==", "!=") and (not start or body[start - 1].text not in ("==", "!=", "case"))
+
+
+def _launched(body: Sequence[Token], place: int) -> str:
+    """The kernel's name before ``<<<``, with its template arguments left out."""
+    depth = 0
+    for token in reversed(body[max(0, place - 60) : place]):
+        if token.text in (">", ">>>", ")"):
+            depth += 3 if token.text == ">>>" else 1
+        elif token.text in ("<", "("):
+            depth -= 1
+        elif depth <= 0 and token.is_word:
+            return token.text
+    return ""
+
+
+def _matching(found: Sequence[Token], position: int) -> int:
+    """Where the bracket at ``position`` ends. At ``#else`` the depth is what it was at ``#if``."""
+    opening = found[position].text
+    closing = {"(": ")", "{": "}", "<": ">"}[opening]
+    depth = 0
+    saved: list[int] = []
+    for place in range(position, len(found)):
+        text = found[place].text
+        if text == opening:
+            depth += 1
+        elif text == closing:
+            depth -= 1
+            if depth <= 0:
+                return place
+        elif text == "#if":
+            saved.append(depth)
+        elif text == "#en" and saved:
+            saved.pop()
+        elif text == "#el":
+            depth = saved[-1] if saved else 0  # the bracket itself stands in one of the branches
+    return len(found)
+
+
+def _without_template(head: list[Token]) -> list[Token]:
+    while len(head) > 1 and head[0].text == "template" and head[1].text == "<":
+        depth = rounds = place = 0
+        for place, token in enumerate(head):
+            rounds += {"(": 1, ")": -1}.get(token.text, 0)
+            if not rounds:  # (1 < 2) holds no brackets
+                depth += {"<": 1, ">": -1, ">>>": -3}.get(token.text, 0)
+            if place and depth <= 0:
+                break
+        head = head[place + 1 :]
+    return head
+
+
+def _function_name(head: list[Token]) -> tuple[int, str] | None:
+    """The place of the name that stands before a parameter list, and the class that qualifies it."""
+    place = 0
+    while place < len(head):
+        text = head[place].text
+        if text == "=" and (not place or head[place - 1].text != "operator"):
+            return None
+        if text == "(" and place:
+            name = head[place - 1]
+            if name.is_word and name.text not in _NOT_NAMES:
+                owner = head[place - 3].text if place > 2 and head[place - 2].text == "::" else ""
+                return place - 1, owner
+            place = _matching(head, place)
+        place += 1
+    return None

@@ -1,0 +1,121 @@
+"""What an expression is, asked of the project's other files. jedi finds definitions, ``tensors`` reads them.
+
+jedi only reads sources: it is given no interpreter to start, no packages but the project's and those of
+``paths``, and loads no compiled modules. It is imported when the first question comes.
+"""
+
+from __future__ import annotations
+
+import ast
+import logging
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from migrator.files.errors import Unreadable
+from migrator.files.source import read
+from migrator.names.index import ModuleIndex
+from migrator.names.tensors import OTHER, TENSOR, UNKNOWN, returned, tensor_class, tensor_like
+
+_LOG = logging.getLogger("npumigrate")
+
+
+class Definitions:
+    """The project in the folder ``root``; ``paths`` are more folders in which imports are looked up."""
+
+    def __init__(self, root: Path, paths: tuple[Path, ...] = ()) -> None:
+        self._root = root
+        self._paths = paths
+        self._project: Any = None
+
+    def kind_of(self, file: str, index: ModuleIndex, node: Any) -> str:
+        """Whether a node of a file (its name inside the project) is a tensor, as ``tensor_like`` answers."""
+        answers = {self._defined(definition, node) for definition in self._goto(file, index, node)}
+        return answers.pop() if len(answers) == 1 else UNKNOWN
+
+    def places(self, file: str, index: ModuleIndex, node: Any) -> list[tuple[str, int, int]]:
+        """Where the project defines what a node names: file, line and column (of a module: 0, 0)."""
+        found = []
+        for definition in self._goto(file, index, node):
+            path = definition.module_path
+            if path is not None and self._root in Path(path).parents:
+                name = Path(path).relative_to(self._root).as_posix()
+                found.append((name, definition.line or 0, definition.column or 0))
+        return found
+
+    def _goto(self, file: str, index: ModuleIndex, node: Any) -> list[Any]:
+        place = _place(index, node)
+        if place is None:
+            return []
+        try:
+            return list(self._script(file, index.text).goto(*place, follow_imports=True))
+        except KeyboardInterrupt:
+            raise
+        except Exception as error:  # jedi fails on some sources; that answers nothing
+            _LOG.debug("%s:%d: jedi: %r", file, place[0], error)
+            return []
+
+    def _script(self, file: str, text: str) -> Any:
+        import jedi
+
+        if self._project is None:
+            folders = [str(folder) for folder in (self._root, *self._paths)]
+            self._project = jedi.Project(
+                self._root, sys_path=folders, smart_sys_path=False, load_unsafe_extensions=False
+            )
+            self._environment = jedi.InterpreterEnvironment()
+        return _script(text, self._root / file, self._project, self._environment)
+
+    def _defined(self, definition: Any, node: Any) -> str:
+        """What the definition that jedi found says."""
+        if definition.type == "module":
+            return OTHER
+        path, line = definition.module_path, definition.line
+        if path is None or line is None:
+            return UNKNOWN
+        index = _index(Path(path))
+        if index is None:
+            return UNKNOWN
+        statement = next((s for s in index.statements if _first_line(s) == line), None)
+        called = isinstance(node, ast.Call)
+        if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            return returned(index, statement) if called else OTHER
+        if isinstance(statement, ast.ClassDef):
+            return TENSOR if called and tensor_class(index, statement) else OTHER
+        if isinstance(statement, (ast.Assign, ast.AnnAssign)) and statement.value is not None and not called:
+            index.expand(statement)
+            return tensor_like(index, statement.value)
+        return UNKNOWN
+
+
+@lru_cache(maxsize=2)
+def _script(text: str, path: Path, project: Any, environment: Any) -> Any:
+    import jedi
+
+    return jedi.Script(text, path=path, project=project, environment=environment)
+
+
+@lru_cache(maxsize=64)
+def _index(path: Path) -> ModuleIndex | None:
+    try:
+        return ModuleIndex(read(path, path.name).text, ())
+    except (Unreadable, SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+def _place(index: ModuleIndex, node: Any) -> tuple[int, int] | None:
+    """Line and column of the name that stands for a node."""
+    if isinstance(node, ast.Call):
+        node = node.func
+    if isinstance(node, ast.Attribute):
+        offset = index.end(node) - len(node.attr.encode("utf-8"))
+    elif isinstance(node, (ast.Name, ast.alias)):
+        offset = index.start(node)
+    else:
+        return None
+    return index.line_of(offset), index.column_of(offset) - 1
+
+
+def _first_line(statement: Any) -> int:
+    """The line of ``def`` and ``class``, not that of a decorator: the one that jedi gives."""
+    return int(getattr(statement, "lineno", 0))

@@ -1,0 +1,259 @@
+"""The CUDA operators of a project: all its C++ and CUDA files and its extension modules, taken together."""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from fnmatch import translate
+from functools import cache
+
+from migrator.native.functions import Binding, NativeFile, NativeFunction, is_cuda_name
+from migrator.native.suffixes import CUDA_SUFFIXES
+from migrator.project.extensions import Extension
+from migrator.project.module_names import module_name
+from migrator.project.operators import Catalog, Module, Operator
+
+_BUILT_NAME = "TORCH_EXTENSION_NAME"
+
+
+def catalog(files: Sequence[NativeFile], extensions: Iterable[Extension]) -> Catalog:
+    """Put the facts of all files together."""
+    listed = list(extensions)
+    if files and not any(file.cuda or file.kernels for file in files):
+        listed = [replace(item, cuda=False) if item.names_no_sources else item for item in listed]
+    inline = [extension.text for extension in listed if extension.text is not None]
+    graph = _Graph([*files, *inline])
+    found: dict[str, list[Operator]] = {}
+    bound: list[tuple[NativeFile, Binding, Operator]] = []
+    plain: set[str] = set()  # files that bind what touches no CUDA
+    for file in files:
+        for kernel in file.kernels:
+            found.setdefault(file.name, []).append(Operator("kernel", kernel.name, file.name, kernel.line))
+        for binding in file.bindings:
+            operator = _operator(file, binding, graph)
+            if operator is None:
+                plain.add(file.name)
+            else:
+                bound.append((file, binding, operator))
+                found.setdefault(file.name, []).append(operator)
+    torch_ops = _torch_ops(bound, listed)
+    modules, builders, variables = _modules(listed, bound, plain)
+    in_file = {
+        name: tuple(sorted(dict.fromkeys(operators), key=lambda operator: operator.line))
+        for name, operators in found.items()
+    }
+    places = {(extension.file, extension.line): extension for extension in listed}
+    return Catalog(in_file, modules, torch_ops, builders, places, variables)
+
+
+def _operator(file: NativeFile, binding: Binding, graph: _Graph) -> Operator | None:
+    """The operator that a binding makes; None where nothing on its way touches CUDA."""
+    way = graph.way_to_cuda(file, binding.target)
+    if way is None and binding.key == "CUDA":
+        way = "it is registered for CUDA"
+    if way is None:
+        missing = [name for name in binding.target.mentions if not graph.defines(name)]
+        if graph.mentions_defined(binding.target) or not missing:
+            return None
+        named = next((name for name in missing if is_cuda_name(name)), "")
+        in_cuda = any(file.name.endswith(suffix) for suffix in CUDA_SUFFIXES)
+        if not named and not in_cuda:
+            return None
+        way = f"{named or missing[0]}, whose source is not here"
+    npu = graph.reaches_npu(file, binding.target) or binding.key == "PrivateUse1"
+    return Operator("bound", binding.name, file.name, binding.target.line, way, npu)
+
+
+def _torch_ops(
+    bound: list[tuple[NativeFile, Binding, Operator]], extensions: list[Extension]
+) -> dict[str, Operator]:
+    found: dict[str, Operator] = {}
+    for file, binding, operator in bound:
+        if binding.kind != "torch":
+            continue
+        names = [binding.module]
+        if binding.module == _BUILT_NAME:
+            names = [extension.short for extension in extensions if _builds(extension, file.name)]
+        for name in names:
+            found.setdefault(f"{name}.{operator.name}", operator)
+    return found
+
+
+def _modules(
+    extensions: list[Extension],
+    bound: list[tuple[NativeFile, Binding, Operator]],
+    plain_files: set[str],
+) -> tuple[dict[str, Module], dict[str, Module], dict[tuple[str, str], Module]]:
+    """The extension modules by name, by the class that builds them, and by the variable that holds them."""
+    modules: dict[str, Module] = {}
+    builders: dict[str, Module] = {}
+    variables: dict[tuple[str, str], Module] = {}
+    claimed = {
+        file.name
+        for file, _, _ in bound
+        for extension in extensions
+        if extension.sources and _builds(extension, file.name)
+    }
+    npu_builders = {extension.name for extension in extensions if extension.kind == "npu"}
+    pybind = [(file, binding, operator) for file, binding, operator in bound if binding.kind == "pybind"]
+    for extension in extensions:
+        if extension.kind == "npu":
+            continue
+        if extension.sources:
+            mine = {b.name: o for file, b, o in pybind if _builds(extension, file.name)}
+            known = mine or any(_builds(extension, name) for name in plain_files)
+        else:
+            mine = {
+                b.name: o
+                for file, b, o in pybind
+                if file.name not in claimed and b.module in ("", _BUILT_NAME, extension.short)
+            }
+            known = bool(mine) or not extension.cuda
+        if extension.functions:
+            mine = {
+                name: Operator("bound", name, extension.file, extension.line, "a function of load_inline")
+                for name in extension.functions
+                if extension.cuda
+            }
+            known = True
+        if not mine and (known or not extension.cuda):
+            continue
+        npu = extension.name in npu_builders or (
+            bool(mine) and all(operator.npu for operator in mine.values())
+        )
+        name = extension.name if "*" not in extension.name else "".join(extension.variables[:1])
+        module = Module(name, mine if known else None, extension.file, npu)
+        if extension.kind == "builder":
+            builders[extension.name] = module
+        elif extension.kind == "setup":
+            modules.setdefault(extension.name, module)
+        for variable in extension.variables if extension.kind in ("load", "inline") else ():
+            variables[extension.file, variable] = module
+            modules.setdefault(f"{module_name(extension.file)}.{variable}", module)
+    for file, binding, _ in pybind:
+        name = binding.module
+        if name not in ("", _BUILT_NAME) and not any(known.rpartition(".")[2] == name for known in modules):
+            same = {b.name: o for f, b, o in pybind if b.module == name}
+            modules[name] = Module(name, same, file.name)
+    return modules, builders, variables
+
+
+def _builds(extension: Extension, file: str) -> bool:
+    """Whether a file is one of an extension's sources. Their folder may be written in any way."""
+    return bool(extension.sources) and _any_of(extension.sources).match(file) is not None
+
+
+@cache
+def _any_of(sources: tuple[str, ...]) -> re.Pattern[str]:
+    ends = (translate(re.sub(r"^(?:\*|\.|\.\.|/)+/", "", source)) for source in sources)
+    return re.compile(f"(?:.*/)?(?:{'|'.join(ends)})")
+
+
+class _Graph:
+    """Which functions of all files mention which, and which of them touch CUDA or an NPU."""
+
+    def __init__(self, files: Sequence[NativeFile]) -> None:
+        self._by_name: dict[str, list[tuple[NativeFile, NativeFunction]]] = {}
+        for file in files:
+            for function in file.functions:
+                self._by_name.setdefault(function.name, []).append((file, function))
+        self._registered: dict[str, list[tuple[NativeFile, frozenset[str]]]] = {}
+        for file in files:
+            for key, names in file.registered:
+                self._registered.setdefault(key, []).append((file, names))
+        self._near: dict[tuple[str, str], list[tuple[NativeFile, NativeFunction]]] = {}
+        self._after: dict[tuple[str, int], list[tuple[NativeFile, NativeFunction]]] = {}
+        self._declared = {name for file in files for name in file.declared}
+
+    def defines(self, name: str) -> bool:
+        """Whether some file defines the function."""
+        return name in self._by_name
+
+    def mentions_defined(self, target: NativeFunction) -> bool:
+        """Whether a binding's function is defined in the project."""
+        return any(name in self._by_name for name in target.mentions)
+
+    def way_to_cuda(self, file: NativeFile, start: NativeFunction) -> str | None:
+        """The nearest place at which a function, or one that it mentions, touches CUDA; None without one."""
+        for where, function in self._reached(file, start):
+            if function.cuda is not None:
+                line, word = function.cuda
+                what = f"launches {word[3:]}" if word.startswith("<<<") else f"uses {word}"
+                by = f"{function.name} " if function is not start else ""
+                return f"{by}{what} ({where.name}:{line})"
+            missing = [
+                n
+                for n in function.mentions
+                if n in self._declared and not self.defines(n) and is_cuda_name(n)
+            ]
+            if missing:
+                return f"{min(missing)}, whose source is not here"
+        return None
+
+    def reaches_npu(self, file: NativeFile, start: NativeFunction) -> bool:
+        """Whether a function, or one that it mentions, uses torch_npu's or CANN's interface."""
+        return any(function.npu for _, function in self._reached(file, start))
+
+    def _reached(
+        self, file: NativeFile, start: NativeFunction
+    ) -> Iterator[tuple[NativeFile, NativeFunction]]:
+        """A function and all that it leads to, the nearest first."""
+        seen = {id(start)}
+        queue = deque([(file, start)])
+        while queue:
+            where, function = queue.popleft()
+            yield where, function
+            for after in self._next(where, function):
+                if id(after[1]) not in seen:
+                    seen.add(id(after[1]))
+                    queue.append(after)
+
+    def _next(
+        self, file: NativeFile, function: NativeFunction
+    ) -> Sequence[tuple[NativeFile, NativeFunction]]:
+        key = file.name, id(function)
+        if key not in self._after:
+            self._after[key] = list(self._look_after(file, function))
+        return self._after[key]
+
+    def _look_after(
+        self, file: NativeFile, function: NativeFunction
+    ) -> Iterator[tuple[NativeFile, NativeFunction]]:
+        for name in sorted(function.mentions):
+            yield from self._nearest(file.name, name)
+        for where, names in self._registered.get(function.name, ()):
+            for name in sorted(names):
+                yield from self._nearest(where.name, name)
+
+    def _nearest(self, file: str, name: str) -> list[tuple[NativeFile, NativeFunction]]:
+        """The definitions of a name whose folder is nearest: each extension has its own ``forward``."""
+        near = self._near.get((file, name))
+        if near is None:
+            near = self._near[file, name] = self._look_near(file, name)
+        return near
+
+    def _look_near(self, file: str, name: str) -> list[tuple[NativeFile, NativeFunction]]:
+        known = [found for found in self._by_name.get(name, ()) if not _is_method(found[1])]
+        if len(known) < 2:
+            return known
+        shared = [_shared_folders(file, found[0].name) for found in known]
+        most = max(shared)
+        return [found for found, depth in zip(known, shared) if depth == most]
+
+
+def _is_method(function: NativeFunction) -> bool:
+    """Methods are found by their objects' types only, which are not followed; constructors are functions."""
+    return bool(function.owner) and function.owner != function.name
+
+
+def _shared_folders(first: str, second: str) -> int:
+    if first == second:
+        return 1000
+    depth = 0
+    for one, other in zip(first.split("/")[:-1], second.split("/")[:-1]):
+        if one != other:
+            break
+        depth += 1
+    return depth

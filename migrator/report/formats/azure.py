@@ -1,0 +1,25 @@
+"""Logging commands of Azure Pipelines: each finding becomes an issue of the build."""
+
+from __future__ import annotations
+
+from typing import TextIO
+
+from migrator.lint.diagnostic import LintReport
+from migrator.report.formats.style import placed_words_of
+from migrator.report.formats.uris import relative
+
+
+def write(report: LintReport, stream: TextIO) -> None:
+    """One ``##vso[task.logissue …]`` line for each finding. Azure knows errors and warnings only."""
+    for item in report.diagnostics:
+        kind = "error" if item.severity == "error" else "warning"
+        place = f"linenumber={item.row};columnnumber={item.column};" if item.cell is None else ""
+        stream.write(
+            f"##vso[task.logissue type={kind};sourcepath={_escaped(relative(item.path))};{place}"
+            f"code={item.code};]{_escaped(placed_words_of(item), message=True)}\n"
+        )
+
+
+def _escaped(text: str, message: bool = False) -> str:
+    text = text.replace("%", "%AZP25").replace("\r", "%0D").replace("\n", "%0A")
+    return text if message else text.replace(";", "%3B").replace("]", "%5D")

@@ -1,0 +1,17 @@
+"""One line for each finding."""
+
+from __future__ import annotations
+
+from typing import TextIO
+
+from migrator.lint.diagnostic import LintReport
+from migrator.report.colors import paint
+from migrator.report.formats.style import code_of, place_of, summary, words_of
+
+
+def write(report: LintReport, stream: TextIO) -> None:
+    """``path:row:column: CODE message`` lines, then the summary."""
+    for item in report.diagnostics:
+        sep = paint(":", "cyan", report.color)
+        stream.write(f"{place_of(item, report)}{sep} {code_of(item, report)} {words_of(item)}\n")
+    stream.writelines(f"{line}\n" for line in summary(report))

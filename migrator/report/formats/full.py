@@ -1,0 +1,80 @@
+"""For people: each finding with its source line, the default."""
+
+from __future__ import annotations
+
+import unicodedata
+from typing import TextIO
+
+from migrator.files.errors import shown
+from migrator.lint.diagnostic import Diagnostic, LintReport
+from migrator.report.colors import paint
+from migrator.report.formats.style import code_of, place_of, summary
+
+_MARK = {"error": "red", "warning": "yellow", "info": "blue"}
+_LONGEST = 160  # characters of a source line
+_MOST_LINES = 4
+
+
+def write(report: LintReport, stream: TextIO) -> None:
+    """A heading, the place, the source with its marks and what to do, for each finding; then the summary."""
+    for item in report.diagnostics:
+        color = report.color
+        stream.write(f"{code_of(item, report)} {item.message}\n")
+        source = _source(item, report)
+        gutter = " " * max((len(number) for number, _, _ in source), default=1)
+        bar = paint("|", "blue", color)
+        stream.write(f"{gutter}{paint('-->', 'blue', color)} {place_of(item, report)}\n")
+        if source:
+            stream.write(f"{gutter} {bar}\n")
+        for number, line, marks in source:
+            stream.write(f"{paint(number.rjust(len(gutter)), 'blue', color)} {bar} {line}\n")
+            if marks:
+                stream.write(f"{gutter} {bar} {paint(marks, _MARK[item.severity], color)}\n")
+        if source:
+            stream.write(f"{gutter} {bar}\n")
+        for kind, text in _hints(item):
+            stream.write(f"{paint(kind, 'cyan', color)}: {text}\n")
+        stream.write("\n")
+    stream.writelines(f"{line}\n" for line in summary(report))
+
+
+def _hints(item: Diagnostic) -> list[tuple[str, str]]:
+    hints = []
+    if item.advice and item.advice not in item.message:
+        hints.append(("help", item.advice))
+    if item.fix is not None:
+        kind = "fix" if item.fix.applicability == "safe" else "unsafe fix"
+        hints.append((kind, item.fix.message))
+    return hints
+
+
+def _source(item: Diagnostic, report: LintReport) -> list[tuple[str, str, str]]:
+    """Line number, text and the marks below it, for the lines of the finding."""
+    lines = report.lines(item)
+    result = []
+    for row in range(item.row, min(item.end_row, item.row + _MOST_LINES - 1) + 1):
+        if row > len(lines):
+            break
+        line = lines[row - 1]
+        first = item.column if row == item.row else len(line) - len(line.lstrip()) + 1
+        last = item.end_column if row == item.end_row else len(line) + 1
+        cut = 0
+        if first > _LONGEST:  # a line of a megabyte is nothing that anybody reads
+            cut = first - _LONGEST // 4
+        text = _plain(line[cut : cut + _LONGEST])
+        marks = _plain(line[cut : first - 1])
+        marked = _plain(line[max(first - 1, cut) : min(last - 1, cut + _LONGEST)])
+        result.append((str(row), text, " " * _width(marks) + "^" * max(1, _width(marked))))
+    return result
+
+
+def _plain(text: str) -> str:
+    """Tabs as blanks, and nothing that a terminal would take for an order."""
+    text = text.expandtabs(4)
+    return text if text.isprintable() else "".join(c if c.isprintable() else shown(c) for c in text)
+
+
+def _width(text: str) -> int:
+    if text.isascii():
+        return len(text)
+    return sum(2 if unicodedata.east_asian_width(char) in "WF" else 1 for char in text)

@@ -1,0 +1,42 @@
+"""GitLab's code quality report, as ``artifacts:reports:codequality`` takes it."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import TextIO
+
+from migrator.lint.diagnostic import Diagnostic, LintReport, Position
+from migrator.report.formats.style import placed_words_of
+from migrator.report.formats.uris import fingerprints, relative
+
+_SEVERITIES = {"error": "major", "warning": "minor", "info": "info"}
+
+
+def write(report: LintReport, stream: TextIO) -> None:
+    """One array with an object for each finding; paths are those in GitLab's checkout."""
+    content = [
+        {
+            "check_name": item.code,
+            "description": f"{item.code}: {placed_words_of(item)}",
+            "severity": _SEVERITIES[item.severity],
+            "fingerprint": fingerprint,
+            "location": {
+                "path": relative(item.path, os.environ.get("CI_PROJECT_DIR")),
+                "positions": {"begin": _position(begin), "end": _position(end)},
+            },
+        }
+        for item, fingerprint in zip(report.diagnostics, fingerprints(report))
+        for begin, end in (_span(item),)
+    ]
+    json.dump(content, stream, indent=2)
+    stream.write("\n")
+
+
+def _span(item: Diagnostic) -> tuple[Position, Position]:
+    """The rows of a notebook count in the cell, and would point elsewhere in the file."""
+    return item.span if item.cell is None else (Position(1, 1), Position(1, 1))
+
+
+def _position(place: Position) -> dict[str, int]:
+    return {"line": place.row, "column": place.column}

@@ -1,0 +1,100 @@
+"""The words that several of the formats for people share."""
+
+from __future__ import annotations
+
+from migrator.files.errors import shown
+from migrator.lint.diagnostic import Diagnostic, LintReport
+from migrator.report.colors import paint
+
+_OF_SEVERITY = {"error": "red", "warning": "yellow", "info": "blue"}
+
+
+def code_of(item: Diagnostic, report: LintReport) -> str:
+    """The rule's code in the colour of the severity, and a star where a fix would be made."""
+    star = ""
+    if item.fix is not None and (report.unsafe_fixes or item.safely_fixable):
+        star = f" [{paint('*', 'cyan', report.color)}]"
+    return paint(item.code, _OF_SEVERITY[item.severity], report.color) + star
+
+
+def cell_of(item: Diagnostic, sep: str = ":") -> str:
+    """What goes before the row in a notebook: ``cell 3:``; empty elsewhere."""
+    return f"cell {item.cell}{sep}" if item.cell is not None else ""
+
+
+def place_of(item: Diagnostic, report: LintReport) -> str:
+    """``path:row:column``, with the cell in a notebook."""
+    sep = paint(":", "cyan", report.color)
+    path = paint(shown(item.path), "bold", report.color)
+    return f"{path}{sep}{cell_of(item, sep)}{item.row}{sep}{item.column}"
+
+
+def words_of(item: Diagnostic) -> str:
+    """The message, and what to do about it, on one line."""
+    message = item.message.rstrip(".")
+    if item.advice and item.advice not in item.message:
+        return f"{message}: {item.advice.rstrip('.')}"
+    return message
+
+
+def placed_words_of(item: Diagnostic) -> str:
+    """The words, with the place in a notebook's cell before them: for formats that know no cells."""
+    place = f"{cell_of(item, ', ')}line {item.row}: " if item.cell is not None else ""
+    return place + words_of(item)
+
+
+def summary(report: LintReport) -> list[str]:
+    """The lines at the end: how many findings, how many of them can be fixed, and the notes."""
+    if not report.summary:
+        return []
+    found = len(report.diagnostics)
+    lines = []
+    fixed = sum(count for codes in report.fixed.values() for count in codes.values())
+    if report.show_fixes and fixed:
+        lines += _fixes(report)
+    elif report.fix_only:
+        lines.append(f"Fixed {fixed} {_plural('finding', fixed)}." if fixed else "No fixes to make.")
+    if report.fix_only:
+        return [*lines, *report.notes]
+    if found:
+        all_found = found + fixed
+        detail = f" ({fixed} fixed, {found} remaining)" if fixed else ""
+        lines.append(f"Found {all_found} {_plural('finding', all_found)}{detail}.")
+        lines += _fixable(report)
+    elif fixed:
+        lines.append(f"Found {fixed} {_plural('finding', fixed)} ({fixed} fixed, 0 remaining).")
+    elif report.complete:
+        lines.append("All checks passed!")
+    return [*lines, *report.notes]
+
+
+def _fixable(report: LintReport) -> list[str]:
+    safe = sum(item.safely_fixable for item in report.diagnostics)
+    unsafe = sum(item.fix is not None for item in report.diagnostics) - safe
+    star = f"[{paint('*', 'cyan', report.color)}]"
+    if report.unsafe_fixes and safe + unsafe:
+        return [f"{star} {safe + unsafe} fixable with the `--fix` option."]
+    hidden = f"{unsafe} hidden {_plural('fix', unsafe)} can be enabled with the `--unsafe-fixes` option"
+    if safe:
+        return [f"{star} {safe} fixable with the `--fix` option" + (f" ({hidden})." if unsafe else ".")]
+    if unsafe:
+        return [f"No fixes available ({hidden})."]
+    return []
+
+
+def _fixes(report: LintReport) -> list[str]:
+    total = sum(count for codes in report.fixed.values() for count in codes.values())
+    lines = [f"Fixed {total} {_plural('finding', total)}:"]
+    rules = report.rules()
+    for path, codes in report.fixed.items():
+        lines.append(f"- {paint(shown(path), 'bold', report.color)}:")
+        for code, count in sorted(codes.items(), key=lambda item: (-item[1], item[0])):
+            name = f" ({rules[code].name})" if code in rules else ""
+            lines.append(f"    {count:>3} × {paint(code, 'red', report.color)}{name}")
+    return [*lines, ""]
+
+
+def _plural(word: str, count: int) -> str:
+    if count == 1:
+        return word
+    return f"{word}es" if word.endswith("x") else f"{word}s"

@@ -1,0 +1,76 @@
+"""``npumigrate.log``: what the tool did, for a person who has to find out why; and what stands in for it."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from logging.handlers import RotatingFileHandler
+from pathlib import Path
+
+from migrator import __version__
+from migrator.findings.finding import FileResult
+
+LOG_NAME = "npumigrate.log"
+_ONE_MEGABYTE = 1024 * 1024
+_OLD_FILES = 9  # ten with the current one
+
+
+class _LogFile(RotatingFileHandler):
+    """A full disk is reported by those who write the result, not by the log."""
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - logging's own name
+        pass
+
+
+@contextmanager
+def log_to(folder: Path) -> Iterator[None]:
+    """Write the log into ``folder`` while the context is open."""
+    handler = _LogFile(
+        folder / LOG_NAME,
+        maxBytes=_ONE_MEGABYTE,
+        backupCount=_OLD_FILES,
+        encoding="utf-8",
+        errors="backslashreplace",
+        delay=False,
+    )
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+    handler.setLevel(logging.INFO)
+    logger = logging.getLogger("npumigrate")
+    logger.addHandler(handler)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        handler.close()
+
+
+def log_trace(result: FileResult) -> None:
+    """Note where an internal error came from, if it was one that kept a file from being processed."""
+    if result.trace:
+        logging.getLogger("npumigrate").error("%s: internal error\n%s", result.name, result.trace.rstrip())
+
+
+def keep_details(trace: str) -> str:
+    """Keep an internal error's traceback where no result has a log, and say where: the end of a message.
+
+    The errors of one process are in one file, in the folder for temporary files.
+    """
+    try:
+        path = _details_file()
+        with open(path, "a", encoding="utf-8", errors="backslashreplace") as file:
+            file.write(f"npumigrate {__version__}, Python {sys.version}\n{trace.rstrip()}\n\n")
+    except OSError:
+        return "no log file could be written"
+    return f"details: {path}"
+
+
+@cache
+def _details_file() -> str:
+    number, path = tempfile.mkstemp(prefix="npumigrate-", suffix=".log")
+    os.close(number)
+    return path

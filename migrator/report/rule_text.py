@@ -1,0 +1,121 @@
+"""What ``npumigrate rule`` says of rules: Markdown and JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from migrator.matchers.packs import Rule
+
+_GROUPS = {
+    "NPU1": "Devices",
+    "NPU2": "Distributed training",
+    "NPU3": "Mixed precision and profiling",
+    "NPU4": "Environment and command lines",
+    "NPU5": "Unsupported APIs",
+    "NPU6": "Libraries for CUDA",
+    "NPU7": "Precision and performance",
+    "NPU8": "Forms that NPUs prefer",
+    "NPU9": "Structure",
+}
+_FIXES = {"safe": "a safe fix", "unsafe": "an unsafe fix", "none": "no fix"}
+_HEAD = """\
+# Rules
+
+What `npumigrate` changes and reports. This page is made of `rules/`:
+`npumigrate rule --all --output-format markdown`. A *safe* fix is made by `npumigrate lint --fix` and by a
+migration; an *unsafe* one by a migration and by `--unsafe-fixes`, and a person should look at it.
+"""
+
+
+def as_markdown(rule: Rule, level: int = 1) -> str:
+    """One rule as a chapter whose heading has ``level`` signs."""
+    versions = f", for torch {rule.versions}" if rule.versions else ""
+    asked = " It is off unless it is asked for: `--extend-select`." if rule.opt_in else ""
+    parts = [
+        f"{'#' * level} {rule.code}: {rule.name}",
+        f"{rule.summary.rstrip('.')}. {rule.severity.capitalize()}, {_FIXES[rule.fix]}{versions}.{asked}",
+    ]
+    if rule.why:
+        parts.append(rule.why.strip())
+    if rule.advice:
+        parts.append(f"What to do: {rule.advice}")
+    parts += [_example(example) for example in rule.examples]
+    if rule.references:
+        parts.append("References:\n\n" + "\n".join(f"- {_link(text)}" for text in rule.references))
+    return "\n\n".join(parts) + "\n"
+
+
+def all_as_markdown(rules: Sequence[Rule]) -> str:
+    """Every rule on one page, with a table of them in front."""
+    parts = [_HEAD]
+    for prefix, title in _GROUPS.items():
+        group = [rule for rule in rules if rule.code.startswith(prefix)]
+        if group:
+            rows = [
+                f"| [{rule.code}](#{_anchor(rule)}) | {_cell(rule.summary)} | {rule.fix} |" for rule in group
+            ]
+            parts.append(
+                "\n".join([f"## {title}\n", "| code | what | fix |", "| --- | --- | --- |", *rows]) + "\n"
+            )
+    parts += [as_markdown(rule, 3) for rule in rules]
+    return "\n".join(parts)
+
+
+def as_json(rules: Iterable[Rule]) -> str:
+    """The rules as a JSON array, in their order."""
+    return json.dumps([_content(rule) for rule in rules], indent=2, ensure_ascii=False) + "\n"
+
+
+def _content(rule: Rule) -> dict[str, Any]:
+    return {
+        "code": rule.code,
+        "name": rule.name,
+        "summary": rule.summary,
+        "kind": rule.kind,
+        "severity": rule.severity,
+        "status": rule.status or None,
+        "fix": rule.fix,
+        "opt_in": rule.opt_in,
+        "versions": rule.versions or None,
+        "why": rule.why,
+        "advice": rule.advice or None,
+        "examples": [_plain(example) for example in rule.examples],
+        "references": list(rule.references),
+    }
+
+
+def _plain(example: Mapping[str, Any]) -> dict[str, str]:
+    shown = ("before", "after", "reported", "unchanged", "version")
+    return {key: str(example[key]) for key in shown if key in example}
+
+
+def _example(example: Mapping[str, Any]) -> str:
+    version = f", torch {example['version']}" if "version" in example else ""
+    if "reported" in example:
+        return f"Reported{version}:\n\n{_code(example['reported'])}"
+    if "unchanged" in example:
+        return f"Left alone{version}:\n\n{_code(example['unchanged'])}"
+    if example["before"] == example["after"]:
+        return f"Reported{version}:\n\n{_code(example['before'])}"
+    return f"Before{version}:\n\n{_code(example['before'])}\n\nAfter:\n\n{_code(example['after'])}"
+
+
+def _code(text: str) -> str:
+    fence = "````" if "```" in text else "```"
+    lines = "\n".join(text.rstrip().splitlines())  # an example may have other newlines
+    return f"{fence}python\n{lines}\n{fence}"
+
+
+def _link(reference: str) -> str:
+    return f"<{reference}>" if reference.startswith("https://") else reference
+
+
+def _anchor(rule: Rule) -> str:
+    """The name that GitHub gives to the rule's heading."""
+    return f"{rule.code}-{rule.name}".lower()
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")

@@ -1,0 +1,118 @@
+"""What the findings of a run add up to: the numbers of the summary and the terminal."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from migrator.files.document import is_notebook
+from migrator.findings.finding import FileResult, Finding
+from migrator.report.rows import SKIPPED, file_of, report_of
+
+SEVERITIES = ("error", "warning", "info")
+_PLACES_KEPT = 3
+
+
+class RuleText(Protocol):
+    """What the reports say of a rule."""
+
+    @property
+    def name(self) -> str:
+        """Its short name in words-with-dashes."""
+
+    @property
+    def summary(self) -> str:
+        """What it is about, in one line."""
+
+
+@dataclass
+class OpenGroup:
+    """What one rule leaves to a person at one severity: how often, and the first places.
+
+    ``api`` and ``message`` are what all its findings have in common, the message with
+    … for the API; empty where they differ.
+    """
+
+    severity: str
+    code: str
+    api: str
+    message: str
+    count: int = 0
+    places: list[tuple[str, str]] = field(default_factory=list)  # API, file:line
+    reports: set[str] = field(default_factory=set)
+
+
+@dataclass
+class Tally:
+    """The sums over all files that were added, in one command or in several analysis modes (``runs``)."""
+
+    rules: Mapping[str, RuleText]
+    runs: tuple[str, ...] = ("migrate",)
+    seen: int = 0
+    notebooks: bool = False  # some of them are
+    changed: int = 0
+    skipped: int = 0
+    left_alone: int = 0
+    other_files: int = 0  # not Python, and mention CUDA
+    first_skipped: list[tuple[str, str]] = field(default_factory=list)
+    safe: Counter[str] = field(default_factory=Counter)
+    unsafe: Counter[str] = field(default_factory=Counter)
+    rows: Counter[str] = field(default_factory=Counter)
+    groups: dict[tuple[str, str], OpenGroup] = field(default_factory=dict)
+
+    def add(self, result: FileResult, changed: bool) -> None:
+        """Count one file."""
+        self.seen += not result.left
+        self.notebooks |= is_notebook(result.name)
+        self.changed += changed
+        self.left_alone += result.left_alone
+        if result.skipped:
+            self.skipped += 1
+            self.rows[SKIPPED] += 1
+            if len(self.first_skipped) < _PLACES_KEPT:
+                self.first_skipped.append((result.name, result.skipped))
+        elif result.left:
+            self.other_files += 1
+            self.rows[SKIPPED] += 1
+        for finding in result.findings:
+            report = report_of(finding, self.runs)
+            self.rows[report] += 1
+            if finding.fixed:
+                (self.unsafe if finding.safety == "unsafe" else self.safe)[finding.code] += 1
+            else:
+                self._leave_open(result.name, finding, report)
+
+    def _leave_open(self, file: str, finding: Finding, report: str) -> None:
+        key = (finding.severity, finding.code)
+        message = finding.message.replace(finding.api, "…") if finding.api else finding.message
+        group = self.groups.setdefault(key, OpenGroup(*key, finding.api, message))
+        group.count += 1
+        group.message = group.message if group.message == message else ""
+        group.api = group.api if group.api == finding.api else ""
+        group.reports.add(report)
+        if len(group.places) < _PLACES_KEPT:
+            group.places.append((finding.api, f"{file_of(file, finding)}:{finding.line}"))
+
+    def rule_name(self, code: str) -> str:
+        """The name of a rule; empty for a code that no rule has."""
+        return self.rules[code].name if code in self.rules else ""
+
+    def changes(self) -> int:
+        """How many changes were made."""
+        return sum(self.safe.values()) + sum(self.unsafe.values())
+
+    def changes_by_rule(self) -> list[tuple[str, int, int]]:
+        """Code, all changes and unsafe changes of each rule, the most frequent first."""
+        codes = set(self.safe) | set(self.unsafe)
+        table = [(code, self.safe[code] + self.unsafe[code], self.unsafe[code]) for code in codes]
+        return sorted(table, key=lambda row: (-row[1], row[0]))
+
+    def open_groups(self) -> list[OpenGroup]:
+        """What is left to a person, the most important first."""
+        rank = {severity: place for place, severity in enumerate(SEVERITIES)}
+        return sorted(
+            self.groups.values(),
+            key=lambda group: (rank.get(group.severity, len(rank)), -group.count, group.code),
+        )

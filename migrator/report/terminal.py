@@ -1,0 +1,155 @@
+"""The summary of a run on the terminal: a screenful at 80 columns, and plain text in a pipe."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from rich.console import Console
+from rich.text import Text
+
+from migrator.report.log_file import LOG_NAME
+from migrator.report.rows import CHANGES, SKIPPED
+from migrator.report.tally import OpenGroup, Tally
+
+_GROUPS_SHOWN = 6
+_CHANGES_SHOWN = 15
+_WIDEST = 110
+_COLOURS = {"error": "bold red", "warning": "yellow", "info": "cyan"}
+
+
+def show_summary(
+    console: Console,
+    tally: Tally,
+    head: str,
+    not_copied: int,
+    result: Path | None,
+    reports: Path | None,
+    launcher: str = "",
+    conversion: str = "",
+) -> None:
+    """Print what was done, what is left to a person, and where the results are.
+
+    ``result`` and ``reports`` are None where nothing was written, and so there is no file to point to;
+    ``launcher`` is what is to say of the launch script, ``conversion`` of the training on many cards.
+    """
+    width = min(console.width, _WIDEST)
+    console.print(Text(head, style="bold"), soft_wrap=True)
+    console.print(_files_line(tally))
+    if conversion:
+        console.print(Text(f"Many cards: {conversion}"), soft_wrap=True)
+    if tally.changes():
+        _show_block(console, _change_lines(tally, width))
+    if tally.groups or tally.unsafe:
+        _show_block(console, _open_lines(tally, width, reports is not None))
+    if tally.skipped:
+        _show_block(console, _skipped_lines(tally, reports is not None))
+    if tally.other_files:
+        where = f" ({SKIPPED})" if reports else ""
+        console.print()
+        console.print(Text(f"Not Python, and mention CUDA: {_number(tally.other_files, 'file')}{where}"))
+    if reports:
+        _show_block(console, _place_lines(result, reports, launcher, not_copied))
+
+
+def _show_block(console: Console, lines: Iterator[Text]) -> None:
+    console.print()
+    for line in lines:
+        # The lines are cut to the width where that makes sense; paths are for copying, and stay whole.
+        console.print(line, soft_wrap=True)
+
+
+def _files_line(tally: Tally) -> Text:
+    changed = f"{tally.changed} changed, " if "migrate" in tally.runs else ""  # an analysis changes none
+    what = "Python files and notebooks" if tally.notebooks else "Python files"
+    line = Text(f"{what}: {tally.seen} seen, {changed}")
+    return line.append(f"{tally.skipped} skipped", style="yellow" if tally.skipped else "")
+
+
+def _change_lines(tally: Tally, width: int) -> Iterator[Text]:
+    rows = [(code, _rule_text(tally, code), count, unsafe) for code, count, unsafe in tally.changes_by_rule()]
+    if len(rows) > _CHANGES_SHOWN:
+        rest = rows[_CHANGES_SHOWN - 1 :]
+        counts = sum(row[2] for row in rest), sum(row[3] for row in rest)
+        rows = [*rows[: _CHANGES_SHOWN - 1], ("…", f"{len(rest)} more rules", *counts)]
+    codes = max(len("Changes"), *(len(row[0]) for row in rows))
+    middle = max(10, width - codes - 2 - 16)
+    yield Text(f"{'Changes':<{codes}}  {'':<{middle}}   count  unsafe", style="bold")
+    total = ("all", "", tally.changes(), sum(tally.unsafe.values()))
+    for code, text, count, unsafe in [*rows, total]:
+        line = Text(f"{code:<{codes}}", style="bold" if code == "all" else "cyan")
+        cut = Text(text)
+        cut.truncate(middle, overflow="ellipsis", pad=True)
+        line.append("  ").append(cut.plain, style="default").append(f"{count:>8}", style="default")
+        yield line.append(f"{unsafe:>8}" if unsafe else "", style="yellow")
+
+
+def _open_lines(tally: Tally, width: int, reports: bool) -> Iterator[Text]:
+    yield Text("Needs a person", style="bold")
+    groups = tally.open_groups()
+    for group in groups[:_GROUPS_SHOWN]:
+        line = Text(f"{group.severity:<7}", style=_COLOURS.get(group.severity, ""))
+        times = f"{group.count} × " if group.count > 1 else ""
+        text = _group_text(tally, group)
+        line.append(f"  {group.code}  {times}{text}", style="default")
+        line.truncate(width, overflow="ellipsis")
+        yield line
+        yield Text(f"         {_places(group, text, width - 9)}")
+    hidden = groups[_GROUPS_SHOWN:]
+    if hidden:
+        codes = {group.code for group in hidden}
+        yield Text(f"and {sum(group.count for group in hidden)} more by {_number(len(codes), 'rule')}")
+    files = sorted(set().union(*(group.reports for group in groups)))
+    if files and reports:
+        yield Text(f"Every place: {', '.join(files)}")
+    unsafe = sum(tally.unsafe.values())
+    if unsafe:
+        where = f" ({CHANGES}, Safety = unsafe)" if reports else ""
+        yield Text(f"And look at the {_number(unsafe, 'unsafe change')}{where}")
+
+
+def _rule_text(tally: Tally, code: str) -> str:
+    rule = tally.rules.get(code)
+    return (rule.summary or rule.name) if rule else ""
+
+
+def _group_text(tally: Tally, group: OpenGroup) -> str:
+    message = group.message.replace("…", group.api) if group.api else group.message
+    return message or _rule_text(tally, group.code)
+
+
+def _places(group: OpenGroup, text: str, width: int) -> str:
+    """The first places: with their APIs where ``text`` has them not, fewer where the line is too short."""
+    plain = [place for _, place in group.places]
+    if not group.api:
+        named = [f"{api} {place}".strip() for api, place in group.places]
+    elif group.api in text:
+        named = plain
+    else:
+        named = [f"{group.api}: {plain[0]}", *plain[1:]]
+    choices = (named, plain, plain[:2], plain[:1])
+    lines = [", ".join(places) + (", …" if group.count > len(places) else "") for places in choices]
+    return next((line for line in lines if len(line) <= width), lines[-1])
+
+
+def _skipped_lines(tally: Tally, reports: bool) -> Iterator[Text]:
+    yield Text("Left as they were", style="bold")
+    for name, reason in tally.first_skipped:
+        yield Text(f"{name}: {reason}")
+    rest = tally.skipped - len(tally.first_skipped)
+    if rest:
+        yield Text(f"and {_number(rest, 'more file')}{f': {SKIPPED}' if reports else ''}")
+
+
+def _place_lines(result: Path | None, reports: Path, launcher: str, not_copied: int) -> Iterator[Text]:
+    if result:
+        yield Text(f"Result   {result}")
+    yield Text(f"Reports  {reports}")
+    if launcher:
+        yield Text(f"Launch   {launcher}")
+    if not_copied:
+        yield Text(f"Not copied: {not_copied} of caches, environments, pipes (see {LOG_NAME})")
+
+
+def _number(count: int, what: str) -> str:
+    return f"{count} {what}{'' if count == 1 else 's'}"

@@ -1,0 +1,302 @@
+"""Verdicts on the functions of small libraries."""
+
+from __future__ import annotations
+
+import ast
+import textwrap
+from collections.abc import Mapping
+
+from migrator.analyze.third_party.library import Library
+from migrator.analyze.third_party.source_facts import read_facts
+from migrator.analyze.third_party.verdicts import Verdict, judge
+from migrator.core.engine import Engine
+from migrator.core.settings import Settings
+from tests.project.operators.projects import LAUNCHER, project
+
+NATIVE = {
+    "setup.py": "from torch.utils.cpp_extension import CUDAExtension\n"
+    'x = CUDAExtension("lib._ext", ["bind.cpp", "s.cu"])\n',
+    "bind.cpp": 'PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("scale", &scale_cuda); }\n',
+    "s.cu": LAUNCHER,
+}
+
+
+def verdicts(files: Mapping[str, str]) -> dict[str, Verdict]:
+    """The verdicts by full name."""
+    texts = {name: textwrap.dedent(text) for name, text in files.items()}
+    everything = {**NATIVE, **texts}
+    engine, whole = Engine(Settings(version="2.6.0")), project(everything)
+    facts, found = [], {}
+    for name, text in texts.items():
+        findings = list(engine.inspect_text(name, text, whole).findings)
+        facts.append(read_facts(name, ast.parse(text), findings, ""))
+        found[facts[-1].module] = findings
+    judged = judge(Library(facts), found)
+    return {".".join(filter(None, key)): verdict for key, verdict in judged.items()}
+
+
+def words(files: Mapping[str, str]) -> dict[str, str]:
+    return {name: verdict.word for name, verdict in verdicts(files).items()}
+
+
+def test_through_files_and_reexports() -> None:
+    found = verdicts(
+        {
+            "lib/__init__.py": "from .ops import *\nfrom .ops.scale import scale as zoom\n",
+            "lib/ops/__init__.py": "from .scale import scale\n__all__ = ['scale']\n",
+            "lib/ops/scale.py": """
+                from lib import _ext
+
+                def scale(x):
+                    return _ext.scale(x)
+
+                def plain(x):
+                    return x
+            """,
+            "lib/use.py": """
+                import lib
+                from . import zoom
+                from lib import ops as o
+
+                def a(x):
+                    return zoom(x)
+
+                def b(x):
+                    return lib.scale(x) + 1
+
+                def c(x):
+                    return o.scale(x)
+
+                def d(x):
+                    return o.plain(x)
+            """,
+        }
+    )
+    assert {name for name, verdict in found.items() if verdict.word == "unsupported"} == {
+        "lib.ops.scale",  # the module: its import of the extension
+        "lib.ops.scale.scale",
+        "lib.use.a",
+        "lib.use.b",
+        "lib.use.c",
+    }
+    chain = found["lib.use.a"].chain
+    assert [(link.key, link.line) for link in chain] == [
+        (("lib.use", "a"), 7),
+        (("lib.ops.scale", "scale"), 5),
+    ]
+    assert found["lib.use.a"].reason.api == "lib._ext.scale"
+
+
+CLASSES = """
+    import torch
+    from torch import nn
+    from torch.autograd import Function
+    from lib import _ext
+
+    class ScaleFunction(Function):
+        @staticmethod
+        def forward(ctx, x):
+            return _ext.scale(x)
+
+        @staticmethod
+        def backward(ctx, x):
+            return x
+
+    scale = ScaleFunction.apply
+
+    class Scale(nn.Module):
+        def __init__(self):
+            super().__init__()
+
+        def forward(self, x):
+            return scale(x)
+
+    class Child(Scale):
+        def forward(self, x):
+            return super().forward(x)
+
+        def plain(self, x):
+            return x
+
+    class Net(nn.Module):
+        def __init__(self, wide):
+            super().__init__()
+            self.first = Scale()
+            self.maybe = Scale() if wide else nn.Identity()
+            self.layers = nn.ModuleList([Child() for _ in range(3)])
+            self.plain = nn.Linear(1, 1)
+
+        def forward(self, x):
+            return self.helper(x)
+
+        def helper(self, x):
+            return self.first(x)
+
+        def looped(self, x):
+            for layer in self.layers:
+                x = layer(x)
+            return x
+
+        def maybe_scaled(self, x):
+            return self.maybe(x)
+
+        def unharmed(self, x):
+            return self.plain(x)
+
+    def build():
+        return Net(True)
+
+    def run(x):
+        net = Net(True)
+        return net(x)
+
+    def direct(x):
+        return Scale()(x)
+
+    class Sum:
+        @property
+        def value(self):
+            return Child().plain(1)
+"""
+
+
+def test_methods_constructors_and_instances() -> None:
+    found = words({"lib/net.py": CLASSES})
+    assert {name.rpartition("net.")[2] for name, word in found.items() if word == "unsupported"} == {
+        "lib.net",
+        "ScaleFunction.forward",
+        "Scale.forward",
+        "Child.forward",
+        "Net.forward",
+        "Net.helper",
+        "Net.looped",
+        "run",
+        "direct",
+    }
+    assert found["lib.net.Net.maybe_scaled"] == "unknown"
+    assert "lib.net.build" not in found
+    assert "lib.net.Net.unharmed" not in found
+
+
+def test_guards_and_conditions() -> None:
+    found = verdicts(
+        {
+            "lib/g.py": """
+                import torch
+                try:
+                    from lib import _ext
+                except ImportError:
+                    _ext = None
+
+                def guarded(x):
+                    if _ext is not None:
+                        return _ext.scale(x)
+                    return x
+
+                def by_device(x):
+                    if not x.is_cuda:
+                        return x
+                    return _ext.scale(x)
+
+                def option(x, fast=False):
+                    if fast:
+                        return _ext.scale(x)
+                    return x
+
+                def calls_option(x):
+                    return option(x)
+
+                def always(x):
+                    if x.numel() == 0:
+                        return x
+                    return _ext.scale(x)
+
+                def migrated(x):
+                    return x.cuda()
+
+                def abstract(x):
+                    raise NotImplementedError
+            """
+        }
+    )
+    assert {name.rpartition(".")[2]: verdict.word for name, verdict in found.items()} == {
+        "g": "migration_needed",  # the module: its import of the extension
+        "guarded": "migration_needed",
+        "by_device": "migration_needed",
+        "option": "unknown",
+        "calls_option": "unknown",
+        "always": "unsupported",
+        "migrated": "migration_needed",
+    }
+    assert found["lib.g.option"].condition == "fast (lib/g.py:19)"
+
+
+def test_apis_that_an_npu_has_not() -> None:
+    found = verdicts(
+        {
+            "lib/a.py": """
+                import functools
+                import torch
+                from torch.cuda.nvtx import range_push
+                from flash_attn import flash_attn_func
+
+                def marked(x):
+                    range_push("x")
+
+                def wrapping(function):
+                    @functools.wraps(function)
+                    def inner(*args):
+                        range_push("x")
+                        return function(*args)
+                    return inner
+
+                @wrapping
+                def wrapped(x):
+                    return x
+
+                def attention(q):
+                    return flash_attn_func(q, q, q)
+
+                def named():
+                    return range_push
+            """
+        }
+    )
+    unsupported = {name: verdict.reason for name, verdict in found.items() if verdict.word == "unsupported"}
+    assert {name.rpartition(".")[2]: reason.kind for name, reason in unsupported.items()} == {
+        "a": "cuda",  # the module: its import of flash_attn
+        "marked": "api",
+        "inner": "api",
+        "wrapped": "api",
+        "attention": "cuda",
+    }
+    assert unsupported["lib.a.attention"].api == "flash_attn.flash_attn_func"
+
+
+def test_recursion_and_odd_code_end() -> None:
+    found = words(
+        {
+            "lib/r.py": """
+                from lib import _ext
+                from lib.r import gone, r
+                class A(A):
+                    b = b
+                    def f(self):
+                        self.x = self.x
+                        return self.x.y() + self.g()
+                    def g(self):
+                        return self.f()
+                a = a
+                def even(n):
+                    return odd(n)
+                def odd(n):
+                    return even(_ext.scale(n))
+                def f(x):
+                    x = x.x
+                    for x in x:
+                        x()()[0]()
+                    return gone(x), r.gone.x()
+            """
+        }
+    )
+    assert found == {"lib.r": "unsupported", "lib.r.odd": "unsupported", "lib.r.even": "unsupported"}

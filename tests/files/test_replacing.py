@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from migrator.files.errors import CannotWrite
+from migrator.files.replacing import replace_file
+
+
+def test_a_file_is_replaced_and_keeps_its_mode(tmp_path) -> None:
+    file = tmp_path / "run.sh"
+    file.write_bytes(b"old")
+    file.chmod(0o750)
+    replace_file(file, b"new")
+    assert (file.read_bytes(), file.stat().st_mode & 0o777) == (b"new", 0o750)
+    assert os.listdir(tmp_path) == ["run.sh"]
+
+
+def test_a_file_that_may_not_be_written_is_left_alone(tmp_path, monkeypatch) -> None:
+    file = tmp_path / "file"
+    file.write_bytes(b"old")
+    file.chmod(0o444)
+    monkeypatch.setattr(os, "access", lambda *_, **__: False)  # as for anybody but root
+    with pytest.raises(CannotWrite, match="permission denied"):
+        replace_file(file, b"new")
+    assert (file.read_bytes(), os.listdir(tmp_path)) == (b"old", ["file"])
+    replace_file(tmp_path / "other", b"new")
+
+
+def test_a_link_stays(tmp_path) -> None:
+    (tmp_path / "file").write_bytes(b"old")
+    (tmp_path / "link").symlink_to("file")
+    replace_file(tmp_path / "link", b"new")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "file").read_bytes() == b"new"
+
+
+@pytest.mark.skipif(not Path("/dev/stdout").exists(), reason="this system has no /dev/stdout")
+def test_a_pipe_is_written_to() -> None:
+    code = (
+        "from pathlib import Path; from migrator.files.replacing import replace_file;"
+        "replace_file(Path('/dev/stdout'), b'text')"
+    )
+    answer = subprocess.run([sys.executable, "-c", code], capture_output=True)
+    assert (answer.stdout, answer.stderr) == (b"text", b"")
+
+
+@pytest.mark.parametrize(
+    ("name", "why"), [("no/file", "no such file or directory"), ("folder", "is a directory")]
+)
+def test_what_cannot_be_written(tmp_path, name, why) -> None:
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(CannotWrite, match=f"{name} cannot be written: {why}$"):
+        replace_file(tmp_path / name, b"text")
+    assert os.listdir(tmp_path) == ["folder"]

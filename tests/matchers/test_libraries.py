@@ -1,0 +1,32 @@
+"""Imports of libraries that are made for CUDA."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.matchers.migrating import migrate
+
+
+@pytest.mark.parametrize(
+    ("text", "severity", "goes_on"),
+    [
+        ("import spconv", "error", False),
+        ("def f():\n    import spconv", "error", False),
+        ("try:\n    import spconv\nexcept ImportError:\n    spconv = None", "warning", True),
+        ("try:\n    import spconv\nexcept (OSError, ModuleNotFoundError):\n    pass", "warning", True),
+        ("try:\n    if True:\n        import spconv\nexcept:\n    pass", "warning", True),
+        ("try:\n    import apex\nexcept Exception:\n    pass", "info", True),
+        ("try:\n    import spconv\nexcept OSError:\n    pass", "error", False),
+        (
+            "try:\n    import spconv\nexcept ImportError as e:\n    raise RuntimeError() from e",
+            "error",
+            False,
+        ),
+        ("try:\n    import a\nexcept ImportError:\n    import spconv", "error", False),
+        ("try:\n    def f():\n        import spconv\nexcept ImportError:\n    pass", "error", False),
+    ],
+)
+def test_an_import_that_may_fail_is_less_grave(text: str, severity: str, goes_on: bool) -> None:
+    (finding,) = migrate(text).findings
+    assert finding.severity == severity
+    assert ("goes on" in finding.message) == goes_on

@@ -1,0 +1,615 @@
+"""Code as people really write it: aliases, odd layout, odd places."""
+
+from __future__ import annotations
+
+import sys
+from textwrap import dedent
+
+import pytest
+
+from migrator.core.engine import merge_facts, scan_file
+from tests.matchers.migrating import engine, migrate, migrated
+
+# (what it is, before, after); an after of None means: stays as it is.
+CASES = [
+    (
+        "semicolon",
+        "import os; import torch; x = torch.cuda.device_count()\n",
+        "import os; import torch; import torch_npu; x = torch.npu.device_count()\n",
+    ),
+    (
+        "one-line try",
+        "try: import torch\nexcept ImportError: torch = None\nif torch: torch.cuda.init()\n",
+        "try: import torch; import torch_npu\nexcept ImportError: torch = None\nif torch: torch.npu.init()\n",
+    ),
+    (
+        "no final newline",
+        "import torch\ntorch.cuda.init()",
+        "import torch\nimport torch_npu\ntorch.npu.init()",
+    ),
+    (
+        "torch import is the last line",
+        "def f():\n    return torch.cuda.device_count()\nimport torch",
+        "def f():\n    return torch.npu.device_count()\nimport torch\nimport torch_npu",
+    ),
+    (
+        "tabs",
+        "def f():\n\timport torch\n\treturn torch.cuda.device_count()\n",
+        "def f():\n\timport torch\n\timport torch_npu\n\treturn torch.npu.device_count()\n",
+    ),
+    (
+        "form feed",
+        "import torch\n\x0c\ntorch.cuda.init()\n",
+        "import torch\nimport torch_npu\n\x0c\ntorch.npu.init()\n",
+    ),
+    (
+        "backslash",
+        "import torch\nx = torch \\\n    .cuda \\\n    .device_count()\n",
+        "import torch\nimport torch_npu\nx = torch \\\n    .npu \\\n    .device_count()\n",
+    ),
+    (
+        "line separators in text",
+        'import torch\nT = "a\u2028b\x85c"\ntorch.cuda.init()\n',
+        'import torch\nimport torch_npu\nT = "a\u2028b\x85c"\ntorch.npu.init()\n',
+    ),
+    (
+        "wide characters before",
+        'import torch\nprint("显卡数", torch.cuda.device_count())\n',
+        'import torch\nimport torch_npu\nprint("显卡数", torch.npu.device_count())\n',
+    ),
+    (
+        "type checking only",
+        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import torch\n\ndef f():\n    import torch\n"
+        "    return torch.cuda.device_count()\n",
+        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import torch\n\ndef f():\n    import torch\n"
+        "    import torch_npu\n    return torch.npu.device_count()\n",
+    ),
+    (
+        "already there",
+        "import torch\nimport torch_npu\ntorch.cuda.init()\n",
+        "import torch\nimport torch_npu\ntorch.npu.init()\n",
+    ),
+    (
+        "from-import in parentheses",
+        "from torch.cuda import (  # device\n    Event,\n    Stream,  # streams\n)\n",
+        "from torch_npu.npu import (  # device\n    Event,\n    Stream,  # streams\n)\n",
+    ),
+    (
+        "star import",
+        "from torch.cuda import *\nsynchronize()\n",
+        "from torch_npu.npu import *\nsynchronize()\n",
+    ),
+    (
+        "plain module import",
+        "import torch.cuda\ntorch.cuda.init()\n",
+        "import torch.cuda\nimport torch_npu\ntorch.npu.init()\n",
+    ),
+    (
+        "several plain imports",
+        "import torch.cuda as tc, os\ntc.init()\n",
+        "import torch_npu.npu as tc, os\ntc.init()\n",
+    ),
+    (
+        "renamed through an import",
+        "from torch import cuda\ng = cuda.CUDAGraph()\n",
+        "from torch_npu import npu as cuda\ng = cuda.NPUGraph()\n",
+    ),
+    (
+        "renamed name imported",
+        "from torch.cuda import CUDAGraph\ng = CUDAGraph()\n",
+        "from torch_npu.npu import NPUGraph as CUDAGraph\ng = CUDAGraph()\n",
+    ),
+    (
+        "class base and decorator",
+        "import torch\n\nclass S(torch.cuda.Stream):\n    pass\n\n@torch.cuda.amp.autocast()\ndef f(): pass\n",
+        "import torch\nimport torch_npu\n\nclass S(torch.npu.Stream):\n    pass\n\n@torch.npu.amp.autocast()\ndef f(): pass\n",
+    ),
+    ("parameter hides torch", "import torch\n\ndef f(torch):\n    return torch.cuda.init()\n", None),
+    ("comprehension hides torch", "import torch\nx = [torch.cuda for torch in []]\n", None),
+    (
+        "local variable hides cuda",
+        "from torch import nn\n\ndef f(cuda):\n    return cuda.synchronize()\n",
+        None,
+    ),
+    (
+        "someone else's cuda",
+        "import jax\nfrom caffe2.proto import caffe2_pb2\njax.cuda(1)\nx = caffe2_pb2.CUDA\n",
+        None,
+    ),
+    (
+        "an enum",
+        "from enum import Enum\n\nclass Kind(Enum):\n    CUDA = 'cuda_kind'\n    CPU = 'cpu'\n",
+        None,
+    ),
+    (
+        "a flag",
+        "import torch\n\nclass T:\n    def __init__(self, cuda):\n        self.cuda = cuda\n\n    def f(self):\n"
+        "        return self.cuda and self.cuda.real\n",
+        None,
+    ),
+    ("the version", "import torch\nv = torch.version.cuda\n", None),
+    (
+        "nested f-string",
+        "import torch\nn = f\"{torch.device(f'cuda:{1}')}\"\n",
+        "import torch\nimport torch_npu\nn = f\"{torch.device(f'npu:{1}')}\"\n",
+    ),
+    (
+        "f-string with spec",
+        'import torch\nn = f"{torch.cuda.memory_allocated() / 1e6:{10}.2f}"\n',
+        'import torch\nimport torch_npu\nn = f"{torch.npu.memory_allocated() / 1e6:{10}.2f}"\n',
+    ),
+    (
+        "f-string over lines",
+        'import torch\nn = (f"é {1}"\n     f"{torch.cuda.device_count()}")\n',
+        'import torch\nimport torch_npu\nn = (f"é {1}"\n     f"{torch.npu.device_count()}")\n',
+    ),
+    (
+        "percent and plus",
+        'import torch\na = torch.device("cuda:%d" % 1)\nb = torch.device("cuda" + ":0")\n',
+        'import torch\nimport torch_npu\na = torch.device("npu:%d" % 1)\nb = torch.device("npu" + ":0")\n',
+    ),
+    (
+        "prefix and quotes kept",
+        'import torch\na = torch.device(u\'cuda\'), torch.device(r"""cuda:0""")\n',
+        'import torch\nimport torch_npu\na = torch.device(u\'npu\'), torch.device(r"""npu:0""")\n',
+    ),
+    ("bytes", "import torch\na = b'cuda'\ntorch.device(a)\n", None),
+    (
+        "star arguments",
+        "import torch\n\ndef f(x, *args, **kwargs):\n    return x.to(*args, **kwargs)\n",
+        None,
+    ),
+    ("keyword that is not torch's", "import torch\n\ndef f(x):\n    return x.cuda(verbose=True)\n", None),
+    (
+        "click",
+        'import click\n\n@click.option("--device", default="cuda", type=click.Choice(["cpu", "cuda"]))\n'
+        "def main(device): pass\n",
+        'import click\n\n@click.option("--device", default="npu", type=click.Choice(["cpu", "npu"]))\n'
+        "def main(device): pass\n",
+    ),
+    (
+        "typer",
+        'import typer\n\ndef main(device: str = typer.Option("cuda", help="cuda or cpu")): pass\n',
+        'import typer\n\ndef main(device: str = typer.Option("npu", help="cuda or cpu")): pass\n',
+    ),
+    (
+        "parametrize",
+        'import pytest\nimport torch\n\n@pytest.mark.parametrize("device", ["cpu", "cuda"])\n'
+        "def test(device): torch.zeros(2, device=device)\n",
+        'import pytest\nimport torch\nimport torch_npu\n\n@pytest.mark.parametrize("device", ["cpu", "npu"])\n'
+        "def test(device): torch.zeros(2, device=device)\n",
+    ),
+    (
+        "literal",
+        'from typing import Literal\n\ndef f(device: Literal["cpu", "cuda"] = "cuda"): pass\n',
+        'from typing import Literal\n\ndef f(device: Literal["cpu", "npu"] = "npu"): pass\n',
+    ),
+    (
+        "a dictionary looked up by device",
+        'import torch\nBATCH = {"cuda": 64, "cpu": 8}\n\ndef f(device):\n    return BATCH[device.type]\n',
+        'import torch\nimport torch_npu\nBATCH = {"npu": 64, "cpu": 8}\n\ndef f(device):\n    return BATCH[device.type]\n',
+    ),
+    (
+        "device flows in",
+        'import torch\n\ndef f(where="cuda:0"):\n    return torch.zeros(2).to(where)\n',
+        'import torch\nimport torch_npu\n\ndef f(where="npu:0"):\n    return torch.zeros(2).to(where)\n',
+    ),
+    (
+        "environment by bare name",
+        'from os import environ, getenv\nenviron["CUDA_VISIBLE_DEVICES"] = getenv("X")\n',
+        'from os import environ, getenv\nenviron["ASCEND_RT_VISIBLE_DEVICES"] = getenv("X")\n',
+    ),
+    (
+        "trailing comma and comment",
+        "import torch\ns = torch.amp.GradScaler(\n    init_scale=2.0,  # small\n)\n",
+        'import torch\nimport torch_npu\ns = torch.amp.GradScaler(\n    init_scale=2.0, device="npu",  # small\n)\n',
+    ),
+    (
+        "parentheses around the last argument",
+        "import torch.nn as nn\nm = nn.DataParallel((1))\n",
+        "import torch.nn as nn\nimport torch_npu\nm = nn.DataParallel((1), device_ids=[0])\n",
+    ),
+    (
+        "device ids",
+        "import torch\nm = torch.nn.DataParallel(1, device_ids=[0, 1, 2])\n",
+        "import torch\nimport torch_npu\nm = torch.nn.DataParallel(1, device_ids=[0])\n",
+    ),
+    (
+        "device ids by position",
+        "import torch\nm = torch.nn.DataParallel(1, list(range(4)))\n",
+        "import torch\nimport torch_npu\nm = torch.nn.DataParallel(1, list(list(range(4)) or [0])[:1])\n",
+    ),
+    ("environment in a text", 'import os\nos.system("CUDA_VISIBLE_DEVICES=0 python train.py")\n', None),
+    (
+        "patched through a module",
+        "from unittest import mock\nmock.patch('pkg.mod.torch.cuda.is_available')\nmock.patch(target='torch.cuda.is_available')\n",
+        "from unittest import mock\nmock.patch('pkg.mod.torch.npu.is_available')\nmock.patch(target='torch_npu.npu.is_available')\n",
+    ),
+    (
+        "one method or the other",
+        "import torch\n\ndef f(model, gpu):\n    return (model.cuda if gpu else model.cpu)()\n",
+        "import torch\nimport torch_npu\n\ndef f(model, gpu):\n    return (model.npu if gpu else model.cpu)()\n",
+    ),
+    (
+        "dispatch by device",
+        "import torch\nSYNC = {'cuda': torch.cuda.synchronize, 'cpu': None}\n",
+        "import torch\nimport torch_npu\nSYNC = {'npu': torch.npu.synchronize, 'cpu': None}\n",
+    ),
+    (
+        "literal with default",
+        "from typing import Literal\n\nclass C:\n    kind: Literal['cuda', 'cpu'] = 'cuda'\n",
+        "from typing import Literal\n\nclass C:\n    kind: Literal['npu', 'cpu'] = 'npu'\n",
+    ),
+    (
+        "condition kept",
+        "import torch\n\ndef f(gpu):\n    return torch.autograd.profiler.profile(use_cuda=gpu)\n",
+        'import torch\nimport torch_npu\n\ndef f(gpu):\n    return torch.autograd.profiler.profile(use_device="npu" if gpu else None)\n',
+    ),
+    ("device slices", "def f(device):\n    return device[:4] == 'cuda'\n", None),
+    (
+        "map_location by a variable",
+        "import torch\n\ndef f(p, r):\n    where = {'cuda:%d' % 0: 'cuda:%d' % r}\n    return torch.load(p, map_location=where)\n",
+        "import torch\nimport torch_npu\n\ndef f(p, r):\n    where = {'npu:%d' % 0: 'npu:%d' % r}\n    return torch.load(p, map_location=where)\n",
+    ),
+    (
+        "device ids that may be None",
+        "import torch\n\ndef f(m, ids):\n    return torch.nn.DataParallel(m, device_ids=None if m else ids)\n",
+        "import torch\nimport torch_npu\n\ndef f(m, ids):\n    return torch.nn.DataParallel(m, device_ids=list((None if m else ids) or [0])[:1])\n",
+    ),
+    (
+        "properties in an f-string",
+        'import torch\np = torch.cuda.get_device_properties(0)\nprint(f"{p.major}.{p.minor}")\n',
+        "import torch\nimport torch_npu\np = torch.npu.get_device_properties(0)\nprint(f\"{(getattr(p, 'major', None) or 8)}.{(getattr(p, 'minor', None) or 0)}\")\n",
+    ),
+    (
+        "an attribute by its name: of options, of a parameter",
+        'import torch\ndef f(args, param):\n    return getattr(args, "cuda") and getattr(param, "is_cuda")\n',
+        'import torch\nimport torch_npu\ndef f(args, param):\n    return getattr(args, "cuda") and getattr(param, "is_npu")\n',
+    ),
+    ("assertion messages", 'import torch\nassert True, "cuda"\nraise ValueError("cuda")\n', None),
+    (
+        "an if of its own for NPUs beside that for CUDA",
+        "import torch\ndef load(state):\n    if torch.cuda.is_available():\n"
+        "        put('CUDA', torch.cuda, state)\n    if is_torch_npu_available():\n"
+        "        put('NPU', torch.npu, state)\n",
+        None,
+    ),
+    (
+        "another if that speaks of NPUs, about something else",
+        "import torch\nimport torch_npu\nif torch.cuda.is_available():\n    torch.cuda.init()\n"
+        "if is_npu_slow():\n    print()\n",
+        "import torch\nimport torch_npu\nif torch.npu.is_available():\n    torch.npu.init()\n"
+        "if is_npu_slow():\n    print()\n",
+    ),
+    (
+        "names of torch.cuda patched by those of the NPU",
+        "import torch\nimport torch_npu\ntorch.cuda.graph = torch.npu.graph\n"
+        "torch.cuda.is_available = lambda: False\n",
+        None,
+    ),
+    (
+        "names of torch.cuda patched, without NPUs",
+        "import torch\ntorch.cuda.synchronize = lambda: None\n",
+        "import torch\nimport torch_npu\ntorch.npu.synchronize = lambda: None\n",
+    ),
+]
+
+
+@pytest.mark.parametrize(("before", "after"), [case[1:] for case in CASES], ids=[case[0] for case in CASES])
+def test_case(before: str, after: str | None) -> None:
+    assert migrated(before) == (before if after is None else after)
+
+
+@pytest.mark.parametrize("newline", ["\r\n", "\r"])
+@pytest.mark.parametrize(("before", "after"), [case[1:] for case in CASES], ids=[case[0] for case in CASES])
+def test_case_with_other_newlines(before: str, after: str | None, newline: str) -> None:
+    after = before if after is None else after
+    assert migrated(before.replace("\n", newline)) == after.replace("\n", newline)
+
+
+def test_of_several_newlines_the_most_common_one_is_used() -> None:
+    text = "# first\nimport torch\r\n\r\ntorch.cuda.synchronize()\r\n"
+    assert migrated(text) == "# first\nimport torch\r\nimport torch_npu\r\n\r\ntorch.npu.synchronize()\r\n"
+
+
+@pytest.mark.skipif(sys.version_info < (3, 10), reason="match needs Python 3.10")
+def test_match_cases() -> None:
+    before = dedent(
+        """\
+        import torch
+
+        def f(x):
+            match x.device.type:
+                case "cuda" | "xpu":
+                    return torch.cuda.device_count()
+                case "cpu":
+                    return 1
+        """
+    )
+    after = before.replace('"cuda"', '"npu"').replace("torch.cuda", "torch.npu")
+    assert migrated(before) == after.replace("import torch\n", "import torch\nimport torch_npu\n")
+
+
+def test_class_in_another_file_moves_with_its_calls() -> None:
+    batch = "class Batch:\n    def cuda(self):\n        self.x = self.x.cuda()\n        return self\n"
+    assert migrated("from batch import Batch\nb = Batch().cuda()\n", others=(batch,)).endswith(
+        "b = Batch().npu()\n"
+    )
+
+
+def test_call_that_may_mean_an_unrelated_class_is_reported() -> None:
+    info = "class Info:\n    def cuda(self):\n        return '12.4'\n"
+    text = "from other0 import Info\n\ndef show(thing):\n    return thing.cuda()\n"
+    result = migrate(text, others=(info,))
+    assert result.text is None
+    assert [(f.code, f.line, f.fixed) for f in result.findings] == [("NPU111", 4, False)]
+    assert "Info in other0.py" in result.findings[0].message
+
+
+def test_safe_only_leaves_unsafe_fixes_and_reports_them() -> None:
+    text = 'import torch\n\ndef name(i, device="cuda"):\n    return torch.cuda.get_device_name(i)\n'
+    result = migrate(text, safe_only=True)
+    assert result.text is not None
+    assert 'device="cuda"' in result.text
+    assert "torch.npu.get_device_name" in result.text
+    [left] = [finding for finding in result.findings if not finding.fixed]
+    assert (left.code, left.line, left.safety) == ("NPU122", 3, "unsafe")
+
+
+def test_lines_of_later_passes_are_the_input_s() -> None:
+    text = "import torch\n\n\ntorch.set_default_tensor_type(torch.cuda.FloatTensor)\nx = 1\nx.cuda()\n"
+    lines = {finding.code: finding.line for finding in migrate(text).findings}
+    assert lines["NPU151"] == 4
+    assert lines["NPU111"] == 6
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("import torch\nprint torch.cuda\n", "Python 2"),
+        ("import torch\nx = torch.cuda(\n", "line 2"),
+        ("import torch.cuda\0\n", "NUL"),
+    ],
+    ids=["python2", "unclosed", "nul"],
+)
+def test_what_cannot_be_parsed_is_left_with_a_reason(text: str, reason: str) -> None:
+    result = migrate(text)
+    assert result.text is None
+    assert reason in result.skipped
+    assert "\n" not in result.skipped
+
+
+@pytest.mark.parametrize("opening", ["1 + ", "(", "-", "f("], ids=["sum", "nested", "minus", "calls"])
+def test_very_deep_expressions_are_migrated_or_left_with_a_reason(opening: str) -> None:
+    closing = ")" if "(" in opening else ""
+    text = "import torch\nx = " + opening * 20_000 + "torch.cuda" + closing * 20_000 + "\n"
+    result = migrate(text)
+    assert bool(result.skipped) != bool(result.findings)
+    assert "internal error" not in result.skipped
+
+
+def test_transfer_mode_only_touches_entry_files() -> None:
+    entry = 'import torch\n\nif __name__ == "__main__":\n    torch.cuda.init()\n'
+    expected = entry.replace(
+        "import torch\n", "import torch\nimport torch_npu\nfrom torch_npu.contrib import transfer_to_npu\n"
+    )
+    assert migrated(entry, transfer=True) == expected
+    assert migrated("import torch\ntorch.cuda.init()\n", transfer=True) == "import torch\ntorch.cuda.init()\n"
+
+
+def test_member_of_a_function_does_not_hide_the_function() -> None:
+    before = "import torch\ntorch.cuda.is_available.__doc__\ntorch.cuda.device_count().bit_length()\n"
+    after = before.replace("torch.cuda", "torch.npu").replace(
+        "import torch\n", "import torch\nimport torch_npu\n"
+    )
+    assert migrated(before) == after
+
+
+def test_name_that_the_database_does_not_know_is_reported_as_unknown() -> None:
+    [finding] = migrate("import torch\ntorch.cuda.made_up_name(1)\n").findings
+    assert (finding.status, finding.api, finding.fixed) == ("unknown", "torch.cuda.made_up_name", False)
+
+
+def test_script_without_a_main_guard_is_an_entry_file() -> None:
+    script = "import torch\n\ndef main():\n    pass\n\nmain()\n"
+    assert "from torch_npu.contrib import transfer_to_npu\n" in migrated(script, transfer=True)
+
+
+def test_call_in_a_file_that_does_not_know_the_unrelated_class_moves_as_unsafe() -> None:
+    info = "class Info:\n    def cuda(self):\n        return '12.4'\n"
+    text = "import torch\n\ndef show(thing):\n    return thing.cuda()\n"
+    [change] = [f for f in migrate(text, others=(info,)).findings if f.code == "NPU111"]
+    assert (change.fixed, change.safety) == (True, "unsafe")
+
+
+def test_renamed_definitions_take_all_references_along() -> None:
+    before = (
+        "import torch\n\nclass B(torch.nn.Module):\n    @property\n    def is_cuda(self):\n"
+        "        return self.x.is_cuda\n\n    @is_cuda.setter\n    def is_cuda(self, v):\n        self.x = v.to(0)\n"
+        "    def cuda(self):\n        return super().cuda()\n    to_gpu = cuda\n"
+    )
+    assert migrated(before) == before.replace("cuda", "npu").replace(
+        "import torch\n", "import torch\nimport torch_npu\n"
+    )
+
+
+def test_torchscript_gets_forms_that_it_compiles() -> None:
+    before = "import torch\n\n@torch.jit.script\ndef f(x):\n    if x.is_cuda:\n        return x.cuda()\n    return x\n"
+    after = migrated(before)
+    assert '(x.device.type == "npu")' in after
+    assert 'x.to("npu")' in after
+
+
+OWN_CASES = {
+    "elif": "if torch.cuda.is_available():\n    torch.cuda.empty_cache()\nelif is_npu_available():\n    pass\n",
+    "else": "if HAS_NPU:\n    pass\nelse:\n    torch.cuda.empty_cache()\n",
+    "return": "def f():\n    if is_npu_available():\n        return 1\n    return torch.cuda.device_count()\n",
+    "expression": "b = 'hccl' if HAS_NPU else 'nccl'\n",
+    "inner chain": "if old:\n    pass\nelse:\n    x = 1\n    if d.type == 'cuda':\n        a()\n    elif d.type == 'npu':\n        b()\n",
+    "backends": "SUPPORTED = ['nccl', 'gloo', 'hccl']\n",
+}
+
+
+@pytest.mark.parametrize("text", OWN_CASES.values(), ids=OWN_CASES.keys())
+def test_code_with_a_case_of_its_own_for_npus_is_left(text: str) -> None:
+    result = migrate("import torch\n" + text)
+    assert result.text is None
+    assert not any(finding.fixed for finding in result.findings)
+
+
+def test_only_the_import_rule_s_exclusion_keeps_the_import_away() -> None:
+    text = "import torch\ntorch.cuda.init()\n"
+    assert migrated(text, select=("NPU101",)) == "import torch\nimport torch_npu\ntorch.npu.init()\n"
+    assert migrated(text, ignore=("NPU901",)) == "import torch\ntorch.npu.init()\n"
+
+
+def test_out_of_memory_error_stays_on_versions_without_the_new_name() -> None:
+    text = "import torch\ntry:\n    pass\nexcept torch.cuda.OutOfMemoryError:\n    pass\n"
+    assert migrated(text, version="2.1") == text
+
+
+def test_question_that_decides_on_a_cuda_build_is_left() -> None:
+    text = "import torch\nif torch.cuda.is_available():\n    ext = CUDAExtension('x', ['x.cu'])\n"
+    assert migrated(text) == text
+
+
+def test_lazy_global_import() -> None:
+    before = "def load():\n    global torch\n    import torch\n    torch.cuda.init()\n\ndef use():\n    return torch.cuda.device_count()\n"
+    after = migrated(before)
+    assert after.count("torch.npu") == 2
+    assert after.count("import torch_npu") == 1
+
+
+def test_guarded_import_of_torch_npu_is_enough() -> None:
+    before = "try:\n    import torch_npu\nexcept ImportError:\n    pass\nimport torch\ntorch.cuda.init()\n"
+    assert migrated(before) == before.replace("torch.cuda", "torch.npu")
+
+
+def test_use_that_no_import_of_torch_serves_gets_one_at_the_top() -> None:
+    before = "import os\n\ndef f():\n    import torch\n    return torch.cuda.device_count()\n\ndef g(x):\n    return x.cuda()\n"
+    assert migrated(before).startswith("import os\nimport torch_npu\n")
+
+
+def test_module_in_an_attribute_is_reported() -> None:
+    text = "class T:\n    def f(self):\n        self.torch.cuda.synchronize()\n"
+    [finding] = migrate(text).findings
+    assert (finding.code, finding.line, finding.fixed) == ("NPU101", 3, False)
+    assert "torch.npu.synchronize" in finding.advice
+
+
+def test_asking_whether_a_library_is_there_is_no_error() -> None:
+    text = "from importlib.util import find_spec\nfound = find_spec('bitsandbytes')\nimport bitsandbytes\n"
+    found = migrate(text).findings
+    assert [(f.code, f.line, f.severity) for f in found] == [("NPU605", 2, "info"), ("NPU605", 3, "error")]
+
+
+def test_choices_that_have_the_backend_of_npus_stay() -> None:
+    text = """
+from dataclasses import dataclass, field
+import torch.distributed as dist
+@dataclass
+class Options:
+    ddp_backend: str = field(default=None, metadata={"choices": ["nccl", "gloo", "hccl"]})
+"""
+    assert migrated(text) == text
+    other = text.replace(', "hccl"', "")
+    assert '["hccl", "gloo"]' in migrated(other)
+
+
+def test_asking_for_a_name_inside_torch_is_no_error() -> None:
+    text = """
+from torch import _C
+def set_state(state):
+    if hasattr(_C, "_cuda_setRNGState") and callable(_C._cuda_setRNGState):
+        _C._cuda_setRNGState(state)
+    _C._cuda_getDevice()
+"""
+    found = migrate(text).findings
+    assert [(f.line, f.severity) for f in found] == [(4, "info"), (5, "info"), (6, "error")]
+
+
+def test_a_mask_that_is_made_from_itself() -> None:
+    text = """
+import torch
+def keep(boxes: torch.Tensor, scores: torch.Tensor):
+    keep_mask = torch.ones_like(scores)
+    keep_mask = keep_mask & (scores > 0)
+    other_mask = keep_mask
+    other_mask = other_mask & keep_mask
+    return boxes[keep_mask], boxes[other_mask]
+"""
+    facts = merge_facts([scan_file("a.py", text)])
+    result = engine("2.6", select=("NPU752",)).inspect_text("a.py", text, facts)
+    assert (result.skipped, [f.line for f in result.findings]) == ("", [8])
+
+
+@pytest.mark.parametrize(
+    ("code", "codes"),
+    [
+        ("def f(x, items):\n    move = x.cuda\n    return [move() for _ in items]\n", ["NPU111"]),
+        ("def f(module):\n    return {'move': module.cuda}\n", ["NPU111"]),
+        ("def f(self):\n    return [self.encoder.cuda, self.net_2.cuda]\n", ["NPU111", "NPU111"]),
+        ("def f(build):\n    found = build.cuda\n    return {'cuda': build.cuda, 'found': found}\n", []),
+        ("def f(args, run):\n    use = args.cuda\n    return run(use)\n", []),
+        ("def f(runner):\n    cuda = runner.cuda\n    if cuda:\n        runner.start(cuda)\n", []),
+        ("class M:\n    def __init__(self, model):\n        self.cuda = model.cuda\n", []),
+    ],
+)
+def test_the_method_cuda_as_a_value(code: str, codes: list[str]) -> None:
+    assert [f.code for f in migrate("import torch\n" + code).findings if not f.fixed] == codes
+
+
+def test_an_analysis_follows_getattr() -> None:
+    text = "import torch\nvalue = getattr(torch, 'fft').unknown\nx = torch.cdist(1, 2)\n"
+    facts = merge_facts([scan_file("a.py", text)])
+    result = engine("2.6", select=("NPU5",)).inspect_text("a.py", text, facts)
+    assert result.skipped == ""
+    assert [finding.api for finding in result.findings] == ["torch.cdist"]
+
+
+def test_an_api_behind_an_import_call() -> None:
+    result = migrate('import torch\n\nz = __import__("torch").geqrf(x)\n')
+    assert not result.skipped
+    assert [finding.api for finding in result.findings] == ["torch.geqrf"]
+
+
+def test_a_package_imports_itself() -> None:
+    text = "from xformers.ops import fmha\nimport flash_attn\n"
+    for name, codes in (
+        ("xformers/ops/a.py", ["NPU603"]),
+        ("src/xformers/a.py", ["NPU603"]),
+        ("models/xformers/a.py", ["NPU604", "NPU603"]),
+        ("train.py", ["NPU604", "NPU603"]),
+    ):
+        result = engine("2.6").migrate_text(name, text, merge_facts([]))
+        assert [finding.code for finding in result.findings] == codes, name
+
+
+def test_a_package_of_the_project_is_no_library() -> None:
+    text = "import flash_attn\nm = importlib.import_module('flash_attn.ops')\n"
+    files = ("flash_attn/__init__.py", "flash_attn/ops/__init__.py", "train.py", "tests/test_a.py")
+    for folder in ("", "src/", "inner/", "inner/src/"):
+        project = merge_facts([], files=[folder + file for file in files])
+        for name in ("inner/train.py", "inner/tests/test_a.py"):
+            assert not engine("2.6").migrate_text(name, text, project).findings, folder
+    vendored = merge_facts([], files=["third_party/flash_attn/flash_attn/__init__.py"])
+    for name, count in (
+        ("train.py", 2),
+        ("third_party/flash_attn/tests/test_a.py", 0),
+        ("third_party/a.py", 2),
+    ):
+        assert len(engine("2.6").migrate_text(name, text, vendored).findings) == count, name
+
+
+def test_one_finding_a_file_for_imports_that_say_the_same() -> None:
+    result = migrate("import triton\nimport triton.language as tl\n")
+    assert [(finding.code, finding.line) for finding in result.findings] == [("NPU606", 1)]
+
+
+def test_a_question_for_a_value_that_may_be_none_is_only_an_info() -> None:
+    text = (
+        "import torch\nif torch.version.cuda:\n    print(torch.version.cuda.split('.'))\n"
+        "old = torch.version.cuda is not None and torch.version.cuda < '11'\n"
+    )
+    found = migrate(text).findings
+    assert [(f.line, f.severity) for f in found] == [(2, "info"), (3, "warning"), (4, "info"), (4, "warning")]

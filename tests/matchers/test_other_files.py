@@ -1,0 +1,139 @@
+"""Files that are no Python, and what is said of them."""
+
+from __future__ import annotations
+
+import pytest
+
+from migrator.findings.finding import FileResult
+from migrator.matchers.other_files import examine as examine_with
+from migrator.matchers.other_files import is_candidate
+from migrator.native.functions import scan_native
+from migrator.project.gathering import catalog
+
+
+def examine(name: str, data: bytes) -> FileResult | None:
+    return examine_with(name, data, catalog([scan_native(name, data.decode())], []))
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "README.md",
+        "notes.txt",
+        "a/run.sh",
+        "Dockerfile",
+        "conf/x.YAML",
+        "k.cu",
+        "requirements-gpu.txt",
+    ],
+)
+def test_candidates(name: str) -> None:
+    assert is_candidate(name)
+
+
+@pytest.mark.parametrize("name", ["logo.png", "train.py", "cuda", "paper.tex"])
+def test_no_candidates(name: str) -> None:
+    assert not is_candidate(name)
+
+
+def test_shell_script_is_named_with_its_first_place() -> None:
+    result = examine("run.sh", b"#!/bin/sh\nexport CUDA_VISIBLE_DEVICES=0\nNCCL_DEBUG=INFO torchrun x.py\n")
+    assert result is not None
+    assert result.left == (
+        "not Python: left as it is; mentions CUDA_VISIBLE_DEVICES, NCCL_DEBUG (first in line 2)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "line", "mention"),
+    [
+        ("requirements.txt", "flash-attn>=2.5", "flash-attn"),
+        ("requirements-dev.txt", "torch==2.1.0+cu118", "+cu118"),
+        ("setup.sh", "pip install torch --index-url https://download.pytorch.org/whl/cu121", "whl/cu121"),
+        ("environment.yml", "  - cudatoolkit=11.3", "cudatoolkit"),
+        ("trainer.yaml", "accelerator: gpu", "accelerator: gpu"),
+        ("config.yml", "accelerator: auto", "accelerator: auto"),
+        ("pyproject.toml", '    "nvidia-cublas-cu12>=12",', "nvidia-cublas-cu12"),
+    ],
+)
+def test_packages_that_need_cuda_are_mentions(name: str, line: str, mention: str) -> None:
+    result = examine(name, f"# what is installed\n{line}\n".encode())
+    assert result is not None
+    assert result.left == f"not Python: left as it is; mentions {mention} (first in line 2)"
+
+
+def test_packages_for_every_machine_are_no_mentions() -> None:
+    assert (
+        examine("requirements.txt", b"torch>=2\nfaiss-cpu\nonnxruntime\ncupboard\naccelerator: cpu\n") is None
+    )
+
+
+def test_text_without_cuda_says_nothing() -> None:
+    assert examine("run.sh", b"python barracuda.py --cudax\n") is None
+
+
+def test_kernels_and_bound_functions_are_listed() -> None:
+    source = (
+        b"#include <torch/extension.h>\n"
+        b"template <typename T>\n__global__ void scale_kernel(T* x) {}\n"
+        b"__global__ static void __launch_bounds__(256) add_kernel(float* x) {}\n"
+        b'PYBIND11_MODULE(ext, m) {\n  m.def("scale", &scale);\n}\n'
+    )
+    result = examine("ops/ext.cu", source)
+    assert result is not None
+    assert [(f.api, f.line, f.code) for f in result.findings] == [
+        ("scale_kernel", 3, "NPU652"),
+        ("add_kernel", 4, "NPU652"),
+        ("scale", 6, "NPU652"),
+    ]
+
+
+def test_plain_cpp_binding_is_no_cuda_operator() -> None:
+    assert examine("ext.cpp", b'PYBIND11_MODULE(ext, m) { m.def("parse", &parse); }\n') is None
+
+
+def test_documents_are_looked_at_for_horovodrun_only() -> None:
+    assert examine("README.md", b"Needs CUDA: nvidia-smi, cuda, nccl.\nhorovodrun is a tool.\n") is None
+
+
+@pytest.mark.parametrize(
+    ("name", "line", "advice"),
+    [
+        (
+            "run.sh",
+            "horovodrun -np 4 -H localhost:4 python train.py --lr 0.1 > log 2>&1",
+            "Write: bash run_distributed_npu.sh --entry train.py --nproc 4 -- --lr 0.1",
+        ),
+        (
+            "README.md",
+            "Start it with `horovodrun -np 2 python train.py`, and wait.",
+            "Write: bash run_distributed_npu.sh --entry train.py --nproc 2",
+        ),
+        (
+            "run.sh",
+            "horovodrun -np 8 \\\n    -H a:4,b:4 \\\n    python train.py; echo done",
+            "Write on a: bash run_distributed_npu.sh --entry train.py --nproc 4 --nnodes 2 --node-rank 0 "
+            "--master-addr a --master-port 29500; on b: bash run_distributed_npu.sh --entry train.py "
+            "--nproc 4 --nnodes 2 --node-rank 1 --master-addr a --master-port 29500",
+        ),
+        (
+            "run.sh",
+            "horovodrun -np $GPUS python train.py",
+            "Write the launcher's line: bash run_distributed_npu.sh --nproc N -- …; "
+            "word 2: -np $GPUS is no number of processes",
+        ),
+        (
+            "run.sh",
+            "horovodrun -np 2 -hostfile hosts python train.py",
+            "Write the launcher's line: bash run_distributed_npu.sh --nproc N -- …; "
+            'hosts is not read here: npumigrate launch mpi "horovodrun …"',
+        ),
+    ],
+)
+def test_horovodrun_lines(name: str, line: str, advice: str) -> None:
+    result = examine(name, f"# start\n{line}\n".encode())
+    assert result is not None
+    assert "horovodrun" in result.left
+    (finding,) = result.findings
+    assert (finding.code, finding.line, finding.advice) == ("NPU932", 2, advice)
+    assert finding.end_line == 2 + line.count("\n")

@@ -1,0 +1,48 @@
+"""The index of a file."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+
+from migrator.names.index import ModuleIndex
+
+TEXT = """\
+import torch
+@deco(here)
+def f(y, z=default):
+    if question: a = y; b = torch.zeros(3)
+    try:
+        pass
+    except Error as e:
+        print(e)
+class C(Base):
+    @member
+    def m(self):
+        return self.n
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "statement", "line", "scope"),
+    [
+        ("here", ast.FunctionDef, 3, ast.Module),
+        ("default", ast.FunctionDef, 3, ast.Module),
+        ("question", ast.If, 4, ast.FunctionDef),
+        ("b", ast.Assign, 4, ast.FunctionDef),
+        ("Error", ast.ExceptHandler, 7, ast.FunctionDef),
+        ("Base", ast.ClassDef, 9, ast.Module),
+        ("member", ast.FunctionDef, 11, ast.ClassDef),
+        ("self", ast.Return, 12, ast.FunctionDef),
+    ],
+)
+def test_a_node_to_which_no_word_led_has_a_statement(
+    name: str, statement: type[ast.AST], line: int, scope: type[ast.AST]
+) -> None:
+    index = ModuleIndex(TEXT, [])
+    [node] = [n for n in ast.walk(index.tree) if isinstance(n, ast.Name) and n.id == name]
+    assert not hasattr(node, "parent")
+    found = index.statement_of(node)
+    assert (type(found), found.lineno) == (statement, line)
+    assert isinstance(index.scope_of(node).node, scope)

@@ -1,0 +1,51 @@
+"""Names read off a text: at least those that parsing would find."""
+
+from __future__ import annotations
+
+import pytest
+
+from migrator.names.written_names import behind_a_dot, qualified, read_names
+
+
+def names(text: str) -> set[str]:
+    return qualified(text, read_names(text).dotted, "torch")
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("import torch\ntorch.cdist(a, b)", "torch.cdist"),
+        ("import os, torch as th\nth.nn.GRU(1)", "torch.nn.GRU"),
+        ("if x: import torch\ntorch.cdist", "torch.cdist"),
+        ("import torch.nn.functional as F\nF.pdist(x)", "torch.nn.functional.pdist"),
+        ("from torch import nn\nclass A(nn.GRU): pass", "torch.nn.GRU"),
+        ("from torch.nn import (  # layers\n    GRU,\n    LSTM as L,\n)", "torch.nn.LSTM"),
+        ("from torch.nn import GRU, \\\n    RNN", "torch.nn.RNN"),
+        ("import torch\nnn = torch.nn\nnn.GRU()", "torch.nn.GRU"),
+        ("import torch\ngetattr(torch.nn, 'GRU')", "torch.nn.GRU"),
+    ],
+)
+def test_found(text: str, name: str) -> None:
+    assert name in names(text)
+
+
+def test_others_are_not() -> None:
+    assert names("import numpy as np\nnp.cdist(torch.x)") == set()
+    assert names("from torchvision import ops\nops.nms()") == set()
+
+
+def test_words_are_the_parts_of_names() -> None:
+    written = read_names("a.b(c)[0].d # e. ...")
+    assert written.words == {"a", "b", "c", "d", "e", "0"}
+    assert written.members == {"b", "d"}
+    assert read_names("ä.b(c).d").members == {"b", "d"}
+
+
+def test_names_that_end_a_sentence() -> None:
+    assert names("import torch\n# as torch.nn.GRU. Not in torch. Or torch...") == {"torch.nn.GRU"}
+
+
+@pytest.mark.parametrize("text", ["x. mode()", "x.\\\n  mode()", "(x.  # why\n  mode())"])
+def test_members_apart_from_their_dot(text: str) -> None:
+    assert behind_a_dot(text, "mode")
+    assert not behind_a_dot("mode(x). model", "mode")

@@ -1,0 +1,50 @@
+"""Small projects as dictionaries of files, for tests."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+
+from migrator.core.engine import Engine, merge_facts, scan_file
+from migrator.core.settings import Settings
+from migrator.findings.finding import Finding
+from migrator.native.functions import NativeFile, scan_native
+from migrator.native.suffixes import is_native
+from migrator.project.extensions import Extension, scan_extensions
+from migrator.project.gathering import catalog
+from migrator.project.operators import Catalog
+from migrator.project.project import Project
+
+KERNEL = "__global__ void scale_kernel(float* x) { x[0] = 2; }\n"
+LAUNCHER = (
+    KERNEL
+    + "at::Tensor scale_cuda(at::Tensor x) { scale_kernel<<<1, 32>>>(x.data_ptr<float>()); return x; }\n"
+)
+
+
+def native(files: Mapping[str, str]) -> list[NativeFile]:
+    return [scan_native(name, text) for name, text in files.items() if is_native(name)]
+
+
+def extensions(files: Mapping[str, str]) -> list[Extension]:
+    python = {name: text for name, text in files.items() if name.endswith(".py")}
+    return [
+        extension for name, text in python.items() for extension in scan_extensions(name, ast.parse(text))
+    ]
+
+
+def operators(files: Mapping[str, str]) -> Catalog:
+    return catalog(native(files), extensions(files))
+
+
+def project(files: Mapping[str, str]) -> Project:
+    facts = [scan_file(name, text) for name, text in files.items() if name.endswith(".py")]
+    return merge_facts(facts, native(files))
+
+
+def findings(files: Mapping[str, str], name: str, code: str = "NPU65") -> list[Finding]:
+    """What the rules whose codes begin so find in one Python file of a project."""
+    engine = Engine(Settings(version="2.6.0"))
+    result = engine.inspect_text(name, files[name], project(files))
+    assert result.skipped == ""
+    return [finding for finding in result.findings if finding.code.startswith(code)]

@@ -1,0 +1,129 @@
+"""C++ and CUDA text: what is a function, a kernel, a binding, and what only looks like one."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from migrator.native.cpp_tokens import tokens
+from migrator.native.functions import scan_native
+
+
+def kernels(text: str) -> list[tuple[str, int]]:
+    return [(kernel.name, kernel.line) for kernel in scan_native("a.cu", text).kernels]
+
+
+def test_comments_strings_and_raw_strings_hold_no_tokens() -> None:
+    text = (
+        "// __global__ void a() {}\n/* __global__ void b() {} */\n"
+        'const char* s = "__global__ void c() {}";\n'
+        'const char* r = R"x(__global__ void d() {} )" )x";\n'
+        "// goes on \\\n__global__ void e() {}\n"
+        "char quote = '\"'; __global__ void f() {}\n"
+    )
+    assert kernels(text) == [("f", 7)]
+
+
+def test_tokens_keep_their_offsets() -> None:
+    text = "int a = 1'000'000; m.def(\"x\", &f); k<<<1, 2>>>(y);"
+    found, _ = tokens(text)
+    assert [text[t.offset : t.offset + len(t.text)] for t in found] == [t.text for t in found]
+    assert "<<<" in {t.text for t in found}
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        "__global__ void",
+        "static __global__ void",
+        "template <typename T, int N = (1 < 2)>\n__global__ void",
+        "__global__ void __launch_bounds__(256)",
+        "__global__ static void __launch_bounds__(256, 2)",
+        'extern "C" __global__ void',
+        "template <typename T> __attribute__((unused)) __global__ void",
+        "__launch_bounds__(1024) __global__ void",
+    ],
+)
+def test_heads_of_kernels(head: str) -> None:
+    assert [
+        name for name, _ in kernels(f"namespace n {{\n{head} run(float* x) {{ if (x) {{ }} }}\n}}\n")
+    ] == ["run"]
+
+
+def test_a_declared_kernel_is_defined_elsewhere() -> None:
+    assert kernels("__global__ void run(float* x);\n") == []
+
+
+def test_functions_and_what_they_mention() -> None:
+    text = (
+        "namespace a { namespace b {\n"
+        "struct Op : Base { int n{3}; Op(int x) : n{x}, m_(x) { setup(); } void go() { run(); } };\n"
+        "static const int table[] = {1, 2};\nenum Kind { One };\n"
+        "auto later = [](int x) { return inner(x); };\n"
+        "Tensor work(const Tensor& x, int n = f(2)) noexcept { return helper(x).data(); }\n}}\n"
+    )
+    functions = {function.name: function for function in scan_native("a.cpp", text).functions}
+    assert set(functions) >= {"work", "go", "Op"}
+    assert functions["go"].owner == "Op"
+    assert "helper" in functions["work"].mentions
+    assert "data" not in functions["work"].mentions, "a method of something"
+    assert functions["work"].line == 6
+
+
+def test_both_branches_of_a_condition_may_open_a_brace() -> None:
+    text = (
+        "#ifdef A\nvoid f(int a) {\n#else\nvoid f(float a) {\n#endif\n  use();\n}\n"
+        "__global__ void after() {}\n"
+    )
+    assert kernels(text) == [("after", 8)]
+
+
+@pytest.mark.parametrize(
+    ("body", "touches"),
+    [
+        ("k<<<1, 2>>>(x);", True),
+        ("cudaMalloc(&p, 3);", True),
+        ("at::cuda::CUDAGuard guard(x.device());", True),
+        ("auto o = torch::TensorOptions().device(torch::kCUDA);", True),
+        ("cublasSgemm(h);", True),
+        ("return x.is_cuda();", False),
+        ("return x.device().type() == torch::kCUDA;", False),
+        ("return CUDART_VERSION;", False),
+        ("// cudaMalloc\n return 1 << 3 >> 2;", False),
+        ('TORCH_CHECK(x, "cudaMalloc failed");', False),
+    ],
+)
+def test_what_touches_cuda(body: str, touches: bool) -> None:
+    (function,) = scan_native("a.cpp", f"int f(Tensor x) {{ {body} }}").functions
+    assert (function.cuda is not None) is touches
+
+
+def test_bindings() -> None:
+    text = (
+        '#define OP "x"\n'
+        'PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {\n  m.doc() = "m.def(\\"no\\")";\n  m.def("one", &one);\n'
+        '  m.def("two", [](int x) { return inner(x); }, py::arg("x"));\n  // m.def("three", &three);\n}\n'
+        'TORCH_LIBRARY(shop, m) { m.def("four(Tensor x) -> Tensor"); }\n'
+        'TORCH_LIBRARY_IMPL(shop, CUDA, m) { m.impl("four", TORCH_FN(four_cuda)); }\n'
+        "static auto r = torch::RegisterOperators()"
+        '.op("old::five(Tensor x) -> Tensor", &five).op("old::six", &six);\n'
+        'void init(py::module& m) { m.def("seven", &seven); }\n'
+        'void other(Table& m) { m.def("eight", &eight); }\n'
+    )
+    found = [(b.kind, b.module, b.name, b.key, b.target.line) for b in scan_native("a.cpp", text).bindings]
+    assert found == [
+        ("pybind", "TORCH_EXTENSION_NAME", "one", "", 4),
+        ("pybind", "TORCH_EXTENSION_NAME", "two", "", 5),
+        ("torch", "shop", "four", "", 8),
+        ("torch", "shop", "four", "CUDA", 9),
+        ("torch", "old", "five", "", 10),
+        ("torch", "old", "six", "", 10),
+        ("pybind", "", "seven", "", 11),
+    ]
+
+
+@given(st.text(alphabet="{}()<>;:\"'#/\\* \nR a1_=&,.", max_size=200))
+def test_no_text_stops_it(text: str) -> None:
+    scan_native("a.cu", text)
+    scan_native("a.cu", "__global__ void k() {" + text)

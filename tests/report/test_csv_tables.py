@@ -1,0 +1,93 @@
+"""The CSV files, read again as other programs read them."""
+
+from __future__ import annotations
+
+import csv
+import re
+from pathlib import Path
+
+import pandas
+from hypothesis import given
+from hypothesis import strategies as st
+
+from migrator.findings.finding import FileResult, Finding
+from migrator.report.columns import load_tables
+from migrator.report.csv_tables import CsvTables
+from migrator.report.rows import row_of
+
+DOCS = Path(__file__).parents[2] / "docs" / "reports.md"
+
+
+def change(line: int = 1, column: int = 1, **values: str) -> Finding:
+    fields = {"operation": "MODIFY", "safety": "safe", "message": "changed", **values}
+    return Finding("NPU101", "torch.cuda", line, line, column, **fields)
+
+
+def written(folder: Path, *results: FileResult) -> list[list[str]]:
+    with CsvTables(folder) as tables:
+        for result in results:
+            tables.add(result)
+    with (folder / "change_list.csv").open(encoding="utf-8", newline="") as file:
+        return list(csv.reader(file))
+
+
+def test_headings_are_those_that_users_of_the_vendors_tool_know(tmp_path) -> None:
+    written(tmp_path)
+    headings = {path.name: path.read_text().rstrip("\n") for path in tmp_path.iterdir()}
+    assert headings == {
+        "change_list.csv": "File,Start Line,End Line,Operation Type,Message,Rule,Before,After,Safety",
+        "unsupported_api.csv": "File,Start Line,End Line,OP,Tips,Rule,Status,Documents,Kernel,Certainty",
+        "unknown_api.csv": "File,Start Line,End Line,OP,Tips,Rule,Status,Documents,Kernel,Certainty",
+        "cuda_op_list.csv": "File,Start Line,End Line,OP,Tips,Rule,Status",
+        "manual_review.csv": "File,Start Line,End Line,Rule,Severity,Message,Advice",
+        "skipped_files.csv": "File,Reason",
+    }
+
+
+def test_rows_are_in_the_order_of_lines(tmp_path) -> None:
+    result = FileResult("a.py", findings=(change(10), change(2, 9), change(2, 1)))
+    assert [row[1] for row in written(tmp_path, result)[1:]] == ["2", "2", "10"]
+
+
+def test_quoting(tmp_path) -> None:
+    before = 'x = "a,b"\r\ny = 1\rz'
+    rows = written(tmp_path, FileResult("a, b.py", findings=(change(before=before, after="训练"),)))
+    assert rows[1][0] == "a, b.py"
+    assert rows[1][6] == 'x = "a,b"\ny = 1\nz'
+    assert rows[1][7] == "训练"
+    frame = pandas.read_csv(tmp_path / "change_list.csv")
+    assert frame["Before"][0] == rows[1][6]
+
+
+def test_one_newline_after_a_row_and_no_byte_order_mark(tmp_path) -> None:
+    written(tmp_path, FileResult("a.py", findings=(change(),)))
+    data = (tmp_path / "change_list.csv").read_bytes()
+    assert data.startswith(b"File,")
+    assert data.count(b"\n") == 2
+    assert b"\r" not in data
+
+
+@given(before=st.text(st.characters(codec="utf-8", exclude_characters="\0")), name=st.text(min_size=1))
+def test_any_text_comes_back(tmp_path_factory, before, name) -> None:
+    folder = tmp_path_factory.mktemp("reports")
+    rows = written(
+        folder, FileResult("a.py", findings=(change(before=before),)), FileResult("b.py", skipped=name)
+    )
+    assert len(rows) == 2
+    assert rows[1][6] == before.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def test_columns_name_values_that_exist() -> None:
+    known = set(row_of("a.py", change())) | {"reason"}
+    for table in load_tables().values():
+        if table.runs != ("third_party",):  # its rows are not findings; tests/analyze/third_party writes them
+            assert {column.value for column in table.columns} <= known
+
+
+def test_the_documentation_lists_every_column() -> None:
+    sections = dict(re.findall(r"^## (\S+)\n(.*?)(?=^## |\Z)", DOCS.read_text(encoding="utf-8"), re.M | re.S))
+    for table in load_tables().values():
+        documented = re.findall(r"^\| ([^|]+) \| ([^|]+) \|$", sections[table.name], re.M)
+        assert documented[0] == ("column", "meaning")
+        assert documented[2:] == [(column.name, column.about) for column in table.columns]
+        assert f"A row is {table.row}." in sections[table.name]

@@ -1,0 +1,58 @@
+"""summary.json."""
+
+from __future__ import annotations
+
+import json
+
+from migrator import __version__
+from migrator.findings.finding import FileResult, Finding
+from migrator.report.summary import summary_text
+from migrator.report.tally import Tally
+
+RESULT = FileResult(
+    "a.py",
+    findings=(
+        Finding("NPU101", "torch.cuda", 1, 1, 1, "m", safety="unsafe", operation="MODIFY"),
+        Finding("NPU501", "torch.x", 2, 2, 1, "m", severity="error", status="absent"),
+        Finding("NPU501", "torch.x", 3, 3, 1, "m", severity="warning", status="partial"),
+    ),
+    left_alone=4,
+)
+
+
+def summary() -> str:
+    tally = Tally({})
+    tally.add(RESULT, changed=True)
+    tally.add(FileResult("b.py", skipped="why"), changed=False)
+    return summary_text(tally, "2.6.0", {"input": "训练"}, 1)
+
+
+def test_numbers() -> None:
+    assert json.loads(summary()) == {
+        "schema": 1,
+        "npumigrate": __version__,
+        "torch": "2.6.0",
+        "options": {"input": "训练"},
+        "exit_code": 1,
+        "entry": "",
+        "files": {"seen": 2, "changed": 1, "skipped": 1, "other": 0},
+        "changes": {"total": 1, "unsafe": 1, "by_rule": {"NPU101": {"name": "", "total": 1, "unsafe": 1}}},
+        "findings": {
+            "total": 2,
+            "by_severity": {"error": 1, "warning": 1, "info": 0},
+            "by_rule": {"NPU501": {"name": "", "total": 2}},
+        },
+        "left_alone": 4,
+        "reports": {
+            "change_list.csv": 1,
+            "unsupported_api.csv": 2,
+            "unknown_api.csv": 0,
+            "cuda_op_list.csv": 0,
+            "manual_review.csv": 0,
+            "skipped_files.csv": 1,
+        },
+    }
+
+
+def test_equal_runs_give_equal_bytes() -> None:
+    assert summary() == summary()

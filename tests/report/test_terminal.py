@@ -1,0 +1,155 @@
+"""The summary on the terminal."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+
+from migrator.findings.finding import FileResult, Finding
+from migrator.report.tally import Tally
+from migrator.report.terminal import show_summary
+
+
+@dataclass(frozen=True)
+class Rule:
+    name: str
+    summary: str
+
+
+RULES = {
+    "NPU101": Rule("cuda-module", "torch.cuda has an NPU form for this [name]"),
+    "NPU110": Rule(
+        "tensor-cuda", "a very long summary of a rule that goes on and on and will not fit into the line"
+    ),
+    "NPU501": Rule("absent-api", "an NPU has no such API"),
+    "NPU701": Rule("slow", "this is slow on an NPU"),
+}
+
+
+def found(code: str, line: int, **values: str) -> Finding:
+    return Finding(
+        code, values.pop("api", "torch.cuda.x"), line, line, 1, values.pop("message", ""), **values
+    )
+
+
+def changed(code: str, line: int, safety: str) -> Finding:
+    return found(code, line, safety=safety, operation="MODIFY")
+
+
+def tally_of(*results: FileResult) -> Tally:
+    tally = Tally(RULES)
+    for result in results:
+        tally.add(result, changed=any(finding.fixed for finding in result.findings))
+    return tally
+
+
+def shown(tally: Tally, written: bool = True, width: int = 80) -> str:
+    stream = io.StringIO()
+    result = Path("out/p_msft") if written else None
+    reports = Path("out/p_msft/migration_report") if written else None
+    console = Console(file=stream, width=width, highlight=False)
+    show_summary(console, tally, "p for torch 2.6.0", 0, result, reports)
+    return stream.getvalue()
+
+
+FULL = tally_of(
+    FileResult(
+        "train.py",
+        findings=(
+            changed("NPU101", 1, "safe"),
+            changed("NPU101", 2, "safe"),
+            changed("NPU110", 3, "unsafe"),
+            found("NPU701", 4, severity="info"),
+            found("NPU501", 5, severity="error", status="absent", api="torch.cuda.nvtx.mark"),
+        ),
+    ),
+    FileResult("old.py", skipped="line 3: invalid syntax"),
+)
+
+
+def test_a_whole_summary() -> None:
+    assert shown(FULL) == (
+        """\
+p for torch 2.6.0
+Python files: 2 seen, 1 changed, 1 skipped
+
+Changes                                                            count  unsafe
+NPU101   torch.cuda has an NPU form for this [name]                    2
+NPU110   a very long summary of a rule that goes on and on and …       1       1
+all                                                                    3       1
+
+Needs a person
+error    NPU501  an NPU has no such API
+         torch.cuda.nvtx.mark: train.py:5
+info     NPU701  this is slow on an NPU
+         torch.cuda.x: train.py:4
+Every place: manual_review.csv, unsupported_api.csv
+And look at the 1 unsafe change (change_list.csv, Safety = unsafe)
+
+Left as they were
+old.py: line 3: invalid syntax
+
+Result   out/p_msft
+Reports  out/p_msft/migration_report
+"""
+    )
+
+
+def test_without_a_result_it_points_to_no_file() -> None:
+    assert ".csv" not in shown(FULL, written=False)
+
+
+def test_nothing_to_do_is_two_lines() -> None:
+    text = shown(tally_of(FileResult("a.py")), written=False)
+    assert text == "p for torch 2.6.0\nPython files: 1 seen, 0 changed, 0 skipped\n"
+
+
+def test_errors_come_first_and_the_rest_is_counted() -> None:
+    findings = [found(f"NPU7{number:02}", number, severity="info") for number in range(1, 20)]
+    findings += [found(f"NPU5{number:02}", number, severity="error") for number in range(1, 4)]
+    text = shown(tally_of(FileResult("a.py", findings=tuple(findings))))
+    lines = text.splitlines()
+    start = lines.index("Needs a person")
+    assert [line.split()[0] for line in lines[start + 1 : start + 7 : 2]] == ["error"] * 3
+    assert "and 16 more by 16 rules" in text
+    assert len(lines) < 24
+
+
+def test_many_rules_are_cut() -> None:
+    findings = tuple(changed(f"NPU1{number:02}", number + 1, "safe") for number in range(40))
+    text = shown(tally_of(FileResult("a.py", findings=findings)))
+    assert "26 more rules" in text
+    assert len(text.splitlines()) < 30
+
+
+def test_it_fits_80_columns_and_uses_wider_ones() -> None:
+    assert max(map(len, shown(FULL).splitlines())) <= 80
+    assert "will not fit into the" in shown(FULL, width=110)
+
+
+def test_places_and_apis_of_one_rule() -> None:
+    findings = [found("NPU501", line, severity="error", api=f"torch.{line}") for line in (1, 2, 3, 4)]
+    text = shown(tally_of(FileResult("a.py", findings=tuple(findings))))
+    assert "error    NPU501  4 × an NPU has no such API" in text
+    assert "torch.1 a.py:1, torch.2 a.py:2, torch.3 a.py:3, …" in text
+
+
+def test_what_all_findings_of_a_rule_say_stands_for_its_summary() -> None:
+    apis = ("torch.a", "torch.b")
+    findings = [Finding("NPU501", api, 1, 1, 1, f"{api} is gone", severity="error") for api in apis]
+    assert "NPU501  2 × … is gone\n         torch.a a.py:1, torch.b a.py:1\n" in shown(
+        tally_of(FileResult("a.py", findings=tuple(findings)))
+    )
+    assert "NPU501  torch.a is gone\n         a.py:1\n" in shown(
+        tally_of(FileResult("a.py", findings=tuple(findings[:1])))
+    )
+
+
+def test_apis_that_are_too_long_for_the_line_are_left_out() -> None:
+    findings = [
+        found("NPU501", line, severity="error", api="torch." + "x" * 30 + str(line)) for line in (1, 2)
+    ]
+    assert "\n         a.py:1, a.py:2\n" in shown(tally_of(FileResult("a.py", findings=tuple(findings))))
