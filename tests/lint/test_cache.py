@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 from migrator.data_folders import data_folder
-from migrator.lint import cache, check, engines, facts, known_packs, learning
+from migrator.lint import check, engines, facts, known_packs, learning
 from migrator.matchers.packs import Rule
+from migrator.run import cache
 from tests.lint.conftest import TRAIN
 
 
