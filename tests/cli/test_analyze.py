@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from migrator import project_analysis
+from migrator.analyze import run as project_analysis
 from migrator.analyze.third_party import tables
 from migrator.cli.main import run
 

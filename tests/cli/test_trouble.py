@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from migrator import migration
 from migrator.core.engine import Engine
 from migrator.files.output import OutputTree
+from migrator.migrate import run as migration
 
 forked = pytest.mark.skipif(
     multiprocessing.get_start_method() != "fork", reason="the workers have to see what the test replaces"
