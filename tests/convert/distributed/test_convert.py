@@ -15,7 +15,7 @@ from migrator.convert.distributed.result import Conversion
 from tests.convert.distributed.test_trained import STYLES
 
 HERE = Path(__file__).parent
-SAMPLES = HERE.parents[1] / "samples"
+SAMPLES = HERE.parents[2] / "samples"
 
 BASE = """\
 import torch

@@ -16,7 +16,7 @@ from tests.emulator.conftest import Emulate, cache, emulate
 
 __all__ = ["cache", "emulate"]
 HERE = Path(__file__).parent
-SAMPLES = HERE.parents[1] / "samples"
+SAMPLES = HERE.parents[2] / "samples"
 BATCH = re.compile(r"(\bbatch[-_]size\b(?:: int)?\W+(?:type=int, )?(?:default=)?)(16|8|4)\b")
 STYLES = (
     "flat",

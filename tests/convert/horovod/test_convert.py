@@ -14,7 +14,7 @@ from migrator.convert.horovod.convert import convert
 from migrator.convert.horovod.names import _helpers, table
 
 HERE = Path(__file__).parent
-SAMPLE = HERE.parents[1] / "samples" / "horovod_resnet50" / "benchmark.py"
+SAMPLE = HERE.parents[2] / "samples" / "horovod_resnet50" / "benchmark.py"
 
 BASE = """\
 import torch

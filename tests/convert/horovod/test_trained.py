@@ -19,7 +19,7 @@ from tests.emulator.conftest import Emulate, cache, emulate
 
 __all__ = ["cache", "emulate"]
 HERE = Path(__file__).parent
-SAMPLE = HERE.parents[1] / "samples" / "horovod_resnet50"
+SAMPLE = HERE.parents[2] / "samples" / "horovod_resnet50"
 KEEP_MODELS = HERE.parent / "distributed" / "keep_models.py"
 SHIM = HERE.parent / "samples" / "shim"
 NUMBER = re.compile(r"-?\d+\.\d+")
