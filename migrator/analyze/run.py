@@ -32,6 +32,7 @@ from migrator.files.naming import ANALYSIS_SUFFIX
 from migrator.files.output import OutputTree, add, output_tree
 from migrator.findings.finding import FileResult, Finding
 from migrator.matchers.other_files import is_candidate
+from migrator.project.definitions import Definitions
 from migrator.project.library_functions import read_api_files
 from migrator.project.project import read_project
 from migrator.report.csv_tables import CsvTables
@@ -105,7 +106,8 @@ MODES: Mapping[str, Mode] = {
 class Job:
     """What to analyse, and how. ``settings.select`` is not used: the modes choose the rules.
 
-    ``jobs`` is None where the user leaves it to the tool.
+    ``jobs`` is None where the user leaves it to the tool. With ``definitions`` the modes that look at files
+    follow names into the project's other files.
     """
 
     source: Path
@@ -114,6 +116,7 @@ class Job:
     exclude: tuple[str, ...] = ()
     api_files: tuple[Path, ...] = ()
     jobs: int | None = None
+    definitions: Definitions | None = None
 
 
 @dataclass(frozen=True)
@@ -157,7 +160,7 @@ def _at_once(job: Job) -> bool:
     modes = [MODES[mode] for mode in job.modes]
     together = any(mode.codes for mode in modes) and any(mode.whole_tree for mode in modes)
     # Neither concerns the tree.
-    return together and not job.settings.deep and not job.api_files
+    return together and not job.definitions and not job.api_files
 
 
 def _fill(
@@ -197,7 +200,7 @@ def _fill(
             _leave_out_trees(job, tables, tally)
             return False
     tally.seen = sum(entry.kind != "file" for entry in entries)
-    survey = Survey(job.source, entries, replace(job.settings, deep=""), job.jobs, results)
+    survey = Survey(job.source, entries, job.settings, job.jobs, results)
     for name in (name for name in job.modes if MODES[name].whole_tree):
         find: Callable[[Survey, Progress], Iterator[Row]] = import_module(MODES[name].whole_tree).find
         try:
@@ -251,7 +254,7 @@ def _results(
     entries: tuple[Entry, ...], job: Job, settings: Settings, engine: Engine, progress: Progress
 ) -> Iterator[FileResult]:
     project, size = read_project(entries, job.jobs)
-    project = replace(project, libraries=read_api_files(job.api_files))
+    project = replace(project, libraries=read_api_files(job.api_files), definitions=job.definitions)
     work = [Work(entry.name, entry.path) for entry in entries if entry.holds_python]
     done = process_files(work, engine, settings, project, processes_for(size, job.jobs), "inspect")
     for entry, one in with_the_others(entries, done, project, "analysing", progress):

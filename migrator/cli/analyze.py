@@ -93,6 +93,7 @@ def analyze(
     from migrator.core.settings import Settings
     from migrator.files.errors import SourceError
     from migrator.matchers.packs import RuleError
+    from migrator.project.definitions import Definitions
 
     bar = ProgressBar(shown=not quiet and not verbose)
     try:
@@ -101,8 +102,6 @@ def analyze(
             hardware=hardware or "",
             ignore=split(ignore),
             rule_files=tuple(rules or ()),
-            deep=_folder(source or "") if deep else "",
-            deep_paths=tuple(env_path or ()),
         )
         job = Job(
             Path(source or ""),
@@ -111,6 +110,7 @@ def analyze(
             tuple(exclude or ()),
             tuple(Path(file) for file in api_files or ()),
             jobs,
+            Definitions(_folder(source or ""), tuple(map(Path, env_path or ()))) if deep else None,
         )
         with log_on_terminal(verbose), bar:
             outcome = run(job, Path(output or ""), overwrite, bar)
@@ -141,10 +141,10 @@ def _check_together(modes: tuple[str, ...], api_files: Several, deep: bool, env_
             stop(f"--env-path {path}: there is no such folder")
 
 
-def _folder(source: str) -> str:
+def _folder(source: str) -> Path:
     """The folder of the project; for a file, the one in which it lies."""
-    path = os.path.abspath(source)
-    return path if os.path.isdir(path) else os.path.dirname(path)
+    path = Path(os.path.abspath(source))
+    return path if path.is_dir() else path.parent
 
 
 def _show(outcome: Outcome, head: str) -> None:

@@ -8,8 +8,7 @@ import sys
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import cached_property, partial
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Callable, Optional
+from typing import Any, Callable, Optional
 
 from migrator.api_support import env_vars, versions
 from migrator.core.fix_guards import enclosing_fstring, restrained, unfixed, without_fix
@@ -30,9 +29,6 @@ from migrator.names.tensors import Elsewhere
 from migrator.names.tree import parse
 from migrator.names.written_names import read_names
 from migrator.project.project import Project, merge_facts, scan_file
-
-if TYPE_CHECKING:
-    from migrator.project.definitions import Definitions
 
 __all__ = ["Engine", "merge_facts", "scan_file"]
 
@@ -68,11 +64,6 @@ class Engine:
         self._all_words = frozenset().union(*self._words.values()) if self._words else frozenset()
         self._project: Project | None = None
         self._open: list[ModuleIndex] = []  # those of the file that is being worked on
-        self._definitions: Optional[Definitions] = None
-        if settings.deep:
-            from migrator.project.definitions import Definitions
-
-            self._definitions = Definitions(Path(settings.deep), tuple(map(Path, settings.deep_paths)))
 
     @cached_property
     def _places(self) -> tuple[PlaceData, PlaceData]:
@@ -158,7 +149,7 @@ class Engine:
         self, file: str, text: str, rules: list[Rule], words: frozenset[str], project: Project
     ) -> FileResult:
         index = self._index(text, words)
-        context = self._context(file, index, project, self._elsewhere(file, index))
+        context = self._context(file, index, project, _elsewhere(file, index, project))
         matches, alone = self._match(context, rules)
         accepted, rest = self._accept(restrained(index, matches, knows_npus(text)))
         findings = [replace(item.finding, operation="") for item in (*accepted, *rest)]
@@ -172,10 +163,6 @@ class Engine:
         self, file: str, index: ModuleIndex, project: Project, elsewhere: Optional[Elsewhere] = None
     ) -> FileContext:
         return FileContext(file, index, self.version, project, elsewhere, self.settings.hardware)
-
-    def _elsewhere(self, file: str, index: ModuleIndex) -> Optional[Elsewhere]:
-        definitions = self._definitions
-        return partial(definitions.kind_of, file, index) if definitions is not None else None
 
     def _file_fits(self, rule: Rule, words: set[str]) -> bool:
         """Rules may ask for words that a file has, or has not."""
@@ -379,6 +366,11 @@ class Engine:
             if item.needs_npu
             and (has_torch or self.rules[item.finding.code].kind not in ("string", "argument"))
         ]
+
+
+def _elsewhere(file: str, index: ModuleIndex, project: Project) -> Optional[Elsewhere]:
+    """What asks the project's other files, where they are to be asked."""
+    return partial(project.definitions.kind_of, file, index) if project.definitions else None
 
 
 def _judges_apis(rule: Rule) -> bool:

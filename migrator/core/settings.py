@@ -11,9 +11,7 @@ class Settings:
 
     ``version`` is a torch version of ``api_db/versions.csv`` as ``2.6.0``.
     ``select`` and ``ignore`` are rule codes or their prefixes (``NPU1``), or
-    ``ALL``. ``rule_files`` are a user's own rule packs. ``deep`` is the
-    project's folder where names are followed into its other files and into the
-    folders ``deep_paths``, empty where they are not. ``hardware`` is the product
+    ``ALL``. ``rule_files`` are a user's own rule packs. ``hardware`` is the product
     line that the project is for (``A2``), empty for none in particular.
     """
 
@@ -23,6 +21,4 @@ class Settings:
     safe_only: bool = False
     rule_files: tuple[str, ...] = ()
     transfer: bool = False
-    deep: str = ""
-    deep_paths: tuple[str, ...] = ()
     hardware: str = ""

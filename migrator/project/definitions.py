@@ -8,65 +8,60 @@ from __future__ import annotations
 
 import ast
 import logging
-from functools import lru_cache
+from dataclasses import dataclass
+from functools import cache, lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Union
 
 from migrator.files.errors import Unreadable
 from migrator.files.source import read
 from migrator.names.index import ModuleIndex
 from migrator.names.tensors import OTHER, TENSOR, UNKNOWN, returned, tensor_class, tensor_like
 
+if TYPE_CHECKING:
+    import jedi
+    from jedi.api.classes import Name
+
 _LOG = logging.getLogger("npumigrate")
 
+_Node = Union[ast.expr, ast.alias]
 
+
+@dataclass(frozen=True)
 class Definitions:
     """The project in the folder ``root``; ``paths`` are more folders in which imports are looked up."""
 
-    def __init__(self, root: Path, paths: tuple[Path, ...] = ()) -> None:
-        self._root = root
-        self._paths = paths
-        self._project: Any = None
+    root: Path
+    paths: tuple[Path, ...] = ()
 
-    def kind_of(self, file: str, index: ModuleIndex, node: Any) -> str:
+    def kind_of(self, file: str, index: ModuleIndex, node: _Node) -> str:
         """Whether a node of a file (its name inside the project) is a tensor, as ``tensor_like`` answers."""
         answers = {self._defined(definition, node) for definition in self._goto(file, index, node)}
         return answers.pop() if len(answers) == 1 else UNKNOWN
 
-    def places(self, file: str, index: ModuleIndex, node: Any) -> list[tuple[str, int, int]]:
+    def places(self, file: str, index: ModuleIndex, node: _Node) -> list[tuple[str, int, int]]:
         """Where the project defines what a node names: file, line and column (of a module: 0, 0)."""
         found = []
         for definition in self._goto(file, index, node):
             path = definition.module_path
-            if path is not None and self._root in Path(path).parents:
-                name = Path(path).relative_to(self._root).as_posix()
+            if path is not None and self.root in Path(path).parents:
+                name = Path(path).relative_to(self.root).as_posix()
                 found.append((name, definition.line or 0, definition.column or 0))
         return found
 
-    def _goto(self, file: str, index: ModuleIndex, node: Any) -> list[Any]:
+    def _goto(self, file: str, index: ModuleIndex, node: _Node) -> list[Name]:
         place = _place(index, node)
         if place is None:
             return []
         try:
-            return list(self._script(file, index.text).goto(*place, follow_imports=True))
+            return list(_script(index.text, self.root / file, self).goto(*place, follow_imports=True))
         except KeyboardInterrupt:
             raise
         except Exception as error:  # jedi fails on some sources; that answers nothing
             _LOG.debug("%s:%d: jedi: %r", file, place[0], error)
             return []
 
-    def _script(self, file: str, text: str) -> Any:
-        import jedi
-
-        if self._project is None:
-            folders = [str(folder) for folder in (self._root, *self._paths)]
-            self._project = jedi.Project(
-                self._root, sys_path=folders, smart_sys_path=False, load_unsafe_extensions=False
-            )
-            self._environment = jedi.InterpreterEnvironment()
-        return _script(text, self._root / file, self._project, self._environment)
-
-    def _defined(self, definition: Any, node: Any) -> str:
+    def _defined(self, definition: Name, node: _Node) -> str:
         """What the definition that jedi found says."""
         if definition.type == "module":
             return OTHER
@@ -89,10 +84,20 @@ class Definitions:
 
 
 @lru_cache(maxsize=2)
-def _script(text: str, path: Path, project: Any, environment: Any) -> Any:
+def _script(text: str, path: Path, definitions: Definitions) -> jedi.Script:
     import jedi
 
+    project, environment = _jedi_project(definitions)
     return jedi.Script(text, path=path, project=project, environment=environment)
+
+
+@cache
+def _jedi_project(definitions: Definitions) -> tuple[jedi.Project, jedi.InterpreterEnvironment]:
+    import jedi
+
+    root, folders = definitions.root, [str(folder) for folder in (definitions.root, *definitions.paths)]
+    project = jedi.Project(root, sys_path=folders, smart_sys_path=False, load_unsafe_extensions=False)
+    return project, jedi.InterpreterEnvironment()
 
 
 @lru_cache(maxsize=64)
@@ -103,7 +108,7 @@ def _index(path: Path) -> ModuleIndex | None:
         return None
 
 
-def _place(index: ModuleIndex, node: Any) -> tuple[int, int] | None:
+def _place(index: ModuleIndex, node: _Node) -> tuple[int, int] | None:
     """Line and column of the name that stands for a node."""
     if isinstance(node, ast.Call):
         node = node.func
@@ -116,6 +121,6 @@ def _place(index: ModuleIndex, node: Any) -> tuple[int, int] | None:
     return index.line_of(offset), index.column_of(offset) - 1
 
 
-def _first_line(statement: Any) -> int:
+def _first_line(statement: object) -> int:
     """The line of ``def`` and ``class``, not that of a decorator: the one that jedi gives."""
     return int(getattr(statement, "lineno", 0))

@@ -18,6 +18,7 @@ from migrator.project.operators import Catalog
 if TYPE_CHECKING:
     from migrator.files.discover import Entry
     from migrator.native.functions import NativeFile
+    from migrator.project.definitions import Definitions
     from migrator.project.library_functions import LibraryFunction
 
 _MEMBERS = ("cuda", "is_cuda")
@@ -62,13 +63,15 @@ class FileFacts:
 class Project:
     """What matters to more than one file: classes, CUDA operators, and libraries that were judged.
 
-    ``packages`` are the folders of the packages that lie in no other package.
+    ``packages`` are the folders of the packages that lie in no other package. ``definitions`` finds what a
+    name means in other files; without it nobody looks there.
     """
 
     classes: tuple[ClassFacts, ...] = ()
     operators: Catalog = field(default_factory=Catalog)
     libraries: Mapping[str, LibraryFunction] = field(default_factory=dict)
     packages: frozenset[str] = frozenset()
+    definitions: Definitions | None = None
 
     def words(self, source: str) -> frozenset[str]:
         """The words from which the rules start that look for what only this project knows."""
