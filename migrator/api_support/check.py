@@ -9,12 +9,13 @@ from pathlib import Path
 
 from migrator.api_support import tables
 from migrator.api_support.hardware import HARDWARE
+from migrator.api_support.releases import npu_names
 
 _COLUMNS = {
     "aliases": "alias api",
     "api_support": "api from to status hardware dtypes limits npu_name aten source",
     "by_hand/composed": "api program",
-    "by_hand/npu_names": "cuda_name npu_name unchanged caveat advice source",
+    "by_hand/npu_names": "cuda_name from to npu_name unchanged caveat advice source",
     "composed": "api operators source",
     "custom_ops": "api from to kind replaces replaces_source use_instead evidence",
     "env_vars": "name npu_name same_values values advice source",
@@ -66,7 +67,7 @@ def problems(folder: Path) -> list[str]:
         found += [f"{table}.csv: {line}" for line in (*_rows(table, read), *_ranges(table, read))]
     for look in (_searched(folder), _versions(read), _references(read), _names(read), _limits(read)):
         found += look
-    return found
+    return found or list(_derived(folder))
 
 
 def _read(folder: Path, table: str, columns: list[str], read: Records) -> Iterator[str]:
@@ -197,6 +198,12 @@ def _names(read: Records) -> Iterator[str]:
             yield f"env_vars.csv: {record['name']} has neither an NPU name nor advice"
         if not re.fullmatch(r"(\d+-\d+(/\d+)?)?", record["values"]):
             yield f"env_vars.csv: {record['name']}: values is {record['values']!r}, not such as 0-252/4"
+
+
+def _derived(folder: Path) -> Iterator[str]:
+    written = {tuple(row) for row in tables.rows("npu_names", folder)}
+    for name in sorted({row[0] for row in written ^ set(npu_names.lines(folder))}):
+        yield f"npu_names.csv: {name} is not what it is derived from gives: run tools/npu_names.py"
 
 
 def _limits(read: Records) -> Iterator[str]:

@@ -54,10 +54,9 @@ def build(
     import tempfile
 
     from migrator.api_support import tables
-    from migrator.api_support.derive.archive import WheelError
-    from migrator.api_support.derive.fetch import fetch
-    from migrator.api_support.derive.release import add
-    from migrator.api_support.derive.wheels import read_wheel
+    from migrator.api_support.releases.add import add
+    from migrator.api_support.releases.fetch import fetch
+    from migrator.api_support.releases.wheels import read_wheel
 
     try:
         start = out if out and (out / "versions.csv").is_file() else tables.in_force()
@@ -72,7 +71,7 @@ def build(
                 wheels.append(read_wheel(fetch(release, place)))
         target = out or tables.writable()
         changed = add(wheels, start, target)
-    except (WheelError, FileNotFoundError) as error:
+    except (ValueError, FileNotFoundError) as error:  # WheelError is a ValueError
         stop(str(error))
     except OSError as error:
         stop(f"{error.filename or 'the tables'}: {error.strerror}")

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
-from migrator.api_support import tables
-from migrator.api_support.derive.wheels import module_names
+import pytest
+
+from migrator.api_support import check, tables
+from migrator.api_support.releases import npu_names
+from migrator.api_support.releases.wheels import module_names
+from migrator.data_folders import data_folder
 
 
 def test_names_of_a_module() -> None:
@@ -58,3 +63,48 @@ def test_versions_sort_as_numbers(tmp_path: Path) -> None:
     path = tmp_path / "table.csv"
     tables.write(path, ("name", "from"), [("b", "2.10.0"), ("b", "2.9.0"), ("b", ""), ("a", "2.11.0")])
     assert path.read_bytes() == b"name,from\na,2.11.0\nb,\nb,2.9.0\nb,2.10.0\n"
+
+
+def by_hand(folder: Path, *rows: str) -> None:
+    """Copy the tables into a folder, and add rows that a person wrote."""
+    shutil.copytree(data_folder("api_db"), folder)
+    with open(folder / "by_hand" / "npu_names.csv", "a", encoding="utf-8", newline="") as file:
+        file.writelines(row + "\n" for row in rows)
+
+
+def test_a_name_is_taught_from_a_version_on_without_a_wheel(tmp_path: Path) -> None:
+    by_hand(tmp_path / "api_db", "torch.cuda.brand_new,2.9.1,,torch.npu.brand_new,,,,a release note")
+    assert "run tools/npu_names.py" in check.problems(tmp_path / "api_db")[0]
+    npu_names.derive(tmp_path / "api_db")
+    assert check.problems(tmp_path / "api_db") == []
+    rows = [row for row in tables.rows("npu_names", tmp_path / "api_db") if "brand_new" in row[0]]
+    assert [row[1:5] for row in rows] == [
+        ["", "2.9.0", "value", ""],
+        ["2.9.1", "", "value", "torch.npu.brand_new"],
+    ]
+    assert (
+        rows[0][6]
+        == "torch_npu has torch.npu.brand_new with torch 2.9.1 and newer releases, not with this one."
+    )
+    assert rows[1][7] == "a release note"
+
+
+def test_a_name_can_mean_one_thing_and_then_another(tmp_path: Path) -> None:
+    words = (
+        "torch.cuda.odd,,2.6.0,-,raises,,Remove it.,tried",
+        "torch.cuda.odd,2.7.1,,torch.npu.odd,,,,tried",
+    )
+    by_hand(tmp_path / "api_db", *words)
+    npu_names.derive(tmp_path / "api_db")
+    assert check.problems(tmp_path / "api_db") == []
+    rows = [row for row in tables.rows("npu_names", tmp_path / "api_db") if row[0] == "torch.cuda.odd"]
+    assert [row[1:7] for row in rows] == [
+        ["", "2.6.0", "value", "", "raises", "Remove it."],
+        ["2.7.1", "", "value", "torch.npu.odd", "", ""],
+    ]
+
+
+def test_a_row_by_hand_for_a_version_that_is_not_known(tmp_path: Path) -> None:
+    by_hand(tmp_path / "api_db", "torch.cuda.odd,2.99.0,,torch.npu.odd,,,,tried")
+    with pytest.raises(ValueError, match=r"torch\.cuda\.odd: torch 2\.99\.0 is not in versions\.csv"):
+        npu_names.derive(tmp_path / "api_db")

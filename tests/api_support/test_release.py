@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from migrator.api_support import check, tables
-from migrator.api_support.derive import release
-from migrator.api_support.derive.archive import Archive, WheelError
-from migrator.api_support.derive.release import add
-from migrator.api_support.derive.wheels import read_wheel
+from migrator.api_support.releases import add as release
+from migrator.api_support.releases.add import add
+from migrator.api_support.releases.archive import Archive, WheelError
+from migrator.api_support.releases.wheels import read_wheel
 from migrator.data_folders import data_folder
 from tests.api_support.wheel_files import CODEGEN, npu_wheel
 

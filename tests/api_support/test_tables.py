@@ -50,6 +50,24 @@ def test_the_tables_hold_together() -> None:
         ("versions", "2.6.0,2.6.0.post5,docs wheel,", "2.6.0,2.6.0.post5,docs,", "evidence and npu_wheel"),
         ("versions", "\n2.2.0,", "\n2.2,", "'2.2' is no torch version"),
         ("custom_ops", "\n", "\n\n", "cells, not 8"),
+        (
+            "by_hand/npu_names",
+            "\ntorch.cuda.nvtx.mark,,,",
+            "\ntorch.cuda.nvtx.mark,2.6.9,,",
+            "torch.cuda.nvtx.mark: torch 2.6.9 is not in versions.csv",
+        ),
+        (
+            "by_hand/npu_names",
+            "\ntorch.cuda.nvtx.mark,,,",
+            "\ntorch.cuda.nvtx.mark,2.6.0,2.1.0,",
+            "ends before it begins",
+        ),
+        (
+            "by_hand/npu_names",
+            "\ntorch.cuda.nvtx.mark,,,",
+            "\ntorch.cuda.nvtx.mark,2.6.0,,",
+            "torch.cuda.nvtx.mark is not what it is derived from gives: run tools/npu_names.py",
+        ),
     ],
 )
 def test_what_is_wrong_is_said(tmp_path: Path, table: str, before: str, after: str, said: str) -> None:

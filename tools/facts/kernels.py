@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
-from migrator.api_support import tables
-from migrator.api_support.derive.wheel_names import read_versions
+from migrator.api_support.releases import kernels
+from migrator.api_support.releases.wheel_names import read_versions
 
-COLUMNS = ("op", "from", "to", "kind", "source")
-
-_SOURCE = "torch_npu operator lists"
 # The release for which upstream's operators were compared with what torch_npu registers.
 _COMPARED = "2.13.0"
 
@@ -55,37 +52,7 @@ def derive(facts: Path, api_db: Path) -> None:
                 "torch_npu 2.13 dispatcher",
             )
             others.append(row_on_overload)
-    _write(api_db, held, order, others)
-
-
-def set_release(api_db: Path, version: str, ops: frozenset[str]) -> None:
-    """Make kernels.csv say that the torch_npu for a version has kernels for ``ops`` and for no others.
-
-    versions.csv knows the version already.
-    """
-    order = [row["torch"] for row in read_versions(api_db)]
-    held: dict[str, set[str]] = {}
-    others: list[Sequence[str]] = []
-    for op, first, last, kind, source in tables.rows("kernels", api_db):
-        if kind == "kernel":
-            held.setdefault(op, set()).update(tables.inside(first, last, order))
-        elif not (op in ops and first == last == version):
-            others.append((op, first, last, kind, source))
-    for op in held.keys() | ops:
-        held.setdefault(op, set()).discard(version)
-        if op in ops:
-            held[op].add(version)
-    _write(api_db, held, order, others)
-
-
-def _write(
-    api_db: Path, held: dict[str, set[str]], order: Sequence[str], others: Iterable[Sequence[str]]
-) -> None:
-    lines = list(others)
-    for op, versions in held.items():
-        for first, last, _ in tables.ranges(dict.fromkeys(versions, ()), order):
-            lines.append((op, first, last, "kernel", _SOURCE))
-    tables.write(api_db / "kernels.csv", COLUMNS, lines)
+    kernels.write(api_db, held, order, others)
 
 
 def _without_kernel(facts: Path) -> dict[str, str]:

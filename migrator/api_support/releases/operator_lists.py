@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from migrator.api_support.derive.archive import Archive, WheelError
+from migrator.api_support.releases.archive import Archive, WheelError
 
 _FOLDER = "torch_npu/csrc/aten/"
 _DEEPEST = 20

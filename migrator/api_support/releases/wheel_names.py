@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from migrator.api_support import tables
-from migrator.api_support.derive.wheels import Wheel
+from migrator.api_support.releases.wheels import Wheel
 
 COLUMNS = ("module", "name", "kind", "from", "to")
 

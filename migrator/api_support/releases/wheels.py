@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple, Optional
 
-from migrator.api_support.derive.archive import Archive, WheelError
-from migrator.api_support.derive.operator_lists import Operators, read_operators
+from migrator.api_support.releases.archive import Archive, WheelError
+from migrator.api_support.releases.operator_lists import Operators, read_operators
 
 # Modules whose names a CUDA program uses, and their NPU counterparts.
 WANTED = (

@@ -7,11 +7,10 @@ For releases without a wheel, and for names that a wheel's sources do not show
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator
 from pathlib import Path
 
 from migrator.api_support import tables
-from migrator.api_support.derive.wheel_names import read_versions
+from migrator.api_support.releases.wheel_names import read_versions
 
 COLUMNS = ("cuda_name", "kind", "looked_up", "found_at")
 
@@ -39,8 +38,3 @@ def derive(facts: Path, api_db: Path) -> None:
                 found_at = row["torch_versions"].split("|")
                 line[3] = " ".join(version for version in without_wheel if version in found_at)
     tables.write(api_db / "source_names.csv", COLUMNS, lines.values())
-
-
-def read(api_db: Path) -> Iterator[list[str]]:
-    """The rows: the name, its kind ('' where it is not known), was it looked for, found at which versions."""
-    yield from tables.rows("source_names", api_db)

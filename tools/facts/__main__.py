@@ -1,17 +1,18 @@
-"""Derive the tables of api_db: ``python -m migrator.api_support.derive --facts DIR``."""
+"""Derive the tables of api_db from a folder of facts: ``python -m tools.facts --facts DIR``."""
 
 from __future__ import annotations
 
 import argparse
 from pathlib import Path
 
-from migrator.api_support.derive import custom_ops, kernels, npu_names, source_names, support
+from migrator.api_support.releases import npu_names
 from migrator.data_folders import data_folder
+from tools.facts import custom_ops, kernels, source_names, support
 
 
 def main() -> None:
     """Write what comes from the facts; ``npumigrate db build`` adds the releases afterwards."""
-    parser = argparse.ArgumentParser(prog="python -m migrator.api_support.derive", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tools.facts", description=__doc__)
     parser.add_argument("--facts", type=Path, required=True, help="folder with the tables of facts")
     parser.add_argument("--api-db", type=Path, default=data_folder("api_db"), help="folder to write into")
     options = parser.parse_args()

@@ -10,10 +10,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from migrator.api_support import check, tables
-from migrator.api_support.derive import custom_ops, kernels, npu_names
-from migrator.api_support.derive.archive import WheelError
-from migrator.api_support.derive.wheel_names import Row, read_versions, set_names, wheel_column
-from migrator.api_support.derive.wheels import Wheel
+from migrator.api_support.releases import custom_ops, kernels, npu_names
+from migrator.api_support.releases.archive import WheelError
+from migrator.api_support.releases.wheel_names import Row, read_versions, set_names, wheel_column
+from migrator.api_support.releases.wheels import Wheel
 
 _PREFIX = ".building-"
 

@@ -1,6 +1,6 @@
 """api_db/composed.csv: APIs that are Python code, and the aten operators that they come to on an NPU.
 
-    npumigrate emulate --report DIR -- python -m migrator.api_support.derive.composed
+    npumigrate emulate --report DIR -- python tools/composed.py
 
 Each program of ``by_hand/composed.csv`` is run with the real torch_npu, on an emulated NPU. The operators are
 those that reach the device, forward and backward; whether they have kernels is in kernels.csv, by version.

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import NamedTuple, Optional
 
 from migrator.api_support import tables
-from migrator.api_support.derive import source_names
-from migrator.api_support.derive.wheel_names import names_by_version, read_versions
+from migrator.api_support.releases.wheel_names import names_by_version, read_versions
 
 COLUMNS = ("cuda_name", "from", "to", "kind", "npu_name", "unchanged", "advice", "source")
 
@@ -28,6 +27,8 @@ _Held = dict[str, dict[tuple[str, str], str]]
 
 
 class _ByHand(NamedTuple):
+    first: str  # the torch versions of the row, '' where an end is open
+    last: str
     npu_name: str
     unchanged: str
     caveat: bool  # the advice is for those who use the NPU name, too
@@ -36,7 +37,9 @@ class _ByHand(NamedTuple):
 
 
 # torch.cuda.os, torch.profiler.Any: no part of the module, and no use of a device.
-_IN_SIGHT = _ByHand("-", "works", False, "It can stay, or be imported from where it comes.", "torch wheels")
+_IN_SIGHT = _ByHand(
+    "", "", "-", "works", False, "It can stay, or be imported from where it comes.", "torch wheels"
+)
 
 
 class _Evidence(NamedTuple):
@@ -49,49 +52,69 @@ class _Evidence(NamedTuple):
 
 
 def derive(api_db: Path) -> None:
-    """Write npu_names.csv from source_names.csv, the wheels' names and what was written by hand."""
+    """Write npu_names.csv from source_names.csv, the wheels' names and what was written by hand.
+
+    Raises ValueError where a row by hand has a range of versions that is none.
+    """
+    tables.write(api_db / "npu_names.csv", COLUMNS, lines(api_db))
+
+
+def lines(api_db: Path) -> list[tuple[str, ...]]:
+    """The rows of npu_names.csv, as ``derive`` writes them."""
     evidence = _evidence(api_db)
-    by_hand = _read_by_hand(api_db / "by_hand" / "npu_names.csv")
+    by_hand = _read_by_hand(api_db / "by_hand" / "npu_names.csv", evidence.order)
     cuda_names = _cuda_names(api_db)
     for name in by_hand:
         if not name.endswith(".*"):
             cuda_names.setdefault(name, "module" if _is_module(name, cuda_names) else "value")
-    lines: list[Sequence[str]] = []
-    for name in sorted(cuda_names):
-        lines += _lines(name, cuda_names[name], by_hand, evidence)
-    tables.write(api_db / "npu_names.csv", COLUMNS, lines)
+    return [line for name in sorted(cuda_names) for line in _lines(name, cuda_names[name], by_hand, evidence)]
 
 
-def _lines(name: str, kind: str, by_hand: dict[str, _ByHand], evidence: _Evidence) -> Iterable[Sequence[str]]:
-    hand = by_hand.get(name) or by_hand.get(name.rpartition(".")[0] + ".*")
-    if kind == "import" and name not in by_hand:
-        hand = _IN_SIGHT
-    npu: dict[str, str] = {version: _npu_name(name, version, hand, evidence) for version in evidence.order}
+def _lines(
+    name: str, kind: str, by_hand: dict[str, list[_ByHand]], evidence: _Evidence
+) -> Iterable[tuple[str, ...]]:
+    hands = {version: _by_hand_at(name, kind, version, by_hand) for version in evidence.order}
+    npu = {version: _npu_name(name, version, hand, evidence) for version, hand in hands.items()}
+    sources = {version: _source(name, version, hand, evidence) for version, hand in hands.items()}
     held = [version for version in evidence.order if npu[version]]
     values: dict[str, tuple[str, ...]] = {}
-    for version in evidence.order:
-        source = _source(name, version, hand, evidence)
+    for version, hand in hands.items():
         if npu[version]:
             advice = hand.advice if hand and hand.caveat else ""
         else:
-            advice = _advice(hand, npu, held, version, source)
+            advice = _advice(hand, npu, held, version, sources[version])
         values[version] = (npu[version], hand.unchanged if hand else "", advice)
-    for first, last, (npu_name, unchanged, advice) in tables.ranges(values, evidence.order):
-        inside = [
-            version for version in evidence.order if tables.covers(first, last, tables.as_tuple(version))
-        ]
-        sources = dict.fromkeys(_source(name, version, hand, evidence) for version in inside)
-        yield name, first, last, kind, npu_name, unchanged, advice, "; ".join(sorted(sources))
+    for first, last, value in tables.ranges(values, evidence.order):
+        inside = {sources[version] for version in tables.inside(first, last, evidence.order)}
+        yield name, first, last, kind, *value, "; ".join(sorted(inside))
+
+
+def _by_hand_at(name: str, kind: str, version: str, by_hand: dict[str, list[_ByHand]]) -> Optional[_ByHand]:
+    """What was written by hand of a name at a version, or else of all names of its module."""
+    if kind == "import" and name not in by_hand:
+        return _IN_SIGHT
+    module = name.rpartition(".")[0]
+    for row in by_hand.get(name, []) + by_hand.get(f"{module}.*", []):
+        if tables.covers(row.first, row.last, tables.as_tuple(version)):
+            return row
+    return None
 
 
 def _npu_name(name: str, version: str, hand: Optional[_ByHand], evidence: _Evidence) -> str:
     """The NPU name at a version, or '' where it has none."""
     if hand and hand.npu_name == "-":
         return ""
+    if hand and _stated(hand):
+        return hand.npu_name
     for cuda_name, npu_name in _candidates(name, hand):
         if _exists(cuda_name, npu_name, version, evidence):
             return npu_name
     return ""
+
+
+def _stated(hand: _ByHand) -> bool:
+    """Whether a row gives the NPU name for versions of its own: a person's word, which needs no wheel."""
+    return bool(hand.npu_name and (hand.first or hand.last))
 
 
 def _candidates(name: str, hand: Optional[_ByHand]) -> list[tuple[str, str]]:
@@ -120,7 +143,7 @@ def _exists(name: str, npu_name: str, version: str, evidence: _Evidence) -> bool
     # Neither a wheel nor a look into the sources: believe it where the wheels
     # on both sides agree, which only 2.2.0 has.
     position = evidence.order.index(version)
-    sides = [evidence.order[index] for index in (position - 1, position + 1) if index >= 0]
+    sides = [*evidence.order[:position][-1:], *evidence.order[position + 1 :][:1]]
     return len(sides) == 2 and all(
         side in evidence.wheels and _in_wheel(npu_name, evidence.wheels[side]) for side in sides
     )
@@ -138,7 +161,7 @@ def _in_wheel(npu_name: str, names: dict[tuple[str, str], str]) -> bool:
 
 
 def _source(name: str, version: str, hand: Optional[_ByHand], evidence: _Evidence) -> str:
-    if version in evidence.wheels:
+    if version in evidence.wheels or (hand and _stated(hand)):
         return hand.source if hand else "torch_npu wheels"
     if name in evidence.in_git:
         return "torch_npu sources"
@@ -163,7 +186,7 @@ def _evidence(api_db: Path) -> _Evidence:
     wheels = {version: names for version, names in names_by_version(api_db, "torch_npu").items() if names}
     before: dict[str, set[str]] = {version: set() for version in order if version not in wheels}
     in_git = set()
-    for name, _, looked_up, found_at in source_names.read(api_db):
+    for name, _, looked_up, found_at in tables.rows("source_names", api_db):
         if looked_up == "yes":
             in_git.add(name)
         for version in found_at.split():
@@ -182,7 +205,7 @@ def _cuda_names(api_db: Path) -> dict[str, str]:
                 imported.add(f"{module}.{name}")
             elif _of_interest(module, name):
                 found[f"{module}.{name}"] = kind
-    looked_at = list(source_names.read(api_db))
+    looked_at = list(tables.rows("source_names", api_db))
     for name, kind, _, _ in looked_at:
         if kind:
             found.setdefault(name, "import" if name in imported else kind)
@@ -205,11 +228,16 @@ def _is_module(name: str, cuda_names: dict[str, str]) -> bool:
     return any(other.startswith(name + ".") for other in cuda_names) and cuda_names.get(name) is None
 
 
-def _read_by_hand(path: Path) -> dict[str, _ByHand]:
+def _read_by_hand(path: Path, order: Sequence[str]) -> dict[str, list[_ByHand]]:
+    found: dict[str, list[_ByHand]] = {}
     with open(path, encoding="utf-8", newline="") as file:
-        return {
-            row["cuda_name"]: _ByHand(
-                row["npu_name"], row["unchanged"], row["caveat"] == "yes", row["advice"], row["source"]
+        for row in csv.DictReader(file):
+            name, first, last = row["cuda_name"], row["from"], row["to"]
+            for version in {first, last} - {"", *order}:
+                raise ValueError(f"by_hand/npu_names.csv: {name}: torch {version} is not in versions.csv")
+            caveat = row["caveat"] == "yes"
+            hand = _ByHand(
+                first, last, row["npu_name"], row["unchanged"], caveat, row["advice"], row["source"]
             )
-            for row in csv.DictReader(file)
-        }
+            found.setdefault(name, []).append(hand)
+    return found

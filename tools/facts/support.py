@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from migrator.api_support import tables
-from migrator.api_support.derive.wheel_names import read_versions
+from migrator.api_support.releases.wheel_names import read_versions
 
 COLUMNS = ("api", "from", "to", "status", "hardware", "dtypes", "limits", "npu_name", "aten", "source")
 

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from migrator.api_support.derive.archive import WheelError
+from migrator.api_support.releases.archive import WheelError
 
 # Every release has wheels for some of these; which one does not matter to what is read of it.
 _PYTHONS = ("3.11", "3.12", "3.10", "3.13", "3.9")
