@@ -63,7 +63,6 @@ class Engine:
         self._line_words = {rule.code: frozenset(rule.options.get("line_words", ())) for rule in self._rules}
         self._all_words = frozenset().union(*self._words.values()) if self._words else frozenset()
         self._project: Project | None = None
-        self._open: list[ModuleIndex] = []  # those of the file that is being worked on
 
     @cached_property
     def _places(self) -> tuple[PlaceData, PlaceData]:
@@ -148,7 +147,7 @@ class Engine:
     def _inspect(
         self, file: str, text: str, rules: list[Rule], words: frozenset[str], project: Project
     ) -> FileResult:
-        index = self._index(text, words)
+        index = ModuleIndex(text, words)
         context = self._context(file, index, project, _elsewhere(file, index, project))
         matches, alone = self._match(context, rules)
         accepted, rest = self._accept(restrained(index, matches, knows_npus(text)))
@@ -156,7 +155,7 @@ class Engine:
         return FileResult(file, findings=_in_order(findings), left_alone=alone)
 
     def _transfer(self, file: str, text: str, project: Project) -> FileResult:
-        context = self._context(file, self._index(text, {"torch"}), project)
+        context = self._context(file, ModuleIndex(text, {"torch"}), project)
         return add_transfer(context, self.rules[_TRANSFER_RULE])
 
     def _context(
@@ -171,14 +170,8 @@ class Engine:
             return False
         return not unwanted or words.isdisjoint(unwanted)
 
-    def _index(self, text: str, words: Iterable[str]) -> ModuleIndex:
-        index = ModuleIndex(text, words)
-        self._open.append(index)
-        return index
-
     def _guarded(self, file: str, text: str, work: Callable[[], FileResult]) -> FileResult:
-        # A tree is built at once and dropped at once: looking for garbage meanwhile, or for the tree itself
-        # afterwards, costs a quarter more.
+        # A tree is built at once and goes at once: looking for garbage meanwhile costs a quarter more.
         collecting = gc.isenabled()
         gc.disable()
         try:
@@ -195,8 +188,6 @@ class Engine:
             reason = f"internal error, file left as it was: {error!r}"
             return FileResult(file, skipped=reason, trace=traceback.format_exc())
         finally:
-            while self._open:
-                self._open.pop().close()
             if collecting:
                 gc.enable()
 
@@ -204,7 +195,7 @@ class Engine:
         self, file: str, text: str, rules: list[Rule], words: frozenset[str], project: Project
     ) -> FileResult:
         """The first pass; the others only where a fix has to wait for another one."""
-        context = self._context(file, self._index(text, words), project)
+        context = self._context(file, ModuleIndex(text, words), project)
         matches, left_alone = self._match(context, rules)
         matches = restrained(context.index, matches, knows_npus(text))
         accepted, rest = self._accept(matches)
@@ -255,7 +246,7 @@ class Engine:
         """Apply fixes in passes until no rule has one left: then a second migration changes nothing."""
         findings: list[Finding] = []
         aware = knows_npus(text)
-        original = index = self._index(text, words)
+        original = index = ModuleIndex(text, words)
         back: Callable[[int], int] = _same
         left_alone = 0
         for step in range(_MAX_PASSES):
@@ -277,7 +268,7 @@ class Engine:
             findings += [_described(item, index, by_line, original, back) for item in made]
             new_text = apply(index.data, edits).decode("utf-8")
             back = _chain(back, back_mapping(edits))
-            index = self._index(new_text, words)
+            index = ModuleIndex(new_text, words)
         else:
             return FileResult(file, skipped="internal error, file left as it was: the rules do not settle")
         changed = index.text if index.text != text else None
@@ -294,7 +285,7 @@ class Engine:
                 return False
             return True
 
-        if not accepted or not any(enclosing_fstring(item.node) for item in accepted):
+        if not accepted or not any(enclosing_fstring(context.index, item.node) for item in accepted):
             return accepted, []  # only inside f-strings does the syntax depend on what stands around
         if parses(accepted):
             return accepted, []

@@ -58,9 +58,9 @@ def unfixed(finding: Finding) -> Finding:
 
 
 def _reason(index: ModuleIndex, item: Match, knows_npus: bool) -> str:
-    if knows_npus and (has_own_npu_case(item.node) or patches_cuda(index, item.node)):
+    if knows_npus and (has_own_npu_case(index, item.node) or patches_cuda(index, item.node)):
         return "the code has a case of its own for NPUs"
-    if isinstance(item.node, (ast.Constant, ast.JoinedStr)) and is_flag_for_nvidia(item.node):
+    if isinstance(item.node, (ast.Constant, ast.JoinedStr)) and is_flag_for_nvidia(index, item.node):
         return "the name of the outcome speaks of NVIDIA's cards"
     if guards_cuda_build(index, item.node):
         return "it decides whether CUDA sources are compiled"
@@ -74,7 +74,7 @@ def _with_fitting_quotes(index: ModuleIndex, item: Match) -> Match:
     """
     if not any('"' in edit.text for edit in item.finding.edits):
         return item
-    outer = enclosing_fstring(item.node)
+    outer = enclosing_fstring(index, item.node)
     if outer is None:
         return item
     quote = _QUOTE.match(index.segment(outer))
@@ -84,12 +84,12 @@ def _with_fitting_quotes(index: ModuleIndex, item: Match) -> Match:
     return replace(item, finding=replace(item.finding, edits=edits))
 
 
-def enclosing_fstring(node: Any) -> Any:
+def enclosing_fstring(index: ModuleIndex, node: Any) -> Any:
     """The outermost f-string around a node, None where there is none."""
     outer = None
-    parent = getattr(node, "parent", None)
+    parent = index.parent(node)
     while parent is not None and not isinstance(parent, ast.stmt):
         if isinstance(parent, ast.JoinedStr):
             outer = parent
-        parent = getattr(parent, "parent", None)
+        parent = index.parent(parent)
     return outer

@@ -158,20 +158,21 @@ def torch_npu_imports(index: ModuleIndex, needing: list[Any]) -> list[tuple[Any,
     inside the ``try``, ``if`` or function that hold the uses, never one that
     only type checkers run. Empty where it is there already.
     """
-    runtime = [node for node in index.imports if not _only_for_types(node)]
+    runtime = [node for node in index.imports if not _only_for_types(index, node)]
     present = [node for node in runtime if names_package(node, "torch_npu")]
-    if any(_at_top(node) or _guarded_at_top(node) for node in present):
+    if any(_at_top(index, node) or _guarded_at_top(index, node) for node in present):
         return []
     torch = [node for node in runtime if names_package(node, "torch")]
-    at_top = [node for node in torch if _at_top(node)]
+    at_top = [node for node in torch if _at_top(index, node)]
     if at_top:
         return [(at_top[0], insert_import(index, at_top[0]))]
     if torch:
-        chosen = _first_of_each_block(torch)
-        chosen = [node for node in chosen if not any(_block(node) is _block(other) for other in present)]
+        chosen = _first_of_each_block(index, torch)
+        served = [_block(index, node) for node in present]
+        chosen = [node for node in chosen if not any(_block(index, node) is block for block in served)]
         chosen = [node for node in chosen if _serves(index, node, needing)]
         if all(any(_serves(index, node, [use]) for node in chosen) for use in needing):
-            return [(node, insert_import(index, node)) for node in _not_dominated(chosen)]
+            return [(node, insert_import(index, node)) for node in _not_dominated(index, chosen)]
     if present:
         return []
     place = _last_top_import(index)
@@ -187,39 +188,39 @@ def names_package(node: Any, package: str) -> bool:
     return node.level == 0 and (node.module or "").split(".")[0] == package
 
 
-def _at_top(node: Any) -> bool:
-    return isinstance(node.parent, ast.Module)
+def _at_top(index: ModuleIndex, node: Any) -> bool:
+    return isinstance(index.parent(node), ast.Module)
 
 
-def _guarded_at_top(node: Any) -> bool:
+def _guarded_at_top(index: ModuleIndex, node: Any) -> bool:
     """Whether an import stands in a ``try`` or an ``if`` of the module: its absence was thought of."""
-    parent = node.parent
+    parent = index.parent(node)
     guarded = isinstance(parent, (ast.Try, ast.If))
-    return guarded and isinstance(getattr(parent, "parent", None), ast.Module)
+    return guarded and isinstance(index.parent(parent), ast.Module)
 
 
-def _not_dominated(nodes: list[Any]) -> list[Any]:
+def _not_dominated(index: ModuleIndex, nodes: list[Any]) -> list[Any]:
     """The imports that no earlier one of an enclosing block makes superfluous."""
     kept: list[Any] = []
     for node in nodes:
         around = node
         dominated = False
         while not isinstance(around, (ast.Module, ast.FunctionDef, ast.AsyncFunctionDef)):
-            block = _block(around)
+            block = _block(index, around)
             if block is not None and any(
                 other in block and block.index(other) < block.index(around) for other in kept
             ):
                 dominated = True
-            around = around.parent
+            around = index.parent(around)
         if not dominated:
             kept.append(node)
     return kept
 
 
-def _only_for_types(node: Any) -> bool:
+def _only_for_types(index: ModuleIndex, node: Any) -> bool:
     child = node
     while not isinstance(child, ast.Module):
-        parent = child.parent
+        parent = index.parent(child)
         if isinstance(parent, ast.If) and child in parent.body:
             test = parent.test
             name = test.attr if isinstance(test, ast.Attribute) else getattr(test, "id", "")
@@ -229,26 +230,26 @@ def _only_for_types(node: Any) -> bool:
     return False
 
 
-def _block(node: Any) -> Any:
+def _block(index: ModuleIndex, node: Any) -> Any:
     """The list of statements that holds a statement."""
     for field in ("body", "orelse", "finalbody", "handlers"):
-        statements = getattr(node.parent, field, None)
+        statements = getattr(index.parent(node), field, None)
         if isinstance(statements, list) and node in statements:
             return statements
     return None
 
 
-def _first_of_each_block(nodes: list[Any]) -> list[Any]:
+def _first_of_each_block(index: ModuleIndex, nodes: list[Any]) -> list[Any]:
     chosen: list[Any] = []
     for node in nodes:
-        if not any(_block(node) is _block(other) for other in chosen):
+        if not any(_block(index, node) is _block(index, other) for other in chosen):
             chosen.append(node)
     return chosen
 
 
 def _serves(index: ModuleIndex, node: Any, needing: list[Any]) -> bool:
     """Whether a use lies in the scope of an import (or in one inside it)."""
-    return any(index.scope_of(use).inside(node.scope) for use in needing)
+    return any(index.scope_of(use).inside(index.scope_of(node)) for use in needing)
 
 
 def insert_import(index: ModuleIndex, node: Any, statement: str = "import torch_npu") -> Edit:

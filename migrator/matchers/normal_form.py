@@ -293,9 +293,9 @@ def _squared(term: Term) -> Term:
     return term
 
 
-def ancestors(node: Any) -> Iterator[Any]:
+def ancestors(index: ModuleIndex, node: Any) -> Iterator[Any]:
     """A node and the expressions around it, the innermost first."""
     while node is not None and not isinstance(node, ast.stmt):
         if isinstance(node, ast.expr):
             yield node
-        node = getattr(node, "parent", None)
+        node = index.parent(node)

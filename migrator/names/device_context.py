@@ -59,7 +59,7 @@ def judge(index: ModuleIndex, data: PlaceData, node: Any, depth: int = 0) -> Pla
         place = Place(CERTAIN, "chosen where there is a card, and else cpu", place.api)
     if place.verdict == LIKELY and depth == 0 and (library := works_with_foreign(index, data, node)):
         place = Place(UNCLEAR, f"in code that works with {library}, whose devices are not torch's", place.api)
-    if place.verdict in (CERTAIN, LIKELY, UNCLEAR) and depth == 0 and beside_npu(node):
+    if place.verdict in (CERTAIN, LIKELY, UNCLEAR) and depth == 0 and beside_npu(index, node):
         return Place(NO, "beside a case of its own for NPUs")
     return place
 
@@ -68,7 +68,7 @@ def _climb(index: ModuleIndex, data: PlaceData, node: Any, depth: int) -> Place:
     siblings: list[Any] = []
     child = came_from = node
     while True:
-        parent = getattr(child, "parent", None)
+        parent = index.parent(child)
         if parent is None or isinstance(parent, ast.Module):
             return Place(NO, "text of its own")
         if isinstance(parent, ast.IfExp):
@@ -83,7 +83,7 @@ def _climb(index: ModuleIndex, data: PlaceData, node: Any, depth: int) -> Place:
             if isinstance(parent, ast.BoolOp):
                 siblings += parent.values
         elif isinstance(parent, ast.JoinedStr):
-            if not _begins_text(parent, child):
+            if not _begins_text(index, parent, child):
                 return Place(UNCLEAR, "a part of a longer text")
         elif isinstance(parent, ast.BinOp):
             if child is parent.right and isinstance(parent.op, ast.Add) and not isinstance(child, ast.BinOp):
@@ -97,14 +97,14 @@ def _climb(index: ModuleIndex, data: PlaceData, node: Any, depth: int) -> Place:
             outcome = _keyword(index, data, parent, siblings, depth)
             if outcome is not None:
                 return outcome
-            parent = parent.parent  # type: ignore[attr-defined]  # the keyword's call: its value flows on
+            parent = index.parent(parent)  # the keyword's call: its value flows on
         elif isinstance(parent, ast.Call):
             outcome = _argument(index, data, parent, child, siblings, depth)
             if outcome is not None:
                 return outcome
         elif isinstance(parent, ast.Attribute):
-            call = getattr(parent, "parent", None)
-            if not (isinstance(call, ast.Call) and call.func is parent):
+            call = index.call_of(parent)
+            if call is None:
                 return Place(UNCLEAR, "an attribute of it is read")
             if parent.attr not in ("format", "lower", "upper", "strip"):
                 return Place(UNCLEAR, f"its method {parent.attr}() is called")
@@ -117,7 +117,7 @@ def _climb(index: ModuleIndex, data: PlaceData, node: Any, depth: int) -> Place:
                 return outcome
         elif isinstance(parent, ast.Subscript):
             if child is parent.slice:
-                return _subscript(data, parent, siblings)
+                return _subscript(index, data, parent, siblings)
             if child is not parent.value:
                 return Place(UNCLEAR, "part of an index")
         elif isinstance(parent, (ast.Assign, ast.AnnAssign)):
@@ -153,7 +153,7 @@ def _climb(index: ModuleIndex, data: PlaceData, node: Any, depth: int) -> Place:
             return _hinted(data, parent.arg, siblings, f"the annotation of {parent.arg}")
         elif parent.__class__.__name__ in ("MatchValue", "MatchOr"):
             if parent.__class__.__name__ == "MatchValue":
-                return _match_case(data, index.statement_of(parent), parent)
+                return _match_case(index, data, index.statement_of(parent), parent)
         elif isinstance(parent, ast.Expr):
             return Place(NO, "a text that nobody reads")
         else:
@@ -161,9 +161,9 @@ def _climb(index: ModuleIndex, data: PlaceData, node: Any, depth: int) -> Place:
         came_from, child = child, parent
 
 
-def _begins_text(text: Any, field: Any) -> bool:
+def _begins_text(index: ModuleIndex, text: Any, field: Any) -> bool:
     """Whether a field begins an f-string, and ends it or is followed by a colon."""
-    parts = getattr(text, "parts", None) or []
+    parts = index.parts(text)
     if not parts or parts[0].expression is not field:
         return False
     return len(parts) == 1 or parts[1].expression is not None or parts[1].raw.startswith(":")
@@ -198,7 +198,7 @@ def _target(index: ModuleIndex, data: PlaceData, target: Any, siblings: list[Any
 def _keyword(
     index: ModuleIndex, data: PlaceData, keyword: Any, siblings: list[Any], depth: int
 ) -> Place | None:
-    call, name = keyword.parent, keyword.arg or ""
+    call, name = index.parent(keyword), keyword.arg or ""
     called = called_name(call)
     if not isinstance(call, ast.Call):
         return Place(UNCLEAR, "a class's keyword")
@@ -245,7 +245,7 @@ def _argument(
         return _option(index, data, call, siblings, depth) if position or called == "Option" else None
     if called in _COMPARISONS and position < 2:
         return _compare(data, call.args[:2], child)
-    if is_pattern(child) and says_device(data, call.args[1]):
+    if is_pattern(index, child) and says_device(data, call.args[1]):
         return Place(CERTAIN, "a pattern for a device's name")
     if called in _TEXT_METHODS and isinstance(call.func, ast.Attribute):
         if says_device(data, call.func.value):
@@ -276,9 +276,9 @@ def _argument(
     return Place(UNCLEAR, f"an argument of {called or 'a call'}()")
 
 
-def is_pattern(node: Any) -> bool:
+def is_pattern(index: ModuleIndex, node: Any) -> bool:
     """Whether a text is a regular expression that is looked for at once: ``re.match(text, …)``."""
-    call = getattr(node, "parent", None)
+    call = index.parent(node)
     return (
         isinstance(call, ast.Call)
         and called_name(call) in ("match", "fullmatch", "search")
@@ -342,10 +342,10 @@ def _compare(data: PlaceData, operands: list[Any], child: Any) -> Place:
     return Place(UNCLEAR, "a comparison")
 
 
-def _match_case(data: PlaceData, statement: Any, node: Any) -> Place:
+def _match_case(index: ModuleIndex, data: PlaceData, statement: Any, node: Any) -> Place:
     match = statement
     while match is not None and match.__class__.__name__ != "Match":
-        match = getattr(match, "parent", None)
+        match = index.parent(match)
     if match is None:
         return Place(UNCLEAR, "a match case")
     if says_device(data, match.subject):
@@ -365,7 +365,7 @@ def _dictionary(index: ModuleIndex, data: PlaceData, node: ast.Dict, child: Any,
         if key is not None and says_device(data, key):
             return Place(LIKELY, "the value of a key that says device")
         return Place(UNCLEAR, "a dictionary's value")
-    if outside.api in ("map_location", "load") or _is_map_location(node):
+    if outside.api in ("map_location", "load") or _is_map_location(index, node):
         return Place(CERTAIN, "map_location", "map_location")
     value = node.values[node.keys.index(child)]
     if index.qualified_name(value).startswith("torch.cuda."):
@@ -377,14 +377,14 @@ def _dictionary(index: ModuleIndex, data: PlaceData, node: ast.Dict, child: Any,
     return Place(NO, "a dictionary's key")
 
 
-def _is_map_location(node: Any) -> bool:
-    parent = getattr(node, "parent", None)
+def _is_map_location(index: ModuleIndex, node: Any) -> bool:
+    parent = index.parent(node)
     return isinstance(parent, ast.keyword) and parent.arg == "map_location"
 
 
 def _looked_up_by_device(index: ModuleIndex, data: PlaceData, node: ast.Dict) -> bool:
     places: list[Any] = [node]
-    parent: Any = getattr(node, "parent", None)
+    parent: Any = index.parent(node)
     if isinstance(parent, ast.Assign) and isinstance(parent.targets[0], ast.Name):
         target = parent.targets[0]
         owner = index.scope_of(target).owner(target.id)
@@ -393,12 +393,12 @@ def _looked_up_by_device(index: ModuleIndex, data: PlaceData, node: ast.Dict) ->
     name = last_name(parent.targets[0]) if isinstance(parent, ast.Assign) else ""
     places += [ref for ref in index.refs if isinstance(ref, ast.Attribute) and ref.attr == name]
     for place in places:
-        around = getattr(place, "parent", None)
+        around = index.parent(place)
         if isinstance(around, ast.Subscript) and around.value is place:
             if not isinstance(around.slice, ast.Constant) and says_device(data, around.slice):
                 return True
         if isinstance(around, ast.Attribute) and around.attr == "get":
-            call = getattr(around, "parent", None)
+            call = index.parent(around)
             if (
                 isinstance(call, ast.Call)
                 and call.args
@@ -409,10 +409,10 @@ def _looked_up_by_device(index: ModuleIndex, data: PlaceData, node: ast.Dict) ->
     return False
 
 
-def _subscript(data: PlaceData, node: ast.Subscript, siblings: list[Any]) -> Place:
+def _subscript(index: ModuleIndex, data: PlaceData, node: ast.Subscript, siblings: list[Any]) -> Place:
     name = last_name(node.value)
     if name == "Literal":
-        around = getattr(node, "parent", None)
+        around = index.parent(node)
         holder = getattr(around, "arg", "") or last_name(getattr(around, "target", None))
         return _hinted(data, holder, siblings, "a Literal")
     return Place(NO, "a key")
@@ -428,18 +428,13 @@ def _default(
     for argument, default in pairs:
         if default is child:
             if depth < 2:
-                scope = _function_scope(arguments)
+                scope = index.inside(index.parent(arguments))
                 uses = index.uses(argument.arg, scope) if scope is not None else []
                 verdicts = [judge(index, data, use, depth + 1).verdict for use in uses]
                 if CERTAIN in verdicts:
                     return Place(LIKELY, f"the default of {argument.arg}, which is used as a device")
             return _hinted(data, argument.arg, siblings, f"the default of {argument.arg}")
     return Place(UNCLEAR, "a default")
-
-
-def _function_scope(arguments: ast.arguments) -> Any:
-    body = getattr(getattr(arguments, "parent", None), "body", None)
-    return body[0].scope if isinstance(body, list) else None
 
 
 def _returns(function: Any) -> tuple[Any, ...]:

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 
 _GAP = re.compile(r"(?:\s|\\\r?\n|#[^\r\n]*)*")
 _OPENING = re.compile(r"([A-Za-z]{0,2})(\"\"\"|'''|\"|')")
@@ -22,25 +21,26 @@ class Part:
     """A piece of an f-string: literal text, or the expression of a field.
 
     ``start`` and ``end`` are byte offsets in the file. ``raw`` is the text as
-    written, empty for an expression.
+    written, empty for an expression. ``spans`` says where the expression's
+    nodes are: ``ast`` does not know.
     """
 
     start: int
     end: int
     raw: str = ""
-    expression: Any = None
+    expression: ast.expr | None = None
+    spans: Mapping[ast.AST, tuple[int, int]] = field(default_factory=dict)
 
 
 class _UnreadableError(ValueError):
     """A text that is no f-string, or one that this module does not understand."""
 
 
-def place_fstring(node: ast.JoinedStr, source: str, start: int) -> list[Part] | None:
+def place_fstring(source: str, start: int) -> list[Part] | None:
     """The parts of an f-string (or of a concatenation with f-strings), in order.
 
     ``source`` is its text and ``start`` its byte offset in the file. The
-    expressions are new ``ast`` nodes whose ``placed`` attribute is their span
-    in the file. None where the text cannot be read.
+    expressions are new ``ast`` nodes. None where the text cannot be read.
     """
     parts: list[Part] = []
     try:
@@ -51,7 +51,7 @@ def place_fstring(node: ast.JoinedStr, source: str, start: int) -> list[Part] | 
             if not is_field:
                 parts.append(Part(begin, end, raw=text))
                 continue
-            tree = _parse_field(text, begin)
+            tree = _parse_field(text)
             if tree is None:
                 return None
             opening = _OPENING.match(text)
@@ -60,7 +60,7 @@ def place_fstring(node: ast.JoinedStr, source: str, start: int) -> list[Part] | 
                 raw = text[opening.end() : -len(opening.group(2))]
                 parts.append(Part(begin + opening.end(), end - len(opening.group(2)), raw=raw))
             else:
-                parts.append(Part(begin, end, expression=tree))
+                parts.append(Part(begin, end, expression=tree, spans=_spans(tree, text, begin)))
     except (_UnreadableError, RecursionError):
         return None
     return parts
@@ -162,24 +162,27 @@ def _end_of_expression(source: str, position: int) -> int:
     raise _UnreadableError
 
 
-def _parse_field(code: str, begin: int) -> ast.expr | None:
-    """Parse a field's expression and place its nodes in the file."""
+def _parse_field(code: str) -> ast.expr | None:
+    """Parse a field's expression; None where it cannot be parsed."""
     try:
-        tree = ast.parse(f"({code})", mode="eval").body
+        return ast.parse(f"({code})", mode="eval").body
     except (SyntaxError, ValueError, RecursionError):
         return None
+
+
+def _spans(tree: ast.expr, code: str, begin: int) -> dict[ast.AST, tuple[int, int]]:
+    """Where the nodes of a field's expression are in the file."""
     starts = [0]
-    data = f"({code})".encode()
-    for position, byte in enumerate(data):
+    for position, byte in enumerate(f"({code})".encode()):
         if byte == 10:
             starts.append(position + 1)
-    inside_fstring: set[int] = set()
+    spans: dict[ast.AST, tuple[int, int]] = {}
+    inside_fstring: set[ast.AST] = set()
     for node in ast.walk(tree):
-        if isinstance(node, ast.JoinedStr) or id(node) in inside_fstring:
-            inside_fstring.update(id(child) for child in ast.iter_child_nodes(node))
-        if hasattr(node, "lineno") and id(node) not in inside_fstring:
-            placed: Any = node
-            first = begin - 1 + starts[placed.lineno - 1] + placed.col_offset
-            last = begin - 1 + starts[placed.end_lineno - 1] + placed.end_col_offset
-            placed.placed = (first, last)
-    return tree
+        if isinstance(node, ast.JoinedStr) or node in inside_fstring:
+            inside_fstring.update(ast.iter_child_nodes(node))
+        if isinstance(node, (ast.expr, ast.keyword, ast.arg)) and node not in inside_fstring:
+            first = begin - 1 + starts[node.lineno - 1] + node.col_offset
+            last = begin - 1 + starts[(node.end_lineno or 1) - 1] + (node.end_col_offset or 0)
+            spans[node] = (first, last)
+    return spans

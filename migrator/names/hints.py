@@ -97,14 +97,14 @@ def chosen_beside_cpu(index: ModuleIndex, node: Any) -> bool:
     statement: once the question is about NPUs, the text has to go with it.
     """
     child = node
-    while isinstance(getattr(child, "parent", None), (ast.JoinedStr, ast.BinOp)):
-        child = child.parent
-    parent = getattr(child, "parent", None)
+    while isinstance(index.parent(child), (ast.JoinedStr, ast.BinOp)):
+        child = index.parent(child)
+    parent = index.parent(child)
     if isinstance(parent, ast.IfExp):
         return child is parent.body and _is_cpu(parent.orelse) and _asks_torch(index, parent.test)
     if not isinstance(parent, ast.Assign):
         return False
-    choice = parent.parent  # type: ignore[attr-defined]  # set on every node of an index
+    choice = index.parent(parent)  # set on every node of an index
     if not isinstance(choice, ast.If) or parent not in choice.body or not _asks_torch(index, choice.test):
         return False
     target = ast.dump(parent.targets[0])

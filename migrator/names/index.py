@@ -2,7 +2,8 @@
 
 Finding uses the standard library's ``ast`` (fast, exact spans). Statements are
 walked once; expressions only in statements that hold a word in question.
-Every node that was walked has a ``parent``; every statement has a ``scope``.
+What is known of a node lies in tables of the index, never on the node: so nothing
+in a tree points back, and the tree goes as soon as its index does.
 Spans are byte offsets into the file's text encoded as UTF-8, because that is
 what ``ast`` counts in.
 """
@@ -12,11 +13,11 @@ from __future__ import annotations
 import ast
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from migrator.files.source import line_starts
-from migrator.names.fstrings import place_fstring
+from migrator.names.fstrings import Part, place_fstring
 from migrator.names.scopes import Binding, Scope, bind_import, bound_names
 from migrator.names.tree import children, fields_of, parse
 
@@ -47,44 +48,39 @@ class ModuleIndex:
         self.tree = parse(text)
         self._starts = line_starts(self.data)
         self.module_scope = Scope(self.tree, None)
-        self.statements: list[Any] = []
+        self.statements: list[Any] = []  # except handlers and match cases too
         self.imports: list[ast.Import | ast.ImportFrom] = []
         self.classes: list[ast.ClassDef] = []
         self.functions: list[ast.FunctionDef | ast.AsyncFunctionDef] = []
         self.refs: list[ast.expr] = []
-        self._named: dict[str, dict[Scope, list[ast.Name]]] = {}
         self.calls: list[ast.Call] = []
         self.strings: list[ast.expr] = []
         self.compares: list[ast.expr] = []
         self.patterns: list[ast.AST] = []
-        self._walked: list[Any] = []
+        self._named: dict[str, dict[Scope, list[ast.Name]]] = {}
+        self._parents: dict[object, ast.AST] = {}
+        self._scopes: dict[object, Scope] = {}  # of the statements
+        self._opened: dict[ast.AST, Scope] = {self.tree: self.module_scope}
+        self._expanded: set[ast.AST] = set()
+        self._parts: dict[ast.JoinedStr, list[Part]] = {}
+        self._spans: dict[ast.AST, tuple[int, int]] = {}  # of what is inside f-strings
+        self._qualified: dict[ast.AST, str] = {}
+        self._stored: dict[ast.ClassDef, dict[str, list[ast.expr]]] = {}
         self._walk_statements()
         words = set(words)
         self._expand_lines(words | self._aliases(words))
-
-    def close(self) -> None:
-        """Take the tree apart, so that it goes without a search for garbage. The index is of no use then."""
-        for scope in list(self.module_scope.and_inner()):
-            scope.bindings.clear()
-            scope.inner.clear()
-            scope.statements.clear()
-            scope.node = None
-        for node in self.statements:
-            node.parent = node.scope = None
-        for node in self._walked:
-            node.parent = None
 
     # -- places ---------------------------------------------------------
 
     def start(self, node: Any) -> int:
         """Byte offset of a node's first byte."""
-        placed = getattr(node, "placed", None)
-        return int(placed[0] if placed else self._starts[node.lineno - 1] + node.col_offset)
+        span = self._spans.get(node)
+        return span[0] if span else int(self._starts[node.lineno - 1] + node.col_offset)
 
     def end(self, node: Any) -> int:
         """Byte offset behind a node's last byte."""
-        placed = getattr(node, "placed", None)
-        return int(placed[1] if placed else self._starts[node.end_lineno - 1] + node.end_col_offset)
+        span = self._spans.get(node)
+        return span[1] if span else int(self._starts[node.end_lineno - 1] + node.end_col_offset)
 
     def segment(self, node: Any) -> str:
         """A node's source."""
@@ -107,17 +103,17 @@ class ModuleIndex:
     # -- the walk over statements ---------------------------------------
 
     def _walk_statements(self) -> None:
-        statements = self.statements
-        stack: list[tuple[Any, Any, Scope]] = [
+        statements, parents, scopes = self.statements, self._parents, self._scopes
+        stack: list[tuple[Any, ast.AST, Scope]] = [
             (child, self.tree, self.module_scope) for child in reversed(self.tree.body)
         ]
         while stack:
             node, parent, scope = stack.pop()
-            node.parent = parent
-            node.scope = scope
+            parents[node] = parent
+            scopes[node] = scope
             inner = scope
             cls = node.__class__
-            statements.append(node)  # except handlers and match cases too
+            statements.append(node)
             scope.statements.append(node)
             if cls is ast.Import or cls is ast.ImportFrom:
                 self.imports.append(node)
@@ -125,12 +121,12 @@ class ModuleIndex:
             elif cls is ast.FunctionDef or cls is ast.AsyncFunctionDef:
                 self.functions.append(node)
                 scope.bind(node.name, Binding("def", node))
-                inner = Scope(node, scope)
+                inner = self._opened[node] = Scope(node, scope)
                 inner.bind_arguments(node.args)
             elif cls is ast.ClassDef:
                 self.classes.append(node)
                 scope.bind(node.name, Binding("class", node))
-                inner = Scope(node, scope)
+                inner = self._opened[node] = Scope(node, scope)
             elif cls is ast.Global or cls is ast.Nonlocal:
                 scope.outer.update(node.names)
             else:
@@ -150,22 +146,13 @@ class ModuleIndex:
                     found.add(alias.asname)
                 elif isinstance(node, ast.ImportFrom) and words.intersection((node.module or "").split(".")):
                     found.add(alias.asname or alias.name)
-        for scope in self._scopes():
+        for scope in self.scopes:
             for name, bindings in scope.bindings.items():
                 for binding in bindings:
                     value = binding.value
                     if isinstance(value, ast.Attribute) and value.attr in words:
                         found.add(name)
         return found
-
-    def _scopes(self) -> Iterator[Scope]:
-        seen: set[int] = set()
-        for node in self.statements:
-            scope: Scope | None = node.scope
-            while scope is not None and id(scope) not in seen:
-                seen.add(id(scope))
-                yield scope
-                scope = scope.parent
 
     def _expand_lines(self, words: set[str]) -> None:
         self._expand_on(self._lines_with(words), self.statements)
@@ -214,22 +201,21 @@ class ModuleIndex:
             self._expand_once(statement, child, [child])
 
     def _expand_once(self, statement: Any, what: Any, nodes: list[Any]) -> None:
-        if not hasattr(what, "expanded"):
-            what.expanded = True
+        if what not in self._expanded:
+            self._expanded.add(what)
             self._expand(statement, nodes)
 
-    def _expand(self, parent: Any, nodes: list[Any]) -> None:
+    def _expand(self, statement: Any, nodes: list[Any]) -> None:
+        parents = self._parents
         for node in nodes:
-            if not hasattr(node, "parent"):
-                node.parent = parent
+            parents.setdefault(node, statement)
         stack = nodes[::-1]
-        walked, scope = self._walked, parent.scope
+        scope = self._scopes[statement]
         while stack:
             node = stack.pop()
-            walked.append(node)
             cls = node.__class__
             if cls is ast.Attribute or cls is ast.Name:
-                if node.parent.__class__ is not ast.Attribute:
+                if parents[node].__class__ is not ast.Attribute:
                     self.refs.append(node)
                 if cls is ast.Name:
                     self._named.setdefault(node.id, {}).setdefault(scope, []).append(node)
@@ -239,12 +225,11 @@ class ModuleIndex:
                 continue
             elif cls is ast.JoinedStr:
                 self.strings.append(node)
-                node.parts = place_fstring(node, self.segment(node), self.start(node))
-                if node.parts is None:
-                    continue
-                for part in node.parts:
+                self._parts[node] = place_fstring(self.segment(node), self.start(node)) or []
+                for part in self._parts[node]:
                     if part.expression is not None:
-                        part.expression.parent = node
+                        self._spans.update(part.spans)
+                        parents[part.expression] = node
                         stack.append(part.expression)
                 continue
             elif cls is ast.Call:
@@ -258,18 +243,31 @@ class ModuleIndex:
                 if child.__class__ is list:
                     for item in reversed(child):
                         if isinstance(item, ast.AST):
-                            item.parent = node  # type: ignore[attr-defined]
+                            parents[item] = node
                             stack.append(item)
                 elif isinstance(child, ast.AST):
-                    child.parent = node  # type: ignore[attr-defined]
+                    parents[child] = node
                     stack.append(child)
 
     # -- what is around a node -------------------------------------------
 
+    def parent(self, node: ast.AST | None) -> Any:
+        """The node around one; None for the module, and for a node that no word led to."""
+        return self._parents.get(node)
+
+    def call_of(self, node: ast.AST) -> ast.Call | None:
+        """The call that calls a node; None where it is not called."""
+        call = self._parents.get(node)
+        return call if isinstance(call, ast.Call) and call.func is node else None
+
+    def parts(self, string: ast.JoinedStr) -> Sequence[Part]:
+        """The parts of an f-string, in order; empty where its text cannot be read."""
+        return self._parts.get(string, ())
+
     def statement_of(self, node: Any) -> Any:
         """The statement (or except handler, or match case) that a node belongs to."""
-        while not hasattr(node, "scope"):
-            node = getattr(node, "parent", None) or self._statement_around(node)
+        while node not in self._scopes:
+            node = self._parents.get(node) or self._statement_around(node)
         return node
 
     def _statement_around(self, node: Any) -> Any:
@@ -287,8 +285,7 @@ class ModuleIndex:
 
     def scope_of(self, node: Any) -> Scope:
         """The scope in which a node's names are looked up."""
-        scope: Scope = self.statement_of(node).scope
-        return scope
+        return self._scopes[self.statement_of(node)]
 
     def function_of(self, node: Any) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
         """The innermost function whose body holds a node."""
@@ -299,23 +296,30 @@ class ModuleIndex:
             scope = scope.parent
         return None
 
+    @property
+    def scopes(self) -> Iterable[Scope]:
+        """All scopes, the outer ones before those inside them."""
+        return self._opened.values()
+
+    def inside(self, node: ast.AST) -> Scope | None:
+        """The scope that a function or a class opens; None for anything else."""
+        return self._opened.get(node)
+
     def statements_in(self, function: Any) -> list[Any]:
         """The statements of a function's body, without those of functions and classes inside it."""
-        scope: Scope | None = next((s for s in function.scope.inner if s.node is function), None)
-        return scope.statements if scope is not None else []
+        return self._opened[function].statements
 
-    def stored_on_self(self, owner: ast.ClassDef) -> dict[str, list[Any]]:
+    def stored_on_self(self, owner: ast.ClassDef) -> dict[str, list[ast.expr]]:
         """The values that a class's methods store as ``self.name``, or register as buffers or parameters."""
-        stored: dict[str, list[Any]] | None = getattr(owner, "stored", None)
+        stored = self._stored.get(owner)
         if stored is None:
-            stored = {}
+            stored = self._stored[owner] = {}
             for method in owner.body:
                 if isinstance(method, (ast.FunctionDef, ast.AsyncFunctionDef)):
                     for statement in self.statements_in(method):
                         for name, value in _on_self(statement):
                             self.expand(statement)
                             stored.setdefault(name, []).append(value)
-            owner.stored = stored  # type: ignore[attr-defined]
         return stored
 
     def class_of(self, node: Any) -> ast.ClassDef | None:
@@ -333,8 +337,8 @@ class ModuleIndex:
         """Everything that binds a name in the scope where Python would find it."""
         name = node.id
         child: Any = node
-        while not isinstance(child, ast.stmt) and hasattr(child, "parent"):
-            parent = child.parent
+        while not isinstance(child, ast.stmt) and child in self._parents:
+            parent = self._parents[child]
             if isinstance(parent, ast.Lambda) and child is parent.body:
                 if name in _argument_names(parent.args):
                     return [Binding("param", parent)]
@@ -351,11 +355,11 @@ class ModuleIndex:
         Resolves import aliases, plain assignments (``cudas = torch.cuda``),
         ``getattr(torch, "cuda")`` and ``importlib.import_module("torch.cuda")``.
         """
-        name: str | None = getattr(node, "qualified", None)
+        name = self._qualified.get(node)
         if name is None:  # several rules ask for the same
             name = self._full_name(node, 0)
             if isinstance(node, (ast.Name, ast.Attribute)):
-                node.qualified = name  # type: ignore[union-attr]
+                self._qualified[node] = name
         return name
 
     def _full_name(self, node: Any, depth: int) -> str:
@@ -406,7 +410,7 @@ class ModuleIndex:
         """Every read of a name that a scope binds, there and in the scopes inside it."""
         first = getattr(scope.node, "lineno", 1)
         lines = self._lines_with([name], first, getattr(scope.node, "end_lineno", len(self._starts)))
-        inside = list(scope.and_inner())
+        inside = [each for each in self.scopes if each.inside(scope)]
         for inner in inside:
             self._expand_on(lines, inner.statements)
         named = self._named.get(name, {})

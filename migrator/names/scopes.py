@@ -27,16 +27,13 @@ class Binding:
 class Scope:
     """A module, class or function, with the names that it binds."""
 
-    __slots__ = ("bindings", "inner", "node", "outer", "parent", "statements")
+    __slots__ = ("bindings", "node", "outer", "parent", "statements")
 
     def __init__(self, node: Any, parent: Scope | None) -> None:
         self.node = node
         self.parent = parent
         self.bindings: dict[str, list[Binding]] = {}
-        self.inner: list[Scope] = []
         self.statements: list[Any] = []  # of this scope, not of those inside it
-        if parent is not None:
-            parent.inner.append(self)
         self.outer: set[str] = set()  # declared global or nonlocal
 
     def bind(self, name: str, binding: Binding) -> None:
@@ -76,14 +73,6 @@ class Scope:
         """What binds a name that is read in this scope; empty for built-in names."""
         scope = self.owner(name)
         return scope.bindings[name] if scope else []
-
-    def and_inner(self) -> Iterator[Scope]:
-        """This scope and all scopes inside it."""
-        stack = [self]
-        while stack:
-            scope = stack.pop()
-            yield scope
-            stack.extend(reversed(scope.inner))
 
     def inside(self, other: Scope) -> bool:
         """Whether this is ``other`` or a scope within it."""

@@ -29,15 +29,14 @@ def pieces(index: ModuleIndex, node: Any) -> list[Piece]:
     Empty where the parts cannot be told apart.
     """
     if isinstance(node, ast.JoinedStr):
-        parts = getattr(node, "parts", None) or []
-        return [Piece(part.start, part.end, part.raw) for part in parts if part.expression is None]
+        return [Piece(p.start, p.end, p.raw) for p in index.parts(node) if p.expression is None]
     source = index.segment(node)
     plain = _PLAIN.match(source)
     if plain and plain.group(2) not in plain.group(3):
         skip = len(plain.group(1)) + len(plain.group(2))
         start = index.start(node) + skip
         return [Piece(start, start + len(plain.group(3).encode("utf-8")), plain.group(3))]
-    parts = place_fstring(node, source, index.start(node)) or []
+    parts = place_fstring(source, index.start(node)) or []
     return [Piece(part.start, part.end, part.raw) for part in parts]
 
 

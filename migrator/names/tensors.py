@@ -215,7 +215,7 @@ class _Question:
         last = max(before, key=lambda binding: int(binding.node.lineno), default=None)
         if last is None or last.value is None or not isinstance(last.node, ast.Assign):
             return None
-        parent = getattr(here, "parent", None)
+        parent = self.index.parent(here)
         blocks = [getattr(parent, name, None) or () for name in ("body", "orelse", "finalbody")]
         if not any(last.node in block and here in block for block in blocks):
             return None

@@ -35,18 +35,18 @@ def training_regions(index: ModuleIndex) -> list[Any]:
         if function.name == "training_step" and index.class_of(function) is not None:
             regions[id(function)] = function
     # The larger one of two is enough: its steps are those of the smaller one as well.
-    return [r for r in regions.values() if not any(id(up) in regions for up in _above(r))]
+    return [r for r in regions.values() if not any(id(up) in regions for up in _above(index, r))]
 
 
 def _is_optimizer(call: Any) -> bool:
     return isinstance(call.func, ast.Attribute) and bool(_OPTIMIZER.search(last_name(call.func.value)))
 
 
-def _above(node: Any) -> Iterator[Any]:
-    node = getattr(node, "parent", None)
+def _above(index: ModuleIndex, node: Any) -> Iterator[Any]:
+    node = index.parent(node)
     while node is not None:
         yield node
-        node = getattr(node, "parent", None)
+        node = index.parent(node)
 
 
 def _region(index: ModuleIndex, node: Any) -> Any:
@@ -54,7 +54,7 @@ def _region(index: ModuleIndex, node: Any) -> Any:
     function = index.function_of(node)
     if function is not None and _NO_TRAINING.match(function.name):
         return None
-    for up in _above(index.statement_of(node)):
+    for up in _above(index, index.statement_of(node)):
         if isinstance(up, (ast.For, ast.AsyncFor, ast.While, *_FUNCTIONS)):
             return up
     return None
@@ -66,7 +66,7 @@ def every_step(index: ModuleIndex, node: Any, regions: list[Any]) -> Any:
     child = index.statement_of(node)
     if id(child) in wanted:
         return None  # the head of the loop
-    for up in _above(child):
+    for up in _above(index, child):
         if (isinstance(up, ast.If) and _is_rare(index, up)) or isinstance(up, ast.ExceptHandler):
             return None
         if id(up) in wanted:

@@ -79,10 +79,10 @@ def _nodes(index: ModuleIndex) -> Iterator[tuple[Any, str]]:
         if _of_torch_cuda(name) or name.endswith(".is_nccl_available"):
             yield reference, name
         else:
-            yield from _members(reference)
+            yield from _members(index, reference)
     for string in index.strings:
         value = _beginning(string)
-        if value is None or isinstance(getattr(string, "parent", None), ast.Expr):
+        if value is None or isinstance(index.parent(string), ast.Expr):
             continue  # a docstring
         if _DEVICE.fullmatch(value):
             yield string, "'cuda'"
@@ -94,12 +94,10 @@ def _of_torch_cuda(name: str) -> bool:
     return name == "torch.cuda" or name.startswith("torch.cuda.")
 
 
-def _members(node: Any) -> Iterator[tuple[Any, str]]:
+def _members(index: ModuleIndex, node: Any) -> Iterator[tuple[Any, str]]:
     """The members of tensors and modules in a dotted name: ``x.cuda`` only where it is called."""
     while isinstance(node, ast.Attribute):
-        parent = getattr(node, "parent", None)
-        called = isinstance(parent, ast.Call) and parent.func is node
-        if node.attr == "is_cuda" or (node.attr == "cuda" and called):
+        if node.attr == "is_cuda" or (node.attr == "cuda" and index.call_of(node)):
             yield node, f".{node.attr}"
         node = node.value
 

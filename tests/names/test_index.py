@@ -42,7 +42,7 @@ def test_a_node_to_which_no_word_led_has_a_statement(
 ) -> None:
     index = ModuleIndex(TEXT, [])
     [node] = [n for n in ast.walk(index.tree) if isinstance(n, ast.Name) and n.id == name]
-    assert not hasattr(node, "parent")
+    assert index.parent(node) is None
     found = index.statement_of(node)
     assert (type(found), found.lineno) == (statement, line)
     assert isinstance(index.scope_of(node).node, scope)

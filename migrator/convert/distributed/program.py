@@ -13,7 +13,7 @@ from migrator.convert.distributed.already import is_distributed
 from migrator.convert.distributed.resolve import UnknownError, definition_of, origins_of
 from migrator.convert.distributed.syntax import FUNCTIONS, Definition, File, stored_value
 from migrator.names.index import ModuleIndex, identifiers
-from migrator.names.tree import walk
+from migrator.names.tree import children, walk
 from migrator.project.definitions import Definitions
 
 _OTHERS = {
@@ -112,6 +112,7 @@ def load(
         for statement in index.statements:
             index.expand(statement)
         _put_fields(index)
+        _put_parents(index.tree)
         file = File(name, text, index, {})
         files[name] = file
         started = file.name if file.name in more else entry
@@ -180,24 +181,28 @@ def _put_fields(index: ModuleIndex) -> None:
     """Put the fields of f-strings, at their places in the text, where ``ast`` has its own."""
     for text in [node for node in ast.walk(index.tree) if isinstance(node, ast.JoinedStr)]:
         values: list[Any] = []
-        for part in getattr(text, "parts", None) or ():
+        for part in index.parts(text):
             if part.expression is None:
                 values.append(ast.copy_location(ast.Constant(part.raw), text))
             else:
                 values.append(ast.copy_location(ast.FormattedValue(part.expression, -1, None), text))
-                part.expression.parent = values[-1]
                 for node in ast.walk(part.expression):
                     if isinstance(node, ast.expr):
                         _set_place(index, node)
-            values[-1].parent = text
         text.values = values
+
+
+def _put_parents(tree: ast.Module) -> None:
+    """Note for each node what it is part of."""
+    for node in walk(tree):
+        for child in children(node):
+            child.parent = node
 
 
 def _set_place(index: ModuleIndex, node: Any) -> None:
     start, end = index.start(node), index.end(node)
     node.lineno, node.col_offset = index.line_of(start), _column(index, start)
     node.end_lineno, node.end_col_offset = index.line_of(end), _column(index, end)
-    node.placed = (start, end)
 
 
 def _column(index: ModuleIndex, offset: int) -> int:

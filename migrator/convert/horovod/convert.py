@@ -200,7 +200,7 @@ def _is_optional(statement: Any) -> bool:
 
 def _check_names(file: File, plan: Plan) -> None:
     """The new code's names must mean in the file what they mean in the new code."""
-    for scope in file.index.module_scope.and_inner():
+    for scope in file.index.scopes:
         for name in _NAMES:
             for binding in scope.bindings.get(name, ()):
                 if binding.kind != "import" or binding.name.split(".")[0] not in ("torch", "os", "io"):

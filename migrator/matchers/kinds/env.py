@@ -12,6 +12,7 @@ from migrator.findings.finding import Edit
 from migrator.matchers.context import FileContext, Match, found
 from migrator.matchers.packs import Rule
 from migrator.names.hints import called_name
+from migrator.names.index import ModuleIndex
 from migrator.names.strings import replace_text
 
 _ENV_NAME = re.compile(r"(?:^|_)env(?:iron|ironment|s|_vars?|_dict|_variables)?$|^environ$", re.IGNORECASE)
@@ -31,7 +32,7 @@ def find(context: FileContext, rules: list[Rule]) -> Iterator[Match]:
         yield from _keywords(context, by_verdict, call)
     for node in context.index.strings:
         if not isinstance(node, ast.Constant):
-            yield from _inside(context, by_verdict, node, _text(node))
+            yield from _inside(context, by_verdict, node, _text(context.index, node))
             continue
         name = str(node.value)
         variable = env_vars.look_up(name)
@@ -59,8 +60,8 @@ def find(context: FileContext, rules: list[Rule]) -> Iterator[Match]:
                 needs_npu=False,
             )
             continue
-        is_set = _is_set(node)
-        value = _assigned(node) if is_set else None
+        is_set = _is_set(context.index, node)
+        value = _assigned(context.index, node) if is_set else None
         bad = _foreign_value(variable, value)
         if bad:
             report = by_verdict.get("report", rule)
@@ -133,7 +134,7 @@ def _values_carry_over(variable: env_vars.EnvVar) -> bool:
 
 def _place(context: FileContext, node: Any) -> str | None:
     """``certain`` for an environment's key, ``likely`` for another exact text, None for prose."""
-    parent = node.parent
+    parent = context.index.parent(node)
     if isinstance(parent, ast.Expr):
         return None
     if isinstance(parent, ast.Subscript):
@@ -152,7 +153,7 @@ def _place(context: FileContext, node: Any) -> str | None:
         others = [parent.left, *parent.comparators]
         return "certain" if any(_is_environment(context, other) for other in others) else "likely"
     if isinstance(parent, ast.Dict):
-        environment = None in parent.keys or _is_environment(context, _given_to(parent))
+        environment = None in parent.keys or _is_environment(context, _given_to(context.index, parent))
         if not environment and node in parent.keys and _is_own_name(context, parent, node):
             return None
         return "certain" if node in parent.keys and environment else "likely"
@@ -171,9 +172,9 @@ def _is_own_name(context: FileContext, table: ast.Dict, key: Any) -> bool:
     )
 
 
-def _given_to(node: Any) -> Any:
+def _given_to(index: ModuleIndex, node: Any) -> Any:
     """The name that a dictionary is given to, by assignment or as a keyword."""
-    holder = getattr(node, "parent", None)
+    holder = index.parent(node)
     if isinstance(holder, ast.keyword):
         return ast.Name(id=holder.arg or "", ctx=ast.Load()) if holder.arg == "env" else None
     return holder.targets[0] if isinstance(holder, ast.Assign) else None
@@ -185,7 +186,10 @@ def _is_environment(context: FileContext, node: Any) -> bool:
     last = node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
     if _ENV_NAME.search(last):
         return True
-    return hasattr(node, "parent") and context.index.qualified_name(node) in ("os.environ", "os.environb")
+    return context.index.parent(node) is not None and context.index.qualified_name(node) in (
+        "os.environ",
+        "os.environb",
+    )
 
 
 def _foreign_value(variable: env_vars.EnvVar, value: Any) -> str:
@@ -207,9 +211,9 @@ def _text_of(value: Any) -> str | None:
     return value.value if isinstance(value, ast.Constant) and isinstance(value.value, str) else None
 
 
-def _is_set(node: Any) -> bool:
+def _is_set(index: ModuleIndex, node: Any) -> bool:
     """Whether the place gives the variable a value, and does not only ask for it."""
-    parent = node.parent
+    parent = index.parent(node)
     if isinstance(parent, ast.Subscript):
         return isinstance(parent.ctx, ast.Store)
     if isinstance(parent, ast.Call):
@@ -217,18 +221,18 @@ def _is_set(node: Any) -> bool:
     return isinstance(parent, ast.Dict)
 
 
-def _assigned(node: Any) -> Any:
-    parent = node.parent
+def _assigned(index: ModuleIndex, node: Any) -> Any:
+    parent = index.parent(node)
     if isinstance(parent, ast.Dict) and node in parent.keys:
         return parent.values[parent.keys.index(node)]
     if isinstance(parent, ast.Call) and node in parent.args and len(parent.args) > 1:
         return parent.args[1]
-    around = getattr(parent, "parent", None)
+    around = index.parent(parent)
     return around.value if isinstance(around, ast.Assign) and isinstance(parent, ast.Subscript) else None
 
 
-def _text(node: Any) -> str:
-    return "".join(part.raw for part in getattr(node, "parts", None) or [] if part.expression is None)
+def _text(index: ModuleIndex, node: Any) -> str:
+    return "".join(part.raw for part in index.parts(node) if part.expression is None)
 
 
 def _is_message(holder: Any) -> bool:
@@ -250,10 +254,10 @@ def _inside(context: FileContext, by_verdict: dict[str, Rule], node: Any, text: 
         rule is None
         or "=" not in text
         or len(text) > 2000
-        or isinstance(getattr(node, "parent", None), ast.Expr)
+        or isinstance(context.index.parent(node), ast.Expr)
     ):
         return
-    holder = getattr(node, "parent", None)
+    holder = context.index.parent(node)
     if isinstance(holder, (ast.JoinedStr, ast.Raise, ast.Assert)) or _is_message(holder):
         return
     for name in _SETTING.findall(text):

@@ -13,6 +13,7 @@ from migrator.matchers.context import FileContext, Match, found
 from migrator.matchers.dotted import rule_fits
 from migrator.matchers.packs import Rule
 from migrator.names.hints import called_name
+from migrator.names.index import ModuleIndex
 
 _LESS = {"error": "warning", "warning": "info", "info": "info"}
 _CAUGHT = frozenset({"ImportError", "ModuleNotFoundError", "Exception", "BaseException"})
@@ -55,21 +56,21 @@ def _every(context: FileContext, rules: list[Rule]) -> Iterator[Match]:
 def _found(context: FileContext, rule: Rule, node: Any, names: list[str], severity: str = "") -> Match:
     library = names[0].partition(".")[0]
     message = (rule.message or rule.summary).replace("{library}", library)
-    if not severity and _may_fail(node):
+    if not severity and _may_fail(context.index, node):
         message += "; the program goes on where the import fails"
         severity = _LESS[rule.severity]
     return found(context, rule, node, api=", ".join(names), message=message, severity=severity)
 
 
-def _may_fail(node: Any) -> bool:
+def _may_fail(index: ModuleIndex, node: Any) -> bool:
     """Whether an import stands in a ``try`` that catches its error, and does not raise another one."""
-    child, parent = node, getattr(node, "parent", None)
+    child, parent = node, index.parent(node)
     while parent is not None and not isinstance(parent, (ast.FunctionDef, ast.AsyncFunctionDef)):
         if isinstance(parent, ast.Try) and child in parent.body:
             for handler in parent.handlers:
                 if handler.type is None or not _CAUGHT.isdisjoint(_names(handler.type)):
                     return not any(isinstance(each, ast.Raise) for each in ast.walk(handler))
-        child, parent = parent, getattr(parent, "parent", None)
+        child, parent = parent, index.parent(parent)
     return False
 
 

@@ -20,11 +20,10 @@ def find_methods(context: FileContext, rules: list[Rule]) -> Iterator[Match]:
     members = {rule.match[0].rpartition(".")[2]: rule for rule in rules}
     for node in _members(context, set(members)):
         rule = members[node.attr]
-        call = getattr(node, "parent", None)
-        called = isinstance(call, ast.Call) and call.func is node
-        if called and not _arguments_fit(call):
+        call = context.index.call_of(node)
+        if call and not _arguments_fit(call):
             continue
-        if not called and not _method_as_value(context, node):
+        if not call and not _method_as_value(context, node):
             if _handed_on(context, node):
                 yield _asked_about(context, rule, node)
             continue
@@ -58,7 +57,7 @@ def _method_as_value(context: FileContext, node: ast.Attribute) -> bool:
     name = context.index.qualified_name(node.value)
     if name.startswith("torch.") and name.rpartition(".")[2][:1].isupper():
         return True
-    around = getattr(node, "parent", None)
+    around = context.index.parent(node)
     if isinstance(around, ast.IfExp):
         branches = (around.body, around.orelse)
         if any(isinstance(other, ast.Attribute) and other.attr == "cpu" for other in branches):
@@ -76,7 +75,7 @@ def _handed_on(context: FileContext, node: ast.Attribute) -> bool:
     ``map(x.cuda, …)`` hands it to a call, ``move = x.cuda`` to a name that is called; elsewhere
     (``{"move": model.cuda}``) the name of what has it has to say that it is a tensor or a module.
     """
-    around: Any = getattr(node, "parent", None)
+    around: Any = context.index.parent(node)
     if not isinstance(node.ctx, ast.Load):
         return False
     last = node.value.attr if isinstance(node.value, ast.Attribute) else getattr(node.value, "id", "")
@@ -104,7 +103,7 @@ def _is_called(context: FileContext, assignment: ast.Assign) -> bool:
     """Whether a name that is assigned to is called in the same scope."""
     scope = context.index.scope_of(assignment)
     names = [target.id for target in assignment.targets if isinstance(target, ast.Name)]
-    return any(_is_call(use) for name in names for use in context.index.uses(name, scope))
+    return any(context.index.call_of(use) for name in names for use in context.index.uses(name, scope))
 
 
 def _asked_about(context: FileContext, rule: Rule, node: ast.Attribute) -> Match:
@@ -157,7 +156,7 @@ def _judged(context: FileContext, rule: Rule, node: ast.Attribute) -> Iterator[M
         )
         return
     doubtful = kind not in (TENSOR, MODULE) and (
-        project.defines_elsewhere(node.attr) or (not _is_call(node) and project.stores(node.attr))
+        project.defines_elsewhere(node.attr) or (not index.call_of(node) and project.stores(node.attr))
     )
     if _in_torchscript(context, node):
         yield _scripted(context, rule, node)
@@ -174,7 +173,7 @@ def _another_owner(context: FileContext, node: ast.Attribute) -> str:
     if other is not None:
         return f"it may be that of the class {other.name} in {other.file}, which has nothing to do with torch"
     stored = next((facts for facts in project.classes if node.attr in facts.stored), None)
-    if stored is not None and stored.file == context.name and not _is_call(node):
+    if stored is not None and stored.file == context.name and not context.index.call_of(node):
         return f"the class {stored.name} keeps a value of its own under that name"
     return ""
 
@@ -185,11 +184,6 @@ def _inside_moved_method(context: FileContext, node: ast.Attribute) -> bool:
         return False
     facts = context.project.named(owner.name)
     return facts is None or context.project.related(facts)
-
-
-def _is_call(node: Any) -> bool:
-    call = getattr(node, "parent", None)
-    return isinstance(call, ast.Call) and call.func is node
 
 
 def _in_torchscript(context: FileContext, node: Any) -> bool:
@@ -209,12 +203,12 @@ def _in_torchscript(context: FileContext, node: Any) -> bool:
 def _scripted(context: FileContext, rule: Rule, node: ast.Attribute) -> Match:
     """The forms that TorchScript compiles: ``x.device.type == "npu"`` and ``x.to("npu")``."""
     index = context.index
-    call: Any = getattr(node, "parent", None)
+    call: Any = index.parent(node)
     if node.attr == "is_cuda":
         start, end = index.start(node), index.end(node)
         edits = [Edit(start, start, "("), Edit(end - len("is_cuda"), end, 'device.type == "npu")')]
         return found(context, rule, node, api=".is_cuda", edits=edits)
-    if _is_call(node) and not call.args and not call.keywords:
+    if index.call_of(node) and not call.args and not call.keywords:
         end = index.end(node)
         edits = [Edit(end - len("cuda"), index.end(call), 'to("npu")')]
         return found(context, rule, node, api=".cuda", edits=edits)

@@ -13,6 +13,7 @@ from migrator.matchers.context import FileContext, Match, found
 from migrator.matchers.dotted import pattern_fits, rule_fits
 from migrator.matchers.imports import import_form, move_names
 from migrator.matchers.packs import Rule
+from migrator.names.index import ModuleIndex
 
 
 def find(context: FileContext, rules: list[Rule]) -> Iterator[Match]:
@@ -81,7 +82,7 @@ def _in_reference(context: FileContext, rules: list[Rule], ref: Any) -> Iterator
     if target == name:
         return
     edits = _renaming(context, rules, root, base, written[:used], name, target)
-    if edits and _has_other_arguments(rule, ref):
+    if edits and _has_other_arguments(index, rule, ref):
         yield found(
             context, rule, node, api=name, message=f"{name} is {target} on an NPU, with other arguments"
         )
@@ -121,10 +122,10 @@ def _kept_module(context: FileContext, rules: list[Rule], written: list[Any]) ->
             return
 
 
-def _has_other_arguments(rule: Rule, ref: Any) -> bool:
+def _has_other_arguments(index: ModuleIndex, rule: Rule, ref: Any) -> bool:
     """Whether the new name takes other arguments than this use has, or those that call it later."""
-    call = getattr(ref, "parent", None)
-    if isinstance(call, ast.Call) and call.func is ref:
+    call = index.call_of(ref)
+    if call is not None:
         return bool(rule.options.get("without_arguments") and (call.args or call.keywords))
     return bool(rule.options.get("only_called"))
 
@@ -137,7 +138,7 @@ def _report(context: FileContext, rule: Rule, node: Any, name: str, advice: str)
     """What is said of a name without an NPU form, or of one that the database does not know."""
     if rule.replace != "api_db":
         foreseen = rule.status == "absent" and _is_asked_for(context, name)
-        foreseen = foreseen or (bool(rule.options.get("may_be_none")) and _is_tested(node))
+        foreseen = foreseen or (bool(rule.options.get("may_be_none")) and _is_tested(context.index, node))
         severity = "info" if foreseen else ""
         return found(context, rule, node, api=name, advice=advice, severity=severity)
     known = npu_names.look_up(name, context.version)
@@ -172,9 +173,9 @@ def _is_asked_for(context: FileContext, name: str) -> bool:
     return re.search(rf"\bhasattr\([^()]*[\"']{last}[\"']", context.index.text) is not None
 
 
-def _is_tested(node: Any) -> bool:
+def _is_tested(index: ModuleIndex, node: Any) -> bool:
     """Whether a condition asks whether a value is there: ``if x``, ``not x``, ``x is None``, ``x and …``."""
-    parent = getattr(node, "parent", None)
+    parent = index.parent(node)
     if isinstance(parent, ast.Compare):
         return isinstance(parent.ops[0], (ast.Is, ast.IsNot))
     return isinstance(parent, (ast.UnaryOp, ast.BoolOp)) or getattr(parent, "test", None) is node

@@ -44,7 +44,7 @@ def _of_rule(context: FileContext, rule: Rule) -> Iterator[Match]:
     for anchor in context.index.calls:
         if called_name(anchor) not in words:
             continue
-        for place, node in enumerate(ancestors(anchor)):
+        for place, node in enumerate(ancestors(context.index, anchor)):
             outcome = None if place > _LEVELS else _first(context.index, patterns, node)
             if outcome is None:
                 continue
@@ -182,13 +182,13 @@ def _folded(index: ModuleIndex, node: Any, outcome: PatternMatch) -> list[Edit] 
     if not statements:
         return []
     here = index.statement_of(node)
-    block = next((b for b in _blocks(here.parent) if any(item is here for item in b)), [])
+    block = next((b for b in _blocks(index.parent(here)) if any(item is here for item in b)), [])
     place = next((p for p, item in enumerate(block) if item is here), 0)
     before = block[place - 1] if place else None
     if len(statements) > 1 or before is None or id(before) not in statements:
         return None
     # In a loop what stands above reads the name as well, on the next turn.
-    loop = any(isinstance(up, (ast.For, ast.AsyncFor, ast.While)) for up in _statements_around(here))
+    loop = any(isinstance(up, (ast.For, ast.AsyncFor, ast.While)) for up in _statements_around(index, here))
     first = 0 if loop else index.end(before)
     matched_names = {id(name) for name in outcome.names}
     for name in _targets(before):
@@ -208,10 +208,10 @@ def _blocks(parent: Any) -> Iterator[list[Any]]:
             yield block
 
 
-def _statements_around(node: Any) -> Iterator[Any]:
+def _statements_around(index: ModuleIndex, node: Any) -> Iterator[Any]:
     while not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Module)):
         yield node
-        node = node.parent
+        node = index.parent(node)
 
 
 def _targets(statement: Any) -> list[str]:

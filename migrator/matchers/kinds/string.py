@@ -17,6 +17,7 @@ from migrator.matchers.imports import import_form
 from migrator.matchers.packs import Rule
 from migrator.names.device_context import CERTAIN, LIKELY, NO, UNCLEAR, Place, is_pattern, judge
 from migrator.names.hints import PlaceData, called_name
+from migrator.names.index import ModuleIndex
 from migrator.names.receivers import options_like
 from migrator.names.strings import pieces, replace_text
 
@@ -55,11 +56,11 @@ def find(
     return result, left_alone
 
 
-def _value(node: Any) -> str:
+def _value(index: ModuleIndex, node: Any) -> str:
     """A literal's value; for an f-string its text with ``{}`` for the fields."""
     if isinstance(node, ast.Constant):
         return str(node.value)
-    parts = getattr(node, "parts", None) or []
+    parts = index.parts(node)
     return "".join(part.raw if part.expression is None else "{}" for part in parts)
 
 
@@ -96,22 +97,22 @@ def _placed(
 
 
 def _device(context: FileContext, rules: list[Rule], data: PlaceData, node: Any) -> Match | bool | None:
-    value = _value(node)
+    value = _value(context.index, node)
     index = context.index
-    if not _DEVICE.match(value) and not (_DEVICE_PATTERN.match(value) and is_pattern(node)):
+    if not _DEVICE.match(value) and not (_DEVICE_PATTERN.match(value) and is_pattern(index, node)):
         return None
     joined = isinstance(node, ast.JoinedStr)
     if joined and not (pieces(index, node) and pieces(index, node)[0].raw.startswith("cuda")):
         return None
-    if isinstance(node, ast.Constant) and _is_format_piece(node):
+    if isinstance(node, ast.Constant) and _is_format_piece(index, node):
         return None
-    if _is_attribute_name(node):
+    if _is_attribute_name(index, node):
         return True
     place = judge(index, data, node)
     strong = value != "cuda"
     if place.verdict == UNCLEAR and _names_own_method(context, node):
         place = Place(LIKELY, "the name of the method that is renamed")
-    if place.verdict == UNCLEAR and strong and _index_follows(node, value):
+    if place.verdict == UNCLEAR and strong and _index_follows(index, node, value):
         place = Place(LIKELY, "the beginning of a device's name")
     return _placed(context, rules, node, place, lambda: replace_text(index, node, "cuda", "npu", 1), value)
 
@@ -126,27 +127,27 @@ def _names_own_method(context: FileContext, node: Any) -> bool:
     return facts is not None and context.project.related(facts)
 
 
-def _is_format_piece(node: Any) -> bool:
-    return isinstance(getattr(node, "parent", None), ast.JoinedStr)
+def _is_format_piece(index: ModuleIndex, node: Any) -> bool:
+    return isinstance(index.parent(node), ast.JoinedStr)
 
 
-def _index_follows(node: Any, value: str) -> bool:
+def _index_follows(index: ModuleIndex, node: Any, value: str) -> bool:
     """Whether a text such as ``cuda:`` is completed to a device with an index."""
     return bool(re.match(r"cuda:(\d+|%[dsi]|\{.*\})\Z", value)) or (
-        value == "cuda:" and isinstance(getattr(node, "parent", None), ast.BinOp)
+        value == "cuda:" and isinstance(index.parent(node), ast.BinOp)
     )
 
 
-def _is_attribute_name(node: Any) -> bool:
+def _is_attribute_name(index: ModuleIndex, node: Any) -> bool:
     """Whether a text is the name in getattr(x, "cuda"), which another shape judges."""
-    call = getattr(node, "parent", None)
+    call = index.parent(node)
     if isinstance(call, ast.Call) and node in call.args[:2] and isinstance(call.func, ast.Name):
         return call.func.id in _ATTRIBUTE_CALLS and call.args.index(node) == 1
     return False
 
 
 def _backend(context: FileContext, rules: list[Rule], data: PlaceData, node: Any) -> Match | bool | None:
-    value = _value(node)
+    value = _value(context.index, node)
     index = context.index
     if _COMPOUND.match(value) and re.search(r"\bcuda\b|\bnccl\b", value, re.IGNORECASE):
         if not re.search(r":(nccl|gloo|mpi|ucc|xccl)\b", value):
@@ -160,15 +161,15 @@ def _backend(context: FileContext, rules: list[Rule], data: PlaceData, node: Any
     place = judge(index, data, node)
     # In small letters it is hardly ever anything but the backend. In capitals it
     # is also the beginning of the names of NCCL's environment variables.
-    if place.verdict == UNCLEAR and value.islower() and not _searched_for(node):
+    if place.verdict == UNCLEAR and value.islower() and not _searched_for(index, node):
         place = Place(LIKELY, place.reason)
     new = value.replace("n", "h", 1) if value[0] == "n" else "H" + value[1:]
     return _placed(context, rules, node, place, lambda: replace_text(index, node, value, new, 1), value)
 
 
-def _searched_for(node: Any) -> bool:
+def _searched_for(index: ModuleIndex, node: Any) -> bool:
     """Whether a text is looked for inside another one: ``"nccl" in line``."""
-    parent = getattr(node, "parent", None)
+    parent = index.parent(node)
     return (
         isinstance(parent, ast.Compare)
         and node is parent.left
@@ -177,10 +178,10 @@ def _searched_for(node: Any) -> bool:
 
 
 def _tensor_type(context: FileContext, rules: list[Rule], data: PlaceData, node: Any) -> Match | bool | None:
-    value = _value(node)
+    value = _value(context.index, node)
     if not isinstance(node, ast.Constant) or not _TENSOR_TYPE.match(value):
         return None
-    if _is_call_argument(node, {"set_default_tensor_type"}):
+    if _is_call_argument(context.index, node, {"set_default_tensor_type"}):
         return True  # it has a rule of its own
     known = npu_names.look_up(value, context.version)
     if known is None or not known.npu:
@@ -196,27 +197,27 @@ def _tensor_type(context: FileContext, rules: list[Rule], data: PlaceData, node:
             advice=known.advice if known else "",
         )
     place = judge(context.index, data, node)
-    if _is_call_argument(node, {"type"}) or _compared_with_type(node):
+    if _is_call_argument(context.index, node, {"type"}) or _compared_with_type(context.index, node):
         place = Place(CERTAIN, "the name of a tensor type")
-    elif place.verdict in (UNCLEAR, NO) and not isinstance(getattr(node, "parent", None), ast.Expr):
+    elif place.verdict in (UNCLEAR, NO) and not isinstance(context.index.parent(node), ast.Expr):
         place = Place(LIKELY, f"the name of a tensor type, in {place.reason}")
     return _placed(
         context, rules, node, place, lambda: replace_text(context.index, node, "cuda", "npu", 1), value
     )
 
 
-def _is_call_argument(node: Any, names: set[str]) -> bool:
-    call = getattr(node, "parent", None)
+def _is_call_argument(index: ModuleIndex, node: Any, names: set[str]) -> bool:
+    call = index.parent(node)
     if not isinstance(call, ast.Call) or node not in call.args:
         return False
     return called_name(call) in names
 
 
-def _compared_with_type(node: Any) -> bool:
+def _compared_with_type(index: ModuleIndex, node: Any) -> bool:
     """Whether a text is compared with ``x.type()``, by itself or in a list."""
-    parent = getattr(node, "parent", None)
+    parent = index.parent(node)
     while isinstance(parent, (ast.Tuple, ast.List, ast.Set)):
-        parent = getattr(parent, "parent", None)
+        parent = index.parent(parent)
     if not isinstance(parent, ast.Compare):
         return False
     operands = [parent.left, *parent.comparators]
@@ -225,13 +226,13 @@ def _compared_with_type(node: Any) -> bool:
 
 def _api_name(context: FileContext, rules: list[Rule], data: PlaceData, node: Any) -> Match | bool | None:
     """``"torch.cuda.is_available"`` where a name is patched or a module is imported."""
-    value = _value(node)
+    value = _value(context.index, node)
     match = _API_NAME.match(value)
     if not isinstance(node, ast.Constant) or match is None:
         return None
-    call: Any = getattr(node, "parent", None)
+    call: Any = context.index.parent(node)
     if isinstance(call, ast.keyword) and call.arg in ("target", "name"):
-        call = call.parent  # type: ignore[attr-defined]
+        call = context.index.parent(call)
     elif not isinstance(call, ast.Call) or node not in call.args:
         return None
     called = called_name(call)
@@ -266,16 +267,16 @@ def _api_name(context: FileContext, rules: list[Rule], data: PlaceData, node: An
 
 def _attribute(context: FileContext, rules: list[Rule], data: PlaceData, node: Any) -> Match | bool | None:
     """``getattr(torch, "cuda")``, ``hasattr(batch, "is_cuda")``."""
-    value = _value(node)
+    value = _value(context.index, node)
     new = {"cuda": "npu", "is_cuda": "is_npu"}.get(value)
     if new is None or not isinstance(node, ast.Constant):
         return None
-    call = getattr(node, "parent", None)
+    index = context.index
+    call = index.parent(node)
     if not isinstance(call, ast.Call) or not call.args[1:2] or call.args[1] is not node:
         return None
     if not isinstance(call.func, ast.Name) or call.func.id not in _ATTRIBUTE_CALLS:
         return None
-    index = context.index
     holder = call.args[0]
     qualified = index.qualified_name(holder)
     if qualified == "torch" and value == "cuda":
@@ -302,12 +303,12 @@ def _attribute(context: FileContext, rules: list[Rule], data: PlaceData, node: A
 
 def _text(context: FileContext, rules: list[Rule], data: PlaceData, node: Any) -> Match | bool | None:
     """A text that is exactly what a rule's ``match`` says."""
-    value = _value(node)
+    value = _value(context.index, node)
     for rule in rules:
         keyword = rule.options.get("keyword")
-        if keyword and getattr(getattr(node, "parent", None), "arg", "") != keyword:
+        if keyword and getattr(context.index.parent(node), "arg", "") != keyword:
             continue
-        if value in rule.match and isinstance(node, ast.Constant) and not _is_docstring(node):
+        if value in rule.match and isinstance(node, ast.Constant) and not _is_docstring(context.index, node):
             edits = replace_text(context.index, node, value, rule.replace) if rule.replace else []
             return found(
                 context,
@@ -320,8 +321,8 @@ def _text(context: FileContext, rules: list[Rule], data: PlaceData, node: Any) -
     return None
 
 
-def _is_docstring(node: Any) -> bool:
-    return isinstance(getattr(node, "parent", None), ast.Expr)
+def _is_docstring(index: ModuleIndex, node: Any) -> bool:
+    return isinstance(index.parent(node), ast.Expr)
 
 
 _SHAPES: dict[str, Callable[[FileContext, list[Rule], PlaceData, Any], Any]] = {

@@ -27,7 +27,7 @@ def find(context: FileContext, rules: list[Rule]) -> Iterator[Match]:
     """
     for node in context.index.strings:
         value = node.value if isinstance(node, ast.Constant) else None
-        if not isinstance(value, str) or isinstance(getattr(node, "parent", None), ast.JoinedStr):
+        if not isinstance(value, str) or isinstance(context.index.parent(node), ast.JoinedStr):
             continue
         for rule in rules:
             exact = bool(rule.options.get("exact"))
@@ -58,7 +58,7 @@ def _goes_on_as_said(rule: Rule, value: str, phrase: str) -> bool:
 def _place(context: FileContext, node: Any, rule: Rule) -> str | None:
     """``safe`` where the text is surely compared, ``unsafe`` where it may be, None where it is a message."""
     where = str(rule.options.get("where", "tests"))
-    child, parent = node, getattr(node, "parent", None)
+    child, parent = node, context.index.parent(node)
     if isinstance(parent, ast.Expr):
         return None
     if where == "anywhere":
@@ -70,7 +70,7 @@ def _place(context: FileContext, node: Any, rule: Rule) -> str | None:
     in_container = False
     while isinstance(parent, (ast.Tuple, ast.List, ast.Set, ast.BoolOp, ast.IfExp)):
         in_container = True
-        child, parent = parent, getattr(parent, "parent", None)
+        child, parent = parent, context.index.parent(parent)
     if isinstance(parent, ast.Compare):
         return "safe"
     if isinstance(parent, ast.keyword) and parent.arg == "match":
@@ -93,8 +93,8 @@ def _called(call: Any, argument: Any) -> str:
 
 def _beside(context: FileContext, node: Any, word: str) -> bool:
     """Whether a text and one with ``word`` are looked for in the same condition."""
-    comparison = getattr(node, "parent", None)
-    condition = getattr(comparison, "parent", None)
+    comparison = context.index.parent(node)
+    condition = context.index.parent(comparison)
     if not isinstance(comparison, ast.Compare) or not isinstance(condition, ast.BoolOp):
         return False
     others = [value for value in condition.values if value is not comparison]
@@ -108,4 +108,4 @@ def _compared_later(context: FileContext, assignment: Any) -> bool:
         return False
     owner = context.index.scope_of(target).owner(target.id)
     uses = context.index.uses(target.id, owner) if owner is not None else []
-    return any(isinstance(getattr(use, "parent", None), ast.Compare) for use in uses)
+    return any(isinstance(context.index.parent(use), ast.Compare) for use in uses)

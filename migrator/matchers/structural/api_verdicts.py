@@ -18,6 +18,7 @@ from migrator.api_support.versions import TorchVersion
 from migrator.matchers.context import FileContext, Match, found
 from migrator.matchers.dotted import pattern_fits
 from migrator.matchers.packs import Rule
+from migrator.names.index import ModuleIndex
 from migrator.names.receivers import options_like
 from migrator.names.tensors import MAYBE, OTHER, TENSOR, tensor_like
 from migrator.names.written_names import Written, behind_a_dot, qualified
@@ -150,29 +151,28 @@ def _root(node: Any) -> Any:
 
 def _named(context: FileContext, ref: Any, name: str) -> Iterator[_Use]:
     verdict = _verdict(name, context.version, context.hardware) if name.startswith("torch.") else None
-    if verdict is None or _asks_for_type(ref):
+    if verdict is None or _asks_for_type(context.index, ref):
         return
-    call = getattr(ref, "parent", None)
-    is_called = isinstance(call, ast.Call) and call.func is ref
-    if isinstance(call, ast.Call) and is_called and call.args and _is_kept_on_the_cpu(context, call.args[0]):
+    call = context.index.call_of(ref)
+    if call is not None and call.args and _is_kept_on_the_cpu(context, call.args[0]):
         return
     if verdict.status in _OPEN:
-        if verdict.by_hardware and not is_called:
+        if verdict.by_hardware and call is None:
             return  # too little to speak of annotations
-        if is_called or verdict.documents or verdict.kernel:  # what is only named may be a module, or a value
+        if call is not None or verdict.documents or verdict.kernel:
             yield ref, verdict, verdict.status, "", "certain"
         return
-    if isinstance(call, ast.Call) and is_called:
+    if call is not None:
         note = _shown_limit(context, call, verdict)
         if note:
             yield ref, verdict, "partial", note, "certain"
 
 
-def _asks_for_type(ref: Any) -> bool:
+def _asks_for_type(index: ModuleIndex, ref: Any) -> bool:
     """Whether a class is only compared with: ``isinstance(x, (nn.GRU, nn.LSTM))``."""
-    child, call = ref, getattr(ref, "parent", None)
+    child, call = ref, index.parent(ref)
     if isinstance(call, ast.Tuple):
-        child, call = call, getattr(call, "parent", None)
+        child, call = call, index.parent(call)
     if not isinstance(call, ast.Call) or child not in call.args[1:]:
         return False
     return isinstance(call.func, ast.Name) and call.func.id in ("isinstance", "issubclass")
@@ -254,8 +254,7 @@ def _member(context: FileContext, node: ast.Attribute) -> Iterator[_Use]:
     verdict = judge(f"torch.Tensor.{node.attr}", context.version, context.hardware)
     if verdict.status not in _OPEN or options_like(node.value):
         return
-    call = getattr(node, "parent", None)
-    called = isinstance(call, ast.Call) and call.func is node
+    called = context.index.call_of(node) is not None
     if _on_the_cpu(node.value):
         return
     kind = tensor_like(context.index, node.value, context.elsewhere)

@@ -9,6 +9,7 @@ from typing import Any
 from migrator.findings.finding import Edit
 from migrator.matchers.context import FileContext, Match, found
 from migrator.matchers.packs import Rule
+from migrator.names.index import ModuleIndex
 
 _CALLS = frozenset(
     f"{module}.get_device_capability" for module in ("torch.cuda", "torch.npu", "torch_npu.npu")
@@ -28,9 +29,9 @@ def find_calls(context: FileContext, rule: Rule) -> Iterator[Match]:
     index = context.index
     for call in index.calls:
         name = index.qualified_name(call.func)
-        if name not in _CALLS or _has_stand_in(call):
+        if name not in _CALLS or _has_stand_in(index, call):
             continue
-        parent = getattr(call, "parent", None)
+        parent = index.parent(call)
         if isinstance(parent, (ast.Expr, ast.JoinedStr)):
             continue  # printed as None, which is the truth
         start, end = index.start(call), index.end(call)
@@ -38,8 +39,8 @@ def find_calls(context: FileContext, rule: Rule) -> Iterator[Match]:
         yield found(context, rule, call, api=name, edits=edits)
 
 
-def _has_stand_in(call: Any) -> bool:
-    parent = getattr(call, "parent", None)
+def _has_stand_in(index: ModuleIndex, call: Any) -> bool:
+    parent = index.parent(call)
     return isinstance(parent, ast.BoolOp) and isinstance(parent.op, ast.Or) and call is not parent.values[-1]
 
 

@@ -25,8 +25,8 @@ def find_builds(context: FileContext, rule: Rule) -> Iterator[Match]:
         name = context.index.qualified_name(ref)
         if not name or not rule_fits(rule, name) or not isinstance(getattr(ref, "ctx", None), ast.Load):
             continue
-        call = getattr(ref, "parent", None)
-        if not (isinstance(call, ast.Call) and call.func is ref):
+        call = context.index.call_of(ref)
+        if call is None:
             yield found(context, rule, ref, api=name)
             continue
         extension = operators.extensions.get((context.name, call.lineno))
@@ -172,8 +172,7 @@ class _Users:
         if module is None:
             return None
         if module.operators is None:
-            called = isinstance(ref.parent, ast.Call) and ref.parent.func is ref
-            return (name, None, module) if called else None
+            return (name, None, module) if self.context.index.call_of(ref) else None
         operator = module.operators.get(last)
         return (name, operator, module) if operator else None
 
@@ -221,7 +220,7 @@ def find_kernels(context: FileContext, rule: Rule) -> Iterator[Match]:
             context.index.expand(function)
         for decorator in function.decorator_list:
             called = decorator.func if isinstance(decorator, ast.Call) else decorator
-            if not hasattr(called, "parent"):
+            if context.index.parent(called) is None:
                 continue  # not walked: no word from which a rule starts is on its lines
             name = _compiler(rule, context.index.qualified_name(called))
             if name:

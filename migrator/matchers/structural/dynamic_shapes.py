@@ -136,7 +136,7 @@ def _masks_in(context: FileContext, rule: Rule, statement: Any) -> Iterator[Matc
         if (
             not isinstance(node, ast.Subscript)
             or not isinstance(node.ctx, ast.Load)
-            or not hasattr(node, "parent")
+            or index.parent(node) is None
         ):
             continue
         how = _mask(index, node.slice)
@@ -194,11 +194,11 @@ def find_sizes(context: FileContext, rule: Rule) -> Iterator[Match]:
         if called_name(call) != "item" or call.args or call.keywords:
             continue
         node: Any = call
-        while isinstance(node.parent, (ast.BinOp, ast.Tuple, ast.List)) or (
-            isinstance(node.parent, ast.Call) and called_name(node.parent) in ("int", "max", "min")
+        parent = context.index.parent(node)
+        while isinstance(parent, (ast.BinOp, ast.Tuple, ast.List)) or (
+            isinstance(parent, ast.Call) and called_name(parent) in ("int", "max", "min")
         ):
-            node = node.parent
-        parent = node.parent
+            node, parent = parent, context.index.parent(parent)
         is_slice = isinstance(parent, ast.Slice)
         if is_slice or (
             isinstance(parent, ast.Call) and called_name(parent) in _SHAPED and node in parent.args

@@ -70,7 +70,7 @@ def _report(context: FileContext, rule: Rule, maker: Any, name: str) -> Match:
     end = index.end(maker)
     written = maker.attr if isinstance(maker, ast.Attribute) else ""
     new = {"float64": "float32", "double": "float32"}.get(written, "")
-    if isinstance(maker.parent, ast.Call) and maker.parent.func is maker:
+    if index.call_of(maker):
         new = "float"
     edits = [Edit(end - len(written), end, new)] if new else []
     return found(context, rule, maker, api=name, edits=edits, needs_npu=False)

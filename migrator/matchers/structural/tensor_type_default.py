@@ -42,7 +42,7 @@ def find(context: FileContext, rule: Rule) -> Iterator[Match]:
                 )
             continue
         dtype = _DTYPES.get(name.rpartition(".")[2])
-        statement: Any = call.parent  # type: ignore[attr-defined]
+        statement: Any = index.parent(call)
         if dtype is None or not isinstance(statement, ast.Expr) or not context.version.has_set_default_device:
             yield found(
                 context, rule, call, api="torch.set_default_tensor_type", severity="error", claims=True

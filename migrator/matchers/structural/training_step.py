@@ -33,7 +33,7 @@ def find(context: FileContext, rule: Rule) -> Iterator[Match]:
         region = every_step(index, node, regions)
         if region is not None:
             statement = index.statement_of(node)
-            blocks.setdefault((id(region), id(statement.parent)), []).append(node)
+            blocks.setdefault((id(region), id(index.parent(statement))), []).append(node)
     for nodes in blocks.values():
         nodes.sort(key=index.start)
         lines = sorted({node.lineno for node in nodes})
@@ -119,7 +119,7 @@ def _values(index: ModuleIndex, names: set[str], region: Any) -> Iterator[Any]:
     """Where the value of one of these tensors is needed on the host."""
     for name in names:
         for scope_use in index.uses(name, index.scope_of(region.body[0])):
-            parent = getattr(scope_use, "parent", None)
+            parent = index.parent(scope_use)
             if isinstance(parent, ast.JoinedStr):
                 yield scope_use
             elif isinstance(parent, ast.Call) and scope_use in parent.args:
@@ -129,7 +129,7 @@ def _values(index: ModuleIndex, names: set[str], region: Any) -> Iterator[Any]:
                         or index.qualified_name(parent.func).split(".")[0] != "torch"
                     ):
                         yield scope_use
-            elif isinstance(parent, ast.Compare) and isinstance(getattr(parent, "parent", None), ast.If):
+            elif isinstance(parent, ast.Compare) and isinstance(index.parent(parent), ast.If):
                 if not any(isinstance(op, (ast.Is, ast.IsNot, ast.In, ast.NotIn)) for op in parent.ops):
                     yield scope_use
 
