@@ -1,4 +1,4 @@
-"""Import statements, rewritten by LibCST, and ``import torch_npu`` where it belongs."""
+"""``import torch_npu`` where it belongs."""
 
 from __future__ import annotations
 
@@ -10,125 +10,6 @@ from migrator.findings.finding import Edit
 from migrator.names.index import ModuleIndex
 
 
-def import_form(name: str) -> str:
-    """The spelling of an NPU name in an import.
-
-    ``torch.npu`` is ``torch_npu.npu`` put into torch; importing a module below
-    ``torch.npu`` by that name makes a second copy of the module (seen with
-    torch_npu 2.13), so imports go to the package that owns it.
-    """
-    if name == "torch.npu" or name.startswith("torch.npu."):
-        return "torch_npu" + name[len("torch") :]
-    return name
-
-
-def move_names(index: ModuleIndex, node: Any, moved: dict[str, str]) -> Edit | None:
-    """The edit that imports ``moved`` (imported name to new qualified name) from its new place.
-
-    What the statement binds stays bound to the same names; what is not moved
-    stays imported as it was. None where LibCST cannot read the statement.
-    """
-    import libcst
-
-    source = index.segment(node)
-    try:
-        parsed = libcst.parse_module(source)
-    except libcst.ParserSyntaxError:
-        return None
-    line = parsed.body[0]
-    if not isinstance(line, libcst.SimpleStatementLine):
-        return None
-    statement = line.body[0]
-    render = parsed.code_for_node  # with the newlines of the statement
-    if isinstance(statement, libcst.Import):
-        return _move_plain_import(index, node, statement, moved, render)
-    if not isinstance(statement, libcst.ImportFrom):
-        return None
-    if isinstance(statement.names, libcst.ImportStar):
-        target = import_form(next(iter(moved.values())))
-        changed = statement.with_changes(module=_dotted(target))
-        return Edit(index.start(node), index.end(node), render(changed))
-    kept: list[Any] = []
-    groups: dict[str, list[Any]] = {}
-    for alias in statement.names:
-        name = str(alias.name.value)
-        if name not in moved:
-            kept.append(alias)
-            continue
-        module, _, last = import_form(moved[name]).rpartition(".")
-        groups.setdefault(module, []).append(_renamed(alias, name, last))
-    pieces = []
-    for module, aliases in groups.items():
-        pieces.append(statement.with_changes(module=_dotted(module), names=_tidy(aliases, statement)))
-    if kept:
-        kept_piece = statement.with_changes(names=_tidy(kept, statement))
-        pieces.insert(0, kept_piece)
-    if len(pieces) > 1:
-        pieces = [_flat(piece) for piece in pieces]
-    text = _joined(index, node, [render(piece) for piece in pieces])
-    return Edit(index.start(node), index.end(node), text)
-
-
-def _move_plain_import(
-    index: ModuleIndex, node: Any, statement: Any, moved: dict[str, str], render: Any
-) -> Edit | None:
-    """``import torch.cuda.amp as amp``: each alias has its own module."""
-    names = []
-    for alias, plain in zip(statement.names, node.names):
-        if plain.asname and plain.name in moved:
-            alias = alias.with_changes(name=_dotted(import_form(moved[plain.name])))
-        names.append(alias)
-    return Edit(index.start(node), index.end(node), render(statement.with_changes(names=names)))
-
-
-def _dotted(name: str) -> Any:
-    import libcst
-
-    first, *rest = name.split(".")
-    result: Any = libcst.Name(first)
-    for part in rest:
-        result = libcst.Attribute(result, libcst.Name(part))
-    return result
-
-
-def _renamed(alias: Any, old: str, new: str) -> Any:
-    """The alias under its new name, still bound to the old one."""
-    import libcst
-
-    if new == old:
-        return alias
-    changed = alias.with_changes(name=libcst.Name(new))
-    if alias.asname is None:
-        changed = changed.with_changes(asname=libcst.AsName(libcst.Name(old)))
-    elif isinstance(alias.asname.name, libcst.Name) and alias.asname.name.value == new:
-        changed = changed.with_changes(asname=None)
-    return changed
-
-
-def _tidy(aliases: list[Any], statement: Any) -> list[Any]:
-    """Aliases whose last one has no comma, unless the statement ends in one inside parentheses."""
-    import libcst
-
-    if len(aliases) == len(statement.names):
-        return aliases
-    comma = libcst.Comma(whitespace_after=libcst.SimpleWhitespace(" "))
-    return [alias.with_changes(comma=comma) for alias in aliases[:-1]] + [
-        aliases[-1].with_changes(comma=libcst.MaybeSentinel.DEFAULT)
-    ]
-
-
-def _flat(statement: Any) -> Any:
-    """The statement without parentheses, for pieces of one that was split."""
-    import libcst
-
-    comma = libcst.Comma(whitespace_after=libcst.SimpleWhitespace(" "))
-    names = list(statement.names)
-    names = [alias.with_changes(comma=comma) for alias in names[:-1]] + [
-        names[-1].with_changes(comma=libcst.MaybeSentinel.DEFAULT)
-    ]
-    return statement.with_changes(names=names, lpar=None, rpar=None)
-
-
 def indentation(index: ModuleIndex, node: Any) -> str | None:
     """What stands before a statement on its line; None where that is other code."""
     start = index.start(node)
@@ -137,10 +18,10 @@ def indentation(index: ModuleIndex, node: Any) -> str | None:
     return before if not before.strip(" \t\f") else None
 
 
-def _joined(index: ModuleIndex, node: Any, statements: list[str]) -> str:
+def statement_separator(index: ModuleIndex, node: ast.stmt) -> str:
+    """What stands between two statements that take the place of one."""
     indent = indentation(index, node)
-    separator = "; " if indent is None or ends_in_semicolon(index, node) else newline_of(index.text) + indent
-    return separator.join(statements)
+    return "; " if indent is None or ends_in_semicolon(index, node) else newline_of(index.text) + indent
 
 
 def ends_in_semicolon(index: ModuleIndex, node: Any) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,6 +11,10 @@ from migrator.findings.finding import Edit
 from migrator.matchers.context import FileContext, Match, found
 from migrator.matchers.dotted import rule_fits
 from migrator.matchers.packs import Rule
+from migrator.names.index import ModuleIndex
+
+# What stands behind a call's last argument: comments, parentheses around the argument, a trailing comma.
+_MARKS = re.compile(rb"#[^\r\n]*|[),]")
 
 
 def find(context: FileContext, rules: list[Rule]) -> Iterator[Match]:
@@ -64,7 +69,7 @@ def _checked(context: FileContext, rule: Rule, call: ast.Call, name: str) -> Mat
     edits: list[Edit] = []
     if not given and "value" in options:
         keyword_name = "" if options.get("positional") else wanted
-        edits = [added_argument(context, call, keyword_name, str(options["value"]))]
+        edits = added_argument(context.index, call, keyword_name, str(options["value"]))
     elif keyword is not None and "rename" in options:
         value_off = _is_false(keyword.value)
         if value_off:
@@ -90,41 +95,24 @@ def _is_false(node: Any) -> bool:
     return isinstance(node, ast.Constant) and not node.value
 
 
-def added_argument(context: FileContext, call: ast.Call, keyword: str, value: str) -> Edit:
-    """The edit that adds a keyword argument at a call's end, found by LibCST.
+def added_argument(index: ModuleIndex, call: ast.Call, keyword: str, value: str) -> list[Edit]:
+    """The edits that add an argument at a call's end.
 
     A trailing comma, comments and line breaks inside the call stay as they are.
     """
-    import libcst
-
-    index = context.index
-    source = index.segment(call)
     text = f"{keyword}={value}" if keyword else value
-    parsed = libcst.parse_expression(source)
-    if not isinstance(parsed, libcst.Call):
-        raise ValueError("not a call")
-    if not parsed.args:
-        end = index.end(call) - 1
-        return Edit(end, end, text)
-    last = max([*call.args, *(k.value for k in call.keywords)], key=index.end)
+    closing = index.end(call) - 1
+    arguments = [*call.args, *(keyword.value for keyword in call.keywords)]
+    if not arguments:
+        return [Edit(closing, closing, text)]
+    last = max(arguments, key=index.end)
     end = index.end(last)
-    if isinstance(parsed.args[-1].comma, libcst.Comma):
-        end += index.data[end:].index(b",") + 1
-        return Edit(end, end, f" {text},")
+    if end > closing:  # a bare generator shares its parentheses with the call
+        start = index.start(last)
+        return [Edit(start, start, "("), Edit(end, end, f", {text})")]
+    trailing_comma = False
     # Parentheses around the last argument belong to it.
-    render = libcst.Module([]).code_for_node
-    tail = len(render(parsed).encode()) - len(source.encode())
-    after = source.encode("utf-8")[end - index.start(call) :]
-    closing = _closing(after)
-    return Edit(end + closing + tail, end + closing + tail, f", {text}")
-
-
-def _closing(after: bytes) -> int:
-    """How far behind the last value its own closing parentheses reach."""
-    depth = after.count(b")") - 1
-    if depth <= 0 or b"#" in after:
-        return 0
-    place = 0
-    for _ in range(depth):
-        place = after.index(b")", place) + 1
-    return place
+    for mark in _MARKS.finditer(index.data, end, closing):
+        if not mark[0].startswith(b"#"):
+            end, trailing_comma = mark.end(), mark[0] == b","
+    return [Edit(end, end, f" {text}," if trailing_comma else f", {text}")]

@@ -11,7 +11,7 @@ from migrator.api_support import npu_names
 from migrator.findings.finding import Edit
 from migrator.matchers.context import FileContext, Match, found
 from migrator.matchers.dotted import pattern_fits, rule_fits
-from migrator.matchers.imports import import_form, move_names
+from migrator.matchers.moved_imports import import_form, move_names
 from migrator.matchers.packs import Rule
 from migrator.names.index import ModuleIndex
 
@@ -280,25 +280,12 @@ def _in_import(context: FileContext, rules: list[Rule], node: Any) -> Iterator[M
         return
     rule, name = reasons[0]
     names = ", ".join(name for _, name in reasons)
-    replacement = move_names(context.index, node, moved)
-    if replacement is None:
-        yield found(
-            context,
-            rule,
-            node,
-            api=name,
-            status="",
-            severity="warning",
-            message=f"this import of {names} cannot be rewritten safely",
-            advice="Import " + ", ".join(sorted(moved.values())) + " instead.",
-        )
-        return
     yield found(
         context,
         rule,
         node,
         api=names,
-        edits=[replacement],
+        edits=[move_names(context.index, node, moved)],
         needs_npu=False,
         message="imported from " + " and ".join(sorted({_module(target) for target in moved.values()})),
     )

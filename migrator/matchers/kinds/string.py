@@ -13,7 +13,7 @@ from typing import Any, Callable
 from migrator.api_support import npu_names
 from migrator.findings.finding import Edit
 from migrator.matchers.context import FileContext, Match, found
-from migrator.matchers.imports import import_form
+from migrator.matchers.moved_imports import import_form
 from migrator.matchers.packs import Rule
 from migrator.names.device_context import CERTAIN, LIKELY, NO, UNCLEAR, Place, is_pattern, judge
 from migrator.names.hints import PlaceData, called_name

@@ -39,13 +39,12 @@ def find(context: FileContext, rule: Rule) -> Iterator[Match]:
             if keyword.arg == "device_ids":
                 ids = keyword.value
         if ids is None or (isinstance(ids, ast.Constant) and ids.value is None):
-            device = 0
-            edit = (
-                added_argument(context, call, "device_ids", f"[{device}]")
+            edits = (
+                added_argument(index, call, "device_ids", "[0]")
                 if ids is None
-                else Edit(index.start(ids), index.end(ids), f"[{device}]")
+                else [Edit(index.start(ids), index.end(ids), "[0]")]
             )
-            yield found(context, rule, call, api=name, edits=[edit])
+            yield found(context, rule, call, api=name, edits=edits)
         elif isinstance(ids, (ast.List, ast.Tuple)):
             if len(ids.elts) > 1 and not isinstance(ids.elts[0], ast.Starred):
                 edits = [Edit(index.end(ids.elts[0]), index.end(ids.elts[-1]), "")]

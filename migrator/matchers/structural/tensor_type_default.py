@@ -6,10 +6,9 @@ import ast
 from collections.abc import Iterator
 from typing import Any
 
-from migrator.files.source import newline_of
 from migrator.findings.finding import Edit
 from migrator.matchers.context import FileContext, Match, found
-from migrator.matchers.imports import ends_in_semicolon, indentation
+from migrator.matchers.imports import statement_separator
 from migrator.matchers.packs import Rule
 
 _DTYPES = {
@@ -54,10 +53,7 @@ def find(context: FileContext, rule: Rule) -> Iterator[Match]:
                 context, rule, call, api="torch.set_default_tensor_type", severity="error", claims=True
             )
             continue
-        indent = indentation(index, statement)
-        separator = (
-            "; " if indent is None or ends_in_semicolon(index, statement) else newline_of(index.text) + indent
-        )
+        separator = statement_separator(index, statement)
         text = f'{base}set_default_device("npu"){separator}{base}set_default_dtype({base}{dtype})'
         edits = [Edit(index.start(call), index.end(call), text)]
         yield found(context, rule, call, api="torch.set_default_tensor_type", edits=edits, claims=True)

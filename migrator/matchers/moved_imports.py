@@ -1,0 +1,76 @@
+"""Import statements that take names from their new place."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from migrator.findings.finding import Edit
+from migrator.matchers.imports import statement_separator
+from migrator.names.index import ModuleIndex
+
+_FROM_IMPORT = re.compile(r"(from[\s\\]+)(.+?)([\s\\]+import\b[\s\\]*)(.+)", re.DOTALL)
+# What may stand between the words of an import in parentheses.
+_GAP = r"(?:[\s\\]|#[^\r\n]*)+"
+# A comment, or an imported name and what binds it.
+_ALIAS = re.compile(rf"#[^\r\n]*|(?P<name>\w+)(?P<bound>{_GAP}as{_GAP}(?P<asname>\w+))?")
+_MODULE_WITH_ALIAS = re.compile(r"\w+(?:[\s\\]*\.[\s\\]*\w+)*(?=[\s\\]+as[\s\\])")
+
+
+def import_form(name: str) -> str:
+    """The spelling of an NPU name in an import.
+
+    ``torch.npu`` is ``torch_npu.npu`` put into torch; importing a module below
+    ``torch.npu`` by that name makes a second copy of the module (seen with
+    torch_npu 2.13), so imports go to the package that owns it.
+    """
+    if name == "torch.npu" or name.startswith("torch.npu."):
+        return "torch_npu" + name[len("torch") :]
+    return name
+
+
+def move_names(index: ModuleIndex, node: ast.Import | ast.ImportFrom, moved: dict[str, str]) -> Edit:
+    """The edit that imports ``moved`` (imported name to new qualified name) from its new place.
+
+    What the statement binds stays bound to the same names; what is not moved
+    stays imported as it was.
+    """
+    source = index.segment(node)
+    new = {name: import_form(target) for name, target in moved.items()}
+    if isinstance(node, ast.Import):
+        text = _MODULE_WITH_ALIAS.sub(lambda match: new.get(re.sub(_GAP, "", match[0]), match[0]), source)
+    else:
+        text = statement_separator(index, node).join(_moved_from_import(source, new))
+    return Edit(index.start(node), index.end(node), text)
+
+
+def _moved_from_import(source: str, new: dict[str, str]) -> list[str]:
+    """The statements that a ``from … import …`` becomes."""
+    parts = _FROM_IMPORT.fullmatch(source)
+    assert parts is not None, source
+    start, module, middle, names = parts.groups()
+    if names == "*":
+        return [start + new["*"] + middle + names]
+    aliases = [match for match in _ALIAS.finditer(names) if match["name"]]
+    homes = [new[match["name"]].rpartition(".")[0] if match["name"] in new else "" for match in aliases]
+    if len(set(homes)) == 1:
+        return [start + homes[0] + middle + _ALIAS.sub(lambda match: _renamed(match, new), names)]
+    groups: dict[str, list[str]] = {"": []} if "" in homes else {}  # what stays comes first
+    for match, home in zip(aliases, homes):
+        groups.setdefault(home, []).append(re.sub(_GAP, " ", _renamed(match, new)))
+    if middle.endswith("import"):
+        middle += " "
+    return [start + (home or module) + middle + ", ".join(group) for home, group in groups.items()]
+
+
+def _renamed(alias: re.Match[str], new: dict[str, str]) -> str:
+    """An alias under its new name, still bound to what it was."""
+    old = alias["name"]
+    if old not in new:
+        return alias[0]
+    name = new[old].rpartition(".")[2]
+    if name == old:
+        return alias[0]
+    if name == alias["asname"]:
+        return name
+    return name + (alias["bound"] or f" as {old}")
