@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import cached_property, partial
-from typing import Any, Callable, Optional
+from typing import Callable, Optional
 
 from migrator.api_support import env_vars, versions
 from migrator.core.fix_guards import enclosing_fstring, restrained, unfixed, without_fix
@@ -21,7 +21,6 @@ from migrator.matchers.imports import names_package, torch_npu_imports
 from migrator.matchers.kinds import argument, call, env, library, method, name, pattern, string, text
 from migrator.matchers.packs import Load, Rule, applies, choose, ignores, load, load_all
 from migrator.matchers.structural import api_verdicts
-from migrator.matchers.structural.handlers import handler
 from migrator.names.hints import PlaceData
 from migrator.names.index import ModuleIndex, identifiers
 from migrator.names.npu_branches import knows_npus
@@ -60,26 +59,26 @@ class Engine:
         self.opt_in = any(rule.opt_in for rule in self._rules)
         self.enabled = frozenset(rule.code for rule in self._rules)
         self._words = {rule.code: self._words_of(rule) for rule in self._rules}
-        self._line_words = {rule.code: frozenset(rule.options.get("line_words", ())) for rule in self._rules}
+        self._line_words = {rule.code: frozenset(rule.options.line_words) for rule in self._rules}
         self._all_words = frozenset().union(*self._words.values()) if self._words else frozenset()
         self._project: Project | None = None
 
     @cached_property
     def _places(self) -> tuple[PlaceData, PlaceData]:
-        return _place_data(self.rules.values())
+        return string.place_data(rule for rule in self.rules.values() if rule.kind == "string")
 
     def _learn(self, project: Project) -> None:
         """Start from names that only the project knows too."""
         if project is not self._project:
             self._project = project
             for rule in self._rules:
-                source = rule.options.get("words_from")
+                source = rule.finder.words_from
                 if source in _FROM_PROJECT:
                     self._words[rule.code] = project.words(source)
                     self._line_words[rule.code] = project.line_words(source)
 
     def _words_of(self, rule: Rule) -> frozenset[str]:
-        source = rule.options.get("words_from")
+        source = rule.finder.words_from
         if source == "env_vars":
             return env_vars.names()
         if source in _FROM_PROJECT:
@@ -165,7 +164,7 @@ class Engine:
 
     def _file_fits(self, rule: Rule, words: set[str]) -> bool:
         """Rules may ask for words that a file has, or has not."""
-        wanted, unwanted = rule.options.get("file_has", ()), rule.options.get("file_has_not", ())
+        wanted, unwanted = rule.options.file_has, rule.options.file_has_not
         if wanted and words.isdisjoint(wanted):
             return False
         return not unwanted or words.isdisjoint(unwanted)
@@ -305,9 +304,8 @@ class Engine:
         matches: list[Match] = []
         # Structural rules first: what they replace as a whole is theirs.
         for rule in kinds.get("structural", ()):
-            find = handler(str(rule.options.get("handler")))
-            if find is not None:
-                matches += find(context, rule)
+            if rule.finder.module:
+                matches += rule.finder.code(context, rule)
         for kind, finder in _FINDERS:
             if kind in kinds:
                 matches += finder(context, kinds[kind])
@@ -366,7 +364,7 @@ def _elsewhere(file: str, index: ModuleIndex, project: Project) -> Optional[Else
 
 def _judges_apis(rule: Rule) -> bool:
     """Whether a rule judges torch APIs: in which words it starts depends on the file."""
-    return rule.options.get("words_from") == "torch_apis"
+    return rule.finder.words_from == "torch_apis"
 
 
 _FINDERS: tuple[tuple[str, Callable[[FileContext, list[Rule]], Iterable[Match]]], ...] = (
@@ -460,33 +458,3 @@ def _syntax_reason(error: SyntaxError, text: str) -> str:
     elif re.search(r"^\s*(match|case)\s.+:|^\s*type\s+\w+\s*=|except\*", text, re.M):
         hint = "; syntax of a newer Python? Run npumigrate with that one"
     return f"{place}not valid Python {running} ({error.msg}){hint}"
-
-
-def _place_data(rules: Iterable[Rule]) -> tuple[PlaceData, PlaceData]:
-    """What the rule packs know of places: for device strings, and for backends."""
-    apis: dict[str, tuple[Any, ...]] = {}
-    sets: dict[str, set[str]] = {"keywords": set(), "never": set(), "option_calls": set(), "foreign": set()}
-    hints: dict[str, list[str]] = {"hints": [], "backend_hints": []}
-    for rule in rules:
-        places = rule.options.get("places")
-        if not isinstance(places, dict):
-            continue
-        for api, where in (places.get("apis") or {}).items():
-            apis[str(api)] = tuple(where if isinstance(where, list) else [where])
-        for key, values in sets.items():
-            values.update(places.get(key) or ())
-        for key, patterns in hints.items():
-            patterns += [str(hint) for hint in places.get(key) or ()]
-
-    def data(patterns: list[str]) -> PlaceData:
-        pattern = "|".join(f"(?:{hint})" for hint in patterns) or r"(?!)"
-        return PlaceData(
-            apis=apis,
-            keywords=frozenset(sets["keywords"]),
-            never=frozenset(sets["never"]),
-            option_calls=frozenset(sets["option_calls"]),
-            hint=re.compile(pattern, re.IGNORECASE),
-            foreign=frozenset(sets["foreign"]),
-        )
-
-    return data(hints["hints"]), data(hints["hints"] + hints["backend_hints"])

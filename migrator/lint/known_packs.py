@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 from migrator.matchers.packs import Rule, load
 from migrator.run.cache import Cache, digest
-
-_TEXTS = ("match", "excluded", "words", "references")
 
 
 class KnownPacks:
@@ -28,24 +26,15 @@ class KnownPacks:
         if known is not None:
             return [_rule(values) for values in known]
         rules = load(path)
-        packed = [_packed(rule) for rule in rules]
-        if _bears_json(packed):
-            self._cache.put(key, packed)
+        self._cache.put(key, [_packed(rule) for rule in rules])
         return rules
 
 
 def _packed(rule: Rule) -> dict[str, Any]:
-    values = {key: value for key, value in vars(rule).items() if key != "examples"}
-    return {**values, **{key: list(values[key]) for key in _TEXTS}}
+    """What a rule was made from, but for its examples; JSON turns its tuples into lists."""
+    return {field.name: getattr(rule, field.name) for field in fields(rule) if field.name != "examples"}
 
 
 def _rule(values: dict[str, Any]) -> Rule:
-    return Rule(**{**values, **{key: tuple(values[key]) for key in _TEXTS}})
-
-
-def _bears_json(packed: list[dict[str, Any]]) -> bool:
-    """Whether JSON gives back what it is given: YAML has dates, and keys that are no texts."""
-    try:
-        return bool(json.loads(json.dumps(packed)) == packed)
-    except (TypeError, ValueError):
-        return False
+    tuples = {key: tuple(value) for key, value in values.items() if isinstance(value, list)}
+    return Rule(**{**values, **tuples})

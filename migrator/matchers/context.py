@@ -89,9 +89,11 @@ def found(
         kernel=kernel,
         certainty=certainty,
         form=form,
-        instead=str(rule.options.get("instead", "")).replace("{name}", api.rpartition(".")[2]),
+        instead=rule.options.instead.replace("{name}", api.rpartition(".")[2]),
         span=(start, end),
     )
+    if rule.options.needs_npu is not None:
+        needs_npu = rule.options.needs_npu
     return Match(finding, node, needs_npu, (start, end) if claims else None)
 
 

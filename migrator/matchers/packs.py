@@ -5,25 +5,24 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
-from typing import Any, Callable
+from typing import TYPE_CHECKING, Any, Callable, Generic, cast
 
 from migrator.data_folders import data_folder
 from migrator.files.errors import reason, shown
+from migrator.matchers.finders import HANDLERS, KINDS, Finder
+from migrator.matchers.options import OptionError, Options, did_you_mean, typed
 
-KINDS = (
-    "name",
-    "import",
-    "method",
-    "string",
-    "argument",
-    "attribute",
-    "env",
-    "text",
-    "call",
-    "pattern",
-    "structural",
-)
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar
+
+    OptionsOf = TypeVar("OptionsOf", bound=Options, default=Any)
+else:  # before Python 3.13 a type variable has no default, and a rule is a rule of any options
+    from typing import TypeVar
+
+    OptionsOf = TypeVar("OptionsOf")
+
 FIXES = ("safe", "unsafe", "none")
 SEVERITIES = ("error", "warning", "info")
 STATUSES = ("", "absent", "unsupported", "fallback", "partial", "unknown")
@@ -52,13 +51,17 @@ class RuleError(ValueError):
 
 
 @dataclass(frozen=True)
-class Rule:
-    """One rule of a pack, as docs/rule_format.md describes it."""
+class Rule(Generic[OptionsOf]):
+    """One rule of a pack, as docs/rule_format.md describes it.
+
+    ``given`` are the options as the pack writes them, but for the ``handler`` of a structural rule.
+    """
 
     code: str
     name: str
     summary: str
     kind: str
+    handler: str = ""
     match: tuple[str, ...] = ()
     excluded: tuple[str, ...] = ()
     replace: str = ""
@@ -70,11 +73,21 @@ class Rule:
     message: str = ""
     advice: str = ""
     words: tuple[str, ...] = ()
-    options: Mapping[str, Any] = field(default_factory=dict)
+    given: Mapping[str, Any] = field(default_factory=dict)
     examples: tuple[Mapping[str, Any], ...] = ()
     opt_in: bool = False
     references: tuple[str, ...] = ()
     origin: str = ""
+
+    @property
+    def finder(self) -> Finder:
+        """Where the code of the rule is."""
+        return HANDLERS[self.handler] if self.kind == "structural" else KINDS[self.kind]
+
+    @cached_property
+    def options(self) -> OptionsOf:
+        """The options as the dataclass that is declared beside the code of the kind or handler."""
+        return cast(OptionsOf, typed(self.finder.declared, self.given))
 
     def trigger_words(self) -> frozenset[str]:
         """The words of which a file must hold one for this rule to match in it."""
@@ -109,8 +122,7 @@ def load(path: Path) -> list[Rule]:
         raise RuleError(f"{path}{place}: not YAML: {getattr(error, 'problem', error)}") from None
     if not isinstance(entries, list) or not entries:
         raise RuleError(f"{path}:1: a rule pack is a list of rules, each starting with '- code: …'")
-    lines = [item.start_mark.line + 1 for item in node.value] if node else []
-    return [_rule(entry, f"{path}:{line}") for entry, line in zip(entries, lines)]
+    return [_rule(entry, item, path) for entry, item in zip(entries, node.value)]
 
 
 def _composed(text: str) -> tuple[Any, Any]:
@@ -125,47 +137,37 @@ def _composed(text: str) -> tuple[Any, Any]:
         loader.dispose()
 
 
-def _rule(entry: Any, place: str) -> Rule:
+def _rule(entry: Any, node: Any, path: Path) -> Rule:
+    """One rule from a mapping and its YAML node, which knows the lines."""
+    place = f"{path}:{node.start_mark.line + 1}"
     if not isinstance(entry, dict):
         raise RuleError(f"{place}: a rule is a mapping with code, name, summary, kind, …")
     for key in entry:
         if key not in _FIELDS:
-            from difflib import get_close_matches
-
-            near = get_close_matches(str(key), _FIELDS, n=1)
-            hint = f"; did you mean {near[0]!r}?" if near else ""
-            raise RuleError(f"{place}: unknown field {key!r}{hint}")
+            raise RuleError(f"{place}: unknown field {key!r}{did_you_mean(key, _FIELDS)}")
     for key in ("code", "name", "summary", "kind"):
         if not isinstance(entry.get(key), str) or not entry[key].strip():
             raise RuleError(f"{place}: the field {key!r} is missing")
-    _check_choice(entry, "kind", KINDS, place)
+    _check_choice(entry, "kind", (*KINDS, "structural"), place)
     _check_choice(entry, "fix", FIXES, place)
     _check_choice(entry, "severity", SEVERITIES, place)
     _check_choice(entry, "status", STATUSES, place)
     if not _CODE.match(entry["code"]):
         raise RuleError(f"{place}: code {entry['code']!r} is not letters and digits, such as ACME101")
-    match = _texts(entry.get("match", ()), "match", place)
-    words = _texts(entry.get("words", ()), "words", place)
-    if not match and not words:
-        raise RuleError(f"{place}: the field 'match' is missing")
     _check_versions(str(entry.get("versions", "")), place)
     examples = entry.get("examples", ())
     if not isinstance(examples, (list, tuple)) or not all(isinstance(item, dict) for item in examples):
         raise RuleError(f"{place}: 'examples' is a list of mappings with before/after or unchanged")
     for number, example in enumerate(examples):
         _check_example(example, f"{place}: example {number} of {entry['code']}")
-    options = entry.get("options", {})
-    if not isinstance(options, dict):
-        raise RuleError(f"{place}: 'options' is a mapping")
-    for key in options:
-        if not isinstance(key, str):  # for YAML, on and off are truth values
-            raise RuleError(f"{place}: the option {key!r} is no text: write it in quotes")
-    return Rule(
+    handler, given = _options(entry, node, path)
+    rule = Rule(
         code=entry["code"],
         name=entry["name"],
         summary=entry["summary"],
         kind=entry["kind"],
-        match=match,
+        handler=handler,
+        match=_texts(entry.get("match", ()), "match", place),
         excluded=_texts(entry.get("except", ()), "except", place),
         replace=str(entry.get("replace", "")),
         versions=str(entry.get("versions", "")),
@@ -175,13 +177,66 @@ def _rule(entry: Any, place: str) -> Rule:
         why=str(entry.get("why", "")).strip(),
         message=" ".join(str(entry.get("message", "")).split()),
         advice=" ".join(str(entry.get("advice", "")).split()),
-        words=words,
-        options=options,
+        words=_texts(entry.get("words", ()), "words", place),
+        given=given,
         examples=tuple(examples),
         opt_in=entry.get("opt_in", False) is True,
         references=_texts(entry.get("references", ()), "references", place),
         origin=place,
     )
+    _check_names(rule, node, path)
+    return rule
+
+
+def _options(entry: dict[str, Any], node: Any, path: Path) -> tuple[str, dict[str, Any]]:
+    """The handler of a structural rule, and the other options; all are checked."""
+    values = entry.get("options", {})
+    line = f"{path}:{_line(node, 'options')}"
+    if not isinstance(values, dict):
+        raise RuleError(f"{line}: 'options' is a mapping")
+    for key in values:
+        if not isinstance(key, str):  # for YAML, on and off are truth values
+            raise RuleError(f"{line}: the option {key!r} is no text: write it in quotes")
+    given = dict(values)
+    try:
+        if entry["kind"] == "structural":
+            handler = given.pop("handler", "")
+            if handler not in HANDLERS:
+                hint = did_you_mean(handler, HANDLERS)
+                raise OptionError("handler", f"unknown handler {handler!r}{hint}")
+            finder = HANDLERS[handler]
+        else:
+            handler, finder = "", KINDS[entry["kind"]]
+        typed(finder.declared, given)
+    except OptionError as error:
+        raise RuleError(f"{path}:{_line(node, 'options', error.name)}: {error}") from None
+    return handler, given
+
+
+def _check_names(rule: Rule, node: Any, path: Path) -> None:
+    """Whether a rule has what it goes by, and nothing that its code does not look at."""
+    finder = rule.finder
+    if finder.takes_match and not (rule.match and all(pattern.strip(".* ") for pattern in rule.match)):
+        raise RuleError(f"{path}:{_line(node, 'match')}: the field 'match' is missing or empty")
+    idle = {
+        "match": rule.match and not finder.takes_match,
+        "words": rule.words and (finder.words_from or not finder.module),
+    }
+    for key in (key for key, is_idle in idle.items() if is_idle):
+        of = f"the handler {rule.handler!r}" if rule.handler else f"the kind {rule.kind!r}"
+        raise RuleError(f"{path}:{_line(node, key)}: {of} does not look at the field {key!r}")
+
+
+def _line(node: Any, *keys: str) -> int:
+    """The line of a key in a mapping of YAML, or of a key in that one's value; the mapping's without it."""
+    line: int = node.start_mark.line + 1
+    for key in keys:
+        inside = {name.value: (name, value) for name, value in getattr(node, "value", ())}
+        if key not in inside:
+            break
+        name, node = inside[key]
+        line = name.start_mark.line + 1
+    return line
 
 
 def _texts(value: Any, key: str, place: str) -> tuple[str, ...]:

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
+from dataclasses import fields
+from pathlib import Path
+
 import pytest
 
+from migrator.matchers.finders import HANDLERS, KINDS
+from migrator.matchers.kinds.argument import ArgumentOptions
+from migrator.matchers.options import Options
 from migrator.matchers.packs import RuleError, load, load_all
-from migrator.matchers.structural.handlers import HANDLERS, handler
 
 RULE = """\
 - code: ACME101
@@ -46,8 +53,103 @@ def test_an_option_that_yaml_takes_for_something_else(tmp_path):
     assert str(error.value) == f"{pack}:1: the option True is no text: write it in quotes"
 
 
-def test_every_handler_that_a_rule_names_is_there():
-    named = {rule.options["handler"] for rule in load_all() if "handler" in rule.options}
-    assert named - {"none"} == set(HANDLERS)
-    assert all(callable(handler(name)) for name in HANDLERS)
-    assert handler("none") is None
+PACK = """\
+- code: ACME101
+  name: acme-cuda
+  summary: acme.cuda has an NPU form
+{more}
+"""
+
+
+@pytest.mark.parametrize(
+    ("more", "line", "message"),
+    [
+        (
+            "  kind: name\n  match: a.b\n  options:\n    file_has: [a]\n    only_caled: true",
+            8,
+            "unknown option 'only_caled'; did you mean 'only_called'?",
+        ),
+        ("  kind: name\n  match: a.b\n  options: {position: 0}", 6, "unknown option 'position'"),
+        (
+            "  kind: method\n  match: .b\n  options: {file_hass: b}",
+            6,
+            "unknown option 'file_hass'; did you mean",
+        ),
+        (
+            "  kind: structural\n  match: a.b\n  options:\n    handler: capabilty",
+            7,
+            "unknown handler 'capabilty'; did you mean 'capability'?",
+        ),
+        ("  kind: structural\n  match: a.b", 1, "unknown handler ''"),
+        (
+            "  kind: argument\n  match: a.b\n  options: {argument: a, position: one}",
+            6,
+            "the option 'position' is a whole number, not 'one'",
+        ),
+        ("  kind: argument\n  match: a.b\n  options: {when: missing}", 6, "the option 'argument' is missing"),
+        (
+            "  kind: argument\n  match: a.b\n  options: {argument: a, when: mising}",
+            6,
+            "the option 'when' is one of missing, present, not 'mising'",
+        ),
+        (
+            "  kind: name\n  match: a.b\n  options: {only_called: 'yes'}",
+            6,
+            "the option 'only_called' is true or false, not 'yes'",
+        ),
+        (
+            "  kind: call\n  match: a.b\n  options: {has: [1]}",
+            6,
+            "the option 'has' is a text, not 1",
+        ),
+        (
+            "  kind: call\n  match: a.b\n  options: {has: 1}",
+            6,
+            "the option 'has' is a list, each item a text, not 1",
+        ),
+        (
+            "  kind: string\n  match: a\n  options:\n    places: {keyword: [a]}",
+            7,
+            "places: unknown option 'keyword'; did you mean 'keywords'?",
+        ),
+        ("  kind: name", 1, "the field 'match' is missing or empty"),
+        ("  kind: name\n  match: []", 5, "the field 'match' is missing or empty"),
+        ("  kind: name\n  words: [a]\n  match: [a.b, '']", 6, "the field 'match' is missing or empty"),
+        ("  kind: env\n  match: environ", 5, "the kind 'env' does not look at the field 'match'"),
+        (
+            "  kind: structural\n  words: [torch]\n  options: {handler: api-verdicts}",
+            5,
+            "the handler 'api-verdicts' does not look at the field 'words'",
+        ),
+    ],
+)
+def test_what_the_code_would_not_use(tmp_path, more, line, message):
+    pack = tmp_path / "rules.yaml"
+    pack.write_text(PACK.format(more=more))
+    with pytest.raises(RuleError) as error:
+        load(pack)
+    assert str(error.value).startswith(f"{pack}:{line}: {message}")
+
+
+def test_options_are_typed(tmp_path):
+    pack = tmp_path / "rules.yaml"
+    options = "{argument: device, position: 1, file_has: torch}"
+    pack.write_text(PACK.format(more=f"  kind: argument\n  match: a.b\n  options: {options}"))
+    (rule,) = load(pack)
+    assert rule.options == ArgumentOptions(argument="device", position=1, file_has=("torch",))
+
+
+def test_every_handler_has_a_rule():
+    assert {rule.handler for rule in load_all()} == {"", *HANDLERS}
+
+
+@pytest.mark.parametrize("finder", [*KINDS.values(), *HANDLERS.values()], ids=str)
+def test_code_reads_every_option_that_it_declares(finder):
+    """An option that is declared and not read would load silently, and do nothing."""
+    if not finder.options:
+        return
+    tree = ast.parse(Path(inspect.getfile(finder.declared)).read_text())
+    read = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    own = {field.name for field in fields(finder.declared)} - {field.name for field in fields(Options)}
+    assert own
+    assert own <= read

@@ -5,11 +5,13 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, Literal, Optional
 
 from migrator.findings.finding import Edit
 from migrator.matchers.context import FileContext, Match, found
 from migrator.matchers.dotted import rule_fits
+from migrator.matchers.options import Options
 from migrator.matchers.packs import Rule
 from migrator.names.index import ModuleIndex
 
@@ -17,18 +19,29 @@ from migrator.names.index import ModuleIndex
 _MARKS = re.compile(rb"#[^\r\n]*|[),]")
 
 
-def find(context: FileContext, rules: list[Rule]) -> Iterator[Match]:
-    """Calls of the rules' APIs.
+@dataclass(frozen=True)
+class ArgumentOptions(Options):
+    """Which argument of the API a rule is about, and what becomes of it.
 
-    Options of such a rule: ``argument`` (its keyword), ``position`` (where it
-    may stand without the keyword), ``when`` (``missing`` or ``present``),
-    ``value`` (the source of the value to add), ``positional`` (added without
-    the keyword), ``rename`` (what stands instead of the keyword and its
-    value), ``instead`` (what stands for its value), ``unless_empty`` (a
-    keyword whose empty list rules it out) and ``subclass`` (what is said of a
-    class that derives from the API and does not speak of the argument).
+    ``argument`` is its keyword, ``position`` where it may stand without. A ``missing`` one is added with the
+    source ``value``, without its keyword where it is ``positional``; of a ``present`` one ``rename`` stands
+    for keyword and value, ``instead`` for the value. ``unless_empty`` is a keyword whose empty list rules a
+    call out. ``subclass`` is said of a class that derives from the API and does not speak of the argument.
     """
-    yield from _subclasses(context, [rule for rule in rules if "subclass" in rule.options])
+
+    argument: str = field(default="", metadata={"required": True})
+    position: Optional[int] = None
+    when: Literal["missing", "present"] = "present"
+    value: str = ""
+    positional: bool = False
+    rename: str = ""
+    unless_empty: str = ""
+    subclass: str = ""
+
+
+def find(context: FileContext, rules: list[Rule[ArgumentOptions]]) -> Iterator[Match]:
+    """Calls of the rules' APIs, and classes that derive from them."""
+    yield from _subclasses(context, [rule for rule in rules if rule.options.subclass])
     index = context.index
     for call in index.calls:
         name = index.qualified_name(call.func)
@@ -41,7 +54,7 @@ def find(context: FileContext, rules: list[Rule]) -> Iterator[Match]:
                 yield outcome
 
 
-def _subclasses(context: FileContext, rules: list[Rule]) -> Iterator[Match]:
+def _subclasses(context: FileContext, rules: list[Rule[ArgumentOptions]]) -> Iterator[Match]:
     index = context.index
     for owner in index.classes if rules else ():
         starts = [item for item in owner.body if getattr(item, "name", "") == "__init__"]
@@ -50,40 +63,39 @@ def _subclasses(context: FileContext, rules: list[Rule]) -> Iterator[Match]:
             for rule in rules:
                 if not name or not rule_fits(rule, name):
                     continue
-                if not any(str(rule.options["argument"]) in index.segment(item) for item in starts):
-                    yield found(context, rule, base, api=name, message=str(rule.options["subclass"]))
+                if not any(rule.options.argument in index.segment(item) for item in starts):
+                    yield found(context, rule, base, api=name, message=rule.options.subclass)
 
 
-def _checked(context: FileContext, rule: Rule, call: ast.Call, name: str) -> Match | None:
+def _checked(context: FileContext, rule: Rule[ArgumentOptions], call: ast.Call, name: str) -> Match | None:
     options = rule.options
-    wanted = str(options.get("argument", ""))
-    position = options.get("position")
+    wanted, position = options.argument, options.position
     if any(isinstance(a, ast.Starred) for a in call.args) or any(k.arg is None for k in call.keywords):
         return None
-    if any(k.arg == options.get("unless_empty") and _is_empty(k.value) for k in call.keywords):
+    if any(k.arg == options.unless_empty and _is_empty(k.value) for k in call.keywords):
         return None
     keyword = next((k for k in call.keywords if k.arg == wanted), None)
-    given = keyword is not None or (isinstance(position, int) and len(call.args) > position)
-    if given == (options.get("when") == "missing"):
+    given = keyword is not None or (position is not None and len(call.args) > position)
+    if given == (options.when == "missing"):
         return None
     edits: list[Edit] = []
-    if not given and "value" in options:
-        keyword_name = "" if options.get("positional") else wanted
-        edits = added_argument(context.index, call, keyword_name, str(options["value"]))
-    elif keyword is not None and "rename" in options:
+    if not given and options.value:
+        keyword_name = "" if options.positional else wanted
+        edits = added_argument(context.index, call, keyword_name, options.value)
+    elif keyword is not None and options.rename:
         value_off = _is_false(keyword.value)
         if value_off:
             return None
         start, end = context.index.start(keyword), context.index.end(keyword)
-        text = str(options["rename"])
+        text = options.rename
         if not (isinstance(keyword.value, ast.Constant) and keyword.value.value is True):
             text += f" if {context.index.segment(keyword.value)} else None"
         edits = [Edit(start, end, text)]
     elif keyword is not None and _is_false(keyword.value):
         return None
-    elif keyword is not None and "instead" in options:
+    elif keyword is not None and options.instead:
         value = keyword.value
-        edits = [Edit(context.index.start(value), context.index.end(value), str(options["instead"]))]
+        edits = [Edit(context.index.start(value), context.index.end(value), options.instead)]
     return found(context, rule, call, api=name, edits=edits)
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Literal
 
 from migrator.api_support import env_vars
 from migrator.findings.finding import Edit
 from migrator.matchers.context import FileContext, Match, found
+from migrator.matchers.options import Options
 from migrator.matchers.packs import Rule
 from migrator.names.hints import called_name
 from migrator.names.index import ModuleIndex
@@ -21,13 +23,19 @@ _CALLS = frozenset(
 )
 
 
-def find(context: FileContext, rules: list[Rule]) -> Iterator[Match]:
-    """Names of the variables where an environment is read or written, and in other texts.
+@dataclass(frozen=True)
+class EnvOptions(Options):
+    """Where the variables are: ``certain`` in the environment itself, ``likely`` in other exact texts.
 
-    The rule with option ``verdict: certain`` serves the environment itself,
-    ``likely`` other exact texts, ``report`` what has no NPU variable.
+    The rule with ``report`` speaks of those that have no NPU variable.
     """
-    by_verdict = {str(rule.options.get("verdict", "certain")): rule for rule in rules}
+
+    verdict: Literal["certain", "likely", "report"] = "certain"
+
+
+def find(context: FileContext, rules: list[Rule[EnvOptions]]) -> Iterator[Match]:
+    """Names of the variables where an environment is read or written, and in other texts."""
+    by_verdict: dict[str, Rule] = {rule.options.verdict: rule for rule in rules}
     for call in context.index.calls:
         yield from _keywords(context, by_verdict, call)
     for node in context.index.strings:

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Literal
 
 from migrator.matchers.context import FileContext, Match, found
 from migrator.matchers.dotted import rule_fits
+from migrator.matchers.options import Options
 from migrator.matchers.packs import Rule
 from migrator.names.hints import called_name
 from migrator.names.index import ModuleIndex
@@ -19,13 +21,19 @@ _LESS = {"error": "warning", "warning": "info", "info": "info"}
 _CAUGHT = frozenset({"ImportError", "ModuleNotFoundError", "Exception", "BaseException"})
 
 
-def find(context: FileContext, rules: list[Rule]) -> Iterator[Match]:
+@dataclass(frozen=True)
+class ImportOptions(Options):
+    """``once`` is for the first import of a file only."""
+
+    once: Literal["", "file"] = ""
+
+
+def find(context: FileContext, rules: list[Rule[ImportOptions]]) -> Iterator[Match]:
     """Imports of the rules' modules, as statements and as texts given to importers.
 
-    Option ``once: file`` reports only a file's first import. The project's own packages are no
-    libraries.
+    The project's own packages are no libraries.
     """
-    once = {rule.code for rule in rules if rule.options.get("once") == "file"}
+    once = {rule.code for rule in rules if rule.options.once}
     said: set[str] = set()
     for item in _every(context, rules):
         code = item.finding.code
@@ -35,7 +43,7 @@ def find(context: FileContext, rules: list[Rule]) -> Iterator[Match]:
             said.add(code)
 
 
-def _every(context: FileContext, rules: list[Rule]) -> Iterator[Match]:
+def _every(context: FileContext, rules: list[Rule[ImportOptions]]) -> Iterator[Match]:
     for node in context.index.imports:
         for rule in rules:
             names = [name for name in _imported(node) if rule_fits(rule, name) and not _is_own(context, name)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from migrator.api_support import npu_names
@@ -12,11 +13,28 @@ from migrator.findings.finding import Edit
 from migrator.matchers.context import FileContext, Match, found
 from migrator.matchers.dotted import pattern_fits, rule_fits
 from migrator.matchers.moved_imports import import_form, move_names
+from migrator.matchers.options import Options
 from migrator.matchers.packs import Rule
 from migrator.names.index import ModuleIndex
 
 
-def find(context: FileContext, rules: list[Rule]) -> Iterator[Match]:
+@dataclass(frozen=True)
+class NameOptions(Options):
+    """Which uses of a name are only reported.
+
+    ``only_called``: all but calls. ``without_arguments``: calls with arguments. ``may_be_none`` makes an
+    ``info`` of a question for the value.
+    """
+
+    only_called: bool = False
+    without_arguments: bool = False
+    may_be_none: bool = False
+
+
+NameRule = Rule[NameOptions]
+
+
+def find(context: FileContext, rules: list[NameRule]) -> Iterator[Match]:
     """Uses of the names, and the imports that bring them."""
     for ref in context.index.refs:
         yield from _in_reference(context, rules, ref)
@@ -24,7 +42,7 @@ def find(context: FileContext, rules: list[Rule]) -> Iterator[Match]:
         yield from _in_import(context, rules, node)
 
 
-def npu_form(context: FileContext, rule: Rule, name: str) -> tuple[str, str]:
+def npu_form(context: FileContext, rule: NameRule, name: str) -> tuple[str, str]:
     """The NPU name that replaces ``name`` (empty: none), and the advice where there is none.
 
     ``replace: api_db`` asks the API database; a fixed text replaces the
@@ -45,7 +63,7 @@ def npu_form(context: FileContext, rule: Rule, name: str) -> tuple[str, str]:
     return "", rule.advice
 
 
-def _in_reference(context: FileContext, rules: list[Rule], ref: Any) -> Iterator[Match]:
+def _in_reference(context: FileContext, rules: list[NameRule], ref: Any) -> Iterator[Match]:
     index = context.index
     chain = []  # the attributes, outermost first
     root = ref
@@ -102,7 +120,7 @@ def _in_reference(context: FileContext, rules: list[Rule], ref: Any) -> Iterator
         )
 
 
-def _kept_module(context: FileContext, rules: list[Rule], written: list[Any]) -> Iterator[Match]:
+def _kept_module(context: FileContext, rules: list[NameRule], written: list[Any]) -> Iterator[Match]:
     """``self.torch.cuda.synchronize()``: a module that is kept in an attribute is reported, not followed."""
     names = [node.attr for node in written]
     for place in range(len(names) - 2):
@@ -122,23 +140,23 @@ def _kept_module(context: FileContext, rules: list[Rule], written: list[Any]) ->
             return
 
 
-def _has_other_arguments(index: ModuleIndex, rule: Rule, ref: Any) -> bool:
+def _has_other_arguments(index: ModuleIndex, rule: NameRule, ref: Any) -> bool:
     """Whether the new name takes other arguments than this use has, or those that call it later."""
     call = index.call_of(ref)
     if call is not None:
-        return bool(rule.options.get("without_arguments") and (call.args or call.keywords))
-    return bool(rule.options.get("only_called"))
+        return bool(rule.options.without_arguments and (call.args or call.keywords))
+    return rule.options.only_called
 
 
 def _known(context: FileContext, name: str) -> bool:
     return npu_names.look_up(name, context.version) is not None
 
 
-def _report(context: FileContext, rule: Rule, node: Any, name: str, advice: str) -> Match:
+def _report(context: FileContext, rule: NameRule, node: Any, name: str, advice: str) -> Match:
     """What is said of a name without an NPU form, or of one that the database does not know."""
     if rule.replace != "api_db":
         foreseen = rule.status == "absent" and _is_asked_for(context, name)
-        foreseen = foreseen or (bool(rule.options.get("may_be_none")) and _is_tested(context.index, node))
+        foreseen = foreseen or (rule.options.may_be_none and _is_tested(context.index, node))
         severity = "info" if foreseen else ""
         return found(context, rule, node, api=name, advice=advice, severity=severity)
     known = npu_names.look_up(name, context.version)
@@ -182,10 +200,10 @@ def _is_tested(index: ModuleIndex, node: Any) -> bool:
 
 
 def _longest(
-    context: FileContext, rules: list[Rule], parts: list[str], least: int
-) -> tuple[str, Rule | None]:
+    context: FileContext, rules: list[NameRule], parts: list[str], least: int
+) -> tuple[str, NameRule | None]:
     """The longest leading part of a dotted name that a rule fits, and the database knows of."""
-    unknown: tuple[str, Rule | None] = ("", None)
+    unknown: tuple[str, NameRule | None] = ("", None)
     taken_out: set[str] = set()
     for length in range(len(parts), max(1, least) - 1, -1):
         name = ".".join(parts[:length])
@@ -212,7 +230,7 @@ def _is_import_bound(context: FileContext, node: ast.Name) -> bool:
 
 def _renaming(
     context: FileContext,
-    rules: list[Rule],
+    rules: list[NameRule],
     root: Any,
     base: str,
     written: list[Any],
@@ -238,12 +256,12 @@ def _renaming(
     return [Edit(index.start(root), index.end(last), import_form(target))]
 
 
-def _moved_by_import(context: FileContext, rules: list[Rule], base: str) -> bool:
+def _moved_by_import(context: FileContext, rules: list[NameRule], base: str) -> bool:
     """Whether the hidden part of a chain is one that an import edit or an alias takes along."""
     return any(rule_fits(rule, base) and npu_form(context, rule, base)[0] for rule in rules)
 
 
-def _import_moves(context: FileContext, rules: list[Rule], root: Any, base: str) -> bool:
+def _import_moves(context: FileContext, rules: list[NameRule], root: Any, base: str) -> bool:
     return (
         isinstance(root, ast.Name)
         and _is_import_bound(context, root)
@@ -251,10 +269,10 @@ def _import_moves(context: FileContext, rules: list[Rule], root: Any, base: str)
     )
 
 
-def _in_import(context: FileContext, rules: list[Rule], node: Any) -> Iterator[Match]:
+def _in_import(context: FileContext, rules: list[NameRule], node: Any) -> Iterator[Match]:
     """Move the imported names that have an NPU form; report those that have none."""
     moved: dict[str, str] = {}
-    reasons: list[tuple[Rule, str]] = []
+    reasons: list[tuple[NameRule, str]] = []
     for alias in node.names:
         if isinstance(node, ast.ImportFrom):
             if node.level or not node.module:

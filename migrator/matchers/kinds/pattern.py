@@ -5,12 +5,14 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any
 
 from migrator.findings.finding import Edit
 from migrator.matchers.context import FileContext, Match, found
 from migrator.matchers.normal_form import PatternMatch, ancestors, compiled, matched
+from migrator.matchers.options import Options
 from migrator.matchers.packs import Rule
 from migrator.names.hints import called_name
 from migrator.names.index import ModuleIndex, identifiers
@@ -20,24 +22,40 @@ _SIMPLE = (ast.Name, ast.Attribute, ast.Constant, ast.Subscript, ast.UnaryOp)
 _LEVELS = 8  # how far a pattern may reach above the call that it starts from
 
 
-def find(context: FileContext, rules: list[Rule]) -> Iterator[Match]:
-    """The expressions that fit one of a rule's patterns, one for each function, and definitions by name.
+@dataclass(frozen=True)
+class PatternOptions(Options):
+    """What else counts as the pattern, and when it is replaced.
 
-    Options: ``definitions`` (``class *RMSNorm``, ``def rotate_half``: one with such a name and without
-    a fitting expression is only likely), ``body`` (words of which such a definition must hold one),
-    ``defined`` (names of functions, and the pattern that what they return must fit before anything is
-    replaced), ``plain`` (variables of the pattern that a replacement needs as a number or an attribute),
-    ``body_not`` (words that such a definition must not hold), ``only_defined`` (an expression counts only
-    in such a definition), ``beside`` (words of which the function must hold one before anything is
-    replaced), ``not_where`` (patterns of other rules, which know better).
+    ``definitions`` (``class *RMSNorm``, ``def rotate_half``): one with such a name and without a fitting
+    expression is only likely; it must hold a word of ``body`` and none of ``body_not``. With ``only_defined``
+    an expression counts only in such a definition; ``not_where`` are patterns of other rules, which know
+    better. Before anything is replaced, the variables in ``plain`` must be numbers or attributes, the
+    function must hold a word of ``beside``, and what the functions named in ``defined`` return must fit one
+    of their patterns.
     """
+
+    definitions: tuple[str, ...] = ()
+    body: tuple[str, ...] = ()
+    body_not: tuple[str, ...] = ()
+    only_defined: bool = False
+    not_where: tuple[str, ...] = ()
+    plain: tuple[str, ...] = ()
+    beside: tuple[str, ...] = ()
+    defined: dict[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+PatternRule = Rule[PatternOptions]
+
+
+def find(context: FileContext, rules: list[PatternRule]) -> Iterator[Match]:
+    """The expressions that fit one of a rule's patterns, one for each function, and definitions by name."""
     for rule in rules:
         yield from _of_rule(context, rule)
 
 
-def _of_rule(context: FileContext, rule: Rule) -> Iterator[Match]:
+def _of_rule(context: FileContext, rule: PatternRule) -> Iterator[Match]:
     patterns = [compiled(text) for text in rule.match]
-    others = [compiled(text) for text in rule.options.get("not_where", ())]
+    others = [compiled(text) for text in rule.options.not_where]
     words = rule.trigger_words()
     seen: set[int] = set()
     holders: set[int] = set()
@@ -50,7 +68,7 @@ def _of_rule(context: FileContext, rule: Rule) -> Iterator[Match]:
                 continue
             if _first(context.index, others, node) is not None:
                 break
-            if rule.options.get("only_defined") and not _defined_as(context, rule, node):
+            if rule.options.only_defined and not _defined_as(context, rule, node):
                 break
             holder = context.index.function_of(node)
             edits = _rewriting(context, rule, node, outcome)
@@ -66,18 +84,18 @@ def _first(index: ModuleIndex, patterns: Any, node: Any) -> PatternMatch | None:
     return next((outcome for p in patterns if (outcome := matched(index, p, node)) is not None), None)
 
 
-def _report(context: FileContext, rule: Rule, node: Any, edits: list[Edit]) -> Match:
+def _report(context: FileContext, rule: PatternRule, node: Any, edits: list[Edit]) -> Match:
     kind, name = _defined_as(context, rule, node) or ("special", rule.name)
     form = {"def": "function"}.get(kind, kind)
     own = rule.replace.startswith("torch_npu.")
     return found(context, rule, node, api=name, edits=edits, form=form, needs_npu=own)
 
 
-def _defined_as(context: FileContext, rule: Rule, node: Any) -> tuple[str, str] | None:
+def _defined_as(context: FileContext, rule: PatternRule, node: Any) -> tuple[str, str] | None:
     """The definition around a node that one of the rule's ``definitions`` names: its kind and name."""
     function, owner = context.index.function_of(node), context.index.class_of(node)
     around = (("def", getattr(function, "name", "")), ("class", getattr(owner, "name", "")))
-    patterns = rule.options.get("definitions", ())
+    patterns = rule.options.definitions
     return next(
         ((kind, name) for kind, name in around if any(_is_called(p, kind, name) for p in patterns)), None
     )
@@ -88,11 +106,11 @@ def _is_called(pattern: str, kind: str, name: str) -> bool:
     return wanted == kind and fnmatchcase(name, glob)
 
 
-def _by_name(context: FileContext, rule: Rule, holders: set[int]) -> Iterator[Match]:
-    definitions = rule.options.get("definitions", ())
+def _by_name(context: FileContext, rule: PatternRule, holders: set[int]) -> Iterator[Match]:
+    definitions = rule.options.definitions
     if not definitions:
         return
-    needed, unwanted = rule.options.get("body", ()), set(rule.options.get("body_not", ()))
+    needed, unwanted = rule.options.body, rule.options.body_not
     index = context.index
     for node in (*index.classes, *index.functions):
         kind = "class" if isinstance(node, ast.ClassDef) else "def"
@@ -119,7 +137,7 @@ def _by_name(context: FileContext, rule: Rule, holders: set[int]) -> Iterator[Ma
         )
 
 
-def _rewriting(context: FileContext, rule: Rule, node: Any, outcome: PatternMatch) -> list[Edit]:
+def _rewriting(context: FileContext, rule: PatternRule, node: Any, outcome: PatternMatch) -> list[Edit]:
     """The edits that put the replacement there, and take away the assignment that only it needed."""
     if not rule.replace or outcome.casts or not _fits_rule(context, rule, node, outcome):
         return []
@@ -152,17 +170,17 @@ def _has_torch(index: ModuleIndex) -> bool:
     return bool(bindings) and all(binding.name == "torch" for binding in bindings)
 
 
-def _fits_rule(context: FileContext, rule: Rule, node: Any, outcome: PatternMatch) -> bool:
-    for name in rule.options.get("plain", ()):
+def _fits_rule(context: FileContext, rule: PatternRule, node: Any, outcome: PatternMatch) -> bool:
+    for name in rule.options.plain:
         value = outcome.variables[name].node
         if not isinstance(value, (ast.Constant, ast.Attribute, ast.UnaryOp)):
             return False
-    beside = rule.options.get("beside")
+    beside = rule.options.beside
     if beside:
         function = context.index.function_of(node)
         if function is None or identifiers(context.index.segment(function)).isdisjoint(beside):
             return False
-    for name, pattern in rule.options.get("defined", {}).items():
+    for name, pattern in rule.options.defined.items():
         if not any(_returns(context.index, f, pattern) for f in context.index.functions if f.name == name):
             return False
     return True
@@ -202,8 +220,8 @@ def _folded(index: ModuleIndex, node: Any, outcome: PatternMatch) -> list[Edit] 
 
 
 def _blocks(parent: Any) -> Iterator[list[Any]]:
-    for field in ("body", "orelse", "finalbody"):
-        block = getattr(parent, field, None)
+    for name in ("body", "orelse", "finalbody"):
+        block = getattr(parent, name, None)
         if isinstance(block, list):
             yield block
 

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import ast
 import re
-from typing import Any, Callable
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import Any, Callable, Literal
 
 from migrator.api_support import npu_names
 from migrator.findings.finding import Edit
 from migrator.matchers.context import FileContext, Match, found
 from migrator.matchers.moved_imports import import_form
+from migrator.matchers.options import Options, Scalar
 from migrator.matchers.packs import Rule
 from migrator.names.device_context import CERTAIN, LIKELY, NO, UNCLEAR, Place, is_pattern, judge
 from migrator.names.hints import PlaceData, called_name
@@ -33,13 +36,70 @@ _PATCHERS = frozenset({"patch", "object", "dict", "setattr", "delattr", "mock_pa
 _ATTRIBUTE_CALLS = frozenset({"getattr", "hasattr", "setattr", "delattr", "rgetattr", "attrgetter"})
 
 
+@dataclass(frozen=True)
+class Places:
+    """The vocabulary of a rule: where device strings and backends go, see docs/rule_format.md.
+
+    ``hints`` and ``backend_hints`` are regular expressions for names that say device, or backend.
+    """
+
+    apis: dict[str, tuple[Scalar, ...]] = field(default_factory=dict)
+    keywords: tuple[str, ...] = ()
+    never: tuple[str, ...] = ()
+    option_calls: tuple[str, ...] = ()
+    hints: tuple[str, ...] = ()
+    backend_hints: tuple[str, ...] = ()
+    foreign: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class StringOptions(Options):
+    """What a text looks like, how sure its place must be, and what is known of places.
+
+    ``keyword`` is the one whose value a ``text`` must be.
+    """
+
+    shape: Literal["device", "backend", "tensor-type", "api-name", "attribute", "text"] = "text"
+    verdict: Literal["certain", "likely", "unclear"] = "certain"
+    keyword: str = ""
+    places: Places = Places()
+
+
+StringRule = Rule[StringOptions]
+Rules = list[StringRule]
+
+
+def place_data(rules: Iterable[StringRule]) -> tuple[PlaceData, PlaceData]:
+    """What the rule packs know of places: for device strings, and for backends."""
+    known = [rule.options.places for rule in rules]
+
+    def words(wanted: Callable[[Places], tuple[str, ...]]) -> frozenset[str]:
+        return frozenset(word for places in known for word in wanted(places))
+
+    hints = [hint for places in known for hint in places.hints]
+    device = PlaceData(
+        apis={api: where for places in known for api, where in places.apis.items()},
+        keywords=words(lambda places: places.keywords),
+        never=words(lambda places: places.never),
+        option_calls=words(lambda places: places.option_calls),
+        hint=_any_of(hints),
+        foreign=words(lambda places: places.foreign),
+    )
+    more = [hint for places in known for hint in places.backend_hints]
+    return device, replace(device, hint=_any_of(hints + more))
+
+
+def _any_of(patterns: list[str]) -> re.Pattern[str]:
+    return re.compile("|".join(f"(?:{pattern})" for pattern in patterns) or r"(?!)", re.IGNORECASE)
+
+
 def find(
-    context: FileContext, rules: list[Rule], data: PlaceData, backend_data: PlaceData
+    context: FileContext, rules: Rules, data: PlaceData, backend_data: PlaceData
 ) -> tuple[list[Match], int]:
     """The findings, and how many device-like texts were judged to be something else."""
-    by_shape: dict[str, list[Rule]] = {}
+    by_shape: dict[str, Rules] = {}
     for rule in rules:
-        by_shape.setdefault(str(rule.options.get("shape", "text")), []).append(rule)
+        by_shape.setdefault(rule.options.shape, []).append(rule)
     result: list[Match] = []
     left_alone = 0
     for node in context.index.strings:
@@ -64,13 +124,13 @@ def _value(index: ModuleIndex, node: Any) -> str:
     return "".join(part.raw if part.expression is None else "{}" for part in parts)
 
 
-def _with_verdict(rules: list[Rule], verdict: str) -> Rule | None:
-    return next((rule for rule in rules if rule.options.get("verdict", CERTAIN) == verdict), None)
+def _with_verdict(rules: Rules, verdict: str) -> StringRule | None:
+    return next((rule for rule in rules if rule.options.verdict == verdict), None)
 
 
 def _placed(
     context: FileContext,
-    rules: list[Rule],
+    rules: Rules,
     node: Any,
     place: Place,
     edits: Callable[[], list[Edit]],
@@ -92,11 +152,10 @@ def _placed(
         api=value,
         edits=changes,
         message=message,
-        needs_npu=bool(rule.options.get("needs_npu", True)),
     )
 
 
-def _device(context: FileContext, rules: list[Rule], data: PlaceData, node: Any) -> Match | bool | None:
+def _device(context: FileContext, rules: Rules, data: PlaceData, node: Any) -> Match | bool | None:
     value = _value(context.index, node)
     index = context.index
     if not _DEVICE.match(value) and not (_DEVICE_PATTERN.match(value) and is_pattern(index, node)):
@@ -146,7 +205,7 @@ def _is_attribute_name(index: ModuleIndex, node: Any) -> bool:
     return False
 
 
-def _backend(context: FileContext, rules: list[Rule], data: PlaceData, node: Any) -> Match | bool | None:
+def _backend(context: FileContext, rules: Rules, data: PlaceData, node: Any) -> Match | bool | None:
     value = _value(context.index, node)
     index = context.index
     if _COMPOUND.match(value) and re.search(r"\bcuda\b|\bnccl\b", value, re.IGNORECASE):
@@ -177,7 +236,7 @@ def _searched_for(index: ModuleIndex, node: Any) -> bool:
     )
 
 
-def _tensor_type(context: FileContext, rules: list[Rule], data: PlaceData, node: Any) -> Match | bool | None:
+def _tensor_type(context: FileContext, rules: Rules, data: PlaceData, node: Any) -> Match | bool | None:
     value = _value(context.index, node)
     if not isinstance(node, ast.Constant) or not _TENSOR_TYPE.match(value):
         return None
@@ -224,7 +283,7 @@ def _compared_with_type(index: ModuleIndex, node: Any) -> bool:
     return any(isinstance(operand, ast.Call) and called_name(operand) == "type" for operand in operands)
 
 
-def _api_name(context: FileContext, rules: list[Rule], data: PlaceData, node: Any) -> Match | bool | None:
+def _api_name(context: FileContext, rules: Rules, data: PlaceData, node: Any) -> Match | bool | None:
     """``"torch.cuda.is_available"`` where a name is patched or a module is imported."""
     value = _value(context.index, node)
     match = _API_NAME.match(value)
@@ -265,7 +324,7 @@ def _api_name(context: FileContext, rules: list[Rule], data: PlaceData, node: An
     )
 
 
-def _attribute(context: FileContext, rules: list[Rule], data: PlaceData, node: Any) -> Match | bool | None:
+def _attribute(context: FileContext, rules: Rules, data: PlaceData, node: Any) -> Match | bool | None:
     """``getattr(torch, "cuda")``, ``hasattr(batch, "is_cuda")``."""
     value = _value(context.index, node)
     new = {"cuda": "npu", "is_cuda": "is_npu"}.get(value)
@@ -301,11 +360,11 @@ def _attribute(context: FileContext, rules: list[Rule], data: PlaceData, node: A
     )
 
 
-def _text(context: FileContext, rules: list[Rule], data: PlaceData, node: Any) -> Match | bool | None:
+def _text(context: FileContext, rules: Rules, data: PlaceData, node: Any) -> Match | bool | None:
     """A text that is exactly what a rule's ``match`` says."""
     value = _value(context.index, node)
     for rule in rules:
-        keyword = rule.options.get("keyword")
+        keyword = rule.options.keyword
         if keyword and getattr(context.index.parent(node), "arg", "") != keyword:
             continue
         if value in rule.match and isinstance(node, ast.Constant) and not _is_docstring(context.index, node):
@@ -316,7 +375,7 @@ def _text(context: FileContext, rules: list[Rule], data: PlaceData, node: Any) -
                 node,
                 api=value,
                 edits=edits,
-                needs_npu=bool(rule.options.get("needs_npu", False)),
+                needs_npu=False,
             )
     return None
 
@@ -325,7 +384,7 @@ def _is_docstring(index: ModuleIndex, node: Any) -> bool:
     return isinstance(index.parent(node), ast.Expr)
 
 
-_SHAPES: dict[str, Callable[[FileContext, list[Rule], PlaceData, Any], Any]] = {
+_SHAPES: dict[str, Callable[[FileContext, Rules, PlaceData, Any], Any]] = {
     "attribute": _attribute,
     "tensor-type": _tensor_type,
     "api-name": _api_name,

@@ -5,9 +5,11 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Literal
 
 from migrator.matchers.context import FileContext, Match, found
+from migrator.matchers.options import Options
 from migrator.matchers.packs import Rule
 from migrator.names.hints import called_name
 from migrator.names.strings import replace_text
@@ -18,19 +20,30 @@ _TESTS = frozenset(
 )
 
 
-def find(context: FileContext, rules: list[Rule]) -> Iterator[Match]:
-    """Texts that hold a rule's phrase and are compared with something.
+@dataclass(frozen=True)
+class TextOptions(Options):
+    """Which texts a rule is about.
 
-    A message that is only printed or raised is left alone. Option ``where:
-    anywhere`` takes every text but docstrings; ``goes_on`` is a regular expression
-    for what comes behind the phrase.
+    ``where``: those that are compared with something (``tests``), every one but docstrings (``anywhere``),
+    arguments of ``calls``, or one that is looked for ``beside`` a text with that word. An ``exact`` text is
+    nothing but the phrase; ``goes_on`` is a regular expression for what comes behind it.
     """
+
+    where: Literal["tests", "anywhere", "calls", "beside"] = "tests"
+    calls: tuple[str, ...] = ()
+    beside: str = ""
+    exact: bool = False
+    goes_on: str = ""
+
+
+def find(context: FileContext, rules: list[Rule[TextOptions]]) -> Iterator[Match]:
+    """Texts that hold a rule's phrase; a message that is only printed or raised is left alone."""
     for node in context.index.strings:
         value = node.value if isinstance(node, ast.Constant) else None
         if not isinstance(value, str) or isinstance(context.index.parent(node), ast.JoinedStr):
             continue
         for rule in rules:
-            exact = bool(rule.options.get("exact"))
+            exact = rule.options.exact
             phrase = next((p for p in rule.match if (p == value if exact else p in value)), None)
             if phrase is None or not _goes_on_as_said(rule, value, phrase):
                 continue
@@ -45,28 +58,28 @@ def find(context: FileContext, rules: list[Rule]) -> Iterator[Match]:
                 api=phrase,
                 edits=edits,
                 safety=verdict if edits else "",
-                needs_npu=bool(rule.options.get("needs_npu", False)),
+                needs_npu=False,
             )
             break
 
 
-def _goes_on_as_said(rule: Rule, value: str, phrase: str) -> bool:
-    goes_on = rule.options.get("goes_on")
-    return not goes_on or bool(re.match(str(goes_on), value[value.index(phrase) + len(phrase) :]))
+def _goes_on_as_said(rule: Rule[TextOptions], value: str, phrase: str) -> bool:
+    goes_on = rule.options.goes_on
+    return not goes_on or bool(re.match(goes_on, value[value.index(phrase) + len(phrase) :]))
 
 
-def _place(context: FileContext, node: Any, rule: Rule) -> str | None:
+def _place(context: FileContext, node: Any, rule: Rule[TextOptions]) -> str | None:
     """``safe`` where the text is surely compared, ``unsafe`` where it may be, None where it is a message."""
-    where = str(rule.options.get("where", "tests"))
+    where = rule.options.where
     child, parent = node, context.index.parent(node)
     if isinstance(parent, ast.Expr):
         return None
     if where == "anywhere":
         return "safe"
     if where == "calls":
-        return "unsafe" if _called(parent, child) in rule.options.get("calls", ()) else None
+        return "unsafe" if _called(parent, child) in rule.options.calls else None
     if where == "beside":
-        return "unsafe" if _beside(context, node, str(rule.options.get("beside", ""))) else None
+        return "unsafe" if _beside(context, node, rule.options.beside) else None
     in_container = False
     while isinstance(parent, (ast.Tuple, ast.List, ast.Set, ast.BoolOp, ast.IfExp)):
         in_container = True

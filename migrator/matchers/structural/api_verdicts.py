@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, Literal
 
 from migrator.api_support.limits import limit_words
 from migrator.api_support.verdicts import DTYPES, WIDE_DTYPES, Verdict, judge, resolve, tensor_methods
 from migrator.api_support.versions import TorchVersion
 from migrator.matchers.context import FileContext, Match, found
 from migrator.matchers.dotted import pattern_fits
+from migrator.matchers.options import Options
 from migrator.matchers.packs import Rule
 from migrator.names.index import ModuleIndex
 from migrator.names.receivers import options_like
@@ -96,10 +98,18 @@ _NO_OPERATORS = WIDE_DTYPES | frozenset(
 )
 
 
-def find(context: FileContext, rule: Rule) -> Iterator[Match]:
-    """The uses whose status is the one that the rule is about (its option ``verdict``)."""
+@dataclass(frozen=True)
+class VerdictOptions(Options):
+    """The status that a rule is about; ``python`` are APIs that are Python code, which only calls others."""
+
+    verdict: Literal["unsupported", "fallback", "partial", "unknown"] = "unsupported"
+    python: tuple[str, ...] = ()
+
+
+def find(context: FileContext, rule: Rule[VerdictOptions]) -> Iterator[Match]:
+    """The uses whose status is the one that the rule is about."""
     for node, verdict, status, note, certainty in _uses(context):
-        if status != rule.options.get("verdict"):
+        if status != rule.options.verdict:
             continue
         if any(pattern_fits(pattern, verdict.api) for pattern in rule.excluded):
             continue
@@ -349,8 +359,10 @@ def _imported(context: FileContext, named: set[str]) -> Iterator[_Use]:
                 yield node, verdict, verdict.status, "", "certain"
 
 
-def _found(context: FileContext, rule: Rule, node: Any, verdict: Verdict, note: str, certainty: str) -> Match:
-    message, severity = _words(context, verdict, rule.options.get("verdict", ""), note, rule)
+def _found(
+    context: FileContext, rule: Rule[VerdictOptions], node: Any, verdict: Verdict, note: str, certainty: str
+) -> Match:
+    message, severity = _words(context, verdict, rule.options.verdict, note, rule)
     if certainty != "certain":
         message = f"{message} ({certainty})"
         severity = "info"
@@ -359,7 +371,7 @@ def _found(context: FileContext, rule: Rule, node: Any, verdict: Verdict, note: 
         rule,
         node,
         api=verdict.api,
-        status=str(rule.options["verdict"]),
+        status=rule.options.verdict,
         severity=severity,
         message=message,
         documents=_documents(verdict),
@@ -384,7 +396,9 @@ _KERNEL_WORDS = {
 _PYTHON_WORDS = ", though it is Python code that only calls others"
 
 
-def _words(context: FileContext, verdict: Verdict, status: object, note: str, rule: Rule) -> tuple[str, str]:
+def _words(
+    context: FileContext, verdict: Verdict, status: object, note: str, rule: Rule[VerdictOptions]
+) -> tuple[str, str]:
     """Message and severity."""
     api = verdict.api
     where = f" (as of torch {verdict.asof})" if verdict.asof else ""
@@ -394,7 +408,7 @@ def _words(context: FileContext, verdict: Verdict, status: object, note: str, ru
         )
         return f"{message}{_KERNEL_WORDS[verdict.kernel]}", "info"
     if status == "unsupported":
-        python = any(pattern_fits(pattern, api) for pattern in rule.options.get("python", ()))
+        python = any(pattern_fits(pattern, api) for pattern in rule.options.python)
         evidence = _PYTHON_WORDS if python else _KERNEL_WORDS[verdict.kernel]
         doubtful = python or verdict.kernel in ("kernel", "composite") or "docs_untested" in verdict.limits
         message = f"the documents call {api} unsupported{where}{evidence}"

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from migrator.matchers.context import FileContext, Match, found
 from migrator.matchers.dotted import pattern_fits
+from migrator.matchers.options import Options
 from migrator.matchers.packs import Rule
 from migrator.names.hints import called_name
 from migrator.names.index import ModuleIndex
@@ -17,13 +19,23 @@ _TEXTS = frozenset({"print", "format", "info", "debug", "set_postfix", "set_desc
 _FOREIGN = frozenset({"numpy", "cv2", "pandas", "PIL", "random", "math"})
 
 
-def find(context: FileContext, rule: Rule) -> Iterator[Match]:
-    """One finding for each block of statements, with the lines.
+@dataclass(frozen=True)
+class StepOptions(Options):
+    """What makes the NPU wait, beside calls by the names in ``match``.
 
-    Options: ``methods`` (without arguments, of anything that is no other library's), ``match`` for calls by
-    name, ``without`` (a keyword with which a call is fine), ``of_batch`` (only of what the loop goes over),
-    ``values`` (a loss that is printed, put into a text, or decides a condition).
+    ``methods``: those without arguments, of anything that is no other library's; with ``of_batch`` only of
+    what the loop goes over. ``without`` is a keyword with which a call is fine. ``values``: a loss that is
+    printed, put into a text, or decides a condition.
     """
+
+    methods: tuple[str, ...] = ()
+    of_batch: bool = False
+    without: str = ""
+    values: bool = False
+
+
+def find(context: FileContext, rule: Rule[StepOptions]) -> Iterator[Match]:
+    """One finding for each block of statements, with the lines."""
     index = context.index
     regions = training_regions(index)
     if not regions:
@@ -54,23 +66,22 @@ def find_settings(context: FileContext, rule: Rule) -> Iterator[Match]:
             yield found(context, rule, first, api="torch.npu.set_compile_mode", span=(start, end))
 
 
-def _places(context: FileContext, rule: Rule, regions: list[Any]) -> Iterator[Any]:
+def _places(context: FileContext, rule: Rule[StepOptions], regions: list[Any]) -> Iterator[Any]:
     index = context.index
     options = rule.options
-    methods = frozenset(options.get("methods", ()))
     for call in index.calls:
-        if options.get("without") in {keyword.arg for keyword in call.keywords}:
+        if options.without in {keyword.arg for keyword in call.keywords}:
             continue
         name = index.qualified_name(call.func)
         if any(pattern_fits(pattern, name) for pattern in rule.match):
             yield call
-        elif not name and isinstance(call.func, ast.Attribute) and call.func.attr in methods:
-            if options.get("of_batch"):
+        elif not name and isinstance(call.func, ast.Attribute) and call.func.attr in options.methods:
+            if options.of_batch:
                 if _is_of_batch(index, call, regions):
                     yield call
             elif not call.args and not _is_foreign(index, call.func.value):
                 yield call
-    if options.get("values"):
+    if options.values:
         for region in regions:
             yield from _values(index, losses(index, region), region)
 

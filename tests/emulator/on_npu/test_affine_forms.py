@@ -97,7 +97,7 @@ def test_half_types_keep_their_type() -> None:
 
 def test_names_exist() -> None:
     for rule in load_all():
-        instead = str(rule.options.get("instead", ""))
+        instead = rule.options.instead
         texts = [instead.replace("{name}", api.rpartition(".")[2]) for api in rule.match]
         for text in ",".join(texts).split(","):
             name = text.strip()

@@ -1,0 +1,92 @@
+"""Where the code of each kind of rule is, and of each handler of structural rules.
+
+A file needs few of the handlers, and only those are imported.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from typing import Any, Callable
+
+from migrator.matchers.options import Options
+
+
+@dataclass(frozen=True)
+class Finder:
+    """A function in a module of this package, and the dataclass beside it that its rules' options are.
+
+    Rules start from the last parts of their ``match``, or from the words that ``words_from`` names. One
+    without ``takes_match`` does not go by names.
+    """
+
+    module: str
+    function: str = "find"
+    options: str = ""
+    words_from: str = ""
+    takes_match: bool = True
+
+    @property
+    def code(self) -> Callable[..., Any]:
+        """The function."""
+        found: Callable[..., Any] = _imported(self.module, self.function)
+        return found
+
+    @property
+    def declared(self) -> type[Options]:
+        """The dataclass of the options."""
+        found: type[Options] = _imported(self.module, self.options) if self.options else Options
+        return found
+
+
+@cache
+def _imported(module: str, name: str) -> Any:
+    return getattr(import_module(f"migrator.matchers.{module}"), name)
+
+
+KINDS = {
+    "name": Finder("kinds.name", options="NameOptions"),
+    "import": Finder("kinds.library", options="ImportOptions"),
+    "method": Finder("kinds.method", "find_methods"),
+    "attribute": Finder("kinds.method", "find_attributes"),
+    "argument": Finder("kinds.argument", options="ArgumentOptions"),
+    "string": Finder("kinds.string", options="StringOptions"),
+    "text": Finder("kinds.text", options="TextOptions"),
+    "env": Finder("kinds.env", options="EnvOptions", words_from="env_vars", takes_match=False),
+    "call": Finder("kinds.call", options="CallOptions"),
+    "pattern": Finder("kinds.pattern", options="PatternOptions"),
+}
+
+# Of the rules of kind ``structural``. What has the handler ``none`` is found by another part of npumigrate.
+HANDLERS = {
+    "none": Finder("", "", takes_match=False),
+    "api-verdicts": Finder(
+        "structural.api_verdicts", options="VerdictOptions", words_from="torch_apis", takes_match=False
+    ),
+    "autocast-setters": Finder("structural.autocast_setters"),
+    "capability": Finder("structural.capability", "find_calls"),
+    "cuda-definition": Finder("structural.cuda_definition"),
+    "cuda-extension": Finder("structural.cuda_operators", "find_builds"),
+    "cuda-operator-use": Finder(
+        "structural.cuda_operators", "find_uses", words_from="cuda_operators", takes_match=False
+    ),
+    "data-loader": Finder("structural.data_loader", "find_slow"),
+    "data-parallel": Finder("structural.data_parallel"),
+    "device-properties": Finder("structural.capability", "find_properties"),
+    "dynamic-batches": Finder("structural.dynamic_shapes", "find_batches"),
+    "dynamic-calls": Finder("structural.dynamic_shapes", "find_calls"),
+    "dynamic-masks": Finder("structural.dynamic_shapes", "find_masks", takes_match=False),
+    "dynamic-sizes": Finder("structural.dynamic_shapes", "find_sizes"),
+    "float64-collective": Finder("structural.float64_collective"),
+    "int-device": Finder("structural.int_device"),
+    "library-function": Finder(
+        "structural.library_functions", words_from="library_functions", takes_match=False
+    ),
+    "python-kernel": Finder("structural.cuda_operators", "find_kernels"),
+    "last-batch": Finder("structural.data_loader", "find_last_batch"),
+    "random-sizes": Finder("structural.dynamic_shapes", "find_random_sizes"),
+    "tensor-type-default": Finder("structural.tensor_type_default"),
+    "training-settings": Finder("structural.training_step", "find_settings"),
+    "training-step": Finder("structural.training_step", options="StepOptions"),
+}

@@ -1,0 +1,96 @@
+"""Options of rules: from what a pack writes to the dataclass that a kind of rule declares."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields, is_dataclass
+from functools import cache
+from typing import Any, Literal, Optional, TypeVar, Union, get_args, get_origin, get_type_hints
+
+T = TypeVar("T")
+Scalar = Union[str, int, bool, None]  # it is evaluated, on Python 3.9 too
+_WORDS = {str: "a text", bool: "true or false", int: "a whole number"}
+
+
+@dataclass(frozen=True)
+class Options:
+    """The options that rules of all kinds have.
+
+    ``file_has``: words of which a file must have one. ``file_has_not``: words that it must not have.
+    ``line_words``: with them too a statement is looked at. ``instead``: the alternative on an NPU, for
+    reports; ``{name}`` in it is the API's. ``needs_npu``: whether a fix needs ``import torch_npu``, where the
+    rule knows better than its kind.
+    """
+
+    file_has: tuple[str, ...] = ()
+    file_has_not: tuple[str, ...] = ()
+    line_words: tuple[str, ...] = ()
+    instead: str = ""
+    needs_npu: Optional[bool] = None
+
+
+class OptionError(ValueError):
+    """An option that a dataclass does not take; ``name`` is the option's."""
+
+    def __init__(self, name: str, text: str) -> None:
+        super().__init__(text)
+        self.name = name
+
+
+def typed(declared: type[T], values: Mapping[str, Any]) -> T:
+    """The values as an object of a dataclass of texts, truth values, numbers, tuples and mappings of them.
+
+    A single text may stand for a tuple of texts. Raises OptionError for a name that the dataclass does not
+    have, a value of another type, and a field that is missing and whose metadata say ``required``.
+    """
+    types = _types(declared)  # type: ignore[arg-type]  # a class can be hashed
+    for name in values:
+        if name not in types:
+            raise OptionError(name, f"unknown option {name!r}{did_you_mean(name, types)}")
+    for field in fields(declared):  # type: ignore[arg-type]  # only dataclasses are declared
+        if field.name not in values and field.metadata.get("required"):
+            raise OptionError(field.name, f"the option {field.name!r} is missing")
+    return declared(**{name: _value(name, types[name], value) for name, value in values.items()})
+
+
+@cache
+def _types(declared: type[Any]) -> dict[str, Any]:
+    return get_type_hints(declared)
+
+
+def did_you_mean(name: object, known: Iterable[str]) -> str:
+    """What may be meant by a misspelt name, as the end of a message."""
+    from difflib import get_close_matches
+
+    near = get_close_matches(str(name), known, n=1)
+    return f"; did you mean {near[0]!r}?" if near else ""
+
+
+def _value(name: str, wanted: Any, value: Any) -> Any:
+    origin, parts = get_origin(wanted), get_args(wanted)
+    if is_dataclass(wanted) and isinstance(value, dict):
+        try:
+            return typed(wanted, value)  # type: ignore[arg-type]  # it is a class
+        except OptionError as error:
+            raise OptionError(name, f"{name}: {error}") from None
+    if origin is tuple and isinstance(value, (str, list, tuple)):
+        several = (value,) if isinstance(value, str) else value
+        return tuple(_value(name, parts[0], item) for item in several)
+    if origin is dict and isinstance(value, dict) and all(isinstance(key, str) for key in value):
+        return {key: _value(name, parts[1], item) for key, item in value.items()}
+    if origin is Literal and value not in parts:
+        raise OptionError(name, f"the option {name!r} is one of {', '.join(parts)}, not {value!r}")
+    plain = parts if origin is Union else (wanted,)
+    if origin is Literal or type(value) in plain:
+        return value
+    raise OptionError(name, f"the option {name!r} is {_described(wanted)}, not {value!r}")
+
+
+def _described(wanted: Any) -> str:
+    """A type in plain words."""
+    parts = get_args(wanted)
+    if get_origin(wanted) is Union:
+        return " or ".join(_described(part) for part in parts if part is not type(None))
+    if get_origin(wanted) is tuple:
+        return f"a list, each item {_described(parts[0])}"
+    return _WORDS.get(wanted, "a mapping")
