@@ -34,12 +34,12 @@ from migrator.findings.finding import FileResult, Finding
 from migrator.matchers.other_files import is_candidate
 from migrator.project.definitions import Definitions
 from migrator.project.library_functions import read_api_files
-from migrator.project.project import read_project
 from migrator.report.csv_tables import CsvTables
 from migrator.report.log_file import log_to, log_trace
 from migrator.report.rows import SKIPPED
 from migrator.report.summary import summary_text
 from migrator.report.tally import Tally
+from migrator.run.loading import load_project
 from migrator.run.processes import processes_for
 from migrator.run.workers import Progress, Work, process_files, with_the_others
 
@@ -253,7 +253,7 @@ def _entries(job: Job, tree: OutputTree, progress: Progress) -> Iterator[Entry]:
 def _results(
     entries: tuple[Entry, ...], job: Job, settings: Settings, engine: Engine, progress: Progress
 ) -> Iterator[FileResult]:
-    project, size = read_project(entries, job.jobs)
+    project, size = load_project(entries, job.jobs)
     project = replace(project, libraries=read_api_files(job.api_files), definitions=job.definitions)
     work = [Work(entry.name, entry.path) for entry in entries if entry.holds_python]
     done = process_files(work, engine, settings, project, processes_for(size, job.jobs), "inspect")

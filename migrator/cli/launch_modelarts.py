@@ -67,13 +67,13 @@ def modelarts(
 
 def _entry(folder: Path, main: str | None) -> tuple[str, bool, list[str]]:
     """The script as a path below the folder, whether it imports relatively, and what to tell the user."""
-    from migrator.convert.distributed.already import is_distributed
     from migrator.files.discover import discover
     from migrator.files.errors import SourceError, Unreadable, shown
     from migrator.files.source import read
     from migrator.launch.add import place_of
     from migrator.launch.entry import candidate, has_relative_imports, ranked
     from migrator.launch.modelarts import reads_init_method
+    from migrator.project.distributed_use import is_distributed
 
     if not folder.is_dir():
         raise SourceError(f"{shown(folder)} is no folder: -o names that of the migrated project")

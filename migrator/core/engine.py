@@ -27,7 +27,8 @@ from migrator.names.npu_branches import knows_npus
 from migrator.names.tensors import Elsewhere
 from migrator.names.tree import parse
 from migrator.names.written_names import read_names
-from migrator.project.project import Project, merge_facts, scan_file
+from migrator.project.facts import scan_file
+from migrator.project.project import Project, merge_facts
 
 __all__ = ["Engine", "merge_facts", "scan_file"]
 

@@ -15,10 +15,10 @@ from migrator.files.source import read_bytes
 from migrator.lint.cells import in_cells
 from migrator.lint.checking import Checker, Trouble
 from migrator.lint.diagnostic import Diagnostic
-from migrator.lint.facts import Facts
 from migrator.lint.files import Target, name_in_project
 from migrator.lint.options import ignored_codes, may_be_fixed, severity_at_least, with_wanted_fixes
 from migrator.lint.texts import Texts
+from migrator.run.loading import Loader
 
 # How often a rule has findings that do not count, by the line that they are in.
 _Hidden = Counter[tuple[str, str]]
@@ -58,7 +58,7 @@ class Changes:
 
     texts: Texts
     checker: Checker
-    facts: Facts
+    loader: Loader
     dry: bool
     trouble: Trouble
     changed: dict[str, tuple[bytes, bytes]] = field(default_factory=dict)
@@ -90,7 +90,7 @@ class Changes:
         ignored = ignored_codes(target.options, target.place)
         engine = engine_for(self.checker.rules(target), fixing)
         wanted = [one for one in own if may_be_fixed(one, target.options)]
-        done = fix_text(engine, name_in_project(target), item.text, self.facts.project(), wanted, ignored)
+        done = fix_text(engine, name_in_project(target), item.text, self.loader.project(), wanted, ignored)
         if done.trouble:
             self.trouble(f"{shown(target.path)}: not fixed: {done.trouble}")
             return placed
@@ -120,7 +120,7 @@ class Changes:
         new = document(data, target.path)
         rules = self.checker.rules(target)
         checked = check_document(
-            rules, target.path, name_in_project(target), new, self.facts.project(), ignored
+            rules, target.path, name_in_project(target), new, self.loader.project(), ignored
         )
         every = with_wanted_fixes(checked.found, target.options)
         left = [item for item in every if severity_at_least(item.severity, target.options.severity)]

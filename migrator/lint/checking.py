@@ -11,12 +11,12 @@ from typing import Callable, Optional
 
 from migrator.files.errors import Unreadable, shown
 from migrator.lint.diagnostic import Checked
-from migrator.lint.facts import Facts
 from migrator.lint.files import Target, name_in_project
 from migrator.lint.jobs import Job, RuleSet, rule_set
 from migrator.lint.options import Options, ignored_codes, with_origin
 from migrator.lint.texts import Texts
 from migrator.run.cache import Cache, digest, pack, unpack
+from migrator.run.loading import Loader, PythonFile
 
 Trouble = Callable[[str], None]
 
@@ -25,11 +25,17 @@ class Checker:
     """Looks at files. ``trouble`` is given a line for each file or set of rules that cannot be used."""
 
     def __init__(
-        self, cache: Cache, texts: Texts, facts: Facts, noqa: bool, processes: Optional[int], trouble: Trouble
+        self,
+        cache: Cache,
+        texts: Texts,
+        loader: Loader,
+        noqa: bool,
+        processes: Optional[int],
+        trouble: Trouble,
     ) -> None:
         self._cache = cache
         self._texts = texts
-        self._facts = facts
+        self._loader = loader
         self._noqa = noqa
         self._processes = processes
         self._trouble = trouble
@@ -47,7 +53,7 @@ class Checker:
             try:
                 data = self._texts.data(target)
                 content = digest(data)
-                self._facts.add(target, data, content)
+                self._loader.add(self._file(target), data, content)
             except Unreadable as error:
                 self._trouble(f"{shown(target.path)}: {error}")
                 continue
@@ -56,7 +62,7 @@ class Checker:
 
     def check(self, files: Sequence[tuple[Target, bytes]]) -> list[Checked]:
         """What is found in each of the files that ``readable`` gave."""
-        project_key = self._facts.key()
+        project_key = self._loader.key()
         results: list[Optional[Checked]] = []
         missing: list[tuple[int, tuple[str, ...]]] = []
         for place, (target, content) in enumerate(files):
@@ -71,7 +77,7 @@ class Checker:
 
             missing = [item for item in missing if self._has_engine(files[item[0]][0])]
             jobs = [self._job(files[place][0], ignored) for place, ignored in missing]
-            done = check_files(jobs, self._facts.project(), self._processes)
+            done = check_files(jobs, self._loader.project(), self._processes)
             for (place, ignored), (content, checked) in zip(missing, done):
                 results[place] = checked
                 if not checked.trouble:
@@ -114,5 +120,8 @@ class Checker:
         return True
 
     def _job(self, target: Target, ignored: tuple[str, ...]) -> Job:
-        data = self._texts.given.get(target.place)
-        return Job(target.path, target.place, name_in_project(target), self.rules(target), ignored, data)
+        file = self._file(target)
+        return Job(target.path, file.path, file.name, self.rules(target), ignored, file.data)
+
+    def _file(self, target: Target) -> PythonFile:
+        return PythonFile(name_in_project(target), target.place, self._texts.given.get(target.place))

@@ -12,11 +12,11 @@ from migrator.files.errors import shown
 from migrator.lint import baseline
 from migrator.lint.checking import Checker
 from migrator.lint.diagnostic import Checked, Diagnostic
-from migrator.lint.facts import Facts
 from migrator.lint.files import Target
 from migrator.lint.options import ignored_codes, severity_at_least, with_wanted_fixes
 from migrator.lint.texts import Texts
 from migrator.run.cache import Cache
+from migrator.run.loading import Loader
 
 
 @dataclass(frozen=True)
@@ -73,8 +73,8 @@ def run(request: Request, cache: Cache) -> Outcome:
     known = baseline.read(request.baseline) if request.baseline and not request.write_baseline else None
     texts = Texts(request.data)
     outcome = Outcome(texts)
-    facts = Facts(cache, texts, request.native, request.jobs)
-    checker = Checker(cache, texts, facts, request.noqa, request.jobs, outcome.troubles.append)
+    loader = Loader(cache, request.native, request.jobs)
+    checker = Checker(cache, texts, loader, request.noqa, request.jobs, outcome.troubles.append)
     files = checker.readable(request.targets)
     outcome.files = len(files)
     found: dict[Path, list[Diagnostic]] = {}  # with the places in the checked text
@@ -101,7 +101,7 @@ def run(request: Request, cache: Cache) -> Outcome:
         return outcome
     from migrator.lint.changing import Changes, with_findings
 
-    changes = Changes(texts, checker, facts, request.diff, outcome.troubles.append)
+    changes = Changes(texts, checker, loader, request.diff, outcome.troubles.append)
     own = list(with_findings(found, outcome.found, [target for target, _ in files], texts))
     if request.add_noqa:
         total = sum(changes.add_noqa(file) for file in own)

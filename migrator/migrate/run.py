@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import logging
 import os
-import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -17,7 +16,6 @@ from typing import Callable, Optional
 
 from migrator import __version__
 from migrator.api_support.versions import resolve
-from migrator.convert.distributed.already import is_distributed
 from migrator.convert.distributed.result import Conversion, Converted
 from migrator.core.engine import Engine
 from migrator.core.settings import Settings
@@ -28,13 +26,15 @@ from migrator.files.output import OutputTree, add, copy, output_tree, write
 from migrator.files.source import read
 from migrator.findings.finding import FileResult
 from migrator.launch.add import Launcher, add_launcher, place_of
-from migrator.launch.entry import Candidate, candidate, ranked
+from migrator.launch.entry import Candidate, ranked
 from migrator.matchers.other_files import is_candidate
-from migrator.project.project import Project, read_project
+from migrator.project.distributed_use import is_distributed
+from migrator.project.project import Project
 from migrator.report.csv_tables import CsvTables
 from migrator.report.log_file import log_to, log_trace
 from migrator.report.summary import summary_text
 from migrator.report.tally import Tally
+from migrator.run.loading import load_project
 from migrator.run.processes import processes_for
 from migrator.run.workers import Done, Progress, Task, Work, process_files, with_the_others
 
@@ -44,7 +44,6 @@ SOME_SKIPPED = 1
 REPORTS = "migration_report"
 _SUMMARY = f"{REPORTS}/summary.json"
 _LOG = logging.getLogger("npumigrate")
-_HOROVOD = re.compile(r"^[ \t]*(?:import[^\n]*|from)[ \t]horovod\b", re.M)
 
 
 @dataclass(frozen=True)
@@ -201,21 +200,9 @@ def _look_around(plan: Plan, engine: Engine, tree: OutputTree | None, progress: 
         raise SourceError(
             f"{shown(plan.source)} holds no Python file or notebook{rest}: there is nothing to migrate"
         )
-    candidates: list[Candidate] = []
-    with_horovod: list[str] = []
-    distributed = False
-
-    def learn(name: str, text: str) -> None:
-        nonlocal distributed
-        if "horovod" in text and _HOROVOD.search(text):
-            with_horovod.append(name)
-        distributed = distributed or is_distributed(text)
-        found = candidate(name, text)
-        if found:
-            candidates.append(found)
-
-    project, size = read_project(entries, plan.jobs, learn)
-    scripts = ranked(candidates)
+    project, size = load_project(entries, plan.jobs, starts=True)
+    scripts = ranked(start.candidate for start in project.starts if start.candidate)
+    with_horovod = [start.file for start in project.starts if start.horovod]
     paths = {entry.name: entry.path for entry in entries if entry.kind == "python"}
 
     @cache
@@ -231,7 +218,10 @@ def _look_around(plan: Plan, engine: Engine, tree: OutputTree | None, progress: 
         from migrator.convert.horovod.convert import convert  # with LibCST, which few migrations need
 
         converted = {**convert(with_horovod, paths, text_of, engine.version.tuple), **converted}
-    distributed = distributed or (conversion is not None and not conversion.reason)
+    converts = conversion is not None and not conversion.reason
+    distributed = converts or any(
+        is_distributed(text_of(start.file) or "") for start in project.starts if start.may_be_distributed
+    )
     return _Survey(tuple(entries), project, size, not_copied, scripts, distributed, conversion, converted)
 
 

@@ -4,13 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from migrator.native.suffixes import is_native
-from migrator.run.processes import processes_for, spread_plain
-
-if TYPE_CHECKING:
-    from migrator.native.functions import NativeFile
 
 MAX_BYTES = 4 * 2**20
 
@@ -39,21 +34,3 @@ def texts_to_scan(native: Mapping[str, bytes]) -> list[tuple[str, str]]:
 
     texts = [(name, data.decode("latin-1")) for name, data in native.items()]
     return texts if any(mentions_cuda(text) for _, text in texts) else []
-
-
-def read_native(files: Iterable[tuple[str, Path]], jobs: int | None = None) -> list[NativeFile]:
-    """What those of ``files`` (name inside the project, path) define that are C++ or CUDA by their names.
-
-    Empty where none has to do with CUDA or is bound for Python. ``jobs`` is the number of processes, None
-    for as many as are worth it.
-    """
-    texts = texts_to_scan(native_bytes(files))
-    processes = processes_for(sum(len(text) for _, text in texts), jobs)
-    return list(spread_plain(texts, processes, scan_text))
-
-
-def scan_text(item: tuple[str, str]) -> NativeFile:
-    """What one file, by its name and text, defines."""
-    from migrator.native.functions import scan_native
-
-    return scan_native(*item)

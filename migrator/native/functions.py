@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from functools import cache
 
 from migrator.native.cpp_tokens import Token, is_word, tokens
+from migrator.native.model import Binding, NativeFile, NativeFunction
 
 # Words of the CUDA runtime, its libraries and torch's layer above them. CUDA_VERSION and the like are numbers
 # of the build, and is_cuda() only asks: neither needs a card.
@@ -55,54 +56,6 @@ _MEMBER_SIGNS = frozenset({".", "->"})
 @cache
 def _is_cuda_word(text: str) -> bool:
     return bool(_CUDA_WORD.fullmatch(text))
-
-
-@dataclass(frozen=True)
-class NativeFunction:
-    """A function, a macro, or the text behind a binding. ``cuda`` is the line and the word that touch CUDA.
-
-    ``mentions`` are the words in its body that may be functions; ``owner`` is its class.
-    """
-
-    name: str
-    line: int
-    owner: str = ""
-    cuda: tuple[int, str] | None = None
-    npu: bool = False
-    mentions: frozenset[str] = frozenset()
-    kernel: bool = False
-
-
-@dataclass(frozen=True)
-class Binding:
-    """A function that Python can call: ``module`` is what binds it, as written (``TORCH_EXTENSION_NAME``).
-
-    ``kind`` is pybind (an extension module's function) or torch (``torch.ops.<module>.<name>``); ``key`` the
-    dispatch key of an implementation, where one is named.
-    """
-
-    kind: str
-    module: str
-    name: str
-    key: str
-    target: NativeFunction
-
-
-@dataclass(frozen=True)
-class NativeFile:
-    """One file: ``functions`` in their order, ``registered`` the words that a macro ties to a word."""
-
-    name: str
-    functions: tuple[NativeFunction, ...] = ()
-    bindings: tuple[Binding, ...] = ()
-    declared: frozenset[str] = frozenset()
-    registered: tuple[tuple[str, frozenset[str]], ...] = ()
-    cuda: bool = False
-
-    @property
-    def kernels(self) -> list[NativeFunction]:
-        """The ``__global__`` functions that have a body."""
-        return [function for function in self.functions if function.kernel]
 
 
 def is_cuda_name(name: str) -> bool:

@@ -6,13 +6,11 @@ import ast
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any, Optional
 
 from migrator.names.tree import children
+from migrator.native.model import NativeFile
 from migrator.native.suffixes import CUDA_SUFFIXES, is_native
-
-if TYPE_CHECKING:
-    from migrator.native.functions import NativeFile
 
 _MAY_BUILD = ("cpp_extension", "CUDAExtension", "OpBuilder", "cuda_sources", ".cu'", '.cu"')
 _CALLS = {
@@ -46,7 +44,7 @@ class Extension:
     cuda: bool = False
     functions: tuple[str, ...] = ()
     variables: tuple[str, ...] = ()
-    text: NativeFile | None = None
+    text: Optional[NativeFile] = None
 
     @property
     def names_no_sources(self) -> bool:
@@ -125,7 +123,7 @@ def _assigned(node: ast.Assign, seen: _Seen) -> None:
 
 
 def _from_call(file: str, call: ast.Call, values: _Values, variables: tuple[str, ...]) -> Extension | None:
-    name = _dotted(call.func)
+    name = dotted(call.func)
     last = name.rpartition(".")[2]
     keywords = {keyword.arg: keyword.value for keyword in call.keywords if keyword.arg}
     kind = _CALLS.get(last, "")
@@ -180,7 +178,7 @@ def _inline(
 
 def _from_builder(file: str, owner: ast.ClassDef, values: _Values) -> Extension | None:
     """A class with a method ``sources`` that names CUDA files, and a base that builds operators."""
-    bases = [_dotted(base) for base in owner.bases]
+    bases = [dotted(base) for base in owner.bases]
     if not any(base.endswith("Builder") or "Extension" in base for base in bases):
         return None
     if any(base.rpartition(".")[2].upper().startswith("NPU") for base in bases):
@@ -292,7 +290,7 @@ class _Values:
 
     def _is_list(self, node: ast.expr, depth: int = 0) -> bool:
         if isinstance(node, ast.Call):
-            return _dotted(node.func).rpartition(".")[2] in ("glob", "iglob", "rglob", "list", "sorted")
+            return dotted(node.func).rpartition(".")[2] in ("glob", "iglob", "rglob", "list", "sorted")
         if isinstance(node, ast.Name) and depth < 8:
             return any(self._is_list(value, depth + 1) for value in self.assigned.get(node.id, ()))
         if isinstance(node, ast.BinOp):
@@ -300,7 +298,7 @@ class _Values:
         return isinstance(node, (ast.List, ast.ListComp))
 
     def _call(self, node: ast.Call, depth: int) -> Iterator[str | None]:
-        last = _dotted(node.func).rpartition(".")[2]
+        last = dotted(node.func).rpartition(".")[2]
         if last in ("join", "joinpath"):
             parts = [self._one(argument, depth) for argument in node.args]
             yield "/".join("*" if part is None else part for part in parts) if parts and parts[-1] else None
@@ -313,7 +311,8 @@ class _Values:
             yield None
 
 
-def _dotted(node: ast.AST) -> str:
+def dotted(node: ast.AST) -> str:
+    """A dotted name as it is written, with ? for what is none."""
     if isinstance(node, ast.Attribute):
-        return f"{_dotted(node.value)}.{node.attr}"
+        return f"{dotted(node.value)}.{node.attr}"
     return node.id if isinstance(node, ast.Name) else "?"

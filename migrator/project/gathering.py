@@ -9,7 +9,8 @@ from dataclasses import replace
 from fnmatch import translate
 from functools import cache
 
-from migrator.native.functions import Binding, NativeFile, NativeFunction, is_cuda_name
+from migrator.native.functions import is_cuda_name
+from migrator.native.model import Binding, NativeFile, NativeFunction
 from migrator.native.suffixes import CUDA_SUFFIXES
 from migrator.project.extensions import Extension
 from migrator.project.module_names import module_name

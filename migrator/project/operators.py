@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import Optional
 
-if TYPE_CHECKING:
-    from migrator.project.extensions import Extension
+from migrator.project.extensions import Extension
 
 
 @dataclass(frozen=True)
@@ -34,7 +33,7 @@ class Module:
     """
 
     name: str
-    operators: Mapping[str, Operator] | None
+    operators: Optional[Mapping[str, Operator]]
     file: str = ""
     npu: bool = False
 

@@ -12,7 +12,8 @@ from migrator.files.source import read_bytes
 from migrator.lint.config_files import Configuration
 from migrator.lint.files import Target, name_in_project, targets
 from migrator.names.tree import parse
-from migrator.project.project import ClassFacts, Project, packages_of, scan_file
+from migrator.project.facts import ClassFacts, scan_file
+from migrator.project.project import Project, packages_of
 
 # More files are no project, but somebody's home folder.
 _MOST_FILES = 50_000
@@ -41,8 +42,7 @@ class WorkspaceFacts:
         files = self._facts.setdefault(folder, {})
         if folder is not None and target.path.endswith("__init__.py"):
             self._packages.setdefault(folder, set()).add(name_in_project(target))
-        found = scan_file(name_in_project(target), text) if text is not None else None
-        new = found.classes if found else ()
+        new = scan_file(name_in_project(target), text).classes if text is not None else ()
         old = files.pop(target.place, ())
         if old and not new and text is not None and not parses(text):
             new = old  # somebody types just now

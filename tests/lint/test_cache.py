@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from migrator.data_folders import data_folder
-from migrator.lint import check, engines, facts, known_packs, learning
+from migrator.lint import check, engines, known_packs
 from migrator.matchers.packs import Rule
-from migrator.run import cache
+from migrator.run import cache, loading
 from tests.lint.conftest import TRAIN
 
 
@@ -87,16 +87,16 @@ def test_a_package_of_the_project_is_in_the_key(lint, tmp_path) -> None:
 
 def test_a_file_that_changes_while_it_is_looked_at(lint, train, monkeypatch) -> None:
     expected = lint("--output-format=json", "--no-cache").out
-    read = facts.Facts.key
+    read = loading.Loader.key
 
     def changed(self):
         key = read(self)
         train.write_text("x = 1\n")
         return key
 
-    monkeypatch.setattr(facts.Facts, "key", changed)
+    monkeypatch.setattr(loading.Loader, "key", changed)
     assert lint("--output-format=json").json() == []
-    monkeypatch.setattr(facts.Facts, "key", read)
+    monkeypatch.setattr(loading.Loader, "key", read)
     train.write_text(TRAIN)
     assert lint("--output-format=json").out == expected
     train.write_text("x = 1\n")
@@ -108,15 +108,15 @@ def test_a_file_that_changes_while_it_tells_the_others(lint, tmp_path, monkeypat
     own, plain = tmp_path / "own.py", "class Runner:\n    def cuda(self):\n        return 1\n"
     own.write_text(plain)
     expected = lint("--output-format=json", "--no-cache").out
-    learn = learning.learn
+    read_files = loading.read_files
 
     def changed(*arguments):
         own.write_text("class Runner:\n    def cuda(self):\n        return torch.ones(1)\n")
-        return learn(*arguments)
+        return read_files(*arguments)
 
-    monkeypatch.setattr(learning, "learn", changed)
+    monkeypatch.setattr(loading, "read_files", changed)
     assert lint("--output-format=json").out != expected
-    monkeypatch.setattr(learning, "learn", learn)
+    monkeypatch.setattr(loading, "read_files", read_files)
     own.write_text(plain)
     assert lint("--output-format=json").out == expected
 

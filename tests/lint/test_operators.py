@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from migrator.lint import learning
-from migrator.native.files import texts_to_scan
+from migrator.native import files
 from tests.project.operators.projects import LAUNCHER
 
 BINDING = LAUNCHER + 'PYBIND11_MODULE(scale_ext, m) { m.def("scale", &scale_cuda); }\n'
@@ -59,12 +58,13 @@ def test_a_changed_native_file_changes_the_findings(lint, scaled) -> None:
 
 def test_native_files_are_read_once(lint, scaled, monkeypatch) -> None:
     asked: list[int] = []
+    texts_to_scan = files.texts_to_scan
 
     def noted(native):
         asked.append(len(native))
         return texts_to_scan(native)
 
-    monkeypatch.setattr(learning, "texts_to_scan", noted)
+    monkeypatch.setattr(files, "texts_to_scan", noted)
     lint("--select=NPU65")
     (scaled / "use.py").write_text(USE + "\n\nprint(double)\n")
     assert places(lint("--select=NPU65", "--output-format=json")) == FOUND

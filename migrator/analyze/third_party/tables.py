@@ -9,13 +9,13 @@ from migrator.analyze.third_party.library import Key, Library
 from migrator.analyze.third_party.public_names import is_public, other_names, package_of
 from migrator.analyze.third_party.source_facts import SourceFacts, read_facts
 from migrator.analyze.third_party.verdicts import Link, Verdict, judge
-from migrator.core.engine import Engine, merge_facts, scan_file
+from migrator.core.engine import Engine
 from migrator.files.errors import Unreadable, shown
 from migrator.files.source import read
 from migrator.findings.finding import FileResult, Finding
 from migrator.names.tree import parse
-from migrator.native.files import read_native
 from migrator.report.rows import SKIPPED
+from migrator.run.loading import load_project
 from migrator.run.processes import processes_for
 from migrator.run.workers import Work, process_files
 
@@ -149,10 +149,8 @@ def _results(survey: Survey, texts: Mapping[str, str]) -> Iterator[FileResult]:
     if survey.results:
         yield from (survey.results[shown(name)] for name in texts)
         return
-    others = ((entry.name, entry.path) for entry in survey.entries if entry.kind == "file")
-    native = read_native(others, survey.jobs)
-    project = merge_facts([scan_file(name, text) for name, text in texts.items()], native, texts)
+    project, size = load_project((e for e in survey.entries if e.kind in ("python", "file")), survey.jobs)
     work = [Work(entry.name, entry.path) for entry in survey.entries if entry.name in texts]
-    jobs = processes_for(sum(map(len, texts.values())), survey.jobs)
+    jobs = processes_for(size, survey.jobs)
     done = process_files(work, Engine(survey.settings), survey.settings, project, jobs, "inspect")
     yield from (each.result for each in done)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 
 from migrator.convert.distributed.draft import DIST, Draft
-from migrator.convert.distributed.names import listed
 from migrator.convert.distributed.program import Program
 from migrator.convert.distributed.syntax import function_of
 from migrator.convert.distributed.write import arguments
+from migrator.project.distributed_names import listed
 
 
 def show_bars_once(program: Program, draft: Draft) -> None:

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from migrator.convert.distributed.conditions import Guard
-from migrator.convert.distributed.names import listed
 from migrator.convert.distributed.program import Program
 from migrator.convert.distributed.syntax import (
     File,
@@ -19,6 +18,7 @@ from migrator.convert.distributed.syntax import (
     parameters,
     yields,
 )
+from migrator.project.distributed_names import listed
 
 _DEPTH = 8
 

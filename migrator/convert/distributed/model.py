@@ -9,7 +9,6 @@ from typing import Any
 
 from migrator.convert.distributed.find import Training, UncertainError
 from migrator.convert.distributed.homes import Home, lasts, unmoved
-from migrator.convert.distributed.names import listed
 from migrator.convert.distributed.program import Program
 from migrator.convert.distributed.resolve import call_sites
 from migrator.convert.distributed.syntax import (
@@ -25,6 +24,7 @@ from migrator.convert.distributed.syntax import (
     parent,
     taker_of,
 )
+from migrator.project.distributed_names import listed
 
 _DEPTH = 6
 

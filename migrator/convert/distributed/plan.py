@@ -17,10 +17,10 @@ from migrator.convert.distributed.loaders import share_loaders
 from migrator.convert.distributed.meters import average_in_closures, reduce_meters
 from migrator.convert.distributed.metrics import reduce_metrics
 from migrator.convert.distributed.model import Wrapping, held, own_line, wrapping
-from migrator.convert.distributed.names import listed
 from migrator.convert.distributed.program import Program
 from migrator.convert.distributed.syntax import File, dotted, function_of, parent
 from migrator.convert.distributed.write import replaced, suffixed, unwrapped
+from migrator.project.distributed_names import listed
 
 SET_UP = '''\
 def setup_distributed():

@@ -10,7 +10,6 @@ from typing import Any
 from migrator.convert.distributed.find import UncertainError
 from migrator.convert.distributed.homes import Home
 from migrator.convert.distributed.model import receiving, uses
-from migrator.convert.distributed.names import listed
 from migrator.convert.distributed.program import Program
 from migrator.convert.distributed.resolve import call_sites
 from migrator.convert.distributed.syntax import (
@@ -25,6 +24,7 @@ from migrator.convert.distributed.syntax import (
 )
 from migrator.convert.horovod.names import PACKAGE, table
 from migrator.convert.horovod.other_names import check_before, check_outside, evaluates, is_after, lines
+from migrator.project.distributed_names import listed
 
 _DEPTH = 6
 _MOVES = ("cuda", "to", "npu")

@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from migrator.core.engine import Engine, merge_facts, scan_file
 from migrator.core.settings import Settings
 from migrator.findings.finding import Finding
-from migrator.native.functions import NativeFile, scan_native
+from migrator.native.functions import scan_native
+from migrator.native.model import NativeFile
 from migrator.native.suffixes import is_native
 from migrator.project.extensions import Extension, scan_extensions
 from migrator.project.gathering import catalog

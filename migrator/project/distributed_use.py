@@ -7,8 +7,8 @@ import re
 from functools import cache
 from typing import Any
 
-from migrator.convert.distributed.names import entries, listed
 from migrator.names.tree import parse
+from migrator.project.distributed_names import entries, listed
 
 _LIBRARIES, _CALLS = "distributed_libraries", "distributed_calls"
 
@@ -18,7 +18,7 @@ def is_distributed(text: str) -> bool:
 
     Comments, strings and names of its own say nothing; nor does a file that cannot be parsed.
     """
-    if not _words().search(text):
+    if not may_be_distributed(text):
         return False
     try:
         tree = parse(text)
@@ -33,6 +33,11 @@ def is_distributed(text: str) -> bool:
     return any(
         isinstance(node, ast.Call) and listed(_CALLS, _full_name(node.func, bound)) for node in ast.walk(tree)
     )
+
+
+def may_be_distributed(text: str) -> bool:
+    """A quick look: whether a file holds a word of which one that is distributed has one."""
+    return bool(_words().search(text))
 
 
 @cache

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from migrator.convert.distributed.already import is_distributed
+from migrator.project.distributed_use import is_distributed
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,89 @@
+"""What one Python file tells the others: classes with CUDA-like members, and extension modules."""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import dataclass
+
+from migrator.names.tree import parse, walk
+from migrator.project.extensions import Extension, dotted, may_build, scan_extensions
+
+_MEMBERS = ("cuda", "is_cuda")
+# From a plain beginning a search is many times as fast as from a choice of them.
+_MAY_DEFINE = re.compile(
+    r"cuda\b(?:(?<=def[ \t]cuda)|(?<=def[ \t]is_cuda)"
+    r"|(?:(?<=[.\s]cuda)|(?<=[.\s]is_cuda))\s*(?:=[^=]|:))"
+)
+# What in a class's body shows that its ``cuda`` moves tensors.
+_MOVES_TENSORS = re.compile(r"\.(?:cuda|npu|to|is_cuda|is_npu)\b|\btorch\b")
+
+
+@dataclass(frozen=True)
+class ClassFacts:
+    """A class of the project that defines, or stores, a member with a CUDA name."""
+
+    file: str
+    name: str
+    bases: tuple[str, ...]
+    methods: frozenset[str]
+    stored: frozenset[str]
+    moves_tensors: bool
+
+
+@dataclass(frozen=True)
+class FileFacts:
+    """What one Python file tells the others."""
+
+    classes: tuple[ClassFacts, ...] = ()
+    extensions: tuple[Extension, ...] = ()
+
+
+def scan_file(name: str, text: str) -> FileFacts:
+    """What a Python file has to tell the others.
+
+    Never raises: a file that cannot be parsed has nothing to tell.
+    """
+    defines, builds = _may_define(text), may_build(text)
+    if not defines and not builds:
+        return FileFacts()
+    try:
+        tree = parse(text)
+        extensions = scan_extensions(name, tree) if builds else ()
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return FileFacts()
+    return FileFacts(_classes(name, text, tree) if defines else (), extensions)
+
+
+def _may_define(text: str) -> bool:
+    """A quick look: whether a class of a file may have a member with a CUDA name."""
+    return "cuda" in text and bool(_MAY_DEFINE.search(text))
+
+
+def _classes(file: str, text: str, tree: ast.Module) -> tuple[ClassFacts, ...]:
+    every = (_class_facts(file, text, node) for node in walk(tree) if isinstance(node, ast.ClassDef))
+    return tuple(facts for facts in every if facts.methods or facts.stored)
+
+
+def _class_facts(file: str, text: str, node: ast.ClassDef) -> ClassFacts:
+    methods: set[str] = set()
+    stored: set[str] = set()
+    moves = False
+    for item in node.body:
+        if isinstance(item, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            if item.name in _MEMBERS and any(dotted(d).endswith("property") for d in item.decorator_list):
+                # A property is read like a value; whether it is about tensors, its body says.
+                moves_here = bool(_MOVES_TENSORS.search(ast.get_source_segment(text, item) or ""))
+                (methods if moves_here else stored).add(item.name)
+                moves = moves or moves_here
+            elif item.name in _MEMBERS:
+                methods.add(item.name)
+                moves = moves or bool(_MOVES_TENSORS.search(ast.get_source_segment(text, item) or ""))
+        elif isinstance(item, (ast.Assign, ast.AnnAssign)):
+            targets = item.targets if isinstance(item, ast.Assign) else [item.target]
+            stored.update(t.id for t in targets if isinstance(t, ast.Name) and t.id in _MEMBERS)
+    for inner in walk(node):
+        if isinstance(inner, ast.Attribute) and isinstance(inner.ctx, ast.Store) and inner.attr in _MEMBERS:
+            stored.add(inner.attr)
+    bases = tuple(dotted(base) for base in node.bases)
+    return ClassFacts(file, node.name, bases, frozenset(methods), frozenset(stored), moves)

@@ -1,0 +1,31 @@
+"""What a Python file shows of how its program is started: as a script, with several ranks, with Horovod."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from migrator.files.document import is_notebook
+from migrator.launch.entry import Candidate, candidate
+from migrator.project.distributed_use import may_be_distributed
+
+_HOROVOD = re.compile(r"^[ \t]*(?:import[^\n]*|from)[ \t]horovod\b", re.M)
+
+
+@dataclass(frozen=True)
+class StartFacts:
+    """One file: whether it may train with several ranks, imports Horovod, or is a script to start."""
+
+    file: str
+    may_be_distributed: bool
+    horovod: bool
+    candidate: Candidate | None
+
+
+def scan_start(name: str, text: str) -> StartFacts | None:
+    """The facts of a file; None where it shows nothing. A notebook is not started."""
+    if is_notebook(name):
+        return None
+    horovod = "horovod" in text and bool(_HOROVOD.search(text))
+    facts = StartFacts(name, may_be_distributed(text), horovod, candidate(name, text))
+    return facts if facts.may_be_distributed or horovod or facts.candidate else None
