@@ -17,8 +17,8 @@ from migrator.core.transfer import add_transfer
 from migrator.findings.edits import Taken, apply, back_mapping
 from migrator.findings.finding import Edit, FileResult, Finding
 from migrator.matchers.context import FileContext, Match, insertion, source_lines
-from migrator.matchers.imports import names_package, torch_npu_imports
 from migrator.matchers.kinds import argument, call, env, library, method, name, pattern, string, text
+from migrator.matchers.npu_import import names_package, torch_npu_imports
 from migrator.matchers.packs import Load, Rule, applies, choose, ignores, load, load_all
 from migrator.matchers.structural import api_verdicts
 from migrator.names.hints import PlaceData

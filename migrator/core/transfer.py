@@ -10,7 +10,7 @@ from migrator.files.document import is_notebook
 from migrator.findings.edits import apply
 from migrator.findings.finding import FileResult
 from migrator.matchers.context import FileContext, insertion
-from migrator.matchers.imports import insert_import, names_package, torch_npu_imports
+from migrator.matchers.npu_import import insert_import, names_package, torch_npu_imports
 from migrator.matchers.packs import Rule
 from migrator.names.tree import parse
 

@@ -6,7 +6,7 @@ import ast
 import re
 
 from migrator.findings.finding import Edit
-from migrator.matchers.imports import statement_separator
+from migrator.matchers.npu_import import statement_separator
 from migrator.names.index import ModuleIndex
 
 _FROM_IMPORT = re.compile(r"(from[\s\\]+)(.+?)([\s\\]+import\b[\s\\]*)(.+)", re.DOTALL)

@@ -8,7 +8,7 @@ from typing import Any
 
 from migrator.findings.finding import Edit
 from migrator.matchers.context import FileContext, Match, found
-from migrator.matchers.imports import statement_separator
+from migrator.matchers.npu_import import statement_separator
 from migrator.matchers.packs import Rule
 
 _DTYPES = {

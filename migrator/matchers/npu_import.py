@@ -1,0 +1,181 @@
+"""``import torch_npu`` where it belongs."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from typing import Union
+
+from migrator.files.source import newline_of
+from migrator.findings.finding import Edit
+from migrator.names.index import ModuleIndex
+
+Import = Union[ast.Import, ast.ImportFrom]
+
+
+def torch_npu_imports(index: ModuleIndex, needing: Sequence[ast.AST]) -> list[tuple[ast.stmt, Edit]]:
+    """The edits that put ``import torch_npu`` in force for the nodes that need it.
+
+    Each comes with the statement it follows. Goes behind the first import of
+    torch: the one at the top of the module where there is one, otherwise those
+    inside the ``try``, ``if`` or function that hold the uses, never one that
+    only type checkers run. Empty where it is there already.
+    """
+    runtime = [node for node in index.imports if not _only_for_types(index, node)]
+    present = [node for node in runtime if names_package(node, "torch_npu")]
+    if any(_at_top(index, node) or _guarded_at_top(index, node) for node in present):
+        return []
+    torch = [node for node in runtime if names_package(node, "torch")]
+    for node in torch:
+        if _at_top(index, node):
+            return [(node, insert_import(index, node))]
+    if torch:
+        chosen = [
+            node
+            for node in _first_of_each_block(index, torch, besides=present)
+            if any(_serves(index, node, use) for use in needing)
+        ]
+        if all(any(_serves(index, node, use) for node in chosen) for use in needing):
+            return [(node, insert_import(index, node)) for node in _not_dominated(index, chosen)]
+    if present:
+        return []
+    last = _last_top_import(index)
+    return [(last, insert_import(index, last))] if last is not None else _at_module_start(index)
+
+
+def insert_import(index: ModuleIndex, node: ast.stmt, statement: str = "import torch_npu") -> Edit:
+    """The edit that puts an import behind a statement, on a line of its own where that can be."""
+    end = index.end(node)
+    indent = _indentation(index, node)
+    rest = _rest_of_line(index, node)
+    if indent is None or _is_semicolon(rest):
+        return Edit(end, end, f"; {statement}")
+    stop = end + len(rest)
+    if rest.endswith((b"\n", b"\r")):
+        return Edit(stop, stop, f"{indent}{statement}{newline_of(index.text)}")
+    return Edit(stop, stop, f"{newline_of(index.text)}{indent}{statement}")
+
+
+def statement_separator(index: ModuleIndex, node: ast.stmt) -> str:
+    """What stands between two statements that take the place of one."""
+    indent = _indentation(index, node)
+    if indent is None or _is_semicolon(_rest_of_line(index, node)):
+        return "; "
+    return newline_of(index.text) + indent
+
+
+def names_package(node: Import, package: str) -> bool:
+    """Whether an import statement imports a package or something of it."""
+    if isinstance(node, ast.Import):
+        return any(alias.name.split(".")[0] == package for alias in node.names)
+    return node.level == 0 and (node.module or "").split(".")[0] == package
+
+
+def _indentation(index: ModuleIndex, node: ast.stmt) -> str | None:
+    """What stands before a statement on its line; None where that is other code."""
+    start = index.start(node)
+    begin, _ = index.line_span(index.line_of(start), index.line_of(start))
+    before = index.data[begin:start].decode("utf-8")
+    return before if not before.strip(" \t\f") else None
+
+
+def _rest_of_line(index: ModuleIndex, node: ast.stmt) -> bytes:
+    """What stands behind a statement on its last line, with the line break."""
+    end = index.end(node)
+    line = index.line_of(max(end - 1, 0))
+    return index.data[end : index.line_span(line, line)[1]]
+
+
+def _is_semicolon(rest_of_line: bytes) -> bool:
+    """Whether another statement (or a lone semicolon) follows."""
+    return rest_of_line.lstrip(b" \t").startswith(b";")
+
+
+def _at_top(index: ModuleIndex, node: Import) -> bool:
+    return isinstance(index.parent(node), ast.Module)
+
+
+def _guarded_at_top(index: ModuleIndex, node: Import) -> bool:
+    """Whether an import stands in a ``try`` or an ``if`` of the module: its absence was thought of."""
+    parent = index.parent(node)
+    return isinstance(parent, (ast.Try, ast.If)) and isinstance(index.parent(parent), ast.Module)
+
+
+def _only_for_types(index: ModuleIndex, node: Import) -> bool:
+    child: ast.AST = node
+    while (parent := index.parent(child)) is not None:
+        if isinstance(parent, ast.If) and child in parent.body:
+            test = parent.test
+            name = test.attr if isinstance(test, ast.Attribute) else getattr(test, "id", "")
+            if name == "TYPE_CHECKING":
+                return True
+        child = parent
+    return False
+
+
+def _block(index: ModuleIndex, node: ast.stmt) -> list[ast.stmt]:
+    """The list of statements that holds a statement."""
+    parent = index.parent(node)
+    blocks = (getattr(parent, field, []) for field in ("body", "orelse", "finalbody"))
+    return next(block for block in blocks if node in block)
+
+
+def _first_of_each_block(index: ModuleIndex, nodes: list[Import], besides: list[Import]) -> list[Import]:
+    """The first node of each block that has none of those ``besides``."""
+    seen = {id(_block(index, node)) for node in besides}
+    first = []
+    for node in nodes:
+        block = id(_block(index, node))
+        if block not in seen:
+            seen.add(block)
+            first.append(node)
+    return first
+
+
+def _serves(index: ModuleIndex, node: Import, use: ast.AST) -> bool:
+    """Whether a use lies in the scope of an import (or in one inside it)."""
+    return index.scope_of(use).inside(index.scope_of(node))
+
+
+def _not_dominated(index: ModuleIndex, nodes: list[Import]) -> list[Import]:
+    """The imports that no earlier one of an enclosing block of the same function makes superfluous."""
+    kept: list[Import] = []
+    for node in nodes:
+        if not any(_comes_before(index, other, node) for other in kept):
+            kept.append(node)
+    return kept
+
+
+def _comes_before(index: ModuleIndex, other: Import, node: Import) -> bool:
+    """Whether a statement stands earlier in a block around another one, without leaving its function."""
+    block = _block(index, other)
+    around = node
+    while not isinstance(around, (ast.Module, ast.FunctionDef, ast.AsyncFunctionDef)):
+        if around in block:
+            return block.index(other) < block.index(around)
+        around = index.parent(around)
+    return False
+
+
+def _last_top_import(index: ModuleIndex) -> Import | None:
+    """The last of the imports that the module starts with."""
+    last = None
+    for node in index.tree.body:
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            last = node
+        elif not isinstance(node, ast.Expr):
+            break
+    return last
+
+
+def _at_module_start(index: ModuleIndex) -> list[tuple[ast.stmt, Edit]]:
+    """Behind the docstring, before the first statement."""
+    if not index.tree.body:
+        return []
+    first = index.tree.body[0]
+    if ast.get_docstring(index.tree, clean=False) is not None:
+        return [(first, insert_import(index, first))]
+    decorators = getattr(first, "decorator_list", None)
+    start = index.start(decorators[0]) if decorators else index.start(first)
+    begin, _ = index.line_span(index.line_of(start), index.line_of(start))
+    return [(first, Edit(begin, begin, f"import torch_npu{newline_of(index.text)}"))]
