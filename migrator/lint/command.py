@@ -39,16 +39,16 @@ _FOR_PEOPLE = ("full", "concise", "grouped")
 
 
 @dataclass(frozen=True)
-class Wishes:
-    """The command line. ``given`` has the options that a configuration file could hold, too."""
+class CommandLine:
+    """What was said to ``npumigrate lint``; ``given`` has the options that a configuration can hold, too."""
 
     paths: tuple[str, ...] = (".",)
     given: Mapping[str, Any] = field(default_factory=dict)
-    config: tuple[str, ...] = ()
+    config: Sequence[str] = ()
     isolated: bool = False
     diff: bool = False
     add_noqa: bool = False
-    noqa: bool = True
+    ignore_noqa: bool = False
     write_baseline: str = ""
     diff_base: str = ""
     output_file: str = ""
@@ -63,127 +63,128 @@ class Wishes:
     color: str = "auto"
     quiet: bool = False
     silent: bool = False
+    watch: bool = False
 
 
-def configuration_of(wishes: Wishes) -> Configuration:
+def configuration_of(line: CommandLine) -> Configuration:
     """The configuration that the command line asks for. Raises ConfigError."""
-    inline = [text for text in wishes.config if "=" in text and not os.path.exists(text)]
-    files = [text for text in wishes.config if text not in inline]
+    inline = [text for text in line.config if "=" in text and not os.path.exists(text)]
+    files = [text for text in line.config if text not in inline]
     if len(files) > 1:
         raise ConfigError("--config names more than one file")
-    if files and wishes.isolated:
+    if files and line.isolated:
         raise ConfigError("--config FILE and --isolated exclude each other")
     values = inline_values(inline)
-    for key, value in wishes.given.items():
+    for key, value in line.given.items():
         values[key] = checked(key, value, f"--{key}", Path.cwd())
-    return Configuration(values, Path(os.path.abspath(files[0])) if files else None, wishes.isolated)
+    return Configuration(values, Path(os.path.abspath(files[0])) if files else None, line.isolated)
 
 
-def lint_once(wishes: Wishes) -> int:
+def lint_once(line: CommandLine) -> int:
     """Lint, print, and give the exit code.
 
     Raises ConfigError and SourceError for what makes a run impossible.
     """
-    configuration = configuration_of(wishes)
+    configuration = configuration_of(line)
     options = for_file(configuration.options_for(Path.cwd()), Path.cwd(), configuration.command_line)
-    _check_combinations(wishes, options)
-    options = _as_wished(wishes, options)
+    _check_combinations(line, options)
+    options = _without_fixes(line, options)
     troubles: list[str] = []
     native: list[tuple[str, Path]] = []
     data: dict[Path, bytes] = {}
-    if "-" in wishes.paths:
-        files = _stdin(wishes, configuration, data)
+    if "-" in line.paths:
+        files = _stdin(line, configuration, data)
     else:
-        files = list(targets(wishes.paths, configuration, troubles.append, lambda *file: native.append(file)))
-    if wishes.show_files or wishes.show_settings:
-        _show(files, options, wishes)
+        files = list(targets(line.paths, configuration, troubles.append, lambda *file: native.append(file)))
+    if line.show_files or line.show_settings:
+        _show(files, options, line)
         return _told(troubles)
     if not files:
-        _check_rules(options, wishes)
-        if not troubles and not wishes.silent:
+        _check_rules(options, line)
+        if not troubles and not line.silent:
             print("npumigrate: no Python files or notebooks found under the given paths", file=sys.stderr)
-    outcome = run(_request(wishes, options, files, native, data), _cache(wishes, options))
+    outcome = run(_request(line, options, files, native, data), _cache(line, options))
     troubles += outcome.troubles
-    if not wishes.silent:
-        _print(wishes, options, outcome, bool(troubles))
-    if data and (options.fix or options.fix_only) and not wishes.diff:
+    if not line.silent:
+        _print(line, options, outcome, bool(troubles))
+    if data and (options.fix or options.fix_only) and not line.diff:
         _print_stdin(outcome, data)
-    return _exit_code(wishes, options, outcome, _told(troubles))
+    return _exit_code(line, options, outcome, _told(troubles))
 
 
-def _check_combinations(wishes: Wishes, options: Options) -> None:
-    if wishes.statistics and options.output_format not in (*_FOR_PEOPLE, "json"):
+def _check_combinations(line: CommandLine, options: Options) -> None:
+    if line.statistics and options.output_format not in (*_FOR_PEOPLE, "json"):
         raise ConfigError(f"--statistics prints text or json, not {options.output_format}")
-    if wishes.stdin_filename and wishes.paths != ("-",):
+    if line.stdin_filename and line.paths != ("-",):
         raise ConfigError("--stdin-filename is for the standard input: give - and no other path")
-    if wishes.add_noqa and "-" in wishes.paths:
+    if line.add_noqa and "-" in line.paths:
         raise ConfigError("--add-noqa needs files, not the standard input")
-    writing = ("--add-noqa", wishes.add_noqa), ("--write-baseline", bool(wishes.write_baseline))
-    asked = ((f"--{key}", bool(wishes.given.get(key))) for key in ("fix", "fix-only"))
-    fixing = ("--diff", wishes.diff), *asked
+    writing = ("--add-noqa", line.add_noqa), ("--write-baseline", bool(line.write_baseline))
+    asked = ((f"--{key}", bool(line.given.get(key))) for key in ("fix", "fix-only"))
+    fixing = ("--diff", line.diff), *asked
     chosen = [option for option, wanted in (*writing, *fixing) if wanted]
     if len(chosen) > 1 and any(wanted for _, wanted in writing):
         raise ConfigError(f"{chosen[0]} and {chosen[1]} exclude each other")
 
 
-def _as_wished(wishes: Wishes, options: Options) -> Options:
+def _without_fixes(line: CommandLine, options: Options) -> Options:
     """The options without the fixes of a configuration where the command line wants none."""
-    if wishes.add_noqa or wishes.write_baseline:
+    if line.add_noqa or line.write_baseline:
         return replace(options, fix=False, fix_only=False)
-    if wishes.given.get("fix") is False and not wishes.given.get("fix-only"):
+    if line.given.get("fix") is False and not line.given.get("fix-only"):
         return replace(options, fix_only=False)
     return options
 
 
-def _check_rules(options: Options, wishes: Wishes) -> None:
+def _check_rules(options: Options, line: CommandLine) -> None:
     """What is wrong with the rules or the version is told even where there is nothing to lint."""
     from migrator.lint.engines import RuleError, engine_for
 
     try:
-        engine_for(rule_set(options, wishes.noqa))
+        engine_for(rule_set(options, not line.ignore_noqa))
     except (RuleError, ValueError) as error:  # UnknownVersion, ConfigError
         raise ConfigError(with_origin(options, error)) from None
 
 
-def _stdin(wishes: Wishes, configuration: Configuration, data: dict[Path, bytes]) -> list[Target]:
-    if len(wishes.paths) > 1:
+def _stdin(line: CommandLine, configuration: Configuration, data: dict[Path, bytes]) -> list[Target]:
+    if len(line.paths) > 1:
         raise ConfigError("- stands for the standard input, and cannot be one of several paths")
-    name = wishes.stdin_filename or "-"
+    name = line.stdin_filename or "-"
     place = Path(os.path.abspath(name))
     data[place] = sys.stdin.buffer.read()
     options = configuration.options_for(place.parent)
-    if wishes.stdin_filename and options.force_exclude and excluded(place, options):
+    if line.stdin_filename and options.force_exclude and excluded(place, options):
         return []
     return [Target(name, place, for_file(options, place, configuration.command_line))]
 
 
 def _request(
-    wishes: Wishes,
+    line: CommandLine,
     options: Options,
     files: Sequence[Target],
     native: Sequence[tuple[str, Path]],
     data: dict[Path, bytes],
 ) -> Request:
     fix = ""
-    if options.fix or options.fix_only or wishes.diff:
+    if options.fix or options.fix_only or line.diff:
         fix = "unsafe" if options.unsafe_fixes else "safe"
     return Request(
         targets=files,
         native=native,
-        jobs=wishes.jobs,
-        diff_base=wishes.diff_base,
+        jobs=line.jobs,
+        diff_base=line.diff_base,
         baseline=Path(options.baseline) if options.baseline else None,
-        write_baseline=Path(wishes.write_baseline) if wishes.write_baseline else None,
-        add_noqa=wishes.add_noqa,
-        noqa=wishes.noqa,
+        write_baseline=Path(line.write_baseline) if line.write_baseline else None,
+        add_noqa=line.add_noqa,
+        noqa=not line.ignore_noqa,
         fix=fix,
-        diff=wishes.diff,
+        diff=line.diff,
         data=data,
     )
 
 
-def _cache(wishes: Wishes, options: Options) -> Cache:
-    if wishes.no_cache:
+def _cache(line: CommandLine, options: Options) -> Cache:
+    if line.no_cache:
         return Cache(None, "")
     folder = Path(options.cache_dir) if options.cache_dir else options.root / FOLDER
     return Cache(folder, tool_digest())
@@ -192,55 +193,55 @@ def _cache(wishes: Wishes, options: Options) -> Cache:
 # -- what is printed ----------------------------------------------------------
 
 
-def _print(wishes: Wishes, options: Options, outcome: Outcome, incomplete: bool) -> None:
-    if wishes.diff:
-        _print_diff(outcome, wishes)
+def _print(line: CommandLine, options: Options, outcome: Outcome, incomplete: bool) -> None:
+    if line.diff:
+        _print_diff(outcome, line)
         return
     for_people = options.output_format in _FOR_PEOPLE
     report = LintReport(
         diagnostics=[] if options.fix_only else outcome.found,
         lines=outcome.texts.lines,
-        rules=lambda: _rule_texts(options, wishes.noqa),
-        color=_colored(wishes),
+        rules=lambda: _rule_texts(options, not line.ignore_noqa),
+        color=_colored(line),
         fixed=outcome.fixed,
         unsafe_fixes=options.unsafe_fixes,
         show_fixes=options.show_fixes,
         fix_only=options.fix_only,
         notes=outcome.notes,
-        summary=not wishes.quiet,
+        summary=not line.quiet,
         files=outcome.files,
-        complete=not (incomplete or wishes.add_noqa or wishes.write_baseline),
+        complete=not (incomplete or line.add_noqa or line.write_baseline),
     )
     stream = io.StringIO()
-    if wishes.statistics:
+    if line.statistics:
         _write_statistics(report, options, stream)
     else:
         writer(options.output_format)(report, stream)
     text = stream.getvalue()
-    if wishes.output_file:
-        replace_file(Path(wishes.output_file), text.encode("utf-8", "backslashreplace"))
+    if line.output_file:
+        replace_file(Path(line.output_file), text.encode("utf-8", "backslashreplace"))
     elif outcome.texts.given and (options.fix or options.fix_only):
         sys.stderr.write(text)  # the standard output is the fixed text's
     else:
         sys.stdout.write(text)
         sys.stdout.flush()
-    if not wishes.quiet and (not for_people or wishes.output_file or wishes.statistics):
+    if not line.quiet and (not for_people or line.output_file or line.statistics):
         for note in outcome.notes:
             print(note, file=sys.stderr)
 
 
-def _print_diff(outcome: Outcome, wishes: Wishes) -> None:
+def _print_diff(outcome: Outcome, line: CommandLine) -> None:
     from migrator.report.unified_diff import unified_diff
 
     text = b"".join(unified_diff(path, before, after) for path, (before, after) in outcome.changed.items())
-    if wishes.output_file:
-        replace_file(Path(wishes.output_file), text)
+    if line.output_file:
+        replace_file(Path(line.output_file), text)
     else:
         sys.stdout.flush()
         sys.stdout.buffer.write(text)
         sys.stdout.buffer.flush()
     count = sum(sum(counts.values()) for counts in outcome.fixed.values())
-    if not wishes.quiet:
+    if not line.quiet:
         would = f"Would fix {count} finding{'' if count == 1 else 's'}." if count else "No fixes to make."
         print(would, file=sys.stderr)
 
@@ -254,9 +255,9 @@ def _print_stdin(outcome: Outcome, data: Mapping[Path, bytes]) -> None:
     sys.stdout.buffer.flush()
 
 
-def _colored(wishes: Wishes) -> bool:
-    if wishes.color != "auto" or wishes.output_file:
-        return wishes.color == "always"
+def _colored(line: CommandLine) -> bool:
+    if line.color != "auto" or line.output_file:
+        return line.color == "always"
     return colors.wanted()
 
 
@@ -309,8 +310,8 @@ def _rule_texts(options: Options, noqa: bool) -> dict[str, RuleText]:
     }
 
 
-def _show(files: Sequence[Target], options: Options, wishes: Wishes) -> None:
-    if wishes.show_files:
+def _show(files: Sequence[Target], options: Options, line: CommandLine) -> None:
+    if line.show_files:
         for target in files:
             print(shown(target.place))
         return
@@ -340,14 +341,14 @@ def _told(troubles: Iterable[str]) -> int:
     return TROUBLE if lines else CLEAN
 
 
-def _exit_code(wishes: Wishes, options: Options, outcome: Outcome, trouble: int) -> int:
+def _exit_code(line: CommandLine, options: Options, outcome: Outcome, trouble: int) -> int:
     if trouble:
         return trouble
-    if wishes.diff:
-        return FOUND if outcome.changed and not wishes.exit_zero else CLEAN
-    if outcome.fixed and wishes.exit_non_zero_on_fix:
+    if line.diff:
+        return FOUND if outcome.changed and not line.exit_zero else CLEAN
+    if outcome.fixed and line.exit_non_zero_on_fix:
         return FOUND
-    if options.fix_only or wishes.exit_zero:
+    if options.fix_only or line.exit_zero:
         return CLEAN
     failing = any(severity_at_least(item.severity, options.fail_on) for item in outcome.found)
     return FOUND if failing else CLEAN

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any, Optional
 
 from migrator.files.errors import shown, unreadable
-from migrator.lint.options import KEYS, ConfigError, Options, checked, unknown_key, with_values
+from migrator.lint.option_table import KEYS
+from migrator.lint.options import ConfigError, Options, checked, unknown_key, with_values
 
 _OWN = (".npumigrate.toml", "npumigrate.toml")
 CONFIG_NAMES = (*_OWN, "pyproject.toml")

@@ -1,8 +1,4 @@
-"""The options of a lint run: their names, types and defaults, and how layers of them add up.
-
-The same table serves the configuration files, ``--config KEY=VALUE``, the JSON
-schema for editors and ``--show-settings``.
-"""
+"""The options of a lint run for some files: as the code holds them, and how layers of them add up."""
 
 from __future__ import annotations
 
@@ -12,11 +8,10 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Callable, Optional
 
-from migrator.api_support.hardware import HARDWARE
 from migrator.files.errors import SourceError, shown
 from migrator.files.patterns import Matcher, matcher
 from migrator.lint.diagnostic import SEVERITIES, Diagnostic, Severity
-from migrator.report.formats import FORMATS
+from migrator.lint.option_table import KEYS, Option
 
 # Folders that hold nothing a person of the project wrote.
 EXCLUDED = tuple(
@@ -96,50 +91,7 @@ class Options:
     overrides: tuple[Override, ...] = ()
 
 
-@dataclass(frozen=True)
-class Key:
-    """One key of the configuration: what it takes, and what it is for."""
-
-    kind: str  # text | path | texts | switch | codes | choice | ignores | overrides
-    help: str
-    choices: tuple[str, ...] = ()
-    override: bool = False  # may be set for some paths only
-
-
-KEYS: dict[str, Key] = {
-    "extend": Key("path", "Another configuration file: what it says holds where this one says nothing else."),
-    "version": Key("text", "The torch version that the project will run on, such as '2.6'.", override=True),
-    "hw": Key("choice", "The product line that it will run on: APIs are judged for it, too.", HARDWARE, True),
-    "select": Key("codes", "The rules to use: codes, their beginnings, or ALL.", override=True),
-    "ignore": Key("codes", "The rules not to use, but for longer codes in select.", override=True),
-    "extend-select": Key("codes", "More rules to use, beside those of select.", override=True),
-    "per-file-ignores": Key("ignores", "Rules that are not used in the files that a glob fits."),
-    "extend-per-file-ignores": Key("ignores", "More such rules, beside those of per-file-ignores."),
-    "rules": Key("texts", "Rule packs of your own, beside the built-in ones."),
-    "exclude": Key("texts", "Files and folders that are not looked at; replaces the default."),
-    "extend-exclude": Key("texts", "More files and folders that are not looked at."),
-    "respect-gitignore": Key("switch", "Whether what .gitignore names is left out."),
-    "force-exclude": Key(
-        "switch", "Whether exclude also holds for files that are named on the command line."
-    ),
-    "severity": Key("choice", "Show nothing below this severity.", tuple(reversed(SEVERITIES))),
-    "fail-on": Key(
-        "choice", "Findings of this severity and above make the exit code 1.", tuple(reversed(SEVERITIES))
-    ),
-    "output-format": Key("choice", "How findings are printed.", FORMATS),
-    "fix": Key("switch", "Whether safe fixes are made."),
-    "unsafe-fixes": Key("switch", "Whether unsafe fixes count as fixes, too."),
-    "fixable": Key("codes", "The rules whose fixes are made: codes, their beginnings, or ALL."),
-    "unfixable": Key("codes", "The rules whose fixes are not made, but for longer codes in fixable."),
-    "fix-only": Key("switch", "Make fixes, and do not report what remains."),
-    "show-fixes": Key("switch", "List the fixes that were made."),
-    "baseline": Key("path", "File with the findings that are known and do not count."),
-    "cache-dir": Key("path", "Folder of the cache; .npumigrate_cache beside the configuration without it."),
-    "overrides": Key("overrides", "Options for some paths only."),
-}
-
-
-def unknown_key(key: str, known: Mapping[str, Key], where: str) -> ConfigError:
+def unknown_key(key: str, known: Mapping[str, Option], where: str) -> ConfigError:
     """The error for a key that does not exist, with the one that may be meant."""
     from difflib import get_close_matches
 
@@ -178,10 +130,10 @@ def checked(key: str, value: Any, where: str, root: Path) -> Any:
         )
         return tuple(_override(item, where, root) for item in value)
     _expect(_is_texts(value), value, key, "a list of texts", where)
-    if key in ("exclude", "extend-exclude"):
+    if kind == "patterns":
         excluded = Excluded(_usable(value, root, key, where), root)
         return excluded if key == "exclude" else (excluded,)
-    if key == "rules":
+    if kind == "paths":
         return tuple(str(root / file) for file in value)
     return tuple(value)
 
@@ -211,7 +163,7 @@ def _place(key: str, where: str) -> str:
 def _override(item: dict[str, Any], where: str, root: Path) -> Override:
     paths = item.get("paths")
     _expect(_is_texts(paths) and bool(paths), paths, "overrides.paths", "a list of globs", where)
-    allowed = {key: spec for key, spec in KEYS.items() if spec.override}
+    allowed = {key: spec for key, spec in KEYS.items() if spec.by_path}
     values = {}
     for key, value in item.items():
         if key == "paths":

@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 from migrator.files.errors import SourceError
-from migrator.lint.command import Wishes, configuration_of, lint_once
+from migrator.lint.command import CommandLine, configuration_of, lint_once
 from migrator.lint.config_files import CONFIG_NAMES
 from migrator.lint.files import targets
 from migrator.lint.options import ConfigError
@@ -18,38 +18,38 @@ _PAUSE = 0.5  # seconds between two looks
 State = dict[Path, tuple[int, int]]
 
 
-def lint_and_watch(wishes: Wishes) -> int:
+def lint_and_watch(line: CommandLine) -> int:
     """Lint until the user has enough: never returns but by KeyboardInterrupt.
 
     Raises ConfigError where the first run does; a configuration that breaks later is
     told, and the next change looked at.
     """
-    if "-" in wishes.paths:
+    if "-" in line.paths:
         raise ConfigError("--watch needs files, not the standard input")
-    lint_once(wishes)
-    state = _state(wishes)
+    lint_once(line)
+    state = _state(line)
     while True:
         time.sleep(_PAUSE)
-        now = _state(wishes)
+        now = _state(line)
         if now == state:
             continue
         if sys.stdout.isatty():
             print("\x1b[2J\x1b[H", end="")
         try:
-            lint_once(wishes)
+            lint_once(line)
         except (ConfigError, SourceError) as error:
             print(f"npumigrate: {error}", file=sys.stderr)
         sys.stdout.flush()
-        state = _state(wishes)  # fixes have changed files, too
+        state = _state(line)  # fixes have changed files, too
 
 
-def _state(wishes: Wishes) -> State:
+def _state(line: CommandLine) -> State:
     """Time and size of each file that decides what is found."""
     native: list[Path] = []
     try:
-        configuration = configuration_of(wishes)
+        configuration = configuration_of(line)
         found = list(
-            targets(wishes.paths, configuration, lambda _: None, lambda _, place: native.append(place))
+            targets(line.paths, configuration, lambda _: None, lambda _, place: native.append(place))
         )
     except (ConfigError, SourceError):
         found = []

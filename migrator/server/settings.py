@@ -11,22 +11,9 @@ from typing import Any, Optional
 
 from migrator.lint.config_files import CONFIG_NAMES, Configuration
 from migrator.lint.files import Target, excluded
-from migrator.lint.options import KEYS, Options, checked, for_file, unknown_key
+from migrator.lint.option_table import KEYS
+from migrator.lint.options import Options, checked, for_file, unknown_key
 
-_OF_EDITOR = (
-    "version",
-    "hw",
-    "select",
-    "ignore",
-    "extend-select",
-    "per-file-ignores",
-    "rules",
-    "exclude",
-    "extend-exclude",
-    "severity",
-    "unsafe-fixes",
-    "baseline",
-)
 _WHERE = "the editor's settings for npumigrate"
 Stamp = tuple[tuple[str, int, int], ...]
 
@@ -54,7 +41,7 @@ class Settings:
         for inner in ("settings", "npumigrate"):
             if isinstance(values.get(inner), Mapping):
                 values = values[inner]
-        known = {key: KEYS[key] for key in _OF_EDITOR}
+        known = {key: option for key, option in KEYS.items() if option.in_editor}
         taken = {}
         for key, value in values.items():
             if key not in known:

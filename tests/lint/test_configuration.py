@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
-from migrator.lint.options import KEYS
-from migrator.lint.schema import SCHEMA, schema_text
+from migrator.lint.command import CommandLine
+from migrator.lint.option_table import KEYS, OPTIONS
+from migrator.lint.options import Options
+from tools.lint_documents import PAGE, SCHEMA, page_text, schema_text
 
 USE = "import torch\ntorch.cuda.init()\nx = torch.zeros(1).cuda()\n"
 
@@ -203,15 +206,24 @@ def test_show_settings(lint, tmp_path) -> None:
 
 
 def test_the_schema_is_what_the_code_takes() -> None:
-    assert SCHEMA.read_text(encoding="utf-8") == schema_text(), "run python -m migrator.lint.schema"
+    assert SCHEMA.read_text(encoding="utf-8") == schema_text(), "run python tools/lint_documents.py"
     schema = json.loads(schema_text())
     assert set(schema["properties"]) == set(KEYS)
     assert schema["additionalProperties"] is False
 
 
 def test_every_key_is_in_the_documentation() -> None:
-    text = (Path(__file__).parents[2] / "docs" / "lint.md").read_text(encoding="utf-8")
+    text = PAGE.read_text(encoding="utf-8")
     assert [key for key in KEYS if f"`{key}`" not in text] == []
+    assert text == page_text(), "run python tools/lint_documents.py"
+
+
+def test_the_code_holds_what_the_table_of_options_has() -> None:
+    flags = {option.name for group in OPTIONS.values() for option in group} - KEYS.keys()
+    held = [{field.name.replace("_", "-") for field in fields(holder)} for holder in (CommandLine, Options)]
+    assert held[0] - {"paths", "given"} == flags
+    told_otherwise = {"extend", "extend-per-file-ignores"}  # they end up in other keys
+    assert held[1] - {"root", "origin", "extended", "given"} == KEYS.keys() - told_otherwise
 
 
 @pytest.mark.parametrize(

@@ -48,6 +48,7 @@ def test_the_sdist_holds_what_the_tests_need(built) -> None:
         assert any(name == file or name.startswith(file + "/") for name in names), file
     assert "samples/resnet50_imagenet/main.py" in names
     assert "tests/packaging/test_wheel.py" in names
+    assert "tools/lint_documents.py" in names
 
 
 def test_the_installed_command_migrates_a_sample(built, tmp_path) -> None:
