@@ -1,6 +1,6 @@
 """How long linting takes, as ratios measured in the same run.
 
-    python -m benchmarks.lint [--runs 3] [--hook | --folder DIR …]
+    python -m benchmarks.lint [--runs 3] [--hook | --project NAME … | --folder DIR …]
 
 Prints: the whole process of a hook for a changed training script of 500 lines with thirty findings, of
 ``api NAME`` and of ``--help``, against ``python -c "import typer"``, all of them in turns; a cold lint of
@@ -11,7 +11,6 @@ the projects are the best of the runs; all else is the median.
 
 from __future__ import annotations
 
-import argparse
 import os
 import subprocess
 import sys
@@ -23,8 +22,7 @@ from pathlib import Path
 from statistics import median
 from typing import Callable
 
-from benchmarks.migrate import parse_all
-from benchmarks.projects import PROJECTS, fetch
+from benchmarks.whole_runs import options, parse_all, project_folders
 
 # No .py: it is material, which no tool is to check.
 CHANGED = Path(__file__).with_name("train_script.py.txt").read_text(encoding="utf-8")
@@ -111,14 +109,13 @@ def whole(folders: list[Path], runs: int) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--runs", type=int, default=3)
-    parser.add_argument("--folder", action="append", type=Path)
+    parser = options(__doc__)
+    parser.add_argument("--folder", action="append", type=Path, help="this one instead of pinned projects")
     parser.add_argument("--hook", action="store_true", help="the hook alone")
-    arguments = parser.parse_args()
-    hook(arguments.runs)
-    if not arguments.hook:
-        whole(arguments.folder or [fetch(project) for project in PROJECTS], arguments.runs)
+    chosen = parser.parse_args()
+    hook(chosen.runs)
+    if not chosen.hook:
+        whole(chosen.folder or project_folders(chosen.project), chosen.runs)
 
 
 if __name__ == "__main__":
