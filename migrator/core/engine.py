@@ -17,6 +17,7 @@ from migrator.core.transfer import add_transfer
 from migrator.findings.edits import Taken, apply, back_mapping
 from migrator.findings.finding import Edit, FileResult, Finding
 from migrator.matchers.context import FileContext, Match, insertion, source_lines
+from migrator.matchers.dotted import rank
 from migrator.matchers.kinds import argument, call, env, library, method, name, pattern, string, text
 from migrator.matchers.npu_import import names_package, torch_npu_imports
 from migrator.matchers.packs import Load, Rule, applies, choose, ignores, load, load_all
@@ -57,10 +58,11 @@ class Engine:
         self.rules: dict[str, Rule] = {rule.code: rule for rule in every}
         chosen = choose(every, settings.select, settings.ignore)
         self._rules = [rule for rule in chosen if applies(rule, self.version.tuple)]
+        self._order = {rule.code: place for place, rule in enumerate(every)}
         self.opt_in = any(rule.opt_in for rule in self._rules)
         self.enabled = frozenset(rule.code for rule in self._rules)
         self._words = {rule.code: self._words_of(rule) for rule in self._rules}
-        self._line_words = {rule.code: frozenset(rule.options.line_words) for rule in self._rules}
+        self._line_words: dict[str, frozenset[str]] = {}  # of names that only the project knows
         self._all_words = frozenset().union(*self._words.values()) if self._words else frozenset()
         self._project: Project | None = None
 
@@ -296,14 +298,13 @@ class Engine:
 
     def _triggers(self, rules: list[Rule]) -> set[str]:
         words = set().union(*(self._words[rule.code] for rule in rules if not _judges_apis(rule)))
-        return words.union(*(self._line_words[rule.code] for rule in rules))
+        return words.union(*(self._line_words.get(rule.code, rule.options.line_words) for rule in rules))
 
     def _match(self, context: FileContext, rules: list[Rule]) -> tuple[list[Match], int]:
         kinds: dict[str, list[Rule]] = {}
         for rule in rules:
             kinds.setdefault(rule.kind, []).append(rule)
         matches: list[Match] = []
-        # Structural rules first: what they replace as a whole is theirs.
         for rule in kinds.get("structural", ()):
             if rule.finder.module:
                 matches += rule.finder.code(context, rule)
@@ -314,7 +315,12 @@ class Engine:
         if "string" in kinds:
             more, alone = string.find(context, kinds["string"], *self._places)
             matches += more
-        return matches, alone
+        return sorted(matches, key=self._precedence), alone
+
+    def _precedence(self, item: Match) -> tuple[bool, int, bool, int]:
+        """What structural rules replace as a whole is theirs; then comes what is most specific."""
+        rule = self.rules[item.finding.code]
+        return rule.kind != "structural", *rank(rule, item.finding.api), self._order[rule.code]
 
     def _accept(self, matches: list[Match]) -> tuple[list[Match], list[Match]]:
         """The matches whose fixes are made now, and those that are only reported.

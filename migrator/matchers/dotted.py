@@ -1,10 +1,12 @@
-"""Dotted patterns against dotted names."""
+"""Dotted patterns against dotted names, and which rule a name belongs to."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cache
+from typing import Optional
 
-from migrator.matchers.packs import Rule
+from migrator.matchers.packs import OptionsOf, Rule
 
 
 @cache
@@ -29,6 +31,26 @@ def pattern_fits(pattern: str, name: str) -> bool:
 
 def rule_fits(rule: Rule, name: str) -> bool:
     """Whether a rule's ``match`` fits a qualified name, and its ``except`` does not."""
-    return any(pattern_fits(pattern, name) for pattern in rule.match) and not any(
-        pattern_fits(pattern, name) for pattern in rule.excluded
+    return bool(fitting(rule.match, rule.excluded, name))
+
+
+def rule_of(rules: Iterable[Rule[OptionsOf]], name: str) -> Optional[Rule[OptionsOf]]:
+    """The rule that a name belongs to: the most specific one, and of several the first in ``rules``."""
+    return min(
+        (rule for rule in rules if rule_fits(rule, name)), key=lambda rule: rank(rule, name), default=None
     )
+
+
+def rank(rule: Rule, name: str) -> tuple[int, bool]:
+    """How specific a rule is for a name, by the length of its pattern: the most specific one comes first."""
+    pattern = fitting(rule.match, rule.excluded, name)
+    return -len(pattern.replace("*", "").rstrip(".")), "*" in pattern
+
+
+@cache
+def fitting(patterns: tuple[str, ...], excluded: tuple[str, ...], name: str) -> str:
+    """The longest of the patterns that fits a name; empty where none does, or one that is excluded."""
+    if any(pattern_fits(pattern, name) for pattern in excluded):
+        return ""
+    fit = (pattern for pattern in patterns if pattern_fits(pattern, name))
+    return max(fit, key=lambda pattern: len(pattern.replace("*", "").rstrip(".")), default="")

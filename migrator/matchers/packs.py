@@ -42,6 +42,7 @@ _EXAMPLE_FIELDS = (
     "not_run",
 )
 _EXAMPLE_KINDS = ({"before", "after"}, {"unchanged"}, {"reported"})
+_WORD = re.compile(r"[^\W\d]\w*")
 _CODE = re.compile(r"[A-Z]{2,8}\d{3,4}\Z")
 _CONDITION = re.compile(r"(>=|<=|==|>|<)\s*(\d+(?:\.\d+)*)\Z")
 
@@ -93,6 +94,8 @@ class Rule(Generic[OptionsOf]):
         """The words of which a file must hold one for this rule to match in it."""
         if self.words:
             return frozenset(self.words)
+        if self.kind == "text":
+            return frozenset(word.group() for phrase in self.match if (word := _WORD.search(phrase)))
         return frozenset(_last_word(pattern) for pattern in self.match)
 
 
@@ -300,7 +303,9 @@ Load = Callable[[Path], list[Rule]]
 
 
 def load_all(extra: Iterable[str] = (), named: Iterable[str] = ("NPU",), load: Load = load) -> list[Rule]:
-    """The project's own rules and those of the user's files, in the order of their codes.
+    """The rules of the user's files and the project's own, each in the order of their codes.
+
+    That is the order in which they come where their patterns are equally specific.
 
     Of the packs in ``rules/opt_in`` only those are read that ``named`` asks for by beginnings of
     codes: the rules of ``8_….yaml`` begin with NPU8.
@@ -308,15 +313,18 @@ def load_all(extra: Iterable[str] = (), named: Iterable[str] = ("NPU",), load: L
     Raises RuleError for a bad pack or a code that is defined twice.
     """
     rules: dict[str, Rule] = {}
+    own: set[str] = set()
     folder, named = data_folder("rules"), tuple(named)
     opt_in = [path for path in sorted(folder.glob("opt_in/*.yaml")) if _is_named(path, named)]
-    paths = [*sorted(folder.glob("*.yaml")), *opt_in, *map(Path, extra)]
-    for path in paths:
+    users = [Path(file) for file in extra]
+    for path in [*sorted(folder.glob("*.yaml")), *opt_in, *users]:
         for rule in load(path):
             if rule.code in rules:
                 raise RuleError(f"{rule.origin}: {rule.code} is already defined in {rules[rule.code].origin}")
             rules[rule.code] = rule
-    return [rules[code] for code in sorted(rules)]
+        if path not in users:
+            own.update(rules)
+    return [rules[code] for code in sorted(rules, key=lambda code: (code in own, code))]
 
 
 def _is_named(path: Path, named: tuple[str, ...]) -> bool:

@@ -35,7 +35,7 @@ class EnvOptions(Options):
 
 def find(context: FileContext, rules: list[Rule[EnvOptions]]) -> Iterator[Match]:
     """Names of the variables where an environment is read or written, and in other texts."""
-    by_verdict: dict[str, Rule] = {rule.options.verdict: rule for rule in rules}
+    by_verdict: dict[str, Rule] = {rule.options.verdict: rule for rule in reversed(rules)}
     for call in context.index.calls:
         yield from _keywords(context, by_verdict, call)
     for node in context.index.strings:

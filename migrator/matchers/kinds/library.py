@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from migrator.matchers.context import FileContext, Match, found
-from migrator.matchers.dotted import rule_fits
+from migrator.matchers.dotted import rule_of
 from migrator.matchers.options import Options
 from migrator.matchers.packs import Rule
 from migrator.names.hints import called_name
@@ -45,10 +45,11 @@ def find(context: FileContext, rules: list[Rule[ImportOptions]]) -> Iterator[Mat
 
 def _every(context: FileContext, rules: list[Rule[ImportOptions]]) -> Iterator[Match]:
     for node in context.index.imports:
+        names = [(rule_of(rules, name), name) for name in _imported(node) if not _is_own(context, name)]
         for rule in rules:
-            names = [name for name in _imported(node) if rule_fits(rule, name) and not _is_own(context, name)]
-            if names:
-                yield _found(context, rule, node, names)
+            belonging = [name for owner, name in names if owner is rule]
+            if belonging:
+                yield _found(context, rule, node, belonging)
     for call in context.index.calls:
         if not (call.args and isinstance(call.args[0], ast.Constant) and isinstance(call.args[0].value, str)):
             continue
@@ -56,9 +57,10 @@ def _every(context: FileContext, rules: list[Rule[ImportOptions]]) -> Iterator[M
         if name in ("import_module", "__import__", "find_spec", "importorskip"):
             # Who asks first whether it is there, has an answer for the case that it is not.
             severity = "info" if name in ("find_spec", "importorskip") else ""
-            for rule in rules:
-                if rule_fits(rule, call.args[0].value) and not _is_own(context, call.args[0].value):
-                    yield _found(context, rule, call, [call.args[0].value], severity)
+            library = call.args[0].value
+            owner = rule_of(rules, library)
+            if owner is not None and not _is_own(context, library):
+                yield _found(context, owner, call, [library], severity)
 
 
 def _found(context: FileContext, rule: Rule, node: Any, names: list[str], severity: str = "") -> Match:

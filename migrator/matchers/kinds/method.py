@@ -17,7 +17,7 @@ _KEYWORDS = frozenset({"device", "non_blocking", "memory_format"})
 
 def find_methods(context: FileContext, rules: list[Rule]) -> Iterator[Match]:
     """Calls of ``x.member(...)``, and the method itself as a value (``torch.Tensor.member``)."""
-    members = {rule.match[0].rpartition(".")[2]: rule for rule in rules}
+    members = {name.lstrip("."): rule for rule in reversed(rules) for name in rule.match}
     for node in _members(context, set(members)):
         rule = members[node.attr]
         call = context.index.call_of(node)
@@ -32,7 +32,7 @@ def find_methods(context: FileContext, rules: list[Rule]) -> Iterator[Match]:
 
 def find_attributes(context: FileContext, rules: list[Rule]) -> Iterator[Match]:
     """Reads of ``x.member``."""
-    members = {rule.match[0].rpartition(".")[2]: rule for rule in rules}
+    members = {name.lstrip("."): rule for rule in reversed(rules) for name in rule.match}
     for node in _members(context, set(members)):
         own = isinstance(node.value, ast.Name) and node.value.id in ("self", "cls")
         if isinstance(node.ctx, ast.Load) and not (own and node.attr != "is_cuda"):

@@ -11,7 +11,7 @@ from typing import Any
 from migrator.api_support import npu_names
 from migrator.findings.finding import Edit
 from migrator.matchers.context import FileContext, Match, found
-from migrator.matchers.dotted import pattern_fits, rule_fits
+from migrator.matchers.dotted import fitting, pattern_fits, rank, rule_fits, rule_of
 from migrator.matchers.moved_imports import import_form, move_names
 from migrator.matchers.options import Options
 from migrator.matchers.packs import Rule
@@ -55,12 +55,10 @@ def npu_form(context: FileContext, rule: NameRule, name: str) -> tuple[str, str]
         return known.npu, known.advice
     if not rule.replace:
         return "", rule.advice
-    for pattern in rule.match:
-        if pattern_fits(pattern, name):
-            if rule.replace.endswith(".*") and pattern.endswith(".*"):
-                return rule.replace[:-2] + name[len(pattern) - 2 :], ""
-            return rule.replace, ""
-    return "", rule.advice
+    pattern = fitting(rule.match, rule.excluded, name)
+    if rule.replace.endswith(".*") and pattern.endswith(".*"):
+        return rule.replace[:-2] + name[len(pattern) - 2 :], ""
+    return rule.replace, ""
 
 
 def _in_reference(context: FileContext, rules: list[NameRule], ref: Any) -> Iterator[Match]:
@@ -78,7 +76,7 @@ def _in_reference(context: FileContext, rules: list[NameRule], ref: Any) -> Iter
     if isinstance(root, ast.Name) and not isinstance(root.ctx, ast.Load):
         return
     parts = base.split(".") + [node.attr for node in written]
-    name, rule = _longest(context, rules, parts, len(base.split(".")))
+    name, rule = _belonging(context, rules, parts, len(base.split(".")))
     if rule is None:
         return
     # The node of the matched name: the chain may go on, as in torch.cuda.Event.record.
@@ -126,7 +124,7 @@ def _kept_module(context: FileContext, rules: list[NameRule], written: list[Any]
     for place in range(len(names) - 2):
         if names[place : place + 2] == ["torch", "cuda"]:
             name = ".".join(names[place:])
-            rule = next((rule for rule in rules if rule_fits(rule, name)), None)
+            rule = rule_of(rules, name)
             known = npu_names.look_up(name, context.version)
             if rule is not None and known is not None and known.npu:
                 yield found(
@@ -199,28 +197,32 @@ def _is_tested(index: ModuleIndex, node: Any) -> bool:
     return isinstance(parent, (ast.UnaryOp, ast.BoolOp)) or getattr(parent, "test", None) is node
 
 
-def _longest(
+def _belonging(
     context: FileContext, rules: list[NameRule], parts: list[str], least: int
 ) -> tuple[str, NameRule | None]:
-    """The longest leading part of a dotted name that a rule fits, and the database knows of."""
-    unknown: tuple[str, NameRule | None] = ("", None)
-    taken_out: set[str] = set()
+    """The leading part of a dotted name to which a rule belongs: the longest that the database knows of."""
+    fits: list[tuple[str, NameRule]] = []
     for length in range(len(parts), max(1, least) - 1, -1):
         name = ".".join(parts[:length])
-        for rule in rules:
-            if any(pattern_fits(pattern, name) for pattern in rule.excluded):
-                taken_out.add(rule.code)  # with all that begins it
-            elif rule.code not in taken_out and rule_fits(rule, name):
-                if rule.replace != "api_db":
-                    return name, rule
-                known = npu_names.look_up(name, context.version)
-                if known is None:
-                    unknown = (name, rule)
-                elif known.kind == "module" and unknown[1] is not None:
-                    return unknown  # a name in this module that is not in the table
-                else:
-                    return name, rule  # what follows is a member of a function or a value
-                break
+        # What is taken out, is with all that begins it.
+        rules = [one for one in rules if not any(pattern_fits(pattern, name) for pattern in one.excluded)]
+        rule = rule_of(rules, name)
+        if rule is not None:
+            fits.append((name, rule))
+    first = min((rank(rule, name) for name, rule in fits), default=None)
+    unknown: tuple[str, NameRule | None] = ("", None)
+    for name, rule in fits:
+        if rank(rule, name) != first:
+            continue
+        if rule.replace != "api_db":
+            return name, rule
+        known = npu_names.look_up(name, context.version)
+        if known is None:
+            unknown = (name, rule)
+        elif known.kind == "module" and unknown[1] is not None:
+            return unknown  # a name in this module that is not in the table
+        else:
+            return name, rule  # what follows is a member of a function or a value
     return unknown
 
 
@@ -285,7 +287,7 @@ def _in_import(context: FileContext, rules: list[NameRule], node: Any) -> Iterat
             name = alias.name
             if not alias.asname:
                 continue  # binds the top package; the uses carry the whole name
-        rule = next((rule for rule in rules if rule_fits(rule, name)), None)
+        rule = rule_of(rules, name)
         if rule is None or name == "torch":
             continue
         target, advice = npu_form(context, rule, name)

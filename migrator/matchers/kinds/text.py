@@ -38,14 +38,14 @@ class TextOptions(Options):
 
 def find(context: FileContext, rules: list[Rule[TextOptions]]) -> Iterator[Match]:
     """Texts that hold a rule's phrase; a message that is only printed or raised is left alone."""
+    phrases = sorted(((p, rule) for rule in rules for p in rule.match), key=lambda known: -len(known[0]))
     for node in context.index.strings:
         value = node.value if isinstance(node, ast.Constant) else None
         if not isinstance(value, str) or isinstance(context.index.parent(node), ast.JoinedStr):
             continue
-        for rule in rules:
-            exact = rule.options.exact
-            phrase = next((p for p in rule.match if (p == value if exact else p in value)), None)
-            if phrase is None or not _goes_on_as_said(rule, value, phrase):
+        for phrase, rule in phrases:
+            is_there = phrase == value if rule.options.exact else phrase in value
+            if not is_there or not _goes_on_as_said(rule, value, phrase):
                 continue
             verdict = _place(context, node, rule)
             if verdict is None:
