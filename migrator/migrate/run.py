@@ -16,7 +16,7 @@ from typing import Callable, Optional
 
 from migrator import __version__
 from migrator.api_support.versions import resolve
-from migrator.convert.distributed.result import Conversion, Converted
+from migrator.convert.result import Conversion, Converted
 from migrator.core.engine import Engine
 from migrator.core.settings import Settings
 from migrator.files.discover import Entry, discover

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Callable, Literal, Optional
 
-from migrator.convert.distributed.result import Converted, with_conversion
+from migrator.convert.result import Converted, with_conversion
 from migrator.core.engine import Engine
 from migrator.core.settings import Settings
 from migrator.files.discover import Entry

@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from migrator.convert.distributed.draft import Draft
-from migrator.convert.distributed.find import Training
-from migrator.convert.distributed.model import Wrapping, own_line
-from migrator.convert.distributed.syntax import dotted
+from migrator.convert.distributed.training import Training
+from migrator.convert.distributed.wrapping import Wrapping, own_line
+from migrator.convert.draft import Draft
+from migrator.convert.syntax import dotted
 
 
 def accumulate_without_sync(draft: Draft, training: Training, models: list[Wrapping]) -> None:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import ast
 
-from migrator.convert.distributed.draft import DIST, Draft
-from migrator.convert.distributed.program import Program
-from migrator.convert.distributed.syntax import function_of
-from migrator.convert.distributed.write import arguments
+from migrator.convert.draft import DIST, Draft
+from migrator.convert.program import Program
+from migrator.convert.syntax import function_of
 from migrator.project.distributed_names import listed
 
 
@@ -22,6 +21,6 @@ def show_bars_once(program: Program, draft: Draft) -> None:
             disable = "disable=dist.get_rank() != 0"
             if file is not program.entry or function_of(call) is None:
                 disable = "disable=dist.is_initialized() and dist.get_rank() != 0"
-            draft.of(file).expressions[call] = arguments([], [disable])
+            draft.change_arguments(file, call, [], [disable])
             draft.of(file).imports.append(DIST)
             draft.changed(file, call, "one rank shows the bar", disable)

@@ -6,9 +6,9 @@ import ast
 from dataclasses import replace
 from typing import Any
 
-from migrator.convert.distributed.program import Program
-from migrator.convert.distributed.resolve import call_sites
-from migrator.convert.distributed.syntax import File, argument, bindings, default, function_of, parameters
+from migrator.convert.program import Program
+from migrator.convert.syntax import File, argument, bindings, default, function_of, parameters
+from migrator.convert.values import call_sites
 
 Guard = tuple[Any, bool]
 _UNKNOWN = object()

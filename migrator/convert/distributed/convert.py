@@ -6,13 +6,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Optional
 
-from migrator.convert.distributed.draft import Draft
-from migrator.convert.distributed.find import UncertainError
 from migrator.convert.distributed.plan import SET_UP, plan
-from migrator.convert.distributed.program import AlreadyDistributedError, Program, load
-from migrator.convert.distributed.result import Conversion, Converted
-from migrator.convert.distributed.write import NotPlacedError, write
-from migrator.names.tree import parse
+from migrator.convert.distributed.training import UncertainError
+from migrator.convert.draft import Draft, converted
+from migrator.convert.program import AlreadyDistributedError, Program, load
+from migrator.convert.result import Conversion
+from migrator.convert.write import NotPlacedError
 from migrator.project.definitions import Definitions
 
 
@@ -34,27 +33,12 @@ def convert(
         return Conversion(entry, reason="it cannot be parsed")
     try:
         draft = plan(program, target)
-        texts = {}
-        for name, changes in draft.changes.items():
-            texts[name] = write(program.files[name].text, changes)
-            parse(texts[name])
+        files = converted(program.files, draft)
     except UncertainError as error:
         return _by_hand(program, error)
     except (NotPlacedError, SyntaxError) as error:
         return _by_hand(program, UncertainError(f"a change has no place ({error})", "Convert it by hand."))
-    return Conversion(entry, _files(program, draft, texts))
-
-
-def _files(program: Program, draft: Draft, texts: dict[str, str]) -> dict[str, Converted]:
-    names = {*texts, *draft.findings}
-    return {
-        name: Converted(
-            program.files[name].text,
-            texts.get(name, program.files[name].text),
-            tuple(draft.findings.get(name, ())),
-        )
-        for name in sorted(names)
-    }
+    return Conversion(entry, files)
 
 
 def _by_hand(program: Program, error: UncertainError) -> Conversion:
@@ -85,4 +69,4 @@ def _by_hand(program: Program, error: UncertainError) -> Conversion:
     )
     for message, advice in steps:
         draft.report(program.entry, None, message, advice)
-    return Conversion(program.entry.name, _files(program, draft, {}), reason=error.message)
+    return Conversion(program.entry.name, converted(program.files, draft), reason=error.message)

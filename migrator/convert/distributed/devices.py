@@ -6,12 +6,12 @@ import ast
 import re
 from typing import Any
 
-from migrator.convert.distributed.draft import Draft
-from migrator.convert.distributed.find import UncertainError
-from migrator.convert.distributed.model import own_line
-from migrator.convert.distributed.program import Program
-from migrator.convert.distributed.syntax import File, dotted
-from migrator.convert.distributed.write import arguments, first_argument, replaced
+from migrator.convert.distributed.training import UncertainError
+from migrator.convert.distributed.wrapping import own_line
+from migrator.convert.draft import Draft
+from migrator.convert.program import Program
+from migrator.convert.syntax import File, dotted
+from migrator.convert.write import first_argument
 
 _NUMBERED = re.compile(r"cuda:(\d+)$")
 _DATA_PARALLEL = ("torch.nn.DataParallel", "torch.nn.parallel.DataParallel")
@@ -44,7 +44,7 @@ def _plan(draft: Draft, file: File, node: Any) -> list[str]:
     number = _device_string(file, node)
     if not number:
         return []
-    draft.of(file).expressions[node] = replaced('"cuda"')
+    draft.replace(file, node, '"cuda"')
     draft.changed(file, node, "the card is the one of the rank", '"cuda"')
     return [number]
 
@@ -69,7 +69,7 @@ def _device_string(file: File, node: Any) -> str:
 def _call(draft: Draft, file: File, node: ast.Call) -> list[str]:
     name = file.called(node)
     if name in _DATA_PARALLEL and node.args:
-        draft.of(file).expressions[node] = first_argument
+        draft.of(file).edits += first_argument(file.index, node)
         draft.changed(file, node, "DistributedDataParallel takes its place", file.index.segment(node.args[0]))
         return []
     given = [*node.args, *(keyword.value for keyword in node.keywords)]
@@ -77,12 +77,12 @@ def _call(draft: Draft, file: File, node: ast.Call) -> list[str]:
         if file.index.segment(given[0]) == _LOCAL_RANK:
             return []
         number = file.index.segment(given[0])
-        draft.of(file).expressions[given[0]] = replaced(_LOCAL_RANK)
+        draft.replace(file, given[0], _LOCAL_RANK)
         draft.of(file).imports.append("import os")
         draft.changed(file, node, "the card is the one of the rank", f"{name}({_LOCAL_RANK})")
         return [number] if not _holds_string(given[0]) and not dotted(given[0]).endswith("device") else []
     if name == "torch.device" and len(given) == 2 and getattr(given[0], "value", "") == "cuda":
-        draft.of(file).expressions[node] = arguments([1], [])
+        draft.change_arguments(file, node, [1], [])
         draft.changed(file, node, "the card is the one of the rank", 'torch.device("cuda")')
         return [file.index.segment(given[1])]
     moves = isinstance(node.func, ast.Attribute) and node.func.attr in ("cuda", "to")
@@ -92,11 +92,11 @@ def _call(draft: Draft, file: File, node: ast.Call) -> list[str]:
         card = given[place]
         number = file.index.segment(card)
         if node.func.attr == "cuda" and not _holds_string(card):  # type: ignore[attr-defined]
-            draft.of(file).expressions[node] = arguments([place], [])
+            draft.change_arguments(file, node, [place], [])
             draft.changed(file, node, "the card is the one of the rank", ".cuda()")
             return [number] if isinstance(card, ast.Constant) else []
         if isinstance(card, ast.Constant) and type(card.value) is int:
-            draft.of(file).expressions[card] = replaced('"cuda"')
+            draft.replace(file, card, '"cuda"')
             draft.changed(file, node, "the card is the one of the rank", '.to("cuda")')
             return [number]
     return []

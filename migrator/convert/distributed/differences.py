@@ -6,10 +6,10 @@ import ast
 import re
 from typing import Any
 
-from migrator.convert.distributed.draft import Draft
-from migrator.convert.distributed.find import Training
-from migrator.convert.distributed.program import Program
-from migrator.convert.distributed.syntax import File, dotted, function_of
+from migrator.convert.distributed.training import Training
+from migrator.convert.draft import Draft
+from migrator.convert.program import Program
+from migrator.convert.syntax import File, dotted, function_of
 
 
 def report_differences(program: Program, draft: Draft, found: list[Training]) -> None:

@@ -6,10 +6,10 @@ import ast
 from collections.abc import Iterator
 from typing import Any
 
-from migrator.convert.distributed.find import Training
 from migrator.convert.distributed.iterables import loader_calls, passed_on
-from migrator.convert.distributed.program import Program
-from migrator.convert.distributed.syntax import File, dotted, function_of, parent
+from migrator.convert.distributed.training import Training
+from migrator.convert.program import Program
+from migrator.convert.syntax import File, dotted, function_of, parent
 
 _SAME = {"item", "double", "float", "cpu", "detach", "numpy", "tolist", "long", "int", "round", "max"}
 

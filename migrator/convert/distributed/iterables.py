@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from migrator.convert.distributed.conditions import Guard
-from migrator.convert.distributed.program import Program
-from migrator.convert.distributed.syntax import (
+from migrator.convert.program import Program
+from migrator.convert.syntax import (
     File,
     argument,
     bindings,

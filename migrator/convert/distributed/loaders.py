@@ -6,14 +6,13 @@ import ast
 from dataclasses import dataclass
 from typing import Any
 
-from migrator.convert.distributed.draft import DIST, Draft
-from migrator.convert.distributed.find import Training, UncertainError
 from migrator.convert.distributed.iterables import Loader
-from migrator.convert.distributed.model import own_line
-from migrator.convert.distributed.program import Program
-from migrator.convert.distributed.resolve import live_sites
-from migrator.convert.distributed.syntax import File, dotted, function_of
-from migrator.convert.distributed.write import arguments, replaced
+from migrator.convert.distributed.training import Training, UncertainError
+from migrator.convert.distributed.wrapping import own_line
+from migrator.convert.draft import DIST, Draft
+from migrator.convert.program import Program
+from migrator.convert.syntax import File, dotted, function_of
+from migrator.convert.values import live_sites
 
 _POSITIONS = ("dataset", "batch_size", "shuffle", "sampler", "batch_sampler")
 _IMPORT = "from torch.utils.data.distributed import DistributedSampler"
@@ -93,7 +92,7 @@ def _share(program: Program, draft: Draft, loader: Loader) -> None:
         add.append(
             f"shuffle={'' if _constant(value) is True else f'{_condition(file, given)} and '}{otherwise}"
         )
-    draft.of(file).expressions[call] = arguments(drop, add)
+    draft.change_arguments(file, call, drop, add)
     draft.of(file).imports.append(_IMPORT)
     if _READY in conditions:
         draft.of(file).imports.append(DIST)
@@ -238,5 +237,5 @@ def _named(draft: Draft, file: File, call: ast.Call, data: Any) -> str:
             call,
         )
     draft.of(file).before.setdefault(statement, []).append(f"{name} = {file.index.segment(data)}")
-    draft.of(file).expressions[data] = replaced(name)
+    draft.replace(file, data, name)
     return name

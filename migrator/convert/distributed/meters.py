@@ -6,11 +6,11 @@ import ast
 from collections.abc import Sequence
 from typing import Any
 
-from migrator.convert.distributed.draft import Draft
-from migrator.convert.distributed.find import Training, UncertainError
 from migrator.convert.distributed.metrics import SUM, WORLD, line_for, put, report_share, statements_before
-from migrator.convert.distributed.program import Program
-from migrator.convert.distributed.syntax import bindings, dotted, function_of
+from migrator.convert.distributed.training import Training, UncertainError
+from migrator.convert.draft import Draft
+from migrator.convert.program import Program
+from migrator.convert.syntax import bindings, dotted, function_of
 
 
 def reduce_meters(program: Program, draft: Draft, found: list[Training]) -> None:

@@ -19,10 +19,10 @@ from migrator.convert.distributed.divisors import (
     round_number,
     same_number,
 )
-from migrator.convert.distributed.draft import DIST, Draft
-from migrator.convert.distributed.find import Training
-from migrator.convert.distributed.program import Program
-from migrator.convert.distributed.syntax import File, dotted, function_of, parent
+from migrator.convert.distributed.training import Training
+from migrator.convert.draft import DIST, Draft
+from migrator.convert.program import Program
+from migrator.convert.syntax import File, dotted, function_of, parent
 
 SUM = '''\
 def sum_over_ranks(value):

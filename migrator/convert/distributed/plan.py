@@ -9,17 +9,16 @@ from migrator.convert.distributed.accumulation import accumulate_without_sync
 from migrator.convert.distributed.bars import show_bars_once
 from migrator.convert.distributed.devices import use_own_card
 from migrator.convert.distributed.differences import report_differences
-from migrator.convert.distributed.draft import DIST, Draft
-from migrator.convert.distributed.find import Training, UncertainError, trainings
-from migrator.convert.distributed.homes import chosen, homes
 from migrator.convert.distributed.iterables import counts
 from migrator.convert.distributed.loaders import share_loaders
 from migrator.convert.distributed.meters import average_in_closures, reduce_meters
 from migrator.convert.distributed.metrics import reduce_metrics
-from migrator.convert.distributed.model import Wrapping, held, own_line, wrapping
-from migrator.convert.distributed.program import Program
-from migrator.convert.distributed.syntax import File, dotted, function_of, parent
-from migrator.convert.distributed.write import replaced, suffixed, unwrapped
+from migrator.convert.distributed.training import Training, UncertainError, trainings
+from migrator.convert.distributed.wrapping import Wrapping, held, own_line, wrapping
+from migrator.convert.draft import DIST, Draft
+from migrator.convert.models import chosen, homes
+from migrator.convert.program import Program
+from migrator.convert.syntax import File, dotted, function_of, parent
 from migrator.project.distributed_names import listed
 
 SET_UP = '''\
@@ -122,7 +121,7 @@ def _data_parallel(program: Program, draft: Draft) -> bool:
                     node,
                 )
             if up.func is not node:  # isinstance(model, nn.DataParallel)
-                draft.of(file).expressions[node] = replaced("DistributedDataParallel")
+                draft.replace(file, node, "DistributedDataParallel")
                 draft.of(file).imports.append(_CLASS)
                 continue
             any_ = True
@@ -166,12 +165,8 @@ def _unwrap(program: Program, draft: Draft, wrapped: Wrapping, found: list[Train
             wrapped.behind,
         )
     for node, (file, perhaps) in result.inner.items():
-        text = dotted(node)
-        draft.of(file).expressions[node] = unwrapped if perhaps else suffixed("module")
-        after = f'getattr({text}, "module", {text})' if perhaps else f"{text}.module"
-        draft.changed(
-            file, node, "the model inside of DistributedDataParallel: keys have no module. before them", after
-        )
+        message = "the model inside of DistributedDataParallel: keys have no module. before them"
+        draft.unwrap(file, node, message, perhaps)
     for file, node in result.unclear:
         text = dotted(node)
         draft.report(

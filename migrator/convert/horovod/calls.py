@@ -8,13 +8,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from migrator.convert.distributed.draft import DIST, Draft
-from migrator.convert.distributed.find import UncertainError
-from migrator.convert.distributed.homes import Home
-from migrator.convert.distributed.model import own_line
-from migrator.convert.distributed.syntax import File, parent
-from migrator.convert.distributed.write import arguments, replaced
-from migrator.convert.horovod.names import PACKAGE, advice, imports, is_helper, names_in, table
+from migrator.convert.distributed.training import UncertainError
+from migrator.convert.distributed.wrapping import own_line
+from migrator.convert.draft import DIST, Draft
+from migrator.convert.horovod.tables import PACKAGE, advice, imports, is_helper, names_in, table
+from migrator.convert.models import Home
+from migrator.convert.syntax import File, parent
+from migrator.convert.write import rewritten
 
 _OWN_MODULES = re.compile(r"^(?:mpi_ops|functions|optimizer|compression|sync_batch_norm)\.")
 _OPTIMIZER = "DistributedOptimizer"
@@ -25,14 +25,13 @@ _AVERAGE, _SUM = "dist.ReduceOp.AVG", "dist.ReduceOp.SUM"
 class Plan:
     """What is planned for the files that belong together: changes, and what stands against them.
 
-    ``texts``: new code by the nodes that it takes the place of; ``used``: the helpers of each file;
+    ``used``: the helpers of each file;
     ``optimizers``: the calls of DistributedOptimizer; ``wrapped``: the models, and the statements that wrap
     them.
     """
 
     draft: Draft
     problems: list[UncertainError] = field(default_factory=list)
-    texts: dict[Any, str] = field(default_factory=dict)
     used: dict[str, set[str]] = field(default_factory=dict)
     optimizers: list[tuple[File, ast.Call]] = field(default_factory=list)
     wrapped: list[tuple[Home, Any]] = field(default_factory=list)
@@ -48,8 +47,7 @@ class Plan:
             up = parent(up)
         if isinstance(up, ast.JoinedStr) and '"' in file.index.segment(up):
             code = code.replace('"', "'")  # before Python 3.12 the text's own quotes would end it
-        self.texts[node] = code
-        self.draft.of(file).expressions[node] = replaced(code)
+        self.draft.replace(file, node, code)
         self.use(file, code)
         self.draft.changed(file, node, message, code)
 
@@ -60,14 +58,7 @@ class Plan:
 
     def written(self, file: File, node: Any) -> str:
         """The source of an expression with the new code in it."""
-        text = file.index.segment(node)
-        start = file.index.start(node)
-        inside = [one for one in ast.walk(node) if one in self.texts]
-        data = text.encode("utf-8")
-        for one in sorted(inside, key=file.index.start, reverse=True):
-            first, last = file.index.start(one) - start, file.index.end(one) - start
-            data = data[:first] + self.texts[one].encode("utf-8") + data[last:]
-        return data.decode("utf-8")
+        return rewritten(file.index, node, self.draft.of(file).edits)
 
 
 def plan_names(file: File, plan: Plan) -> None:
@@ -171,10 +162,9 @@ def _plan_collective(file: File, call: ast.Call, name: str, plan: Plan) -> None:
             plan.refuse(file, call, f"hvd.{name} has arguments behind its name", "Name them: op=…")
             return
     code = table("values").get(name, f"hvd_{name}")
-    changes = plan.draft.of(file)
-    changes.expressions[call.func] = replaced(code)
+    plan.draft.replace(file, call.func, code)
     if dropped or added:
-        changes.expressions[call] = arguments(sorted(dropped), added)
+        plan.draft.change_arguments(file, call, sorted(dropped), added)
     plan.use(file, code)
     for one in added:
         plan.use(file, one.partition("=")[2])

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, Optional
 
-from migrator.convert.distributed.draft import Draft
-from migrator.convert.distributed.find import UncertainError
-from migrator.convert.distributed.program import Program, imports_one_of, load
-from migrator.convert.distributed.result import Converted
-from migrator.convert.distributed.syntax import File
-from migrator.convert.distributed.write import NotPlacedError, write
+from migrator.convert.distributed.training import UncertainError
+from migrator.convert.draft import Draft, converted
 from migrator.convert.horovod.calls import Plan, plan_names, references
-from migrator.convert.horovod.names import PACKAGE, helpers, import_order, names_in
 from migrator.convert.horovod.optimizer import plan_optimizer
 from migrator.convert.horovod.synchronize import plan_synchronize
+from migrator.convert.horovod.tables import PACKAGE, helpers, import_order, names_in
+from migrator.convert.program import Program, imports_one_of, load
+from migrator.convert.result import Converted
+from migrator.convert.syntax import File
+from migrator.convert.write import NotPlacedError
 from migrator.names.tree import parse
 
 _CHANGED, _REPORTED = "NPU930", "NPU931"
@@ -110,7 +110,7 @@ def _converted(program: Program, version: tuple[int, ...]) -> dict[str, Converte
             plan.draft.report(
                 file, node, "Horovod is one of several ways here: it is left as it is", advice, "info"
             )
-        return _files(program, plan.draft, {})
+        return converted(program.files, plan.draft)
     if version < _TENSORS_OF_BOTH:
         plan.refuse(
             ours[0],
@@ -137,23 +137,22 @@ def _converted(program: Program, version: tuple[int, ...]) -> dict[str, Converte
                 plan.draft.of(file).header = text + "\n"
             plan.draft.of(file).imports.sort(key=import_order)
         try:
-            return _files(program, plan.draft, dict(_written(program, plan.draft)))
+            result = converted(program.files, plan.draft)
+            _check_left(program, result)
+            return result
         except (NotPlacedError, SyntaxError) as error:
             plan.problems.append(
                 UncertainError(f"a change has no place ({error})", "Convert it by hand.", ours[0])
             )
-    return _files(program, _by_hand(ours, plan), {})
+    return converted(program.files, _by_hand(ours, plan))
 
 
-def _written(program: Program, draft: Draft) -> Iterator[tuple[str, str]]:
-    for name, changes in draft.changes.items():
-        file = program.files[name]
-        text = write(file.text, changes)
-        read = names_in(text)
-        left = read & _imported_names(file)
+def _check_left(program: Program, result: Mapping[str, Converted]) -> None:
+    """Raises NotPlacedError where a name of Horovod's would still be used."""
+    for name, one in result.items():
+        left = names_in(one.text) & _imported_names(program.files[name])
         if left:
             raise NotPlacedError(f"{', '.join(sorted(left))} is still used")
-        yield name, text
 
 
 def _imported_names(file: File) -> set[str]:
@@ -163,18 +162,6 @@ def _imported_names(file: File) -> set[str]:
         for statement in file.index.imports
         if _is_horovod(statement)
         for alias in statement.names
-    }
-
-
-def _files(program: Program, draft: Draft, texts: dict[str, str]) -> dict[str, Converted]:
-    names = {*texts, *draft.findings}
-    return {
-        name: Converted(
-            program.files[name].text,
-            texts.get(name, program.files[name].text),
-            tuple(draft.findings.get(name, ())),
-        )
-        for name in sorted(names)
     }
 
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from migrator.convert.distributed.find import UncertainError
-from migrator.convert.distributed.homes import Home, home_of, parameters_in
-from migrator.convert.distributed.model import own_line
-from migrator.convert.distributed.program import Program
-from migrator.convert.distributed.syntax import File, bindings, dotted, function_of, parent
-from migrator.convert.distributed.write import first_argument, suffixed, unwrapped
+from migrator.convert.distributed.training import UncertainError
+from migrator.convert.distributed.wrapping import own_line
 from migrator.convert.horovod.calls import Plan, given, is_default
-from migrator.convert.horovod.model import Wrapped, follow
-from migrator.convert.horovod.names import PACKAGE, table
+from migrator.convert.horovod.tables import PACKAGE, table
+from migrator.convert.horovod.wrapped import Wrapped, follow
+from migrator.convert.models import Home, home_of, parameters_in
+from migrator.convert.program import Program
+from migrator.convert.syntax import File, bindings, dotted, function_of, parent
+from migrator.convert.write import first_argument
 
 _LINES = "model = DistributedDataParallel(model, broadcast_buffers=False)"
 
@@ -50,7 +50,7 @@ def plan_optimizer(program: Program, file: File, call: ast.Call, plan: Plan) -> 
     if dotted(target) and dotted(target) == dotted(inner):
         changes.removed.add(statement)
     else:
-        changes.expressions[call] = first_argument
+        changes.edits += first_argument(file.index, call)
         if values["optimizer"][0] != 0:
             raise UncertainError(
                 "the optimizer is not the first argument", "Write it first, without optimizer=", file, call
@@ -272,10 +272,8 @@ def _has_own_forward(file: File, call: ast.Call, wrapped: Wrapped) -> bool:
 
 def _unwrap(plan: Plan, wrapped: Wrapped) -> None:
     for node, (file, perhaps) in wrapped.inner.items():
-        text = dotted(node)
-        plan.draft.of(file).expressions[node] = unwrapped if perhaps else suffixed("module")
-        after = f'getattr({text}, "module", {text})' if perhaps else f"{text}.module"
-        plan.draft.changed(file, node, "the model inside of DistributedDataParallel: its keys stay", after)
+        message = "the model inside of DistributedDataParallel: its keys stay"
+        plan.draft.unwrap(file, node, message, perhaps)
     for file, node in wrapped.unclear:
         text = dotted(node) or "what comes back"
         plan.draft.report(

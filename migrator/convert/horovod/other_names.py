@@ -7,12 +7,11 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from migrator.convert.distributed.find import UncertainError
-from migrator.convert.distributed.homes import Home, home_of
-from migrator.convert.distributed.model import prepares, uses
-from migrator.convert.distributed.program import Program
-from migrator.convert.distributed.resolve import call_sites
-from migrator.convert.distributed.syntax import (
+from migrator.convert.distributed.training import UncertainError
+from migrator.convert.distributed.wrapping import prepares, uses
+from migrator.convert.models import Home, home_of
+from migrator.convert.program import Program
+from migrator.convert.syntax import (
     FUNCTIONS,
     File,
     argument,
@@ -25,6 +24,7 @@ from migrator.convert.distributed.syntax import (
     parent,
     taker_of,
 )
+from migrator.convert.values import call_sites
 
 _DEPTH = 6
 _MAY_TRAIN = re.compile(r"partial$|trainer|engine|learner|runner|worker|solver|agent|train|fit", re.I)

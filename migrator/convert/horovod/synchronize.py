@@ -6,10 +6,10 @@ import ast
 import re
 from typing import Any
 
-from migrator.convert.distributed.model import own_line
-from migrator.convert.distributed.program import Program
-from migrator.convert.distributed.syntax import File, dotted, parent
+from migrator.convert.distributed.wrapping import own_line
 from migrator.convert.horovod.calls import Plan
+from migrator.convert.program import Program
+from migrator.convert.syntax import File, dotted, parent
 
 _OPTIMIZER = re.compile(r"(?:^|[._])(?:opt|optim|optimizer)\w*$", re.I)
 

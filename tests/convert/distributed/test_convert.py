@@ -11,7 +11,7 @@ import pytest
 
 from migrator.cli.main import run
 from migrator.convert.distributed.convert import convert
-from migrator.convert.distributed.result import Conversion
+from migrator.convert.result import Conversion
 from tests.convert.distributed.test_trained import STYLES
 
 HERE = Path(__file__).parent

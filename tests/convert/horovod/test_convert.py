@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from migrator.cli.main import run
-from migrator.convert.distributed.result import Converted
 from migrator.convert.horovod.convert import convert
-from migrator.convert.horovod.names import _helpers, table
+from migrator.convert.horovod.tables import _helpers, table
+from migrator.convert.result import Converted
 
 HERE = Path(__file__).parent
 SAMPLE = HERE.parents[2] / "samples" / "horovod_resnet50" / "benchmark.py"

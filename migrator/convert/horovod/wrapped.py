@@ -7,12 +7,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from migrator.convert.distributed.find import UncertainError
-from migrator.convert.distributed.homes import Home
-from migrator.convert.distributed.model import receiving, uses
-from migrator.convert.distributed.program import Program
-from migrator.convert.distributed.resolve import call_sites
-from migrator.convert.distributed.syntax import (
+from migrator.convert.distributed.training import UncertainError
+from migrator.convert.distributed.wrapping import receiving, uses
+from migrator.convert.horovod.other_names import check_before, check_outside, evaluates, is_after, lines
+from migrator.convert.horovod.tables import PACKAGE, table
+from migrator.convert.models import Home
+from migrator.convert.program import Program
+from migrator.convert.syntax import (
     FUNCTIONS,
     File,
     argument,
@@ -22,8 +23,7 @@ from migrator.convert.distributed.syntax import (
     parameters,
     parent,
 )
-from migrator.convert.horovod.names import PACKAGE, table
-from migrator.convert.horovod.other_names import check_before, check_outside, evaluates, is_after, lines
+from migrator.convert.values import call_sites
 from migrator.project.distributed_names import listed
 
 _DEPTH = 6

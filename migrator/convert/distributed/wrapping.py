@@ -7,11 +7,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from migrator.convert.distributed.find import Training, UncertainError
-from migrator.convert.distributed.homes import Home, lasts, unmoved
-from migrator.convert.distributed.program import Program
-from migrator.convert.distributed.resolve import call_sites
-from migrator.convert.distributed.syntax import (
+from migrator.convert.distributed.training import Training, UncertainError
+from migrator.convert.models import Home, lasts, unmoved
+from migrator.convert.program import Program
+from migrator.convert.syntax import (
     FUNCTIONS,
     File,
     argument,
@@ -24,6 +23,7 @@ from migrator.convert.distributed.syntax import (
     parent,
     taker_of,
 )
+from migrator.convert.values import call_sites
 from migrator.project.distributed_names import listed
 
 _DEPTH = 6

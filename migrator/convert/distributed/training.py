@@ -10,9 +10,8 @@ from typing import Any
 
 from migrator.convert.distributed.conditions import Guard, backward_calls, guards, training_view
 from migrator.convert.distributed.iterables import Loader, counts, loader_calls, loader_name
-from migrator.convert.distributed.program import Program
-from migrator.convert.distributed.resolve import call_sites
-from migrator.convert.distributed.syntax import (
+from migrator.convert.program import Program
+from migrator.convert.syntax import (
     FUNCTIONS,
     File,
     argument,
@@ -21,6 +20,7 @@ from migrator.convert.distributed.syntax import (
     function_of,
     parameters,
 )
+from migrator.convert.values import call_sites
 
 _DEPTH = 8
 

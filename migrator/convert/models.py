@@ -8,10 +8,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from migrator.convert.distributed.find import Training, UncertainError
-from migrator.convert.distributed.program import Program
-from migrator.convert.distributed.resolve import call_sites
-from migrator.convert.distributed.syntax import (
+from migrator.convert.distributed.training import Training, UncertainError
+from migrator.convert.program import Program
+from migrator.convert.syntax import (
     File,
     argument,
     bindings,
@@ -21,6 +20,7 @@ from migrator.convert.distributed.syntax import (
     on_self,
     parameters,
 )
+from migrator.convert.values import call_sites
 
 _OPTIMIZER = re.compile(r"(?:Adam|SGD|Lamb|LAMB|LARS|Lion|RMSprop|Adafactor|Optimizer|AdamW|Adagrad)\w*$")
 

@@ -1,20 +1,26 @@
-"""What became of a program for one card, and how it is migrated. No LibCST: every migration imports this."""
+"""What became of a program for one card, and how it is migrated."""
 
 from __future__ import annotations
 
 import difflib
 from dataclasses import dataclass, field, replace
 
-from migrator.findings.finding import FileResult, Finding
+from migrator.findings.edits import apply
+from migrator.findings.finding import Edit, FileResult, Finding
 
 
 @dataclass(frozen=True)
 class Converted:
-    """One file of the program: its text for many cards (the input's where it stays), and the findings."""
+    """One file of the program: the edits that convert it (none where it stays), and the findings."""
 
     before: str
-    text: str
+    edits: tuple[Edit, ...] = ()
     findings: tuple[Finding, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """The file's text for many cards."""
+        return apply(self.before.encode("utf-8"), self.edits).decode("utf-8")
 
 
 @dataclass(frozen=True)
@@ -36,7 +42,7 @@ class Conversion:
         if self.reason:
             lines = "manual_review.csv has the lines to write"
             return f"{self.entry} stays a program for one card: {self.reason} ({lines})"
-        changed = sum(one.text != one.before for one in self.files.values())
+        changed = sum(bool(one.edits) for one in self.files.values())
         return f"{self.entry} trains on many cards; files changed for that: {changed}"
 
 

@@ -9,8 +9,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Optional
 
-from migrator.convert.distributed.resolve import UnknownError, definition_of, origins_of
-from migrator.convert.distributed.syntax import FUNCTIONS, Definition, File, stored_value
+from migrator.convert.syntax import FUNCTIONS, Definition, File, stored_value
+from migrator.convert.values import UnknownError, definition_of, origins_of
 from migrator.names.index import ModuleIndex, identifiers
 from migrator.names.tree import children, walk
 from migrator.project.definitions import Definitions

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from migrator.convert.distributed.syntax import (
+from migrator.convert.syntax import (
     FUNCTIONS,
     Definition,
     File,
@@ -21,7 +21,7 @@ from migrator.convert.distributed.syntax import (
 )
 
 if TYPE_CHECKING:
-    from migrator.convert.distributed.program import Program
+    from migrator.convert.program import Program
 
 
 _DEPTH = 12

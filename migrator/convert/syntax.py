@@ -8,6 +8,7 @@ from typing import Any, Union
 
 from migrator.names.index import ModuleIndex
 
+Statement = ast.stmt
 Definition = Union[ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef]
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -79,6 +80,20 @@ def function_of(node: Any) -> Any:
 def parent(node: Any) -> Any:
     """What a node is part of."""
     return node.parent
+
+
+def blocks(statement: ast.AST) -> list[list[ast.stmt]]:
+    """The blocks of statements below a compound statement, in the order of the text."""
+    found: list[list[ast.stmt]] = [getattr(statement, "body", [])]
+    found += [one.body for one in (*getattr(statement, "handlers", ()), *getattr(statement, "cases", ()))]
+    found += [getattr(statement, "orelse", []), getattr(statement, "finalbody", [])]
+    return [block for block in found if block]
+
+
+def block_around(statement: ast.AST) -> tuple[list[ast.stmt], ast.AST]:
+    """The statements among which one stands, and what they are below; no statements for what is none."""
+    owner: ast.AST = parent(statement)
+    return next((block for block in blocks(owner) if statement in block), []), owner
 
 
 def taker_of(node: Any) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from migrator.convert.distributed.draft import DIST
+from migrator.convert.draft import DIST
 from migrator.data_folders import data_folder
 from migrator.names.tree import parse, walk
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import ast
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from migrator.convert.distributed.syntax import File
-from migrator.convert.distributed.write import Changes
+from migrator.convert.result import Converted
+from migrator.convert.syntax import File
+from migrator.convert.write import Changes, changed_arguments, replaced, write
 from migrator.findings.finding import Finding
 
 CHANGED = "NPU920"
@@ -27,6 +30,21 @@ class Draft:
         """The changes of a file, to add to."""
         return self.changes.setdefault(file.name, Changes())
 
+    def replace(self, file: File, node: ast.AST, code: str) -> None:
+        """Put code in the place of a node."""
+        self.of(file).edits.append(replaced(file.index, node, code))
+
+    def change_arguments(self, file: File, call: ast.Call, drop: Sequence[int], add: Sequence[str]) -> None:
+        """Take the arguments at these places away from a call, and add others."""
+        self.of(file).edits.extend(changed_arguments(file.index, call, drop, add))
+
+    def unwrap(self, file: File, node: ast.AST, message: str, perhaps: bool) -> None:
+        """Put the model inside of a wrapped one in its place; ``perhaps``: it may be bare."""
+        text = file.index.segment(node)
+        code = f'getattr({text}, "module", {text})' if perhaps else f"{text}.module"
+        self.replace(file, node, code)
+        self.changed(file, node, message, code)
+
     def changed(self, file: File, node: Any, message: str, after: str, operation: str = "MODIFY") -> None:
         """Say that a change is made at a node."""
         before = "" if operation == "INSERT" else file.index.segment(node)
@@ -38,6 +56,19 @@ class Draft:
         """Say what a person has to look at, with the lines to write."""
         found = replace(_finding(self.reported_code, file, node, message), advice=advice, severity=severity)
         self.findings.setdefault(file.name, []).append(found)
+
+
+def converted(files: Mapping[str, File], draft: Draft) -> dict[str, Converted]:
+    """What becomes of the files that change, or of which there is something to say.
+
+    Raises NotPlacedError or SyntaxError where a change has no place.
+    """
+    result = {}
+    for name in sorted({*draft.changes, *draft.findings}):
+        changes, findings = draft.changes.get(name), draft.findings.get(name, ())
+        edits = write(files[name].index, changes) if changes else ()
+        result[name] = Converted(files[name].text, edits, tuple(findings))
+    return result
 
 
 def _finding(code: str, file: File, node: Any, message: str) -> Finding:
