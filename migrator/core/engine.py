@@ -25,8 +25,8 @@ from migrator.matchers.structural import api_verdicts
 from migrator.names.hints import PlaceData
 from migrator.names.index import ModuleIndex, identifiers
 from migrator.names.npu_branches import knows_npus
-from migrator.names.tensors import Elsewhere
 from migrator.names.tree import parse
+from migrator.names.values import Elsewhere
 from migrator.names.written_names import read_names
 from migrator.project.facts import scan_file
 from migrator.project.project import Project, merge_facts

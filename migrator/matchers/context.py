@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Optional
@@ -10,7 +11,7 @@ from migrator.api_support.versions import TorchVersion
 from migrator.findings.finding import Edit, Finding
 from migrator.matchers.packs import Rule
 from migrator.names.index import ModuleIndex
-from migrator.names.tensors import Elsewhere
+from migrator.names.values import Elsewhere, Value, value_of
 from migrator.project.project import Project
 
 
@@ -27,6 +28,10 @@ class FileContext:
     project: Project
     elsewhere: Optional[Elsewhere] = None
     hardware: str = ""
+
+    def value(self, node: ast.expr) -> Value:
+        """What an expression is."""
+        return value_of(self.index, node, self.elsewhere)
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Union
+
+Binder = Union[ast.stmt, ast.expr, ast.arg, ast.ExceptHandler]
 
 
 @dataclass(frozen=True)
@@ -18,10 +20,10 @@ class Binding:
     """
 
     kind: str
-    node: Any
+    node: Binder
     name: str = ""
-    value: Any = None
-    annotation: Any = None
+    value: ast.expr | None = None
+    annotation: ast.expr | None = None
 
 
 class Scope:

@@ -1,4 +1,4 @@
-"""What an expression is, asked of the project's other files. jedi finds definitions, ``tensors`` reads them.
+"""What an expression is, asked of the project's other files. jedi finds definitions, ``values`` reads them.
 
 jedi only reads sources: it is given no interpreter to start, no packages but the project's and those of
 ``paths``, and loads no compiled modules. It is imported when the first question comes.
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Union
 from migrator.files.errors import Unreadable
 from migrator.files.source import read
 from migrator.names.index import ModuleIndex
-from migrator.names.tensors import OTHER, TENSOR, UNKNOWN, returned, tensor_class, tensor_like
+from migrator.names.values import CLASS, OTHER, TENSOR, UNKNOWN, Value, is_tensor_class, returned, value_of
 
 if TYPE_CHECKING:
     import jedi
@@ -34,10 +34,10 @@ class Definitions:
     root: Path
     paths: tuple[Path, ...] = ()
 
-    def kind_of(self, file: str, index: ModuleIndex, node: _Node) -> str:
-        """Whether a node of a file (its name inside the project) is a tensor, as ``tensor_like`` answers."""
+    def kind_of(self, file: str, index: ModuleIndex, node: _Node) -> Value:
+        """What a node of a file (its name inside the project) is, as ``value_of`` answers."""
         answers = {self._defined(definition, node) for definition in self._goto(file, index, node)}
-        return answers.pop() if len(answers) == 1 else UNKNOWN
+        return answers.pop() if len(answers) == 1 else Value(UNKNOWN)
 
     def places(self, file: str, index: ModuleIndex, node: _Node) -> list[tuple[str, int, int]]:
         """Where the project defines what a node names: file, line and column (of a module: 0, 0)."""
@@ -61,26 +61,26 @@ class Definitions:
             _LOG.debug("%s:%d: jedi: %r", file, place[0], error)
             return []
 
-    def _defined(self, definition: Name, node: _Node) -> str:
+    def _defined(self, definition: Name, node: _Node) -> Value:
         """What the definition that jedi found says."""
         if definition.type == "module":
-            return OTHER
+            return Value(OTHER)
         path, line = definition.module_path, definition.line
         if path is None or line is None:
-            return UNKNOWN
+            return Value(UNKNOWN)
         index = _index(Path(path))
         if index is None:
-            return UNKNOWN
+            return Value(UNKNOWN)
         statement = next((s for s in index.statements if _first_line(s) == line), None)
         called = isinstance(node, ast.Call)
         if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            return returned(index, statement) if called else OTHER
+            return returned(index, statement) if called else Value(OTHER)
         if isinstance(statement, ast.ClassDef):
-            return TENSOR if called and tensor_class(index, statement) else OTHER
+            return Value(TENSOR if called and is_tensor_class(index, statement) else CLASS, statement.name)
         if isinstance(statement, (ast.Assign, ast.AnnAssign)) and statement.value is not None and not called:
             index.expand(statement)
-            return tensor_like(index, statement.value)
-        return UNKNOWN
+            return value_of(index, statement.value)
+        return Value(UNKNOWN)
 
 
 @lru_cache(maxsize=2)

@@ -14,7 +14,7 @@ from migrator.api_support.versions import resolve
 from migrator.lint.diagnostic import Diagnostic
 from migrator.matchers.packs import Rule
 from migrator.names.index import ModuleIndex
-from migrator.names.receivers import MODULE, TENSOR, receiver
+from migrator.names.values import MODULE, TENSOR, value_of
 from migrator.report.rule_text import as_markdown
 
 _WORD = re.compile(r"[^\W\d]\w*")
@@ -89,11 +89,11 @@ def _of_object(index: ModuleIndex, node: Any) -> str:
     """A method of a tensor or a module, by what the object surely is."""
     if not isinstance(node, ast.Attribute):
         return ""
-    kind, name = receiver(index, node.value)
-    if kind not in _CLASSES:
+    value = value_of(index, node.value)
+    if value.kind not in _CLASSES:
         return ""
-    own = f"{name}.{node.attr}"
-    return own if kind == MODULE and look_up(own) else f"{_CLASSES[kind]}.{node.attr}"
+    own = f"{value.name}.{node.attr}"
+    return own if value.kind == MODULE and look_up(own) else f"{_CLASSES[value.kind]}.{node.attr}"
 
 
 def _imported(statement: ast.Import | ast.ImportFrom, word: str) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 from migrator.findings.finding import Edit
 from migrator.matchers.context import FileContext, Match, found
 from migrator.matchers.packs import Rule
-from migrator.names.receivers import CLASS, FOREIGN, MODULE, TENSOR, options_like, receiver
+from migrator.names.values import CLASS, FOREIGN, MODULE, TENSOR, options_like
 
 _KEYWORDS = frozenset({"device", "non_blocking", "memory_format"})
 
@@ -62,11 +62,11 @@ def _method_as_value(context: FileContext, node: ast.Attribute) -> bool:
         branches = (around.body, around.orelse)
         if any(isinstance(other, ast.Attribute) and other.attr == "cpu" for other in branches):
             return True
-    kind, owner = receiver(context.index, node.value)
-    if kind == CLASS:
-        facts = context.project.named(owner)
-        return facts is not None and node.attr in facts.methods and context.project.related(facts)
-    return kind in (TENSOR, MODULE)
+    value = context.value(node.value)
+    if value.kind in (TENSOR, MODULE):
+        return True
+    facts = context.project.named(value.name)
+    return facts is not None and node.attr in facts.methods and context.project.related(facts)
 
 
 def _handed_on(context: FileContext, node: ast.Attribute) -> bool:
@@ -92,7 +92,7 @@ def _handed_on(context: FileContext, node: ast.Attribute) -> bool:
     own = isinstance(node.value, ast.Name) and node.value.id in ("self", "cls")  # a setting, as often as not
     if own or name in _MODULES or options_like(node.value) or context.project.stores(node.attr):
         return False
-    return receiver(context.index, node.value)[0] not in (FOREIGN, CLASS)
+    return context.value(node.value).kind not in (FOREIGN, CLASS)
 
 
 # Names of what has the method.
@@ -127,15 +127,15 @@ def _judged(context: FileContext, rule: Rule, node: ast.Attribute) -> Iterator[M
     name = index.qualified_name(holder)
     if name in _MODULES or options_like(holder):
         return
-    kind, owner = receiver(index, holder)
-    if kind == FOREIGN:
+    value = context.value(holder)
+    if value.kind == FOREIGN:
         return
-    if kind == CLASS:
-        facts = project.named(owner)
-        if facts is not None and (
-            node.attr in facts.stored or (node.attr in facts.methods and not project.related(facts))
-        ):
-            return
+    is_torch = value.kind in (TENSOR, MODULE)
+    facts = None if is_torch else project.named(value.name)
+    if facts is not None and (
+        node.attr in facts.stored or (node.attr in facts.methods and not project.related(facts))
+    ):
+        return
     if _is_super(holder):
         owner_class = index.class_of(node)
         facts = project.named(owner_class.name) if owner_class is not None else None
@@ -143,7 +143,7 @@ def _judged(context: FileContext, rule: Rule, node: ast.Attribute) -> Iterator[M
             return
     end = index.end(node)
     edit = Edit(end - len(node.attr.encode("utf-8")), end, rule.replace.lstrip("."))
-    owner_of_another = "" if kind in (TENSOR, MODULE) else _another_owner(context, node)
+    owner_of_another = "" if is_torch else _another_owner(context, node)
     if owner_of_another:
         yield found(
             context,
@@ -155,7 +155,7 @@ def _judged(context: FileContext, rule: Rule, node: ast.Attribute) -> Iterator[M
             advice=f"Where the object is a tensor or a module, write {rule.replace}.",
         )
         return
-    doubtful = kind not in (TENSOR, MODULE) and (
+    doubtful = not is_torch and (
         project.defines_elsewhere(node.attr) or (not index.call_of(node) and project.stores(node.attr))
     )
     if _in_torchscript(context, node):

@@ -21,8 +21,8 @@ from migrator.matchers.packs import Rule
 from migrator.names.device_context import CERTAIN, LIKELY, NO, UNCLEAR, Place, is_pattern, judge
 from migrator.names.hints import PlaceData, called_name
 from migrator.names.index import ModuleIndex
-from migrator.names.receivers import options_like
 from migrator.names.strings import pieces, replace_text
+from migrator.names.values import options_like
 
 _DEVICE = re.compile(r"cuda(?::(?:\d+|%[dsi]|\{[^{}]*\})?)?\Z")
 # A regular expression for the name of a device.

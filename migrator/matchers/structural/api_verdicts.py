@@ -21,8 +21,7 @@ from migrator.matchers.dotted import pattern_fits
 from migrator.matchers.options import Options
 from migrator.matchers.packs import Rule
 from migrator.names.index import ModuleIndex
-from migrator.names.receivers import options_like
-from migrator.names.tensors import MAYBE, OTHER, TENSOR, tensor_like
+from migrator.names.values import MAYBE, TENSOR, options_like
 from migrator.names.written_names import Written, behind_a_dot, qualified
 
 _OPEN = ("unsupported", "fallback", "partial", "unknown")
@@ -267,16 +266,16 @@ def _member(context: FileContext, node: ast.Attribute) -> Iterator[_Use]:
     called = context.index.call_of(node) is not None
     if _on_the_cpu(node.value):
         return
-    kind = tensor_like(context.index, node.value, context.elsewhere)
-    if kind == OTHER:
+    value = context.value(node.value)
+    if value.is_no_tensor:
         return
     if verdict.by_hardware and not called:
         return
-    if kind == TENSOR or (called and node.attr in _ONLY_TENSORS):
+    if value.kind == TENSOR or (called and node.attr in _ONLY_TENSORS):
         yield node, verdict, verdict.status, "", "certain"
     elif verdict.by_hardware:
         return
-    elif called and kind == MAYBE:
+    elif called and value.kind == MAYBE:
         yield (
             node,
             verdict,

@@ -12,7 +12,7 @@ from migrator.matchers.dotted import rule_fits
 from migrator.matchers.packs import Rule
 from migrator.names.hints import called_name
 from migrator.names.index import ModuleIndex
-from migrator.names.tensors import OTHER, TENSOR, tensor_like
+from migrator.names.values import TENSOR
 
 # A condition inside brackets, by its text: the statement is looked at then.
 _INSIDE = rb"(?:[^\[\]\n]|\[[^\[\]\n]*\]){0,200}"  # other brackets may be in it: mask[i] == 0
@@ -68,9 +68,11 @@ def _depends(call: ast.Call, name: str, first: int) -> bool:
 def _tensor(context: FileContext, node: Any) -> str:
     """``certain``, ``likely`` or empty: whether an expression is a tensor."""
     index = context.index
-    answer = tensor_like(index, node, context.elsewhere)
-    if answer in (TENSOR, OTHER):
-        return "certain" if answer == TENSOR else ""
+    value = context.value(node)
+    if value.kind == TENSOR:
+        return "certain"
+    if value.is_no_tensor:
+        return ""
     root = node
     while isinstance(root, (ast.Attribute, ast.Subscript, ast.Call, ast.Compare, ast.BinOp, ast.UnaryOp)):
         root = next(child for child in ast.iter_child_nodes(root) if isinstance(child, ast.expr))

@@ -1,11 +1,13 @@
-"""What is a tensor, as far as a file tells."""
+"""What a value is, as far as a file tells."""
 
 from __future__ import annotations
+
+import ast
 
 import pytest
 
 from migrator.names.index import ModuleIndex
-from migrator.names.tensors import MAYBE, OTHER, TENSOR, UNKNOWN, tensor_like
+from migrator.names.values import CLASS, FOREIGN, MAYBE, MODULE, OTHER, TENSOR, UNKNOWN, Value, value_of
 
 FRAME = """
 import numpy as np
@@ -18,10 +20,10 @@ mark({expression})
 """
 
 
-def kind(expression: str, before: str = "") -> str:
+def value(expression: str, before: str = "") -> Value:
     index = ModuleIndex(FRAME.format(before=before, expression=expression), {"mark"})
-    call = next(call for call in index.calls if getattr(call.func, "id", "") == "mark")
-    return tensor_like(index, call.args[0])
+    call = next(call for call in index.calls if isinstance(call.func, ast.Name) and call.func.id == "mark")
+    return value_of(index, call.args[0])
 
 
 @pytest.mark.parametrize(
@@ -30,12 +32,15 @@ def kind(expression: str, before: str = "") -> str:
         ("torch.zeros(3)", "", TENSOR),
         ("torch.device('cpu')", "", OTHER),
         ("nn.functional.relu(thing)", "", TENSOR),
-        ("nn.Linear(1, 1)", "", OTHER),
+        ("nn.Linear(1, 1)", "", MODULE),
+        ("nn.Sequential(thing)[0]", "", MODULE),
         ("x", "x = torch.zeros(3)", TENSOR),
         ("x", "x = torch.zeros(3)\nx += 1", TENSOR),
         ("x", "x = torch.zeros(3)\nx = x * 2", TENSOR),
         ("x", "x = torch.zeros(3)\nif ready:\n    x = thing()", MAYBE),
         ("x", "x = torch.zeros(3)\nif ready:\n    x = 'a'", UNKNOWN),
+        ("x", "x = nn.ReLU()\nif ready:\n    x = nn.GELU()", MODULE),
+        ("x", "x = nn.ReLU()\nif ready:\n    x = 'a'", OTHER),
         ("x", "x = torch.zeros(3)\nx = thing()", UNKNOWN),
         ("x", "x = torch.zeros(3)\nx = 'a'", OTHER),
         ("x", "x = thing()\nx = torch.zeros(3)", TENSOR),
@@ -43,6 +48,7 @@ def kind(expression: str, before: str = "") -> str:
         ("x", "x = torch.zeros(3)\nx = thing(x)[0]", UNKNOWN),
         ("x", "x = torch.zeros(3)\nx = x.view(-1)", TENSOR),
         ("x", "x: Tensor = thing()", TENSOR),
+        ("x", "x: nn.Module = thing()", MODULE),
         ("x[0].T", "x = torch.zeros(3)", TENSOR),
         ("x.item()", "x = torch.zeros(3)", OTHER),
         ("x.shape", "x = torch.zeros(3)", OTHER),
@@ -51,7 +57,11 @@ def kind(expression: str, before: str = "") -> str:
         ("make()", "def make():\n    return torch.zeros(3)", TENSOR),
         ("make()", "def make() -> Tensor: ...", TENSOR),
         ("make()", "def make():\n    return 1", OTHER),
+        ("Net()", "class Net: ...", CLASS),
+        ("Mine()", "class Mine(torch.Tensor): ...", TENSOR),
         ("np.zeros(3)", "", OTHER),
+        ("np.pi", "", FOREIGN),
+        ("np", "", FOREIGN),
         ("thing()", "", UNKNOWN),
         ("thing", "", UNKNOWN),
         ("args.x", "", OTHER),
@@ -59,10 +69,10 @@ def kind(expression: str, before: str = "") -> str:
     ],
 )
 def test_expressions(expression: str, before: str, answer: str) -> None:
-    assert kind(expression, before) == answer
+    assert value(expression, before).kind == answer
 
 
-MODULE = """
+NET = """
 class Net(nn.Module):
     def __init__(self, size: int):
         self.conv = nn.Conv2d(1, 1, 1)
@@ -83,14 +93,47 @@ class Net(nn.Module):
         ("mode", OTHER),
         ("scale", OTHER),
         ("rest", UNKNOWN),
-        ("self", OTHER),
+        ("self", CLASS),
         ("self.weight", TENSOR),
         ("self.seen", TENSOR),
         ("self.mode", OTHER),
+        ("self.conv", MODULE),
         ("self.conv(x)", TENSOR),
         ("self.lstm(x)", UNKNOWN),
         ("self.other", UNKNOWN),
     ],
 )
 def test_inside_a_module(expression: str, answer: str) -> None:
-    assert kind("0", MODULE.format(f"mark({expression})")) == answer
+    assert value("0", NET.format(f"mark({expression})")).kind == answer
+
+
+@pytest.mark.parametrize(
+    ("expression", "before", "name"),
+    [
+        ("nn.Linear(1, 1)", "", "torch.nn.Linear"),
+        ("x", "x = nn.ReLU()\nif ready:\n    x = nn.GELU()", ""),
+        ("Net()", "class Net: ...", "Net"),
+        ("np.pi", "", "numpy.pi"),
+        ("thing()", "", "somewhere.thing"),
+        ("x", "x: Batch = thing()", "somewhere.thing"),
+    ],
+)
+def test_the_name_of_its_class_or_library(expression: str, before: str, name: str) -> None:
+    assert value(expression, before).name == name
+
+
+@pytest.mark.parametrize(
+    ("expression", "before", "answer"),
+    [
+        ("nn.Linear(1, 1)", "", True),
+        ("[1]", "", True),
+        ("np", "", True),
+        ("np.pi", "", True),
+        ("lib.thing", "import lib", False),
+        ("thing()", "", False),
+        ("torch.zeros(3)", "", False),
+        ("x", "x = torch.zeros(3)\nif ready:\n    x = thing()", False),
+    ],
+)
+def test_what_is_surely_no_tensor(expression: str, before: str, answer: bool) -> None:
+    assert value(expression, before).is_no_tensor is answer

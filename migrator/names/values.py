@@ -1,0 +1,400 @@
+"""What a value is: a tensor, a module, an object of a class or of another library? What its file says of it.
+
+It looks at imports, factory calls, annotations, what is stored on ``self``, and the parameters of
+``forward``. A class counts as what its instances are.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Optional, Union
+
+from migrator.names.index import ModuleIndex
+from migrator.names.scopes import Binding
+
+TENSOR, MODULE, CLASS, FOREIGN = "tensor", "module", "class", "foreign"
+OTHER, MAYBE, UNKNOWN = "other", "maybe", "unknown"
+Function = Union[ast.FunctionDef, ast.AsyncFunctionDef]
+
+
+@dataclass(frozen=True)
+class Value:
+    """What a value is.
+
+    ``kind`` is TENSOR, MODULE (of torch.nn), CLASS (of a class of the file), FOREIGN (a member of another
+    library), OTHER (surely none of these), MAYBE (some of what binds it is a tensor, the rest is not known)
+    or UNKNOWN. ``name`` is the name of its class or library, where one is known.
+    """
+
+    kind: str
+    name: str = ""
+
+    @property
+    def is_no_tensor(self) -> bool:
+        """Whether it surely is something else than a tensor."""
+        if self.kind == FOREIGN:  # what an unknown library has may well be a tensor
+            return bool(self.name) and ("." not in self.name or self.name.split(".")[0] in _LIBRARIES)
+        return self.kind in (MODULE, CLASS, OTHER)
+
+
+# Asks something outside of the file what an expression is.
+Elsewhere = Callable[[Union[ast.Call, ast.Attribute, ast.Name]], Value]
+
+_OPTIONS = re.compile(
+    r"(?:^|_)(?:args?|argv|opts?|options?|cfg|config|conf|params|hparams?|flags|settings|namespace)$",
+    re.IGNORECASE,
+)
+_DEEPEST = 8
+# Compiled when the first annotation is read.
+_TENSOR_TYPES = (
+    r"(?:^|[\[\s.|])(?:Tensor|(?:Float|Long|Int|Bool|Half|Double|Byte|BFloat16)Tensor|Variable|Parameter)\b"
+)
+_CLEAR_TYPES = (
+    r"^(?:typing\.)?(?:str|int|float|bool|bytes|dict|list|tuple|set|Dict|List|Tuple|Set|Sequence|Callable|Path"
+    r"|np\.\w+|numpy\.\w+|nd?array|Image(?:\.Image)?|PIL\.\w+(?:\.\w+)?|pd\.\w+|DataFrame|torch\.(?:device|dtype"
+    r"|Size|Generator))\b"
+)
+_CONTAINER_TYPES = r"(?:typing\.)?(?:List|Tuple|Dict|Sequence|Iterable|list|tuple|dict)\b"
+_TENSOR_CLASSES = frozenset(
+    {"torch.Tensor", "torch.autograd.Variable", "torch.nn.Parameter", "torch.nn.parameter.Parameter"}
+)
+# torch functions with one dot that give no tensor.
+_NO_TENSOR = frozenset(
+    "device dtype load save compile no_grad enable_grad inference_mode Generator Size finfo iinfo typename"
+    " numel manual_seed seed initial_seed get_rng_state set_rng_state get_default_dtype set_default_dtype"
+    " autocast is_tensor is_storage is_complex is_floating_point is_nonzero is_grad_enabled set_grad_enabled"
+    " is_inference_mode_enabled equal allclose get_num_threads set_num_threads get_default_device"
+    " set_default_device set_printoptions use_deterministic_algorithms are_deterministic_algorithms_enabled"
+    " set_float32_matmul_precision get_float32_matmul_precision can_cast promote_types result_type"
+    " broadcast_shapes get_device_module"
+    " vmap set_default_tensor_type device_count is_autocast_enabled".split()
+)
+# What a tensor's methods give that is no tensor.
+_PLAIN_RESULTS = frozenset(
+    "item tolist numpy size dim ndim numel nelement shape device dtype layout is_cuda is_contiguous stride"
+    " storage untyped_storage data_ptr element_size get_device type_as_str names is_floating_point is_complex"
+    " requires_grad grad_fn is_leaf is_sparse register_hook backward storage_offset ndimension".split()
+)
+_TENSOR_ATTRIBUTES = frozenset({"data", "grad", "T", "mT", "H", "mH", "real", "imag"})
+# Modules of torch.nn that give something other than one tensor.
+_TUPLE_MODULES = frozenset(
+    "RNN LSTM GRU LSTMCell MultiheadAttention ModuleList ModuleDict ParameterList ParameterDict"
+    " AdaptiveLogSoftmaxWithLoss".split()
+)
+_TENSOR_SPACES = ("torch.nn.functional.", "torch.linalg.", "torch.fft.", "torch.special.")
+_PLAIN_BUILTINS = frozenset(
+    "int float str bool len list dict tuple set range open sorted enumerate zip map filter print repr type"
+    " isinstance frozenset bytes".split()
+)
+# Libraries whose calls give no torch tensors.
+_LIBRARIES = frozenset(
+    "numpy np scipy PIL cv2 pandas json os sys re math random pathlib collections itertools functools time"
+    " logging argparse yaml skimage matplotlib sklearn tensorflow jax cupy pickle copy_reg datetime string"
+    " subprocess shutil glob h5py librosa soundfile".split()
+)
+_MODULE_BASES = ("Module", "Model", "Loss", "Block", "Layer", "Net", "Function", "Head")
+_PLAIN = (ast.Constant, ast.JoinedStr, ast.Dict, ast.List, ast.Tuple, ast.Set, ast.Lambda, ast.ListComp)
+
+_UNKNOWN, _OTHER, _TENSOR, _MAYBE = Value(UNKNOWN), Value(OTHER), Value(TENSOR), Value(MAYBE)
+_SAME = Value("same")  # what it was before: x = f(x)
+
+
+def options_like(node: ast.expr) -> bool:
+    """Whether a receiver's name says that it holds settings: ``args.cuda`` is a flag."""
+    if isinstance(node, ast.Attribute):
+        return bool(_OPTIONS.search(node.attr))
+    if isinstance(node, ast.Call):
+        return options_like(node.func) or (
+            isinstance(node.func, ast.Attribute) and node.func.attr == "parse_args"
+        )
+    return isinstance(node, ast.Name) and bool(_OPTIONS.search(node.id))
+
+
+def value_of(
+    index: ModuleIndex, node: ast.expr, elsewhere: Optional[Elsewhere] = None, depth: int = 0
+) -> Value:
+    """What an expression is, as far as this file, and ``elsewhere``, tell."""
+    if depth > _DEEPEST:
+        return _UNKNOWN
+    answer = _in_this_file(_Question(index, elsewhere, depth + 1), node)
+    if answer.kind == UNKNOWN and elsewhere is not None:
+        if isinstance(node, (ast.Call, ast.Attribute, ast.Name)):
+            return elsewhere(node)
+    return answer
+
+
+def returned(index: ModuleIndex, function: Function) -> Value:
+    """What a function of this file returns."""
+    return _Question(index, None, 1).returned(function)
+
+
+def is_tensor_class(index: ModuleIndex, owner: ast.ClassDef) -> bool:
+    """Whether a class is derived from torch's tensors."""
+    index.expand(owner)
+    return any(index.qualified_name(base) in ("torch.Tensor", "torch.nn.Parameter") for base in owner.bases)
+
+
+def _in_this_file(ask: _Question, node: ast.expr) -> Value:
+    if isinstance(node, ast.Call):
+        return ask.call(node)
+    if isinstance(node, ast.Name):
+        return ask.name(node)
+    if isinstance(node, ast.Attribute):
+        return ask.attribute(node)
+    if isinstance(node, ast.Subscript):
+        held = ask.of(node.value)
+        # A list may hold tensors, and what holds modules gives one.
+        return Value(held.kind) if held.kind in (TENSOR, MAYBE, MODULE, FOREIGN) else _UNKNOWN
+    if isinstance(node, ast.BinOp):
+        return _TENSOR if TENSOR in (ask.of(node.left).kind, ask.of(node.right).kind) else _UNKNOWN
+    if isinstance(node, ast.UnaryOp):
+        return _OTHER if isinstance(node.op, ast.Not) else ask.of(node.operand)
+    if isinstance(node, ast.IfExp):
+        return _together([ask.of(node.body), ask.of(node.orelse)])
+    if isinstance(node, ast.Compare):
+        return _TENSOR if ask.of(node.left).kind == TENSOR else _UNKNOWN
+    if isinstance(node, ast.NamedExpr):
+        return ask.of(node.value)
+    return _OTHER if isinstance(node, _PLAIN) else _UNKNOWN
+
+
+class _Question:
+    """The file, and how deep the question already is."""
+
+    def __init__(self, index: ModuleIndex, elsewhere: Optional[Elsewhere], depth: int) -> None:
+        self.index = index
+        self.elsewhere = elsewhere
+        self.depth = depth
+
+    def of(self, node: ast.expr) -> Value:
+        return value_of(self.index, node, self.elsewhere, self.depth)
+
+    def call(self, node: ast.Call) -> Value:
+        answer = self._made(node)
+        if answer.kind != UNKNOWN:
+            return answer
+        function = node.func
+        if isinstance(function, ast.Name):
+            local = self._local_call(function)
+            return answer if local.kind == UNKNOWN else local
+        if isinstance(function, ast.Attribute) and not answer.name:
+            if function.attr in _PLAIN_RESULTS:
+                return _OTHER
+            holder = self.of(function.value)
+            if holder.kind in (TENSOR, MAYBE):
+                return holder
+            return self._module_result(function)
+        return answer
+
+    def _made(self, node: ast.expr) -> Value:
+        """What a call of a qualified name gives."""
+        return _made_by(self.index.qualified_name(node.func)) if isinstance(node, ast.Call) else _UNKNOWN
+
+    def _local_call(self, function: ast.Name) -> Value:
+        bindings = self.index.bindings(function)
+        if not bindings:
+            return _OTHER if function.id in _PLAIN_BUILTINS else _UNKNOWN
+        for binding in bindings:
+            if isinstance(binding.node, (ast.FunctionDef, ast.AsyncFunctionDef)) and len(bindings) == 1:
+                return self.returned(binding.node)
+            if isinstance(binding.node, ast.ClassDef):
+                return self._of_class(binding.node)
+        return _UNKNOWN
+
+    def _of_class(self, owner: ast.ClassDef) -> Value:
+        return Value(TENSOR if is_tensor_class(self.index, owner) else CLASS, owner.name)
+
+    def returned(self, function: Function) -> Value:
+        """What a function of this file returns: its annotation, or all its return statements."""
+        answer = _annotated(function.returns)
+        if answer.kind != UNKNOWN:
+            return answer
+        if self.depth > _DEEPEST:
+            return _UNKNOWN
+        answers = []
+        for statement in self.index.statements_in(function):
+            if isinstance(statement, ast.Return) and statement.value is not None:
+                self.index.expand(statement)
+                answers.append(self.of(statement.value))
+        return _together(answers)
+
+    def _module_result(self, function: ast.Attribute) -> Value:
+        """``self.conv(x)``: what a module of torch.nn gives."""
+        if not (isinstance(function.value, ast.Name) and function.value.id == "self"):
+            return _UNKNOWN
+        owner = self.index.class_of(function)
+        if owner is None:
+            return _UNKNOWN
+        for item in owner.body:
+            if isinstance(item, ast.FunctionDef) and item.name == function.attr:
+                return self.returned(item)
+        answers = []
+        for value in self.index.stored_on_self(owner).get(function.attr, ()):
+            made = self._made(value)
+            one_tensor = made.kind == MODULE and made.name.rpartition(".")[2] not in _TUPLE_MODULES
+            answers.append(_TENSOR if one_tensor else _UNKNOWN)
+        return _together(answers)
+
+    def attribute(self, node: ast.Attribute) -> Value:
+        if options_like(node.value):
+            return _OTHER
+        name = self.index.qualified_name(node)
+        if name:
+            return _member(name)
+        if isinstance(node.value, ast.Name) and node.value.id == "self":
+            owner = self.index.class_of(node)
+            if owner is not None:
+                values = self.index.stored_on_self(owner).get(node.attr, [])
+                return _together([self.of(value) for value in values])
+        if node.attr in _TENSOR_ATTRIBUTES:
+            holder = self.of(node.value)
+            return holder if holder.kind in (TENSOR, MAYBE) else _UNKNOWN
+        return _OTHER if node.attr in _PLAIN_RESULTS and self.of(node.value).kind == TENSOR else _UNKNOWN
+
+    def name(self, node: ast.Name) -> Value:
+        if node.id in ("self", "cls"):
+            owner = self.index.class_of(node)
+            if owner is not None:
+                return self._of_class(owner)
+        if options_like(node):
+            return _OTHER
+        bindings = [each for each in self.index.bindings(node) if not isinstance(each.node, ast.AugAssign)]
+        last = self._just_before(node, bindings)
+        if last is None:
+            return _together(self._binding(node, binding) for binding in bindings)
+        answer = self.of(last)
+        if answer.kind == UNKNOWN and isinstance(last, ast.Call):
+            given = [a for a in last.args if isinstance(a, ast.Name) and a.id == node.id]
+            if given and self.of(given[0]).kind in (TENSOR, MAYBE):
+                return _MAYBE  # x = self.block(x)
+        return answer
+
+    def _just_before(self, node: ast.Name, bindings: list[Binding]) -> ast.expr | None:
+        """What a name was given last, where no branch and no loop lies between; None where one may."""
+        here = self.index.statement_of(node)
+        before = [each for each in bindings if each.node.lineno < here.lineno]
+        last = max(before, key=lambda each: each.node.lineno, default=None)
+        if last is None or not isinstance(last.node, ast.Assign):
+            return None
+        parent = self.index.parent(here)
+        blocks = [getattr(parent, name, None) or () for name in ("body", "orelse", "finalbody")]
+        if not any(last.node in block and here in block for block in blocks):
+            return None
+        self.index.expand(last.node)
+        return last.value
+
+    def _binding(self, node: ast.Name, binding: Binding) -> Value:
+        if binding.kind == "import":
+            if isinstance(binding.node, ast.Import):
+                return Value(OTHER if binding.name.startswith("torch") else FOREIGN, binding.name)
+            answer = _member(binding.name)
+            return Value(UNKNOWN, binding.name) if answer.kind == FOREIGN else answer
+        if isinstance(binding.node, ast.ClassDef):
+            return Value(CLASS, binding.node.name)
+        if binding.kind == "def":
+            return _OTHER
+        if binding.kind == "param":
+            return self._parameter(node, binding)
+        if binding.value is None:
+            return self._unpacked(binding)
+        self.index.expand(binding.node)
+        if isinstance(binding.node, ast.AnnAssign):
+            answer = _annotated(binding.node.annotation)
+            if answer.kind != UNKNOWN:
+                return answer
+        if any(isinstance(part, ast.Name) and part.id == node.id for part in ast.walk(binding.value)):
+            return self._from_itself(binding.value)
+        return self.of(binding.value)
+
+    def _from_itself(self, value: ast.expr) -> Value:
+        """``x = f(x)``: what f gives, without asking for x again."""
+        made = self._made(value)
+        return _SAME if made.kind == UNKNOWN else made
+
+    def _unpacked(self, binding: Binding) -> Value:
+        """One of several names that a call gives: ``values, places = x.max(1)``."""
+        statement = binding.node
+        if not isinstance(statement, ast.Assign) or not isinstance(statement.value, ast.Call):
+            return _UNKNOWN
+        self.index.expand(statement)
+        return _TENSOR if self.of(statement.value).kind == TENSOR else _UNKNOWN
+
+    def _parameter(self, node: ast.Name, binding: Binding) -> Value:
+        if binding.annotation is not None:
+            return _annotated(binding.annotation)
+        default = binding.value
+        if isinstance(default, ast.Constant) and default.value is not None:
+            return _OTHER
+        function, owner = self.index.function_of(node), self.index.class_of(node)
+        if function is None or owner is None or not isinstance(binding.node, ast.arg):
+            return _UNKNOWN
+        starred = (function.args.vararg, function.args.kwarg)
+        forward = function.name == "forward" and binding.node not in starred
+        if forward and default is None and _is_module(self.index, owner):
+            return _TENSOR
+        return _UNKNOWN
+
+
+def _together(answers: Iterable[Value]) -> Value:
+    """One answer for everything that may bind a name."""
+    known = {answer for answer in answers if answer != _SAME}
+    if len(known) == 1:
+        return known.pop()
+    kinds = {answer.kind for answer in known}
+    if len(kinds) == 1:
+        return Value(kinds.pop())
+    if kinds and all(answer.is_no_tensor for answer in known):
+        return _OTHER
+    return _MAYBE if kinds & {TENSOR, MAYBE} and kinds <= {TENSOR, MAYBE, UNKNOWN} else _UNKNOWN
+
+
+def _member(name: str) -> Value:
+    """What a qualified name stands for."""
+    if name in _TENSOR_CLASSES:
+        return Value(TENSOR, name)
+    if name.startswith("torch.nn.") and name.rpartition(".")[2][:1].isupper():
+        return Value(MODULE, name)
+    if name.startswith("torch."):
+        return Value(OTHER, name)
+    return Value(UNKNOWN if name.startswith(("torchvision.", ".")) else FOREIGN, name)
+
+
+def _made_by(name: str) -> Value:
+    """What calling a qualified name gives."""
+    if not name:
+        return _UNKNOWN
+    kind, last = UNKNOWN, name.rpartition(".")[2]
+    if not name.startswith("torch."):
+        # An object that an unknown library made may well be a module or a tensor.
+        kind = OTHER if "." in name and name.split(".")[0] in _LIBRARIES else UNKNOWN
+    elif name.startswith(_TENSOR_SPACES) or name in _TENSOR_CLASSES:
+        kind = TENSOR
+    elif last.endswith("Tensor") and last != "FakeTensor":
+        kind = TENSOR
+    elif name.startswith("torch.Tensor."):
+        kind = UNKNOWN
+    elif name.count(".") == 1:
+        kind = OTHER if last in _NO_TENSOR else TENSOR
+    elif name.startswith("torch.nn.") and last[:1].isupper():
+        kind = MODULE
+    return Value(kind, name)
+
+
+def _annotated(annotation: ast.expr | None) -> Value:
+    if annotation is None:
+        return _UNKNOWN
+    text = ast.unparse(annotation).strip("'\"")
+    if re.search(_TENSOR_TYPES, text):
+        return _UNKNOWN if re.match(_CONTAINER_TYPES, text) else Value(TENSOR, "torch.Tensor")
+    if re.search(r"\bModule\b", text):
+        return Value(MODULE, "torch.nn.Module")
+    return _OTHER if re.match(_CLEAR_TYPES, text) else Value(UNKNOWN, text)
+
+
+def _is_module(index: ModuleIndex, owner: ast.ClassDef) -> bool:
+    index.expand(owner)
+    names = [index.qualified_name(base) or ast.unparse(base) for base in owner.bases]
+    return any(name.startswith("torch.nn.") or name.endswith(_MODULE_BASES) for name in names)
