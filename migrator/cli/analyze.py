@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Optional
 
 import typer
 
+from migrator.cli import options
 from migrator.cli.ending import INTERRUPTED, say, stop
-from migrator.cli.options import Several, check_hardware, split
 from migrator.cli.progress import ProgressBar, log_on_terminal
+from migrator.cli.values import Several, split
 
 if TYPE_CHECKING:
     from migrator.analyze.run import Outcome
@@ -19,18 +20,12 @@ _MODES = ("torch_apis", "third_party", "affinity_apis", "dynamic_shape")
 
 
 def analyze(
-    source: Optional[str] = typer.Option(
-        None, "--input", "-i", metavar="SRC", help="Project folder, or one Python file."
-    ),
+    source: options.Source = None,
     output: Optional[str] = typer.Option(
         None, "--output", "-o", metavar="OUT", help="Folder for the reports, OUT/<name>_analysis."
     ),
-    version: Optional[str] = typer.Option(
-        None, "--version", "-v", metavar="VERSION", help="torch version to run on: 2.6, 1.11.0, …"
-    ),
-    hardware: Optional[str] = typer.Option(
-        None, "--hw", metavar="HW", help="What it runs on: A1, A2, A3 or 950DT; judge APIs for it, too."
-    ),
+    version: options.Version = None,
+    hardware: options.Hardware = None,
     mode: Several = typer.Option(
         None,
         "--mode",
@@ -51,19 +46,15 @@ def analyze(
     env_path: Several = typer.Option(
         None, "--env-path", "-env", metavar="DIR", help="With --deep: where else imports are found."
     ),
-    ignore: Several = typer.Option(None, "--ignore", metavar="RULES", help="Not these rules."),
-    rules: Several = typer.Option(
-        None, "--rules", "-r", metavar="FILE", help="A rule pack of your own; may be repeated."
-    ),
+    ignore: options.Ignore = None,
+    rules: options.Rules = None,
     exclude: Several = typer.Option(
         None, "--exclude", metavar="GLOB", help="Do not look at these paths; may be repeated."
     ),
     overwrite: bool = typer.Option(False, "--overwrite", help="Replace existing reports."),
-    jobs: Optional[int] = typer.Option(
-        None, "--jobs", "-j", metavar="N", min=1, help="Processes; default: one a CPU for large projects."
-    ),
-    quiet: bool = typer.Option(False, "--quiet", "-q", help="Print nothing but errors."),
-    verbose: bool = typer.Option(False, "--verbose", help="Print what becomes of each file (stderr)."),
+    jobs: options.Jobs = None,
+    quiet: options.Quiet = False,
+    verbose: options.Verbose = False,
 ) -> None:
     """List what a project uses that an NPU has not, has in part, or does better another way.
 
@@ -73,12 +64,8 @@ def analyze(
     or nothing done; 130 interrupted.
     """
     needed = {"-i/--input": source, "-o/--output": output, "-v/--version": version}
-    missing = [option for option, value in sorted(needed.items()) if not value]
-    if missing:
-        stop(f"missing: {', '.join(missing)} (npumigrate analyze --help shows all options)")
-    if quiet and verbose:
-        stop("--quiet and --verbose exclude each other")
-    check_hardware(hardware)
+    options.refuse_missing(needed, "npumigrate analyze")
+    options.check_common(quiet, verbose, hardware)
     modes = tuple(dict.fromkeys(split(mode))) if mode else _MODES[:1]
     wrong = [name for name in modes if name not in _MODES]
     if wrong or not modes:

@@ -9,7 +9,7 @@ from typing import Optional
 import typer
 
 from migrator.cli.ending import PROBLEMS, say, stop
-from migrator.cli.options import Several
+from migrator.cli.values import Several
 
 _ABOUT = {
     "name": "NPU forms of CUDA names",

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Optional
 import typer
 
 from migrator.cli.ending import CANNOT_RUN, NO_PROGRAM, say, stop
-from migrator.cli.options import Several
+from migrator.cli.options import Devices, Memory, Soc
+from migrator.cli.values import Several
 
 if TYPE_CHECKING:
     from migrator.emulator.build import Built
@@ -21,11 +22,9 @@ _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 def emulate(
     command: Several = typer.Argument(None, metavar="-- CMD…", help="The program, with its arguments."),
-    devices: int = typer.Option(8, "--devices", metavar="N", min=1, max=64, help="Emulated NPUs."),
-    soc: str = typer.Option("Ascend910B2", "--soc", metavar="NAME", help="What the NPUs say that they are."),
-    memory: str = typer.Option(
-        "64GiB", "--memory", metavar="SIZE", help="Memory of each NPU: 512MiB, 64GiB, …"
-    ),
+    devices: Devices = 8,
+    soc: Soc = "Ascend910B2",
+    memory: Memory = "64GiB",
     report: Optional[Path] = typer.Option(
         None, "--report", metavar="DIR", help="Write what each process ran on the NPUs, as JSON."
     ),

@@ -12,6 +12,7 @@ import typer
 from migrator.cli.ending import PROBLEMS, stop
 from migrator.cli.launch_k8s import k8s
 from migrator.cli.launch_modelarts import modelarts
+from migrator.cli.options import ToFile
 
 if TYPE_CHECKING:
     from migrator.launch.rank_table import Host
@@ -30,7 +31,6 @@ class Form(str, Enum):
     older = "older"
 
 
-_OUTPUT = typer.Option(None, "--output", "-o", metavar="FILE", help="Write there instead of printing.")
 _FORM = typer.Option(Form.current, "--format", help="current: version 1.0, server_list; older: group_list.")
 
 
@@ -51,7 +51,7 @@ def make(
         None, "--devices", metavar="0,1,4-7", help="Only these NPUs of each host."
     ),
     form: Form = _FORM,
-    output: Optional[Path] = _OUTPUT,
+    output: ToFile = None,
 ) -> None:
     """Make an HCCL rank table from hosts, or check and convert one.
 
@@ -151,7 +151,7 @@ def check(file: Path = typer.Argument(..., help="A rank table in either form."))
 def convert(
     file: Path = typer.Argument(..., help="A rank table in either form."),
     form: Form = _FORM,
-    output: Optional[Path] = _OUTPUT,
+    output: ToFile = None,
 ) -> None:
     """Write a rank table in the other form."""
     from migrator.launch.rank_table import RankTableError, dump, read

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Optional
 import typer
 
 from migrator.cli.ending import stop
+from migrator.cli.options import ToFile
 
 if TYPE_CHECKING:
     from migrator.launch.k8s.convert import Converted
@@ -80,9 +81,7 @@ def k8s(
         metavar="NAME",
         help="What the cluster calls an NPU, where it is not the platform's name.",
     ),
-    output: Optional[Path] = typer.Option(
-        None, "--output", "-o", metavar="FILE", help="Write there instead of printing."
-    ),
+    output: ToFile = None,
 ) -> None:
     """Make a manifest for a Kubernetes cluster with Ascend NPUs, or convert one for GPUs.
 

@@ -6,8 +6,8 @@ import argparse
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from migrator.cli.options import split
 from migrator.cli.own_parser import Parser, UsageError, ended, fail
+from migrator.cli.values import split
 from migrator.lint.option_table import OPTIONS, Option
 
 if TYPE_CHECKING:

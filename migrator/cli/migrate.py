@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Optional
 
 import typer
 
+from migrator.cli import options
 from migrator.cli.ending import DONE, INTERRUPTED, forget_stdout, stop
-from migrator.cli.options import Several, check_hardware, split
 from migrator.cli.progress import ProgressBar, log_on_terminal
+from migrator.cli.values import Several, split
 
 if TYPE_CHECKING:
     from migrator.migrate.run import Outcome, Plan
@@ -34,18 +35,12 @@ def migrate(
     what: Optional[What] = typer.Argument(
         None, help="distributed: make the training script for one card one for many, as --distributed."
     ),
-    source: Optional[str] = typer.Option(
-        None, "--input", "-i", metavar="SRC", help="Project folder, or one Python file."
-    ),
+    source: options.Source = None,
     output: Optional[str] = typer.Option(
         None, "--output", "-o", metavar="OUT", help="Folder for the result, OUT/<name>_msft."
     ),
-    version: Optional[str] = typer.Option(
-        None, "--version", "-v", metavar="VERSION", help="torch version to run on: 2.6, 1.11.0, …"
-    ),
-    hardware: Optional[str] = typer.Option(
-        None, "--hw", metavar="HW", help="What it runs on: A1, A2, A3 or 950DT; judge APIs for it, too."
-    ),
+    version: options.Version = None,
+    hardware: options.Hardware = None,
     select: Several = typer.Option(
         None, "--select", metavar="RULES", help="Only these rules: NPU101,NPU2 or ALL (the default)."
     ),
@@ -55,13 +50,11 @@ def migrate(
         metavar="RULES",
         help="These rules as well, also those that are off: NPU7,NPU801.",
     ),
-    ignore: Several = typer.Option(None, "--ignore", metavar="RULES", help="Not these rules."),
+    ignore: options.Ignore = None,
     safe_only: bool = typer.Option(
         False, "--safe-only", help="Make only the changes that no person has to look at."
     ),
-    rules: Several = typer.Option(
-        None, "--rules", "-r", metavar="FILE", help="A rule pack of your own; may be repeated."
-    ),
+    rules: options.Rules = None,
     exclude: Several = typer.Option(
         None, "--exclude", metavar="GLOB", help="Copy these paths as they are; may be repeated."
     ),
@@ -89,11 +82,9 @@ def migrate(
         "--mode",
         help="rewrite the sources, or only import torch_npu's transfer_to_npu in the entry files.",
     ),
-    jobs: Optional[int] = typer.Option(
-        None, "--jobs", "-j", metavar="N", min=1, help="Processes; default: one a CPU for large projects."
-    ),
-    quiet: bool = typer.Option(False, "--quiet", "-q", help="Print nothing but errors."),
-    verbose: bool = typer.Option(False, "--verbose", help="Print what becomes of each file (stderr)."),
+    jobs: options.Jobs = None,
+    quiet: options.Quiet = False,
+    verbose: options.Verbose = False,
 ) -> None:
     """Migrate a project for Ascend NPUs.
 
@@ -106,17 +97,13 @@ def migrate(
     needed = {"-i/--input": source, "-v/--version": version}
     if not diff:
         needed["-o/--output"] = output
-    missing = [option for option, value in sorted(needed.items()) if not value]
-    if missing:
-        stop(f"missing: {', '.join(missing)} (npumigrate --help shows all options)")
+    options.refuse_missing(needed, "npumigrate")
     distributed = distributed or what is What.distributed
     if target_model and not distributed:
         stop("-t/--target-model is for --distributed")
     if distributed and mode is Mode.transfer:
         stop("--distributed and --mode transfer exclude each other")
-    if quiet and verbose:
-        stop("--quiet and --verbose exclude each other")
-    check_hardware(hardware)
+    options.check_common(quiet, verbose, hardware)
 
     # From here on the work begins, and with it the imports that take their time.
     from migrator.api_support.versions import UnknownVersion, resolve

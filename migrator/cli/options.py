@@ -1,23 +1,62 @@
-"""What several commands make of their options."""
+"""Options that several of typer's commands have, each stated once, and what the commands make of them."""
 
 from __future__ import annotations
 
-from typing import Optional
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Optional
+
+import typer
 
 from migrator.cli.ending import stop
+from migrator.cli.values import Several
 
-# An option that may be repeated. typer reads annotations at run time: for Python 3.9 it is not "... | None".
-Several = Optional[list[str]]
+Source = Annotated[
+    Optional[str], typer.Option("--input", "-i", metavar="SRC", help="Project folder, or one Python file.")
+]
+Version = Annotated[
+    Optional[str],
+    typer.Option("--version", "-v", metavar="VERSION", help="torch version to run on: 2.6, 1.11.0, …"),
+]
+Hardware = Annotated[
+    Optional[str],
+    typer.Option("--hw", metavar="HW", help="What it runs on: A1, A2, A3 or 950DT; judge APIs for it, too."),
+]
+Ignore = Annotated[Several, typer.Option("--ignore", metavar="RULES", help="Not these rules.")]
+Rules = Annotated[
+    Several, typer.Option("--rules", "-r", metavar="FILE", help="A rule pack of your own; may be repeated.")
+]
+Jobs = Annotated[
+    Optional[int],
+    typer.Option(
+        "--jobs", "-j", metavar="N", min=1, help="Processes; default: one a CPU for large projects."
+    ),
+]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
+Verbose = Annotated[bool, typer.Option("--verbose", help="Print what becomes of each file (stderr).")]
+# Of emulated NPUs.
+Devices = Annotated[int, typer.Option("--devices", metavar="N", min=1, max=64, help="Emulated NPUs.")]
+Soc = Annotated[str, typer.Option("--soc", metavar="NAME", help="What the NPUs say that they are.")]
+Memory = Annotated[str, typer.Option("--memory", metavar="SIZE", help="Memory of each NPU: 512MiB, 64GiB, …")]
+# Of what is printed, or written to a file.
+ToFile = Annotated[
+    Optional[Path],
+    typer.Option("--output", "-o", metavar="FILE", help="Write there instead of printing."),
+]
 
 
-def split(values: Several) -> tuple[str, ...]:
-    """The parts of values that may also be separated by commas: ``--select NPU1,NPU2 --select NPU3``."""
-    return tuple(part.strip() for value in values or () for part in value.split(",") if part.strip())
+def refuse_missing(needed: Mapping[str, Any], command: str) -> None:
+    """Stop where one of the options that a command needs was not given."""
+    missing = [option for option, value in sorted(needed.items()) if not value]
+    if missing:
+        stop(f"missing: {', '.join(missing)} ({command} --help shows all options)")
 
 
-def check_hardware(hardware: Optional[str]) -> None:
-    """Stop where there is no such product line."""
+def check_common(quiet: bool, verbose: bool, hardware: Optional[str]) -> None:
+    """Stop where there is no such product line, or where what is printed is said twice."""
     from migrator.api_support.hardware import HARDWARE
 
+    if quiet and verbose:
+        stop("--quiet and --verbose exclude each other")
     if hardware is not None and hardware not in HARDWARE:
         stop(f"there is no hardware {hardware!r}: choose of {', '.join(HARDWARE)}")

@@ -1,8 +1,4 @@
-"""For the commands that read their options by argparse, not by typer as the others.
-
-A hook runs for each commit, and a person who looks up a name wants no wait: typer alone would take longer
-than all the rest.
-"""
+"""For the commands that read their options by argparse, not by typer as the others: see the package."""
 
 from __future__ import annotations
 

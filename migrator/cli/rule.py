@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import typer
 
 from migrator.cli.ending import stop
-from migrator.cli.options import Several
+from migrator.cli.options import Rules
+from migrator.cli.values import Several
 
 if TYPE_CHECKING:
     from migrator.matchers.packs import Rule
@@ -29,9 +30,7 @@ def rule(
     output_format: Format = typer.Option(
         Format.text, "--output-format", help="text: for reading, in colour on a terminal."
     ),
-    packs: Several = typer.Option(
-        None, "--rules", "-r", metavar="FILE", help="A rule pack of your own; may be repeated."
-    ),
+    packs: Rules = None,
 ) -> None:
     """Explain rules: why, before and after, versions, references.
 

@@ -12,7 +12,8 @@ import typer
 
 from migrator.cli.emulate import checked_soc, prepare, size
 from migrator.cli.ending import CANNOT_RUN, NO_PROGRAM, say, stop
-from migrator.cli.options import Several
+from migrator.cli.options import Devices, Memory, Soc
+from migrator.cli.values import Several
 
 if TYPE_CHECKING:
     from migrator.emulator.launch import Machine
@@ -22,11 +23,9 @@ if TYPE_CHECKING:
 def verify(
     migrated: Path = typer.Argument(..., metavar="MIGRATED_DIR", help="A result of npumigrate."),
     command: Several = typer.Argument(None, metavar="-- CMD…", help="The program; it runs in MIGRATED_DIR."),
-    devices: int = typer.Option(8, "--devices", metavar="N", min=1, max=64, help="Emulated NPUs."),
-    soc: str = typer.Option("Ascend910B2", "--soc", metavar="NAME", help="What the NPUs say that they are."),
-    memory: str = typer.Option(
-        "64GiB", "--memory", metavar="SIZE", help="Memory of each NPU: 512MiB, 64GiB, …"
-    ),
+    devices: Devices = 8,
+    soc: Soc = "Ascend910B2",
+    memory: Memory = "64GiB",
     json_file: Optional[Path] = typer.Option(
         None, "--json", metavar="FILE", help="Write the verdict, with all details, as JSON."
     ),
