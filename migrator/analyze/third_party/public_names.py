@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from migrator.analyze.third_party.library import Key, Library
+from migrator.project.call_graph import CallGraph, Key
 
 _NOT_LIBRARY = re.compile(
     r"(?:^|/)(?:tests?|testing_utils|examples?|docs?|benchmarks?|scripts?|tools|\.ci|projects|build)/"
@@ -23,27 +23,26 @@ def is_public(file: str) -> bool:
     return not _NOT_LIBRARY.search(file)
 
 
-def other_names(library: Library) -> dict[Key, set[str]]:
+def other_names(library: CallGraph) -> dict[Key, set[str]]:
     """The names that packages give to definitions of their modules: ``mmcv.ops.RoIAlign``."""
     found: dict[Key, set[str]] = {}
     for module, facts in library.modules.items():
         if not is_public(facts.file):
             continue
-        names = set(facts.imports) if facts.is_package else set()
-        names.update(name for name, value in facts.assigned.items() if "." in value or facts.is_package)
-        for star in facts.stars if facts.is_package else ():
-            if star in library.modules:
-                inside = library.modules[star]
-                names.update(inside.exported or {*inside.functions, *inside.classes, *inside.imports})
+        own = library.definition((module, ""))
+        names = {name for name, values in own.values.items() if "." in values[0]}
+        if facts.is_package:
+            names.update(own.imports, own.values)
+            for inside in (library.modules[star] for star in facts.stars if star in library.modules):
+                names.update(inside.exported or (*inside.definitions, *inside.definitions[""].imports))
         for name in names:
-            if name.startswith("_") or "." in name:
+            if not name or name.startswith("_") or "." in name:
                 continue
             meant = library.named(module, name)
             if meant is None:
                 continue
-            key = (meant.module, meant.name)
             if meant.kind in ("function", "class"):
-                found.setdefault(key, set()).add(f"{module}.{name}")
+                found.setdefault(meant.key, set()).add(f"{module}.{name}")
             elif meant.kind == "member" and meant.name.endswith(".apply"):
                 owner = (meant.module, meant.name[: -len(".apply")])
                 forward = library.method(owner, "forward")

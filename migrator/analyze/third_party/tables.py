@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from migrator.analyze.third_party.library import Key, Library
+from migrator.analyze.third_party.flow import Steps
 from migrator.analyze.third_party.public_names import is_public, other_names, package_of
-from migrator.analyze.third_party.source_facts import SourceFacts, read_facts
+from migrator.analyze.third_party.steps import read_steps
 from migrator.analyze.third_party.verdicts import Link, Verdict, judge
 from migrator.core.engine import Engine
 from migrator.files.errors import Unreadable, shown
 from migrator.files.source import read
 from migrator.findings.finding import FileResult, Finding
-from migrator.names.tree import parse
+from migrator.names.index import ModuleIndex
+from migrator.project.call_graph import CallGraph, Key
+from migrator.project.modules import ModuleFacts, scan_module
 from migrator.report.rows import SKIPPED
 from migrator.run.loading import load_project
 from migrator.run.processes import processes_for
@@ -38,10 +40,19 @@ _SHOWN_STEPS = 12
 def find(survey: Survey, progress: Progress) -> Iterator[Row]:
     """Two rows for each public function, class and module with a verdict, and one for a skipped file."""
     package = package_of(survey.root)
-    library, findings, skipped = _read(survey, package, progress)
+    skipped: dict[str, str] = {}
+    modules: list[ModuleFacts] = []
+    steps: dict[Key, Steps] = {}
+    findings: dict[str, Sequence[Finding]] = {}
+    for facts, own_steps, found in _read(survey, package, skipped, progress):
+        if facts.name not in findings:
+            modules.append(facts)
+            steps.update(((facts.name, name), own) for name, own in own_steps.items())
+            findings[facts.name] = found
     for name, reason in skipped.items():
         yield SKIPPED, {"file": shown(name), "reason": reason}
-    verdicts = judge(library, findings)
+    library = CallGraph(modules)
+    verdicts = judge(library, steps, findings)
     also = other_names(library)
     for key, name, kind, verdict, line, end in sorted(
         _public(library, verdicts), key=lambda row: (library.modules[row[0][0]].file, row[4], row[1])
@@ -65,7 +76,7 @@ def find(survey: Survey, progress: Progress) -> Iterator[Row]:
 
 
 def _public(
-    library: Library, verdicts: Mapping[Key, Verdict]
+    library: CallGraph, verdicts: Mapping[Key, Verdict]
 ) -> Iterator[tuple[Key, str, str, Verdict, int, int]]:
     """What a user of the library can call, with its verdict; a class by making and calling it."""
     for module, facts in library.modules.items():
@@ -75,73 +86,64 @@ def _public(
             verdict = verdicts[module, ""]
             if verdict.word == "unsupported":
                 yield (module, ""), module, "module", verdict, verdict.chain[0].line, verdict.chain[0].line
-        for name, function in facts.functions.items():
-            if (module, name) in verdicts and _is_reachable(facts, name):
-                kind = "method" if "." in name else "function"
-                yield (
-                    (module, name),
-                    f"{module}.{name}",
-                    kind,
-                    verdicts[module, name],
-                    function.line,
-                    function.end,
-                )
-        for name, owner in facts.classes.items():
-            if not _is_reachable(facts, name):
+        for name, definition in facts.definitions.items():
+            key = module, name
+            if not name or not _is_reachable(facts, name):
                 continue
-            runs = [*library.construction((module, name)), *library.instance_call((module, name))]
-            known = [verdicts[run] for run in runs if run in verdicts]
-            known.sort(key=lambda verdict: ("unsupported", "unknown", "migration_needed").index(verdict.word))
-            if known and known[0].word != "migration_needed":
-                yield (module, name), f"{module}.{name}", "class", known[0], owner.line, owner.end
+            if definition.kind == "class":
+                runs = [*library.construction(key), *library.instance_call(key)]
+                known = [verdicts[run] for run in runs if run in verdicts]
+                known.sort(key=lambda each: ("unsupported", "unknown", "migration_needed").index(each.word))
+                if known and known[0].word != "migration_needed":
+                    yield key, f"{module}.{name}", "class", known[0], definition.line, definition.end
+            elif key in verdicts:
+                kind = "method" if "." in name else "function"
+                yield key, f"{module}.{name}", kind, verdicts[key], definition.line, definition.end
 
 
-def _is_reachable(facts: SourceFacts, name: str) -> bool:
+def _is_reachable(facts: ModuleFacts, name: str) -> bool:
     """Whether a name is not private, and not inside a function."""
     parts = name.split(".")
     if any(part.startswith("_") and not (part.startswith("__") and part.endswith("__")) for part in parts):
         return False
-    return "#" not in name and not any(".".join(parts[:n]) in facts.functions for n in range(1, len(parts)))
+    around = (facts.definitions.get(".".join(parts[:length])) for length in range(1, len(parts)))
+    return "#" not in name and not any(outer and outer.kind == "function" for outer in around)
 
 
-def _chain(library: Library, verdict: Verdict) -> str:
+def _chain(library: CallGraph, verdict: Verdict) -> str:
     steps = [_step(library, link) for link in verdict.chain]
     if len(steps) > _SHOWN_STEPS:
         steps = [*steps[: _SHOWN_STEPS // 2], "…", *steps[-_SHOWN_STEPS // 2 :]]
     return " -> ".join([*steps, verdict.reason.api])
 
 
-def _step(library: Library, link: Link) -> str:
+def _step(library: CallGraph, link: Link) -> str:
     module, name = link.key
     file = shown(library.modules[module].file)
     return f"{name or module} ({file}:{link.line})"
 
 
 def _read(
-    survey: Survey, package: str, progress: Progress
-) -> tuple[Library, dict[str, list[Finding]], dict[str, str]]:
-    """Every Python file of the library, what the rules find in it, and why a file could not be read."""
+    survey: Survey, package: str, skipped: dict[str, str], progress: Progress
+) -> Iterator[tuple[ModuleFacts, dict[str, Steps], Sequence[Finding]]]:
+    """Every Python file of the library, what the rules find in it; ``skipped`` gets why one is not read."""
     entries = [entry for entry in survey.entries if entry.kind == "python"]
-    skipped = {entry.name: entry.reason for entry in survey.entries if entry.kind == "unreadable"}
+    skipped.update((entry.name, entry.reason) for entry in survey.entries if entry.kind == "unreadable")
     texts = {}
     for entry in entries:
         try:
             texts[entry.name] = read(entry.path, entry.name).text
         except Unreadable as error:
             skipped[entry.name] = str(error)
-    files: list[SourceFacts] = []
-    findings: dict[str, list[Finding]] = {}
     for number, (name, result) in enumerate(zip(texts, _results(survey, texts)), 1):
         progress("analysing", number, len(texts))
-        found = list(result.findings)
         try:
-            facts = read_facts(name, parse(texts[name]), found, package)
+            index = ModuleIndex(texts[name], ())
+            steps = read_steps(index, result.findings)
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
             skipped[name] = result.skipped or f"cannot be parsed: {error}"
             continue
-        files.append(facts)
-        findings.setdefault(facts.module, found)
-    return Library(files), findings, skipped
+        yield scan_module(name, index, package), steps, result.findings
 
 
 def _results(survey: Survey, texts: Mapping[str, str]) -> Iterator[FileResult]:

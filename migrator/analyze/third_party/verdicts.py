@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from migrator.analyze.third_party.flow import GUARDS, Place, Use, can_end_well, ends_well, places
-from migrator.analyze.third_party.library import Callees, Key, Library
+from migrator.analyze.third_party.flow import GUARDS, Place, Steps, Use, can_end_well, ends_well, places
 from migrator.findings.finding import Finding
+from migrator.project.call_graph import Callees, CallGraph, Key
 
 # It cannot work; it may not, and what calls it may not either; nobody knows, which says nothing of its
 # callers; it works once it is migrated.
@@ -56,20 +56,25 @@ class Verdict:
         return "; ".join(link.condition for link in self.chain if link.condition)
 
 
-def judge(library: Library, findings: Mapping[str, list[Finding]]) -> dict[Key, Verdict]:
+def judge(
+    library: CallGraph, steps: Mapping[Key, Steps], findings: Mapping[str, Sequence[Finding]]
+) -> dict[Key, Verdict]:
     """The verdict on each function (and module: its own statements) of which there is something to say.
 
-    ``findings`` are the rules' findings by module, in the order to which the uses refer.
+    ``findings`` are the rules' findings by module, in the order to which the uses in the ``steps`` refer.
     """
-    return _Judge(library, findings).verdicts()
+    return _Judge(library, steps, findings).verdicts()
 
 
 class _Judge:
-    def __init__(self, library: Library, findings: Mapping[str, list[Finding]]) -> None:
+    def __init__(
+        self, library: CallGraph, steps: Mapping[Key, Steps], findings: Mapping[str, Sequence[Finding]]
+    ) -> None:
         self.library = library
+        self.steps = steps
         self.findings = findings
         self.prefixes = {module: _cuda_libraries(found) for module, found in findings.items()}
-        self.keys = list(library.functions())
+        self.keys = list(library.runnable())
         self.callees: dict[tuple[Key, Use], Callees] = {}
         self.reasons: dict[tuple[Key, Use], tuple[str, Reason]] = {}
         self.state: dict[Key, str] = {}
@@ -78,8 +83,7 @@ class _Judge:
         self.places = {key: self._places(key) for key in self.keys}
 
     def _places(self, key: Key) -> list[Place]:
-        facts = self.library.function(key)
-        found = list(places(facts.steps))
+        found = list(places(self.steps[key]))
         found += [Place(use) for use in self._decorating(key)]
         for place in found:
             use = place.use
@@ -93,12 +97,12 @@ class _Judge:
 
     def _decorating(self, key: Key) -> Iterator[Use]:
         """What stands around a function is run with it: the function that its decorator gives."""
-        facts = self.library.function(key)
-        for decorator in facts.decorators:
+        function = self.library.definition(key)
+        for decorator in function.decorators:
             for callees in self.library.callees((key[0], ""), decorator):
                 for module, name in callees:
-                    for given in self.library.modules[module].functions[name].gives:
-                        use = Use(facts.line, f"@{decorator}")
+                    for given in self.library.definition((module, name)).returned:
+                        use = Use(function.line, f"@{decorator}")
                         self.callees[key, use] = [[(module, given)]]
                         self.callers.setdefault((module, given), set()).add(key)
                         yield use
@@ -162,7 +166,7 @@ class _Judge:
         uses = [place for place in self.places[key] if self._is_bad(key, place.use)]
         if not uses:
             return None
-        steps = (*self._decorating(key), *self.library.function(key).steps)
+        steps = (*self._decorating(key), *self.steps[key])
         if not ends_well(steps) or can_end_well(steps, lambda use: self._is_bad(key, use)):
             return None
         return self._linked(key, min(uses, key=lambda place: len(place.conditions)), "")
@@ -253,7 +257,7 @@ def _reason(finding: Finding, called: bool) -> tuple[str, Reason] | None:
     return (_DOUBT, reason) if finding.status in ("unsupported", "unknown") else None
 
 
-def _cuda_libraries(findings: list[Finding]) -> dict[str, Finding]:
+def _cuda_libraries(findings: Sequence[Finding]) -> dict[str, Finding]:
     """The names that a file imports from libraries that are made for CUDA."""
     return {
         name: finding

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import ast
 import textwrap
 
 import pytest
 
 from migrator.analyze.third_party.flow import Use, can_end_well, places
-from migrator.analyze.third_party.source_facts import read_facts
+from migrator.analyze.third_party.steps import read_steps
+from migrator.names.index import ModuleIndex
 
 
 def function(body: str) -> tuple[object, ...]:
@@ -16,8 +16,7 @@ def function(body: str) -> tuple[object, ...]:
         "try:\n    import fast\n    HAS_FAST = True\nexcept ImportError:\n    HAS_FAST = False\n"
         "def f(x, device='cuda'):\n"
     )
-    facts = read_facts("a.py", ast.parse(text + textwrap.indent(textwrap.dedent(body), "    ")), [], "")
-    return facts.functions["f"].steps
+    return read_steps(ModuleIndex(text + textwrap.indent(textwrap.dedent(body), "    "), ()), [])["f"]
 
 
 def works(body: str) -> bool:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import ast
 import textwrap
 from collections.abc import Mapping
 
-from migrator.analyze.third_party.library import Library
-from migrator.analyze.third_party.source_facts import read_facts
+from migrator.analyze.third_party.steps import read_steps
 from migrator.analyze.third_party.verdicts import Verdict, judge
 from migrator.core.engine import Engine
 from migrator.core.settings import Settings
+from migrator.names.index import ModuleIndex
+from migrator.project.call_graph import CallGraph
+from migrator.project.modules import scan_module
 from tests.project.operators.projects import LAUNCHER, project
 
 NATIVE = {
@@ -26,12 +27,15 @@ def verdicts(files: Mapping[str, str]) -> dict[str, Verdict]:
     texts = {name: textwrap.dedent(text) for name, text in files.items()}
     everything = {**NATIVE, **texts}
     engine, whole = Engine(Settings(version="2.6.0")), project(everything)
-    facts, found = [], {}
+    facts, steps, found = [], {}, {}
     for name, text in texts.items():
         findings = list(engine.inspect_text(name, text, whole).findings)
-        facts.append(read_facts(name, ast.parse(text), findings, ""))
-        found[facts[-1].module] = findings
-    judged = judge(Library(facts), found)
+        index = ModuleIndex(text, ())
+        facts.append(scan_module(name, index))
+        module = facts[-1].name
+        steps.update(((module, own), ways) for own, ways in read_steps(index, findings).items())
+        found[module] = findings
+    judged = judge(CallGraph(facts), steps, found)
     return {".".join(filter(None, key)): verdict for key, verdict in judged.items()}
 
 

@@ -1,12 +1,12 @@
-"""All files of a library together: which definition a name means, and what a call calls."""
+"""All modules of a project together: which definition a name means, and what a call calls."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from migrator.analyze.third_party.source_facts import ClassFacts, FunctionFacts, SourceFacts
 from migrator.project.module_names import SOURCE_FOLDER
+from migrator.project.modules import Definition, ModuleFacts
 
 # A definition: the name of its module, and its name inside that (empty: the module itself).
 Key = tuple[str, str]
@@ -24,38 +24,54 @@ _FUNCTION_BASES = (
 
 @dataclass(frozen=True)
 class Meaning:
-    """What a dotted name stands for: a module, class or function of the library, or a name outside of it."""
+    """What a dotted name stands for: a definition, a member of a class, or a name outside of the project."""
 
-    kind: str  # module | class | function | outside
+    kind: str  # module | class | function | member | outside
     module: str
     name: str = ""
 
+    @property
+    def key(self) -> Key:
+        """The definition."""
+        return self.module, self.name
 
-class Library:
-    """The definitions of a library, by module and name."""
 
-    def __init__(self, files: Iterable[SourceFacts]) -> None:
-        self.modules: dict[str, SourceFacts] = {}
+class CallGraph:
+    """The definitions of a project, by module and name."""
+
+    def __init__(self, files: Iterable[ModuleFacts]) -> None:
+        self.modules: dict[str, ModuleFacts] = {}
         for facts in files:
-            self.modules.setdefault(facts.module, facts)
+            self.modules.setdefault(facts.name, facts)
         self._lines: dict[Key, list[Key]] = {}
 
-    def function(self, key: Key) -> FunctionFacts:
-        """The facts of a function, or of a module's own statements."""
-        facts = self.modules[key[0]]
-        return facts.functions[key[1]] if key[1] else facts.top
+    def definition(self, key: Key) -> Definition:
+        """The facts of a definition."""
+        return self.modules[key[0]].definitions[key[1]]
 
-    def functions(self) -> Iterator[Key]:
+    def is_class(self, key: Key) -> bool:
+        """Whether the project defines such a class."""
+        return self._kind(key) == "class"
+
+    def is_function(self, key: Key) -> bool:
+        """Whether the project defines such a function or method."""
+        return self._kind(key) == "function"
+
+    def _kind(self, key: Key) -> str:
+        definition = self.modules[key[0]].definitions.get(key[1])
+        return definition.kind if definition else ""
+
+    def runnable(self) -> Iterator[Key]:
         """Every function, method and module."""
         for module, facts in self.modules.items():
-            yield module, ""
-            for name in facts.functions:
-                yield module, name
+            for name, definition in facts.definitions.items():
+                if definition.kind != "class":
+                    yield module, name
 
     # -- names -----------------------------------------------------------------
 
     def meaning(self, full: str, depth: int = 0) -> Meaning | None:
-        """What a full name means; None where the library ends and nothing is known."""
+        """What a full name means; None where the project ends and nothing is known."""
         if depth > _DEPTH:
             return None
         parts = full.split(".")
@@ -71,32 +87,28 @@ class Library:
     def _module_or(self, module: str, depth: int) -> Meaning:
         """A module, or what its package binds to the same name: ``from .nms import nms``."""
         package, _, name = module.rpartition(".")
-        if package in self.modules and self.modules[package].imports.get(name, module) != module:
-            bound = self.meaning(self.modules[package].imports[name], depth + 1)
+        target = (
+            self.definition((package, "")).imports.get(name, module) if package in self.modules else module
+        )
+        if target != module:
+            bound = self.meaning(target, depth + 1)
             if bound is not None and bound.kind in ("function", "class"):
                 return bound
         return Meaning("module", module)
 
     def _inside(self, module: str, rest: list[str], depth: int) -> Meaning | None:
-        facts = self.modules[module]
-        name = rest[0]
-        if name in facts.classes:
-            inner = ".".join(rest)
-            if inner in facts.functions:
-                return Meaning("function", module, inner)
-            if inner in facts.classes:
-                return Meaning("class", module, inner)
-            return Meaning("member", module, inner)
-        if name in facts.functions:
+        facts, own = self.modules[module], self.definition((module, ""))
+        name, inner = rest[0], ".".join(rest)
+        if self.is_class((module, name)):
+            return Meaning(self._kind((module, inner)) or "member", module, inner)
+        if self.is_function((module, name)):
             return Meaning("function", module, name) if len(rest) == 1 else None
-        after = "." + ".".join(rest[1:]) if rest[1:] else ""
-        if name in facts.assigned and facts.assigned[name].split(".")[0] != name:
-            value = facts.assigned[name]
-            if "(" in value or "[" in value:
-                return None
-            return self.named(module, value + after, depth + 1)
-        if name in facts.imports:
-            target = facts.imports[name]
+        after = inner[len(name) :]
+        if name in own.values and own.values[name][0].split(".")[0] != name:
+            value = own.values[name][0]
+            return None if _is_computed(value) else self.named(module, value + after, depth + 1)
+        if name in own.imports:
+            target = own.imports[name]
             if target == f"{module}.{name}":
                 return None  # from . import name, of a module that is not here
             return self.meaning(target + after, depth + 1)
@@ -108,7 +120,7 @@ class Library:
         return None
 
     def named(
-        self, module: str, dotted: str, depth: int = 0, imports: dict[str, str] | None = None
+        self, module: str, dotted: str, depth: int = 0, imports: Mapping[str, str] | None = None
     ) -> Meaning | None:
         """What a dotted name means that is read in a module, or in a function with imports of its own."""
         first, dot, rest = dotted.partition(".")
@@ -118,37 +130,28 @@ class Library:
 
     # -- classes -----------------------------------------------------------------
 
-    def class_facts(self, key: Key) -> ClassFacts:
-        """The facts of a class."""
-        return self.modules[key[0]].classes[key[1]]
-
     def ancestors(self, key: Key) -> list[Key]:
-        """A class and its bases inside the library, in the order of look-up (depth first, each once)."""
+        """A class and its bases inside the project, in the order of look-up (depth first, each once)."""
         known = self._lines.get(key)
         if known is not None:
             return known
         line = [key]
         self._lines[key] = line  # of a class that is its own base
-        for base in self.class_facts(key).bases:
-            meant = self.named(key[0], base)
-            if meant is not None and meant.kind == "class":
-                line += [k for k in self.ancestors((meant.module, meant.name)) if k not in line]
+        for base in self._bases(key):
+            if base.kind == "class":
+                line += [k for k in self.ancestors(base.key) if k not in line]
         return line
 
-    def outside_bases(self, key: Key) -> set[str]:
-        """The full names of a class's bases outside of the library."""
-        found = set()
-        for module, name in self.ancestors(key):
-            for base in self.modules[module].classes[name].bases:
-                meant = self.named(module, base)
-                if meant is not None and meant.kind == "outside":
-                    found.add(meant.name)
-        return found
+    def _bases(self, key: Key) -> Iterator[Meaning]:
+        for base in self.definition(key).bases:
+            meant = self.named(key[0], base)
+            if meant is not None:
+                yield meant
 
     def method(self, key: Key, name: str, skip_own: bool = False) -> Key | None:
         """The method that a class has under a name."""
         for module, owner in self.ancestors(key)[1 if skip_own else 0 :]:
-            if f"{owner}.{name}" in self.modules[module].functions:
+            if self.is_function((module, f"{owner}.{name}")):
                 return module, f"{owner}.{name}"
         return None
 
@@ -163,7 +166,8 @@ class Library:
 
     def is_autograd(self, key: Key) -> bool:
         """Whether a class is an autograd Function: then ``apply`` runs its ``forward``."""
-        return bool(self.outside_bases(key) & set(_FUNCTION_BASES))
+        bases = (base for owner in self.ancestors(key) for base in self._bases(owner))
+        return any(base.kind == "outside" and base.name in _FUNCTION_BASES for base in bases)
 
     # -- calls -----------------------------------------------------------------
 
@@ -172,46 +176,44 @@ class Library:
         return _Resolver(self, caller).callees(target, 0)
 
     def outside_name(self, caller: Key, target: str) -> str:
-        """The full name of what a call calls outside of the library; empty where it is none, or not known."""
-        if "(" in target or "[" in target:
+        """The full name of what a call calls outside of the project; empty where it is none, or not known."""
+        if _is_computed(target):
             return ""
         meant = _Resolver(self, caller).meaning(target)
         return meant.name if meant is not None and meant.kind == "outside" else ""
 
 
+def _is_computed(text: str) -> bool:
+    """Whether a written expression is more than a dotted name."""
+    return "(" in text or "[" in text
+
+
 class _Resolver:
     """Looks names up from inside one function."""
 
-    def __init__(self, library: Library, caller: Key) -> None:
-        self.library = library
-        self.module, self.name = caller
-        self.facts = library.modules[self.module]
+    def __init__(self, graph: CallGraph, caller: Key) -> None:
+        self.graph = graph
+        self.module, name = caller
+        parts = name.split(".")
+        around = [".".join(parts[:length]) for length in range(len(parts), 0, -1)]
         # The function and those around it, the innermost first.
-        self.around: list[tuple[str, FunctionFacts]] = []
-        parts = self.name.split(".")
-        for length in range(len(parts), 0, -1):
-            outer = ".".join(parts[:length])
-            if outer in self.facts.functions:
-                self.around.append((outer, self.facts.functions[outer]))
-        self.owner = next(
-            (
-                ".".join(parts[:length])
-                for length in range(len(parts) - 1, 0, -1)
-                if ".".join(parts[:length]) in self.facts.classes
-            ),
-            "",
-        )
+        self.around: list[tuple[str, Definition]] = [
+            (outer, graph.definition((self.module, outer)))
+            for outer in around
+            if graph.is_function((self.module, outer))
+        ]
+        self.owner = next((outer for outer in around[1:] if graph.is_class((self.module, outer))), "")
 
     def meaning(self, dotted: str) -> Meaning | None:
         first = dotted.partition(".")[0]
         for outer, facts in self.around:
-            if f"{outer}.{first}" in self.facts.functions:
+            if self.graph.is_function((self.module, f"{outer}.{first}")):
                 return Meaning("function", self.module, f"{outer}.{dotted}")
             if first in facts.imports:
-                return self.library.named(self.module, dotted, 0, facts.imports)
-            if first in facts.parameters or first in facts.types:
+                return self.graph.named(self.module, dotted, 0, facts.imports)
+            if _is_local(first, facts):
                 return None
-        return self.library.named(self.module, dotted)
+        return self.graph.named(self.module, dotted)
 
     def callees(self, target: str, depth: int) -> Callees:
         if depth > _DEPTH or not target:
@@ -221,62 +223,55 @@ class _Resolver:
         if target.endswith("[]"):
             meant = self.meaning(target[:-2]) if "(" not in target else None
             if meant is not None and meant.kind == "function":
-                return [[(meant.module, meant.name)]]  # a triton kernel with its grid
+                return [[meant.key]]  # a triton kernel with its grid
             return self._instances(target, depth)
         head, _, last = target.rpartition(".")
         if head:
             if head == "super()":
-                found = self.library.method((self.module, self.owner), last, True) if self.owner else None
+                found = self.graph.method((self.module, self.owner), last, True) if self.owner else None
                 return [[found]] if found else []
             types = self.types(head, depth + 1)
             if types:
                 return [runs for key in types for runs in (self._member(key, last, depth) if key else [[]])]
-        elif self._is_local(target):
+        elif any(_is_local(target, facts) for _, facts in self.around):
             return self._instances(target, depth)
-        meant = self.meaning(target) if "(" not in target and "[" not in target else None
+        meant = None if _is_computed(target) else self.meaning(target)
         return [] if meant is None else self._called(meant)
 
-    def _is_local(self, name: str) -> bool:
-        return any(name in facts.types or name in facts.parameters for _, facts in self.around)
-
     def _called(self, meant: Meaning) -> Callees:
-        key = (meant.module, meant.name)
         if meant.kind == "function":
-            return [[key]]
+            return [[meant.key]]
         if meant.kind == "class":
-            made = self.library.construction(key)
+            made = self.graph.construction(meant.key)
             return [made] if made else []
         if meant.kind == "member":
             owner, _, last = meant.name.rpartition(".")
-            if owner in self.library.modules[meant.module].classes:
+            if self.graph.is_class((meant.module, owner)):
                 return [runs for runs in self._member((meant.module, owner), last, 0) if runs]
         return []
 
     def _member(self, key: Key, name: str, depth: int) -> Callees:
         """What ``object.name()`` runs for an object of a class, or for the class itself."""
-        found = self.library.method(key, name)
-        if not found and name == "apply" and self.library.is_autograd(key):
-            found = self.library.method(key, "forward")
+        found = self.graph.method(key, name)
+        if not found and name == "apply" and self.graph.is_autograd(key):
+            found = self.graph.method(key, "forward")
         if found:
             return [[found]]
-        resolver = _Resolver(self.library, (key[0], f"{key[1]}.{name}"))
+        resolver = _Resolver(self.graph, (key[0], f"{key[1]}.{name}"))
         runs: Callees = []
         for value in self._attribute(key, name):
             runs += resolver.callees(value, depth + 1) or [[]]
         return runs
 
     def _attribute(self, key: Key, name: str) -> tuple[str, ...]:
-        for module, owner in self.library.ancestors(key):
-            values = self.library.modules[module].classes[owner].attributes.get(name)
-            if values:
-                return values
-        return ()
+        held = (self.graph.definition(owner).values.get(name) for owner in self.graph.ancestors(key))
+        return next(filter(None, held), ())
 
     def _instances(self, target: str, depth: int) -> Callees:
-        return [self.library.instance_call(key) if key else [] for key in self.types(target, depth)]
+        return [self.graph.instance_call(key) if key else [] for key in self.types(target, depth)]
 
     def types(self, dotted: str, depth: int) -> list[Key | None]:
-        """The classes of the library that a value may be of; None for an alternative that is not known."""
+        """The classes of the project that a value may be of; None for an alternative that is not known."""
         if depth > _DEPTH:
             return []
         if dotted in ("self", "cls") and self.owner:
@@ -284,37 +279,34 @@ class _Resolver:
         if dotted.endswith("[]"):
             return self.types(dotted[:-2], depth + 1)
         if dotted.endswith("()"):
-            inner = dotted[:-2]
-            meant = self.meaning(inner) if "(" not in inner and "[" not in inner else None
-            return [(meant.module, meant.name)] if meant is not None and meant.kind == "class" else []
+            return self._class(dotted[:-2])
         head, _, last = dotted.rpartition(".")
-        values: tuple[str, ...] = ()
-        if not head:
-            for _, facts in self.around:
-                if dotted in facts.types:
-                    values = facts.types[dotted]
-                    break
-                if dotted in facts.parameters:
-                    return []
-            if not values:
-                meant = self.meaning(dotted)
-                return [(meant.module, meant.name)] if meant is not None and meant.kind == "class" else []
-        else:
+        found: list[Key | None] = []
+        if head:
             owners = self.types(head, depth + 1)
             if not owners:
-                meant = self.meaning(dotted) if "(" not in dotted and "[" not in dotted else None
-                return [(meant.module, meant.name)] if meant is not None and meant.kind == "class" else []
-            found: list[Key | None] = []
+                return self._class(dotted)
             for owner in owners:
                 if owner is None:
                     found.append(None)
                     continue
-                resolver = _Resolver(self.library, (owner[0], f"{owner[1]}.__init__"))
+                resolver = _Resolver(self.graph, (owner[0], f"{owner[1]}.__init__"))
                 for value in self._attribute(owner, last):
                     found += resolver.types(value, depth + 1) or [None]
             return found if any(found) else []
-        found = []
-        for value in values:
+        around = next((facts for _, facts in self.around if _is_local(dotted, facts)), None)
+        if around is None:
+            return self._class(dotted)
+        for value in around.values.get(dotted, ()):
             if value != dotted and not value.startswith(dotted + "."):
                 found += self.types(value, depth + 1) or [None]
         return found if any(found) else []
+
+    def _class(self, dotted: str) -> list[Key | None]:
+        """The class that a name means, if it means one."""
+        meant = None if _is_computed(dotted) else self.meaning(dotted)
+        return [meant.key] if meant is not None and meant.kind == "class" else []
+
+
+def _is_local(name: str, function: Definition) -> bool:
+    return name in function.values or name in function.parameters
