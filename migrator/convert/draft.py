@@ -9,12 +9,23 @@ from typing import Any
 
 from migrator.convert.result import Converted
 from migrator.convert.syntax import File
+from migrator.convert.texts import Text, text
 from migrator.convert.write import Changes, changed_arguments, replaced, write
 from migrator.findings.finding import Finding
 
 CHANGED = "NPU920"
 REPORTED = "NPU921"
 DIST = "import torch.distributed as dist"
+
+
+class UncertainError(Exception):
+    """Something without which a program cannot be converted was not found, or is not plain."""
+
+    def __init__(self, key: str, file: File | None = None, node: Any = None, **values: object) -> None:
+        self.text = text(key, **values)
+        super().__init__(self.text.message)
+        self.file = file
+        self.node = node
 
 
 @dataclass
@@ -52,9 +63,18 @@ class Draft:
         found = replace(found, safety="unsafe", operation=operation, before=before, after=after)
         self.findings.setdefault(file.name, []).append(found)
 
-    def report(self, file: File, node: Any, message: str, advice: str, severity: str = "warning") -> None:
+    def report(self, key: str, file: File, node: ast.AST | None, **values: object) -> None:
         """Say what a person has to look at, with the lines to write."""
-        found = replace(_finding(self.reported_code, file, node, message), advice=advice, severity=severity)
+        self._say(file, node, text(key, **values))
+
+    def refuse(self, file: File, error: UncertainError, before: str = "") -> None:
+        """Say why nothing is converted."""
+        message = before + error.text.message
+        self._say(file, error.node, Text(message, error.text.advice, "error"))
+
+    def _say(self, file: File, node: ast.AST | None, said: Text) -> None:
+        found = _finding(self.reported_code, file, node, said.message)
+        found = replace(found, advice=said.advice, severity=said.severity)
         self.findings.setdefault(file.name, []).append(found)
 
 

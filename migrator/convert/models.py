@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from migrator.convert.distributed.training import Training, UncertainError
+from migrator.convert.distributed.training import Training
+from migrator.convert.draft import UncertainError
 from migrator.convert.program import Program
 from migrator.convert.syntax import (
     File,
@@ -62,21 +63,14 @@ def homes(program: Program) -> list[list[Home]]:
                 continue
             bases = _bases(program, file, call)
             if not bases:
-                raise UncertainError(
-                    "it is not plain of which model the optimizer takes the parameters",
-                    "Wrap each model that is trained: model = DistributedDataParallel(model)",
-                    file,
-                    call,
-                )
+                raise UncertainError("optimizer_without_model", file, call)
             each: dict[tuple[int, str], Home] = {}
             for where, node, text in bases:
                 home = replace(home_of(program, where, node, text), in_part=dotted(node) != text)
                 each.setdefault((id(where), text), home)
             found += [list(_outwards(program, home, _DEPTH)) for home in each.values()]
     if not found:
-        raise UncertainError(
-            "no optimizer was found, and so no model", "model = DistributedDataParallel(model)", None
-        )
+        raise UncertainError("no_optimizer")
     return found
 
 
@@ -172,20 +166,11 @@ def chosen(
             kept = [home for home in kept if target in (home.text, home.text.partition(".")[2])]
         if not kept and not target:
             home = ways[0]
-            raise UncertainError(
-                f"{home.text} is not where the training is",
-                f"{home.text} = DistributedDataParallel({home.text})",
-                home.file,
-                home.scope,
-            )
+            raise UncertainError("model_elsewhere", home.file, home.scope, home=home)
         if kept and not any(kept[0].same(one[0]) for one in models):
             models.append([replace(kept[0], in_part=ways[0].in_part), *ways])
     if not models:
-        raise UncertainError(
-            f"no optimizer has the parameters of {target}",
-            "Name another model with -t.",
-            candidates[0][0].file,
-        )
+        raise UncertainError("no_such_model", candidates[0][0].file, target=target)
     return models
 
 

@@ -52,13 +52,7 @@ def accumulate_without_sync(draft: Draft, training: Training, models: list[Wrapp
     asked = {dotted(node) for node in ast.walk(steps[0].test) if isinstance(node, ast.Name)}
     plain = between and len(models) == 1 and step > end and not set_ & asked and wrapped.home.file is file
     if not plain or not all(own_line(file, one) and not _multiline_text(one) for one in between):
-        draft.report(
-            file,
-            training.backward,
-            "gradients are exchanged in every step, though they are used only in some",
-            f"Put the call of the model and backward() below: {advice}",
-            "info",
-        )
+        draft.report("exchanged_every_step", file, training.backward, advice=advice)
         return
     first, last = body[calls[0]], body[end]
     context = f"contextlib.nullcontext() if {' '.join(test.split())} else {wrapped.home.text}.no_sync()"

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Optional
 
-from migrator.convert.distributed.plan import SET_UP, plan
-from migrator.convert.distributed.training import UncertainError
-from migrator.convert.draft import Draft, converted
+from migrator.convert.distributed.plan import plan
+from migrator.convert.draft import Draft, UncertainError, converted
 from migrator.convert.program import AlreadyDistributedError, Program, load
 from migrator.convert.result import Conversion
+from migrator.convert.texts import functions
 from migrator.convert.write import NotPlacedError
 from migrator.project.definitions import Definitions
 
@@ -37,36 +37,15 @@ def convert(
     except UncertainError as error:
         return _by_hand(program, error)
     except (NotPlacedError, SyntaxError) as error:
-        return _by_hand(program, UncertainError(f"a change has no place ({error})", "Convert it by hand."))
+        return _by_hand(program, UncertainError("no_place", error=error))
     return Conversion(entry, files)
 
 
 def _by_hand(program: Program, error: UncertainError) -> Conversion:
     """Nothing is changed; the findings hold the lines to write."""
     draft = Draft()
-    draft.report(error.file or program.entry, error.node, error.message, error.advice, "error")
-    imports = "import builtins, logging, os\nimport torch.distributed as dist\n"
-    imports += "from torch.nn.parallel import DistributedDataParallel\n"
-    imports += "from torch.utils.data.distributed import DistributedSampler\n\n"
-    steps = (
-        (
-            "the ranks have to find each other",
-            f"{imports}\n{SET_UP}\nFirst in the program call setup_distributed(), "
-            "at its end dist.destroy_process_group().",
-        ),
-        (
-            "the model has to be wrapped",
-            "When it is on its device: model = DistributedDataParallel(model). In "
-            "checkpoints: model.module.state_dict() and model.module.load_state_dict(…).",
-        ),
-        (
-            "every rank has to train on its share of the data",
-            "DataLoader(dataset, …, "
-            "sampler=DistributedSampler(dataset, shuffle=True)) without shuffle=; first in each epoch: "
-            "train_loader.sampler.set_epoch(epoch)",
-        ),
-        ("one rank has to write the files", "if dist.get_rank() == 0: torch.save(…)"),
-    )
-    for message, advice in steps:
-        draft.report(program.entry, None, message, advice)
-    return Conversion(program.entry.name, converted(program.files, draft), reason=error.message)
+    draft.refuse(error.file or program.entry, error)
+    helper = functions("helpers.py")["setup_distributed"]
+    for key in ("ranks_meet", "model_to_wrap", "data_to_share", "files_to_write"):
+        draft.report(key, program.entry, None, helper=helper)
+    return Conversion(program.entry.name, converted(program.files, draft), reason=error.text.message)

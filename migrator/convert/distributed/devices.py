@@ -6,9 +6,8 @@ import ast
 import re
 from typing import Any
 
-from migrator.convert.distributed.training import UncertainError
 from migrator.convert.distributed.wrapping import own_line
-from migrator.convert.draft import Draft
+from migrator.convert.draft import Draft, UncertainError
 from migrator.convert.program import Program
 from migrator.convert.syntax import File, dotted
 from migrator.convert.write import first_argument
@@ -28,7 +27,7 @@ def use_own_card(program: Program, draft: Draft) -> None:
                 numbers.setdefault(number, (file, node))
     if len(numbers) > 1:
         file, node = list(numbers.values())[1]
-        raise UncertainError("the program uses several cards by their numbers", _ADVICE, file, node)
+        raise UncertainError("several_cards", file, node)
 
 
 def _plan(draft: Draft, file: File, node: Any) -> list[str]:
@@ -118,8 +117,6 @@ def _visible_devices(draft: Draft, file: File, node: ast.Assign) -> None:
     block = getattr(node, "parent", None)
     alone = len(getattr(block, "body", [0, 0])) < 2
     if alone or not own_line(file, node):
-        raise UncertainError(
-            "the program chooses its card by CUDA_VISIBLE_DEVICES", "Remove this line.", file, node
-        )
+        raise UncertainError("visible_devices", file, node)
     draft.of(file).removed.add(node)
     draft.changed(file, node, "the launcher chooses the cards (--devices)", "", "DELETE")

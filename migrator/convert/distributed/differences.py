@@ -21,63 +21,23 @@ def report_differences(program: Program, draft: Draft, found: list[Training]) ->
             name = file.called(call)
             last = (name or dotted(call.func)).split(".")[-1] or getattr(call.func, "attr", "")
             if last == "ReduceLROnPlateau":
-                draft.report(
-                    file,
-                    call,
-                    "the metric that steps this scheduler has to be the same on every rank",
-                    "If it is of the training batches, before step(loss) write: loss = torch.tensor(loss, "
-                    "device='cuda'); dist.all_reduce(loss); loss = loss.item() / dist.get_world_size()",
-                )
+                draft.report("scheduler_metric", file, call)
             elif (
                 last == "random_split" and not seeded and not any(k.arg == "generator" for k in call.keywords)
             ):
-                draft.report(
-                    file,
-                    call,
-                    "each rank splits the data in its own way",
-                    "Write generator=torch.Generator().manual_seed(0) in the call.",
-                )
+                draft.report("random_split", file, call)
             elif last == "SummaryWriter" or name == "wandb.init":
-                draft.report(
-                    file,
-                    call,
-                    "every rank logs its own run",
-                    "Log on one rank: if dist.get_rank() == 0:, here and at the uses.",
-                )
+                draft.report("own_logs", file, call)
             elif last == "open" and _writes(call):
-                draft.report(
-                    file, call, "every rank writes this file", "Write it below: if dist.get_rank() == 0:"
-                )
+                draft.report("opened_by_every_rank", file, call)
             elif name == "torch.load" and any(_comes_after(file, call, one) for one in found):
-                draft.report(
-                    file,
-                    call,
-                    "rank 0 may still be writing this file",
-                    "Before it, where every rank comes by, write: dist.barrier()",
-                )
+                draft.report("read_after_training", file, call)
             elif name == "torch.load" and not _given(call, "map_location"):
-                draft.report(
-                    file,
-                    call,
-                    "every rank loads this onto the card from which it was saved",
-                    "Write map_location='cpu' in the call.",
-                )
+                draft.report("map_location", file, call)
             elif any(k.arg == "download" and getattr(k.value, "value", None) is True for k in call.keywords):
-                draft.report(
-                    file,
-                    call,
-                    "every rank downloads the data at the same time",
-                    "Have them there before the start, or put before it: if dist.get_rank() != 0: "
-                    "dist.barrier(); and behind it: if dist.get_rank() == 0: dist.barrier()",
-                    "info",
-                )
+                draft.report("download", file, call)
             elif name == "os.mkdir" or (name == "os.makedirs" and not _given(call, "exist_ok")):
-                draft.report(
-                    file,
-                    call,
-                    "the first rank makes this folder, and the others may fail on it",
-                    "Write os.makedirs(folder, exist_ok=True)",
-                )
+                draft.report("folder", file, call)
     for training in found:
         _whole_batch(program, draft, training)
         if training.epochs:
@@ -93,21 +53,9 @@ def _whole_batch(program: Program, draft: Draft, training: Training) -> None:
             if isinstance(node, ast.Call) and any(
                 one.arg == "reduction" and getattr(one.value, "value", "") == "sum" for one in node.keywords
             ):
-                draft.report(
-                    file,
-                    node,
-                    "a loss that is summed over the batch: of its gradients the ranks take the mean",
-                    "For those of the whole batch multiply the loss by dist.get_world_size().",
-                    "info",
-                )
+                draft.report("summed_loss", file, node)
             elif _compares_within(file, node):
-                draft.report(
-                    file,
-                    node,
-                    "samples are compared within the batch: each rank does it for its own ones",
-                    "To compare those of all ranks write before it: features = "
-                    "torch.cat(torch.distributed.nn.functional.all_gather(features))",
-                )
+                draft.report("within_batch", file, node)
 
 
 def _owner(node: Any) -> str:
@@ -156,10 +104,4 @@ def _breaks(draft: Draft, file: File, loop: Any, batches: Any) -> None:
             while not isinstance(up, (ast.For, ast.While)):
                 up = up.parent
             if up is loop and up is not batches:
-                draft.report(
-                    file,
-                    node,
-                    "all ranks have to stop in the same epoch, or those that go on wait for the others",
-                    "Let the condition depend on what is the same on every rank: a metric of the whole "
-                    "validation set, or a reduced one.",
-                )
+                draft.report("early_stop", file, node)

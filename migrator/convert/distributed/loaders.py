@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from migrator.convert.distributed.iterables import Loader
-from migrator.convert.distributed.training import Training, UncertainError
+from migrator.convert.distributed.training import Training
 from migrator.convert.distributed.wrapping import own_line
-from migrator.convert.draft import DIST, Draft
+from migrator.convert.draft import DIST, Draft, UncertainError
 from migrator.convert.program import Program
 from migrator.convert.syntax import File, dotted, function_of
 from migrator.convert.values import live_sites
@@ -42,33 +42,16 @@ def _share(program: Program, draft: Draft, loader: Loader) -> None:
     file, call = loader.file, loader.call
     given = _read(file, call)
     data = given.values.get("dataset")
-    advice = "sampler=DistributedSampler(dataset, shuffle=True), without shuffle=, in the DataLoader call"
     if data is None:
-        raise UncertainError("the dataset of this DataLoader is not plain", f"Write {advice}.", file, call)
+        raise UncertainError("dataset_not_plain", file, call)
     if "batch_sampler" in given.values:
-        raise UncertainError(
-            "a batch_sampler chooses the batches of this DataLoader: each rank has to choose its own",
-            "Let the batch sampler take its indices from DistributedSampler(dataset, shuffle=True).",
-            file,
-            call,
-        )
+        raise UncertainError("batch_sampler", file, call)
     if _iterable(program, file, data):
-        raise UncertainError(
-            "an IterableDataset cannot be shared by a sampler",
-            "In its __iter__ write: for i, item in enumerate(items): if i % dist.get_world_size() == "
-            "dist.get_rank(): yield item",
-            file,
-            call,
-        )
+        raise UncertainError("iterable_dataset", file, call)
     sampler = given.values.get("sampler")
     shuffle = _shuffle(file, given, sampler, call)
     if _serves_others(program, call) and _constant(given.values.get("shuffle")) is not _NOT:
-        raise UncertainError(
-            "the function that makes this DataLoader is called for other loaders than the training one",
-            f"For the training loader write {advice}.",
-            file,
-            call,
-        )
+        raise UncertainError("loader_serves_others", file, call)
     text = _repeatable(file, data)
     if not text:
         text = _named(draft, file, call, data)
@@ -119,9 +102,7 @@ def _repeatable(file: File, data: Any) -> str:
 
 def _read(file: File, call: ast.Call) -> _Given:
     if any(isinstance(one, ast.Starred) for one in call.args) or len(call.args) > 3:
-        raise UncertainError(
-            "the arguments of this DataLoader are not plain", "Name them: dataset=, sampler=.", file, call
-        )
+        raise UncertainError("loader_arguments", file, call)
     values: dict[str, Any] = dict(zip(_POSITIONS, call.args))
     places = {name: place for place, name in enumerate(values)}
     stars = []
@@ -140,12 +121,7 @@ def _read(file: File, call: ast.Call) -> _Given:
         # Where shuffle is given, a sampler among the others would have been an error in the original, too.
         plain = _no_samplers(file)
         if len(stars) > 1 or not plain or not stars[0].replace(".", "").replace("_", "").isalnum():
-            raise UncertainError(
-                "it is not plain what ** gives to this DataLoader",
-                "Write sampler=DistributedSampler(dataset, shuffle=True), without shuffle=.",
-                file,
-                call,
-            )
+            raise UncertainError("loader_double_star", file, call)
         if "shuffle" in values:
             stars = []
     return _Given(values, places, stars)
@@ -178,13 +154,7 @@ def _shuffle(file: File, given: _Given, sampler: Any, call: ast.Call) -> str:
         if plain and kind in ("RandomSampler", "SequentialSampler"):
             return "" if kind == "RandomSampler" else ", shuffle=False"
         name = kind or file.index.segment(sampler)
-        raise UncertainError(
-            f"the sampler {name} of this DataLoader chooses for one card",
-            "For indices: DistributedSampler(torch.utils.data.Subset(dataset, indices)), and that subset as "
-            "the dataset. For weights: a sampler that gives each rank its share of the drawn ones.",
-            file,
-            call,
-        )
+        raise UncertainError("own_sampler", file, call, name=name)
     if given.stars:
         return f", shuffle={given.stars[0]}.get('shuffle', False)"
     value = _constant(given.values.get("shuffle"))
@@ -230,12 +200,7 @@ def _named(draft: Draft, file: File, call: ast.Call, data: Any) -> str:
         statement = statement.parent  # type: ignore[attr-defined]
     name = "train_dataset"
     if not own_line(file, statement) or hasattr(statement, "body") or name in file.text:
-        raise UncertainError(
-            "the dataset of this DataLoader has no name",
-            "Give it one, and write sampler=DistributedSampler(dataset, shuffle=True), without shuffle=.",
-            file,
-            call,
-        )
+        raise UncertainError("dataset_without_name", file, call)
     draft.of(file).before.setdefault(statement, []).append(f"{name} = {file.index.segment(data)}")
     draft.replace(file, data, name)
     return name

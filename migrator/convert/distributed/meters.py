@@ -6,11 +6,12 @@ import ast
 from collections.abc import Sequence
 from typing import Any
 
-from migrator.convert.distributed.metrics import SUM, WORLD, line_for, put, report_share, statements_before
-from migrator.convert.distributed.training import Training, UncertainError
-from migrator.convert.draft import Draft
+from migrator.convert.distributed.metrics import line_for, put, report_share, statements_before
+from migrator.convert.distributed.training import Training
+from migrator.convert.draft import Draft, UncertainError
 from migrator.convert.program import Program
 from migrator.convert.syntax import bindings, dotted, function_of
+from migrator.convert.texts import functions
 
 
 def reduce_meters(program: Program, draft: Draft, found: list[Training]) -> None:
@@ -70,10 +71,10 @@ def average_in_closures(program: Program, draft: Draft, found: list[Training]) -
         name = dotted(last.value) if isinstance(last, ast.Return) and last.value is not None else ""
         if not name:
             raise UncertainError(
-                "L-BFGS needs the same loss on every rank",
-                f"Let the closure return sum_over_ranks(loss) / {WORLD}, with:\n{SUM}",
+                "closure_loss",
                 training.file,
                 closure,
+                helper=functions("helpers.py")["sum_over_ranks"],
             )
         lines = [line_for(name, True)]
         put(draft, training, draft.of(training.file).before.setdefault(last, []), last, lines)
@@ -119,12 +120,4 @@ def _lists(draft: Draft, training: Training) -> None:
             and name in map(dotted, ast.walk(one))
         )
         if name and next(behind, None) is not None:
-            draft.report(
-                file,
-                node,
-                f"{name} is of each rank's own share of the data",
-                f"Where its mean is taken write: mean = torch.tensor(sum({name}) / len({name}), "
-                "device='cuda'); "
-                f"dist.all_reduce(mean); mean = mean.item() / {WORLD}",
-                "info",
-            )
+            draft.report("mean_of_list", file, node, name=name)

@@ -23,18 +23,7 @@ from migrator.convert.distributed.training import Training
 from migrator.convert.draft import DIST, Draft
 from migrator.convert.program import Program
 from migrator.convert.syntax import File, dotted, function_of, parent
-
-SUM = '''\
-def sum_over_ranks(value):
-    """The sum of a number or a tensor over the ranks: each has it of its own share of the data."""
-    if not dist.is_initialized():
-        return value
-    total = torch.as_tensor(value).detach()
-    kind = torch.float32 if total.is_floating_point() else torch.int64
-    total = total.to("cuda" if torch.cuda.is_available() else "cpu", kind, copy=True)
-    dist.all_reduce(total)
-    return total.to(value.device, value.dtype) if torch.is_tensor(value) else total.item()
-'''
+from migrator.convert.texts import functions
 
 WORLD = "dist.get_world_size()"
 
@@ -85,22 +74,14 @@ def put(draft: Draft, training: Training, place: list[str], node: Any, lines: li
     changes = draft.of(training.file)
     place += lines
     changes.imports += ["import torch", DIST]
-    changes.helpers.setdefault("sum_over_ranks", SUM)
+    changes.helpers.setdefault("sum_over_ranks", functions("helpers.py")["sum_over_ranks"])
     for line in lines:
         draft.changed(training.file, node, "the sum is of all ranks", line, "INSERT")
 
 
 def report_share(draft: Draft, training: Training, name: str) -> None:
     """Say that a number is of each rank's share, with the lines to write."""
-    draft.report(
-        training.file,
-        training.batches,
-        f"{name} is of each rank's own share of the data",
-        f"Behind the loop, before it is shown, write: total = torch.tensor(float({name}), device='cuda'); "
-        f"dist.all_reduce(total); {name} = total.item(), and / {WORLD} where it is a mean, or is divided "
-        "by a number of batches",
-        "info",
-    )
+    draft.report("own_share", training.file, training.batches, name=name)
 
 
 def _block(node: Any) -> list[Any]:

@@ -13,29 +13,15 @@ from migrator.convert.distributed.iterables import counts
 from migrator.convert.distributed.loaders import share_loaders
 from migrator.convert.distributed.meters import average_in_closures, reduce_meters
 from migrator.convert.distributed.metrics import reduce_metrics
-from migrator.convert.distributed.training import Training, UncertainError, trainings
+from migrator.convert.distributed.training import Training, trainings
 from migrator.convert.distributed.wrapping import Wrapping, held, own_line, wrapping
-from migrator.convert.draft import DIST, Draft
+from migrator.convert.draft import DIST, Draft, UncertainError
 from migrator.convert.models import chosen, homes
 from migrator.convert.program import Program
 from migrator.convert.syntax import File, dotted, function_of, parent
+from migrator.convert.texts import functions
 from migrator.project.distributed_names import listed
 
-SET_UP = '''\
-def setup_distributed():
-    """Join the ranks that the launcher has started, each on its card; without a launcher, be the only one."""
-    backend = "gloo"
-    if torch.cuda.is_available():
-        backend = "nccl"
-        torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", 0)))
-    if "RANK" in os.environ:
-        dist.init_process_group(backend)
-    else:
-        dist.init_process_group(backend, store=dist.HashStore(), rank=0, world_size=1)
-    if dist.get_rank() != 0:  # one rank speaks for all
-        builtins.print = lambda *args, **kwargs: None
-        logging.disable(logging.INFO)
-'''
 _CLASS = "from torch.nn.parallel import DistributedDataParallel"
 _OWN_CARD = "[torch.cuda.current_device()] if torch.cuda.is_available() else None"
 
@@ -84,14 +70,7 @@ def _wrap(program: Program, draft: Draft, wrapped: Wrapping, calls: int, paralle
     message = "the model is wrapped: gradients are averaged over the ranks"
     draft.changed(home.file, wrapped.behind, message, line, "INSERT")
     if first and any("BatchNorm" in name for file in program.files.values() for name in _names(file)):
-        draft.report(
-            home.file,
-            wrapped.behind,
-            "BatchNorm takes the mean and the variance of each rank's own batch",
-            f"For those of all ranks write before it is wrapped: {home.text} = "
-            f"torch.nn.SyncBatchNorm.convert_sync_batchnorm({home.text})",
-            "info",
-        )
+        draft.report("batch_norm", home.file, wrapped.behind, home=home)
 
 
 def _names(file: File) -> list[str]:
@@ -114,12 +93,7 @@ def _data_parallel(program: Program, draft: Draft) -> bool:
             if isinstance(up, (ast.alias, ast.Attribute)) or isinstance(node.ctx, ast.Store):
                 continue
             if not isinstance(up, ast.Call):
-                raise UncertainError(
-                    "nn.DataParallel is used in a way that is not plain",
-                    "Write DistributedDataParallel.",
-                    file,
-                    node,
-                )
+                raise UncertainError("data_parallel_used", file, node)
             if up.func is not node:  # isinstance(model, nn.DataParallel)
                 draft.replace(file, node, "DistributedDataParallel")
                 draft.of(file).imports.append(_CLASS)
@@ -131,12 +105,7 @@ def _data_parallel(program: Program, draft: Draft) -> bool:
             block = parent(assign)
             if isinstance(block, ast.If) and assign in block.body and all(map(_says, block.body)):
                 if block.orelse or not own_line(file, block) or block.col_offset < 0:
-                    raise UncertainError(
-                        "nn.DataParallel is chosen by a condition",
-                        "DistributedDataParallel takes its place in each case.",
-                        file,
-                        block,
-                    )
+                    raise UncertainError("data_parallel_condition", file, block)
                 draft.of(file).removed.add(block)
             elif own_line(file, assign) and len(getattr(block, "body", [0, 0])) > 1:
                 draft.of(file).removed.add(assign)
@@ -158,43 +127,27 @@ def _unwrap(program: Program, draft: Draft, wrapped: Wrapping, found: list[Train
     """Plan what needs the model inside of the wrapper; gives in how many places training calls the model."""
     result = held(program, wrapped, found)
     if not result.calls:
-        raise UncertainError(
-            f"training does not call {wrapped.home.text} where it can be seen",
-            f"{wrapped.home.text} = DistributedDataParallel({wrapped.home.text})",
-            wrapped.home.file,
-            wrapped.behind,
-        )
+        raise UncertainError("model_not_called", wrapped.home.file, wrapped.behind, home=wrapped.home)
     for node, (file, perhaps) in result.inner.items():
         message = "the model inside of DistributedDataParallel: keys have no module. before them"
         draft.unwrap(file, node, message, perhaps)
     for file, node in result.unclear:
         text = dotted(node)
-        draft.report(
-            file,
-            node,
-            f"{text} is a DistributedDataParallel model here",
-            f"Where the model itself is needed write {text}.module",
-            "info",
-        )
+        draft.report("wrapped_here", file, node, text=text)
     return result.calls
 
 
 def _set_epoch(program: Program, draft: Draft, training: Training) -> None:
     epochs = training.epochs
-    if isinstance(training.batches, ast.While) or counts(training.batches.iter):
-        advice = "Before each iter(train_loader) write, with a number that counts them: "
-        advice += "train_loader.sampler.set_epoch(number)"
-    else:
-        advice = "First in the loop over epochs write: train_loader.sampler.set_epoch(epoch)"
     if epochs is None or not epochs.loader:
-        message = "without set_epoch every epoch has the same order of samples"
-        draft.report(training.file, training.batches, message, advice)
+        rounds = isinstance(training.batches, ast.While) or counts(training.batches.iter)
+        key = "same_order_in_rounds" if rounds else "same_order"
+        draft.report(key, training.file, training.batches)
         return
     line = f"{epochs.loader}.sampler.set_epoch({epochs.counter})"
     first = epochs.loop.body[0]
     if not own_line(epochs.file, first):
-        message = "set_epoch has no place in a loop of one line"
-        draft.report(epochs.file, epochs.loop, message, f"Write {line}")
+        draft.report("loop_of_one_line", epochs.file, epochs.loop, line=line)
         return
     if epochs.file is not program.entry:
         line = f"if dist.is_initialized():\n    {line}"
@@ -218,7 +171,7 @@ def _rank_zero(program: Program, draft: Draft) -> None:
             if file is not program.entry:
                 test = f"not dist.is_initialized() or {test}"
             if not own_line(file, node) or _in_open(node):
-                draft.report(file, node, "every rank writes this file", f"Write it below: if {test}:")
+                draft.report("written_by_every_rank", file, node, test=test)
                 continue
             draft.of(file).guards[node] = test
             draft.of(file).imports.append(DIST)
@@ -239,7 +192,7 @@ def _set_up(program: Program, draft: Draft) -> None:
     entry = program.entry
     changes = draft.of(entry)
     changes.imports[:0] = ["import builtins", "import logging", "import os", "import torch", DIST]
-    changes.header = SET_UP
+    changes.header = functions("helpers.py")["setup_distributed"]
     tree = entry.index.tree
     guard = next(
         (node for node in tree.body if isinstance(node, ast.If) and "__name__" in ast.dump(node.test)), None
@@ -247,7 +200,7 @@ def _set_up(program: Program, draft: Draft) -> None:
     call, end = "setup_distributed()", "dist.destroy_process_group()"
     if guard is not None and not _works_above(entry, guard):
         if not own_line(entry, guard.body[0]):
-            raise UncertainError("the main block is one line", f"First in it write {call}", entry, guard)
+            raise UncertainError("main_block", entry, guard)
         changes.first.setdefault(guard, []).insert(0, call)
         if not _leaves(guard.body[-1]):
             changes.last.setdefault(guard, []).append(end)

@@ -10,6 +10,7 @@ from typing import Any
 
 from migrator.convert.distributed.conditions import Guard, backward_calls, guards, training_view
 from migrator.convert.distributed.iterables import Loader, counts, loader_calls, loader_name
+from migrator.convert.draft import UncertainError
 from migrator.convert.program import Program
 from migrator.convert.syntax import (
     FUNCTIONS,
@@ -23,17 +24,6 @@ from migrator.convert.syntax import (
 from migrator.convert.values import call_sites
 
 _DEPTH = 8
-
-
-class UncertainError(Exception):
-    """Something without which a program cannot be converted was not found, or is not plain."""
-
-    def __init__(self, message: str, advice: str, file: File | None = None, node: Any = None) -> None:
-        super().__init__(message)
-        self.message = message
-        self.advice = advice
-        self.file = file
-        self.node = node
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,8 +66,7 @@ def trainings(program: Program) -> list[Training]:
         for training in _above(view, mixed, file, call, call, (), _DEPTH):
             found.setdefault(id(training.batches), training)
     if not found:
-        what = "no loop that calls backward() runs over a DataLoader that could be found" if backwards else ""
-        raise UncertainError(what or "nothing calls backward()", "Name the training script with -m FILE.")
+        raise UncertainError("no_loop_over_loader" if backwards else "no_backward")
     return list(found.values())
 
 
@@ -135,13 +124,7 @@ def _training(
     function = function_of(loop)
     doubtful = len(loaders) > 1 and len(call_sites(program, function)) > 1 if function is not None else False
     if doubtful and id(function) in mixed:
-        raise UncertainError(
-            "the same loop trains and validates, and it is not plain over which loaders",
-            "For the training loader write sampler=DistributedSampler(dataset, shuffle=True), without "
-            "shuffle=.",
-            file,
-            loop,
-        )
+        raise UncertainError("trains_and_validates", file, loop)
     way: list[tuple[File, Any]] = [*scopes, (file, function)]
     text = loader_name(file, loop.iter, known) if isinstance(loop, ast.For) else ""
     epochs = _epochs(program, file, loop, text, way, _DEPTH)

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from migrator.convert.distributed.training import Training, UncertainError
+from migrator.convert.distributed.training import Training
+from migrator.convert.draft import UncertainError
 from migrator.convert.models import Home, lasts, unmoved
 from migrator.convert.program import Program
 from migrator.convert.syntax import (
@@ -73,17 +74,11 @@ def uses(home: Home) -> list[Any]:
 def wrapping(program: Program, ways: list[Home], found: list[Training]) -> Wrapping:
     """Where to wrap: behind what prepares the model, before what uses it. Raises UncertainError."""
     home = ways[0]
-    line = f"{home.text} = DistributedDataParallel({home.text})"
     if not any(_moved(program, one) for one in ways):
         for inner in _inwards(program, home):
             if lasts(program, inner, found) and _moved(program, inner):
                 return wrapping(program, [inner], found)
-        raise UncertainError(
-            f"no place was found where {home.text} is put on its device",
-            f"Behind that place write: {line}",
-            home.file,
-            (uses(home) or [None])[0],
-        )
+        raise UncertainError("model_not_on_device", home.file, (uses(home) or [None])[0], home=home)
     scope = home.scope
     if isinstance(scope, ast.ClassDef):
         stored = [
@@ -92,9 +87,7 @@ def wrapping(program: Program, ways: list[Home], found: list[Training]) -> Wrapp
             if isinstance(node.ctx, ast.Store) and _is_method(node, scope)
         ]
         if len({id(one) for one in stored}) != 1:
-            raise UncertainError(
-                f"{home.text} is set in several methods", f"Wrap it: {line}", home.file, scope
-            )
+            raise UncertainError("model_in_methods", home.file, scope, home=home)
         scope = stored[0]
     block: Any = scope.body if scope is not None else home.file.index.tree.body
     own = {id(node) for node in uses(home) if function_of(node) is scope}
@@ -123,12 +116,7 @@ def wrapping(program: Program, ways: list[Home], found: list[Training]) -> Wrapp
         behind = statement
         known = known or any(isinstance(getattr(node, "ctx", None), ast.Store) for node in mentioned)
     if behind is None or not known or not own_line(home.file, behind):
-        raise UncertainError(
-            f"it is not plain where {home.text} is ready to be wrapped",
-            f"Where it is on its device, and before it is used, write: {line}",
-            home.file,
-            (uses(home) or [None])[0],
-        )
+        raise UncertainError("model_not_ready", home.file, (uses(home) or [None])[0], home=home)
     return Wrapping(home, behind)
 
 
@@ -304,13 +292,7 @@ def _use(program: Program, home: Home, node: Any, result: Held, training: set[in
         harmless = up.attr in ("state_dict", "load_state_dict")
         call = parent(up)
         if id(node) in training and isinstance(call, ast.Call) and call.func is up and not harmless:
-            raise UncertainError(
-                f"training calls {home.text}.{up.attr}(): a DistributedDataParallel model synchronizes only "
-                "what goes through its call",
-                f"Let forward() do what {up.attr}() does, and call {home.text}(…).",
-                file,
-                up,
-            )
+            raise UncertainError("training_calls_method", file, up, home=home, up=up)
         result.inner[node] = (file, False)
         return
     call = parent(up) if isinstance(up, ast.keyword) else up

@@ -8,9 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from migrator.convert.distributed.training import UncertainError
 from migrator.convert.distributed.wrapping import own_line
-from migrator.convert.draft import DIST, Draft
+from migrator.convert.draft import DIST, Draft, UncertainError
 from migrator.convert.horovod.tables import PACKAGE, advice, imports, is_helper, names_in, table
 from migrator.convert.models import Home
 from migrator.convert.syntax import File, parent
@@ -36,9 +35,9 @@ class Plan:
     optimizers: list[tuple[File, ast.Call]] = field(default_factory=list)
     wrapped: list[tuple[Home, Any]] = field(default_factory=list)
 
-    def refuse(self, file: File, node: Any, message: str, what_to_do: str) -> None:
+    def refuse(self, key: str, file: File, node: Any, **values: object) -> None:
         """Nothing can be converted, because of this."""
-        self.problems.append(UncertainError(message, what_to_do, file, node))
+        self.problems.append(UncertainError(key, file, node, **values))
 
     def replace(self, file: File, node: Any, code: str, message: str) -> None:
         """Put code in the place of an expression."""
@@ -77,14 +76,12 @@ def plan_names(file: File, plan: Plan) -> None:
             code = table("values")[name]
             plan.replace(file, node, code, f"{name} of Horovod is {code}")
         elif not (name == "Adasum" and _chosen_for_optimizer(file, node)):
-            plan.refuse(file, node, f"hvd.{name} has no counterpart" if name else _AS_VALUE, advice(name))
+            key = "no_counterpart" if name else "module_as_value"
+            plan.refuse(key, file, node, name=f"hvd.{name}", advice=advice(name))
     for call, name in collectives:
         _plan_collective(file, call, name, plan)
     for statement in file.nodes(ast.Import, ast.ImportFrom):
         _plan_import(file, statement, plan)
-
-
-_AS_VALUE = "the module of Horovod is handed on as a value"
 
 
 def references(file: File) -> Iterator[tuple[Any, str]]:
@@ -111,11 +108,11 @@ def _plan_call(file: File, call: ast.Call, name: str, plan: Plan) -> None:
         plan.optimizers.append((file, call))
     elif name in plain:
         if call.args or call.keywords:
-            plan.refuse(file, call, f"hvd.{name} is called with arguments", advice("ProcessSet"))
+            plan.refuse("called_with_arguments", file, call, name=name, advice=advice("ProcessSet"))
             return
         plan.replace(file, call, plain[name], f"{name} of Horovod is {plain[name]}")
     else:
-        plan.refuse(file, call, f"hvd.{name} has no counterpart", advice(name))
+        plan.refuse("no_counterpart", file, call, name=f"hvd.{name}", advice=advice(name))
 
 
 def given(call: ast.Call, names: list[str]) -> dict[str, tuple[int, Any]] | None:
@@ -141,15 +138,15 @@ def is_default(file: File, name: str, value: Any) -> bool:
 def _plan_collective(file: File, call: ast.Call, name: str, plan: Plan) -> None:
     values = given(call, table("calls")[name])
     if values is None:
-        plan.refuse(file, call, f"the arguments of hvd.{name} are not plain", "Write them out.")
+        plan.refuse("collective_arguments", file, call, name=name)
         return
     dropped = []
     added = []
     for parameter, (place, value) in values.items():
         if parameter in table("only_default"):
             if not is_default(file, parameter, value):
-                text = f"hvd.{name} with {parameter} has no counterpart"
-                plan.refuse(file, value, text, _instead(parameter))
+                what = {"name": name, "parameter": parameter, "advice": _instead(parameter)}
+                plan.refuse("argument_without_counterpart", file, value, **what)
         elif parameter not in ("average", *table("dropped")):
             continue
         dropped.append(place)
@@ -159,7 +156,7 @@ def _plan_collective(file: File, call: ast.Call, name: str, plan: Plan) -> None:
     if any(place < len(call.args) for place in dropped) and max(dropped) < len(call.args) - 1:
         behind = [place for place in range(min(dropped), len(call.args)) if place not in dropped]
         if behind:
-            plan.refuse(file, call, f"hvd.{name} has arguments behind its name", "Name them: op=…")
+            plan.refuse("arguments_behind_name", file, call, name=name)
             return
     code = table("values").get(name, f"hvd_{name}")
     plan.draft.replace(file, call.func, code)
@@ -201,9 +198,10 @@ def _plan_import(file: File, statement: Any, plan: Plan) -> None:
         return
     names = [alias.name if isinstance(statement, ast.Import) else statement.module for alias in ours]
     if any(name != "horovod" and not name.startswith(PACKAGE) for name in names):
-        plan.refuse(file, statement, f"{names[0]} has no counterpart", advice(names[0].partition(".")[2]))
+        told = advice(names[0].partition(".")[2])
+        plan.refuse("no_counterpart", file, statement, name=names[0], advice=told)
     elif any(alias.name == "*" for alias in ours) or not own_line(file, statement):
-        plan.refuse(file, statement, "this import is not plain", "import horovod.torch as hvd")
+        plan.refuse("import_not_plain", file, statement)
     else:
         rest = [
             f"{alias.name} as {alias.asname}" if alias.asname else alias.name

@@ -7,8 +7,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, Optional
 
-from migrator.convert.distributed.training import UncertainError
-from migrator.convert.draft import Draft, converted
+from migrator.convert.draft import Draft, UncertainError, converted
 from migrator.convert.horovod.calls import Plan, plan_names, references
 from migrator.convert.horovod.optimizer import plan_optimizer
 from migrator.convert.horovod.synchronize import plan_synchronize
@@ -23,6 +22,13 @@ _CHANGED, _REPORTED = "NPU930", "NPU931"
 _OWN_WAY = ("init_process_group", "DistributedDataParallel")
 _TENSORS_OF_BOTH = (2, 1)  # one process group with a backend for the CPU and one for the card
 _UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
+_STEPS = (
+    "init",
+    "DistributedOptimizer",
+    "broadcast_parameters",
+    "broadcast_optimizer_state",
+    "allreduce",
+)
 _NAMES = ("dist", "os", "io", "default_hooks", "DistributedDataParallel")
 Read = Callable[[str], Optional[str]]
 
@@ -98,26 +104,14 @@ def _converted(program: Program, version: tuple[int, ...]) -> dict[str, Converte
     optional = [(file, node) for file in ours for node in file.index.imports if _is_optional(node)]
     own_way = any(_has_own_way(file) for file in program.files.values())
     if optional or own_way:
-        advice = (
-            "Start the program without its option for Horovod: its way over torch.distributed is migrated."
-        )
-        if not own_way:
-            advice = "Write that part with torch.distributed and DistributedDataParallel, or do without it."
         places = optional or [
             (file, node) for file in ours for node in file.index.imports if _is_horovod(node)
         ]
         for file, node in places:
-            plan.draft.report(
-                file, node, "Horovod is one of several ways here: it is left as it is", advice, "info"
-            )
+            plan.draft.report("beside_own_way" if own_way else "one_of_several_ways", file, node)
         return converted(program.files, plan.draft)
     if version < _TENSORS_OF_BOTH:
-        plan.refuse(
-            ours[0],
-            next(filter(_is_horovod, ours[0].index.imports)),
-            "Horovod reduces tensors on the CPU as well, torch.distributed only from version 2.1 on",
-            "Migrate for a newer version, or make a group for the CPU: dist.new_group(backend='gloo')",
-        )
+        plan.refuse("old_torch", ours[0], next(filter(_is_horovod, ours[0].index.imports)))
     for file in ours:
         plan_names(file, plan)
         _check_names(file, plan)
@@ -134,16 +128,14 @@ def _converted(program: Program, version: tuple[int, ...]) -> dict[str, Converte
             text = helpers(plan.used.get(file.name, set()))
             if text:
                 plan.use(file, text)
-                plan.draft.of(file).header = text + "\n"
+                plan.draft.of(file).header = text
             plan.draft.of(file).imports.sort(key=import_order)
         try:
             result = converted(program.files, plan.draft)
             _check_left(program, result)
             return result
         except (NotPlacedError, SyntaxError) as error:
-            plan.problems.append(
-                UncertainError(f"a change has no place ({error})", "Convert it by hand.", ours[0])
-            )
+            plan.problems.append(UncertainError("no_place", ours[0], error=error))
     return converted(program.files, _by_hand(ours, plan))
 
 
@@ -191,7 +183,7 @@ def _check_names(file: File, plan: Plan) -> None:
         for name in _NAMES:
             for binding in scope.bindings.get(name, ()):
                 if binding.kind != "import" or binding.name.split(".")[0] not in ("torch", "os", "io"):
-                    plan.refuse(file, binding.node, f"{name} is something else here", "Give it another name.")
+                    plan.refuse("name_taken", file, binding.node, name=name)
 
 
 def _leave_at_the_end(program: Program, plan: Plan) -> None:
@@ -221,48 +213,11 @@ def _by_hand(ours: list[File], plan: Plan) -> Draft:
     """Nothing is changed; the findings hold the lines to write."""
     draft = Draft(changed_code=_CHANGED, reported_code=_REPORTED)
     for error in plan.problems:
-        draft.report(
-            error.file or ours[0],
-            error.node,
-            f"not converted from Horovod: {error.message}",
-            error.advice,
-            "error",
-        )
+        draft.refuse(error.file or ours[0], error, "not converted from Horovod: ")
     for file in ours:
         names = {name.split(".")[0] for _, name in references(file)}
         node = next(one for one in file.index.imports if _is_horovod(one))
-        for name, (message, advice) in _STEPS.items():
+        for name in _STEPS:
             if name in names:
-                draft.report(file, node, message, advice)
+                draft.report(f"hvd.{name}", file, node)
     return draft
-
-
-_STEPS = {
-    "init": (
-        "the ranks have to find each other",
-        'import torch.distributed as dist\ndist.init_process_group("cpu:gloo,cuda:nccl")  # for hvd.init()\n'
-        "dist.get_rank(), dist.get_world_size()  # for hvd.rank() and hvd.size()\n"
-        'int(os.environ["LOCAL_RANK"])  # for hvd.local_rank()\n'
-        "dist.destroy_process_group()  # at the end",
-    ),
-    "DistributedOptimizer": (
-        "the model has to be wrapped, instead of the optimizer",
-        "from torch.nn.parallel import DistributedDataParallel\n"
-        "model = DistributedDataParallel(model, broadcast_buffers=False)  # when it is on its device\n"
-        "model.module.state_dict()  # in checkpoints\n"
-        "Remove optimizer.synchronize(), and take what is below optimizer.skip_synchronize() out of it.",
-    ),
-    "broadcast_parameters": (
-        "all ranks have to start from the same parameters",
-        "for tensor in model.state_dict().values():\n    dist.broadcast(tensor, 0)",
-    ),
-    "broadcast_optimizer_state": (
-        "all ranks have to start from the same state of the optimizer",
-        "state = [optimizer.state_dict()]\ndist.broadcast_object_list(state, src=0)\n"
-        "optimizer.load_state_dict(state[0])",
-    ),
-    "allreduce": (
-        "values have to be averaged over the ranks",
-        "value = value.clone()\ndist.all_reduce(value)\nvalue /= dist.get_world_size()",
-    ),
-}

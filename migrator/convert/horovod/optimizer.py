@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from migrator.convert.distributed.training import UncertainError
 from migrator.convert.distributed.wrapping import own_line
+from migrator.convert.draft import UncertainError
 from migrator.convert.horovod.calls import Plan, given, is_default
 from migrator.convert.horovod.tables import PACKAGE, table
 from migrator.convert.horovod.wrapped import Wrapped, follow
@@ -29,14 +29,12 @@ def plan_optimizer(program: Program, file: File, call: ast.Call, plan: Plan) -> 
         and own_line(file, statement)
     )
     if not plain or values is None or "optimizer" not in values:
-        raise UncertainError(
-            "what becomes of hvd.DistributedOptimizer is not plain", f"Instead of it: {_LINES}", file, call
-        )
+        raise UncertainError("optimizer_not_plain", file, call)
     arguments = {name: value for name, (_, value) in values.items()}
     home = _model_of(program, file, arguments, call)
     for other, place in plan.wrapped:
         if other.same(home) and not _exclusive(place, statement):
-            raise UncertainError(f"{home.text} has several optimizers of Horovod's", _LINES, file, call)
+            raise UncertainError("several_optimizers", file, call, home=home)
     plan.wrapped.append((home, statement))
     wrapped = follow(program, home, statement)
     model = home.text
@@ -52,9 +50,7 @@ def plan_optimizer(program: Program, file: File, call: ast.Call, plan: Plan) -> 
     else:
         changes.edits += first_argument(file.index, call)
         if values["optimizer"][0] != 0:
-            raise UncertainError(
-                "the optimizer is not the first argument", "Write it first, without optimizer=", file, call
-            )
+            raise UncertainError("optimizer_not_first", file, call)
     changes.after.setdefault(statement, []).extend(lines)
     for line in lines:
         plan.use(file, line)
@@ -78,19 +74,16 @@ def _model_of(program: Program, file: File, arguments: dict[str, Any], call: ast
         if places:
             break
     texts = {(where.name, dotted(node)) for where, node in places}
-    advice = f"Instead of it, with the name of the model: {_LINES}"
     if len(texts) != 1:
         what = "several models" if texts else "a model that is not seen"
-        raise UncertainError(f"hvd.DistributedOptimizer gets the parameters of {what}", advice, file, call)
+        raise UncertainError("model_not_one", file, call, what=what)
     where, node = places[0]
     text = dotted(node)
     if not text or text == "self" or text.count(".") > text.startswith("self.") or where is not file:
-        raise UncertainError("the model of hvd.DistributedOptimizer has no plain name", advice, file, call)
+        raise UncertainError("model_without_name", file, call)
     home = home_of(program, file, node, text)
     if not home.same(home_of(program, file, call, text)):
-        raise UncertainError(
-            f"{text} is a model of another function: here it cannot be wrapped", advice, file, call
-        )
+        raise UncertainError("model_of_other_function", file, call, text=text)
     return home
 
 
@@ -131,34 +124,15 @@ def _op(file: File, op: Any, model: str, plan: Plan, arguments: dict[str, Any]) 
     if sorted(names) == ["Adasum", "Average"]:
         test = plan.written(file, op.test)
         condition = test if names[0] == "Adasum" else f"not ({test})"
-        plan.draft.report(
-            file,
-            op,
-            "torch.distributed has no Adasum: the converted program refuses it",
-            "Without the option it averages. Remove the option, or keep the message.",
-        )
+        plan.draft.report("adasum", file, op)
         return [f'if {condition}:\n    raise NotImplementedError("torch.distributed has no Adasum")']
     if names == ["Sum"]:
         if "compression" in arguments and not is_default(file, "compression", arguments["compression"]):
-            raise UncertainError(
-                "gradients are compressed and summed", f"{model}.register_comm_hook(None, …)", file, op
-            )
+            raise UncertainError("compressed_and_summed", file, op, model=model)
         if not _is_one(arguments.get("backward_passes_per_step")):
-            raise UncertainError(
-                "gradients of several backward passes are summed over the ranks",
-                f"Put all passes but the last below {model}.no_sync(), and multiply the gradients by "
-                "dist.get_world_size() before optimizer.step().",
-                file,
-                op,
-            )
+            raise UncertainError("several_passes_summed", file, op, model=model)
         return []
-    raise UncertainError(
-        "the op of hvd.DistributedOptimizer is not plain",
-        "DistributedDataParallel averages; for sums multiply the gradients by dist.get_world_size(); "
-        "there is no Adasum.",
-        file,
-        op,
-    )
+    raise UncertainError("op_not_plain", file, op)
 
 
 def _hooks(file: File, arguments: dict[str, Any], model: str, plan: Plan) -> list[str]:
@@ -169,19 +143,8 @@ def _hooks(file: File, arguments: dict[str, Any], model: str, plan: Plan) -> lis
     if value is None or is_default(file, "compression", value):
         return []
     if not _is_compression(file, value):
-        raise UncertainError(
-            "the compression is not one of Horovod's",
-            f"Write it as a hook: {model}.register_comm_hook(None, hook), hook(group, bucket) -> Future",
-            file,
-            value,
-        )
-    plan.draft.report(
-        file,
-        value,
-        "fp16_compress_hook divides before it adds up, Horovod after: sums differ by rounding",
-        "Nothing, unless the results have to be those of Horovod to the last digit.",
-        "info",
-    )
+        raise UncertainError("compression_not_horovod", file, value, model=model)
+    plan.draft.report("fp16_rounding", file, value)
     return [f"{model}.register_comm_hook(None, {plan.written(file, value)})"]
 
 
@@ -205,20 +168,10 @@ def _check_others(file: File, arguments: dict[str, Any]) -> None:
     """Raises UncertainError for what DistributedDataParallel does not do."""
     sparse = arguments.get("sparse_as_dense")
     if sparse is not None and not (isinstance(sparse, ast.Constant) and not sparse.value):
-        raise UncertainError(
-            "sparse gradients are reduced as dense ones",
-            "Make the embedding with sparse=False.",
-            file,
-            sparse,
-        )
+        raise UncertainError("sparse_gradients", file, sparse)
     group = arguments.get("process_set")
     if group is not None and not is_default(file, "process_set", group):
-        raise UncertainError(
-            "gradients are reduced within a process set",
-            "DistributedDataParallel(model, process_group=dist.new_group(ranks), broadcast_buffers=False)",
-            file,
-            group,
-        )
+        raise UncertainError("process_set", file, group)
 
 
 def _passes(program: Program, file: File, arguments: dict[str, Any], wrapped: Wrapped, plan: Plan) -> None:
@@ -230,30 +183,12 @@ def _passes(program: Program, file: File, arguments: dict[str, Any], wrapped: Wr
                 continue
             retains = [word for word in call.keywords if word.arg == "retain_graph"]
             if retains and getattr(retains[0].value, "value", None) is not False:
-                raise UncertainError(
-                    "several backward passes go through one forward pass: DistributedDataParallel reduces "
-                    "after the first only",
-                    "Add the losses up, and call backward() once.",
-                    one,
-                    call,
-                )
+                raise UncertainError("retained_graph", one, call)
             if not _is_one(passes) and not _has_own_forward(one, call, wrapped):
-                raise UncertainError(
-                    "it is not plain that each backward pass of a step follows a forward pass of its own",
-                    "Add the losses up, and call backward() once.",
-                    one,
-                    call,
-                )
+                raise UncertainError("own_forward_pass", one, call)
     if not _is_one(passes):
         text = wrapped.home.text
-        plan.draft.report(
-            file,
-            passes,
-            "gradients are averaged in each backward pass of a step: the same result, with more exchanges",
-            "To save them put all passes of a step but the last, with the calls of the model, below\n"
-            f"with contextlib.nullcontext() if last else {text}.no_sync():",
-            "info",
-        )
+        plan.draft.report("averaged_each_pass", file, passes, text=text)
 
 
 def _has_own_forward(file: File, call: ast.Call, wrapped: Wrapped) -> bool:
@@ -276,10 +211,4 @@ def _unwrap(plan: Plan, wrapped: Wrapped) -> None:
         plan.draft.unwrap(file, node, message, perhaps)
     for file, node in wrapped.unclear:
         text = dotted(node) or "what comes back"
-        plan.draft.report(
-            file,
-            node,
-            f"{text} is a DistributedDataParallel model here",
-            f"Where the model itself is needed write {text}.module",
-            "info",
-        )
+        plan.draft.report("wrapped_here", file, node, text=text)

@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from migrator.convert.distributed.training import UncertainError
 from migrator.convert.distributed.wrapping import prepares, uses
+from migrator.convert.draft import UncertainError
 from migrator.convert.models import Home, home_of
 from migrator.convert.program import Program
 from migrator.convert.syntax import (
@@ -45,32 +45,20 @@ def check_before(program: Program, home: Home, behind: Any) -> None:
         values = bindings(home.file, home.scope, home.text)
     for value, _ in values:
         if not _is_only_name(value, home):
-            raise UncertainError(
-                f"{home.text} may have another name, by which it is trained",
-                lines(home),
-                home.file,
-                value or behind,
-            )
+            raise UncertainError("other_name", home.file, value or behind, home=home)
     known = home.scope is not None and not isinstance(home.scope, ast.ClassDef)
     if not values and not (known and home.text in parameters(home.scope)):
-        raise UncertainError(f"where {home.text} comes from is not seen", lines(home), home.file, behind)
+        raise UncertainError("origin_not_seen", home.file, behind, home=home)
     for node in uses(home):
         same = function_of(node) is function
         if isinstance(node.ctx, ast.Store):
             if same and is_after(node, behind):
-                raise UncertainError(
-                    f"{home.text} is set anew behind hvd.DistributedOptimizer", lines(home), home.file, node
-                )
+                raise UncertainError("set_anew", home.file, node, home=home)
         elif same and not is_after(node, behind) and not _inside(node, behind):
             prepared = prepares(program, home.file, node, _DEPTH) and not _is_kept(program, home.file, node)
             prepared = prepared or _stays(home, node)
             if not prepared and not evaluates(program, home.file, node):
-                raise UncertainError(
-                    f"{home.text} is used before hvd.DistributedOptimizer: it may be trained by another name",
-                    f"Behind what prepares the model, and before anything keeps it, write {lines(home)}",
-                    home.file,
-                    node,
-                )
+                raise UncertainError("used_before", home.file, node, home=home)
 
 
 def _is_only_name(value: Any, home: Home) -> bool:
@@ -113,20 +101,13 @@ def check_outside(program: Program, home: Home, depth: int = _DEPTH) -> None:
     for scope, name in _taken_from(home):
         sites = call_sites(program, scope)
         if not sites or not depth:
-            raise UncertainError(
-                f"who calls {scope.name} with {name} is not seen: there it stays the model without wrapper",
-                f"Return the model from {scope.name}, or wrap it where it is made: {lines(home)}",
-                home.file,
-                scope,
-            )
+            raise UncertainError("caller_not_seen", home.file, scope, scope=scope, name=name, home=home)
         for where, call in sites:
             value = argument(call, scope, name)
             if isinstance(value, ast.Call):
                 continue
             if not dotted(value) or dotted(value).count(".") > dotted(value).startswith("self."):
-                raise UncertainError(
-                    f"what {scope.name} gets as {name} is not plain", lines(home), where, call
-                )
+                raise UncertainError("argument_not_plain", where, call, scope=scope, name=name, home=home)
             outer = home_of(program, where, value, dotted(value))
             for node in uses(outer):
                 mine = (
@@ -137,12 +118,7 @@ def check_outside(program: Program, home: Home, depth: int = _DEPTH) -> None:
                     and not prepares(program, where, node, _DEPTH)
                     and not evaluates(program, where, node)
                 ):
-                    raise UncertainError(
-                        f"{outer.text} is not the wrapped model here, and may be trained",
-                        f"Wrap it before: {lines(outer)}",
-                        where,
-                        node,
-                    )
+                    raise UncertainError("not_the_wrapped", where, node, outer=outer)
             check_outside(program, outer, depth - 1)
 
 

@@ -37,9 +37,7 @@ def _without(file: File, node: Any, plan: Plan) -> None:
     elif isinstance(statement, ast.With) and len(statement.items) == 1 and own_line(file, statement):
         plan.draft.of(file).dissolved.add(statement)
     else:
-        plan.refuse(
-            file, node, f"{node.attr} of the optimizer is used in a way that is not plain", "Remove it."
-        )
+        plan.refuse("synchronize_not_plain", file, node, name=node.attr)
         return
     message = "backward() of a DistributedDataParallel model has reduced the gradients when it returns"
     plan.draft.changed(file, statement if isinstance(statement, ast.Expr) else node, message, "", "DELETE")

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import ast
-from functools import cache
 from typing import Any
 
-import yaml
-
 from migrator.convert.draft import DIST
-from migrator.data_folders import data_folder
+from migrator.convert.texts import functions, read
 from migrator.names.tree import parse, walk
 
 PACKAGE = "horovod.torch"
@@ -24,11 +21,9 @@ _IMPORTS = (
 )
 
 
-@cache
 def table(name: str) -> Any:
     """One of the tables."""
-    text = (data_folder("reports") / "distributed" / "horovod.yaml").read_text(encoding="utf-8")
-    return yaml.safe_load(text)[name]
+    return read("horovod.yaml")[name]
 
 
 def advice(name: str) -> str:
@@ -38,16 +33,9 @@ def advice(name: str) -> str:
     return " ".join(by_hand.get(first, "Write it with torch.distributed.").split())
 
 
-@cache
 def _helpers() -> dict[str, str]:
     """The helpers' texts by their names, in the order of the file."""
-    text = (data_folder("reports") / "distributed" / "horovod_helpers.py").read_text(encoding="utf-8")
-    lines = text.splitlines()
-    found = {}
-    for node in ast.parse(text).body:
-        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
-            found[node.name] = "\n".join(lines[node.lineno - 1 : node.end_lineno])
-    return found
+    return functions("horovod_helpers.py")
 
 
 def is_helper(name: str) -> bool:
@@ -65,7 +53,7 @@ def helpers(names: set[str]) -> str:
         if name not in wanted:
             wanted.add(name)
             waiting += [word for word in names_in(every[name]) if word in every]
-    return "\n\n\n".join(text for name, text in every.items() if name in wanted)
+    return "\n\n".join(text for name, text in every.items() if name in wanted)
 
 
 def names_in(code: str) -> set[str]:

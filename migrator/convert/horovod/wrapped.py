@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from migrator.convert.distributed.training import UncertainError
 from migrator.convert.distributed.wrapping import receiving, uses
-from migrator.convert.horovod.other_names import check_before, check_outside, evaluates, is_after, lines
+from migrator.convert.draft import UncertainError
+from migrator.convert.horovod.other_names import check_before, check_outside, evaluates, is_after
 from migrator.convert.horovod.tables import PACKAGE, table
 from migrator.convert.models import Home
 from migrator.convert.program import Program
@@ -65,12 +65,7 @@ def follow(program: Program, home: Home, behind: Any) -> Wrapped:
         if one.text.startswith("self."):
             _from_outside(program, one, result)
     if not result.calls:
-        raise UncertainError(
-            f"nothing that is seen calls {home.text}: DistributedDataParallel works when the model is called",
-            lines(home),
-            home.file,
-            behind,
-        )
+        raise UncertainError("call_not_seen", home.file, behind, home=home)
     conditional = _is_conditional(home, behind)
     for node, (file, _) in list(result.inner.items()):
         perhaps = conditional or _may_be_bare(program, file, node, result, seen)
@@ -115,7 +110,7 @@ def _use(program: Program, home: Home, node: Any, result: Wrapped) -> Iterator[H
         elif listed("need_the_model", name):
             result.inner[node] = (file, False)
         elif name.endswith(".DataParallel"):
-            raise UncertainError("nn.DataParallel wraps the model, too", lines(home), file, call)
+            raise UncertainError("data_parallel_too", file, call, home=home)
         elif not listed("take_a_wrapped_model", name) and not name.startswith(PACKAGE):
             result.unclear.append((file, node))
     elif isinstance(up, ast.Assign) and up.value is node and len(up.targets) == 1:
@@ -130,7 +125,7 @@ def _use(program: Program, home: Home, node: Any, result: Wrapped) -> Iterator[H
         _check_kept(program, node, result)
         yield from _returned(program, node, whole.elts.index(node), len(whole.elts), result)
     elif isinstance(up, ast.Subscript):
-        raise UncertainError(f"a part of {home.text} is used by itself", f"Call {home.text}(…).", file, up)
+        raise UncertainError("part_of_model", file, up, home=home)
     elif not isinstance(up, (ast.Compare, ast.Expr, ast.BoolOp, ast.If)):
         result.unclear.append((file, node))
 
@@ -148,12 +143,7 @@ def _check_kept(program: Program, node: Any, result: Wrapped) -> None:
         return
     if function is not None and not _only_called_after(program, function, result.behind):
         home = result.home
-        raise UncertainError(
-            f"{home.text} is handed on where it may not be wrapped yet, and may be trained by another name",
-            f"When it is wrapped hand it on: {lines(home)}",
-            home.file,
-            result.behind,
-        )
+        raise UncertainError("handed_on", home.file, result.behind, home=home)
 
 
 def _returned(program: Program, node: Any, place: int, count: int, result: Wrapped) -> Iterator[Home]:
@@ -201,12 +191,7 @@ def _attribute(program: Program, home: Home, node: Any, up: Any, result: Wrapped
         function = function_of(node)
         here = function is function_of(result.behind)
         if here or (function and _only_called_after(program, function, result.behind)):
-            raise UncertainError(
-                f"{home.text} is moved behind hvd.DistributedOptimizer",
-                f"Behind this line: {lines(home)}",
-                file,
-                up,
-            )
+            raise UncertainError("moved_behind", file, up, home=home)
         return  # it is the bare model's, or moves the one inside
     if up.attr in table("same_when_wrapped") and chain is up:
         if up.attr == "forward":
@@ -217,13 +202,7 @@ def _attribute(program: Program, home: Home, node: Any, up: Any, result: Wrapped
     computes = called and bool(call.args or call.keywords) and last not in methods
     if computes and not {"weight", "bias", "data"} & set(dotted(chain).split(".")):
         if not evaluates(program, file, node):
-            raise UncertainError(
-                f"{dotted(chain)}() is called: DistributedDataParallel reduces the gradients only of "
-                f"what goes through {home.text}(…)",
-                f"Let forward() do what {last}() does, and call {home.text}(…).",
-                file,
-                call,
-            )
+            raise UncertainError("submodule_called", file, call, called=dotted(chain), home=home, last=last)
     result.inner[node] = (file, False)
 
 

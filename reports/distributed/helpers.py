@@ -1,0 +1,34 @@
+"""Functions that a program for several devices calls: its conversion copies them into its files."""
+
+import builtins
+import logging
+import os
+
+import torch
+import torch.distributed as dist
+
+
+def setup_distributed():
+    """Join the ranks that the launcher has started, each on its card; without a launcher, be the only one."""
+    backend = "gloo"
+    if torch.cuda.is_available():
+        backend = "nccl"
+        torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", 0)))
+    if "RANK" in os.environ:
+        dist.init_process_group(backend)
+    else:
+        dist.init_process_group(backend, store=dist.HashStore(), rank=0, world_size=1)
+    if dist.get_rank() != 0:  # one rank speaks for all
+        builtins.print = lambda *args, **kwargs: None
+        logging.disable(logging.INFO)
+
+
+def sum_over_ranks(value):
+    """The sum of a number or a tensor over the ranks: each has it of its own share of the data."""
+    if not dist.is_initialized():
+        return value
+    total = torch.as_tensor(value).detach()
+    kind = torch.float32 if total.is_floating_point() else torch.int64
+    total = total.to("cuda" if torch.cuda.is_available() else "cpu", kind, copy=True)
+    dist.all_reduce(total)
+    return total.to(value.device, value.dtype) if torch.is_tensor(value) else total.item()
