@@ -215,7 +215,7 @@ def _look_around(plan: Plan, engine: Engine, tree: OutputTree | None, progress: 
     conversion = _convert(plan, scripts, text_of)
     converted = {} if conversion is None else conversion.files
     if with_horovod and "NPU930" in engine.enabled and not plan.settings.safe_only:
-        from migrator.convert.horovod.convert import convert  # with LibCST, which few migrations need
+        from migrator.convert.horovod.convert import convert
 
         converted = {**convert(with_horovod, paths, text_of, engine.version.tuple), **converted}
     converts = conversion is not None and not conversion.reason
@@ -241,9 +241,7 @@ def _convert(
     entry = place_of(plan.source, plan.main) if plan.main else candidates[0].name
     if text_of(entry) is None:
         raise SourceError(f"{shown(entry)} is no Python file that could be converted")
-    from migrator.convert.distributed.convert import (
-        convert,  # with LibCST, which a plain migration may never need
-    )
+    from migrator.convert.distributed.convert import convert
 
     root = plan.source if plan.source.is_dir() else plan.source.parent
     return convert(entry, text_of, plan.target_model, root.resolve())
