@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import cached_property, partial
 from typing import Callable, Optional
 
-from migrator.api_support import env_vars, versions
+from migrator.api_support import versions
 from migrator.core.fix_guards import enclosing_fstring, restrained, unfixed, without_fix
 from migrator.core.settings import Settings
 from migrator.core.transfer import add_transfer
@@ -21,6 +21,7 @@ from migrator.matchers.dotted import rank
 from migrator.matchers.kinds import argument, call, env, library, method, name, pattern, string, text
 from migrator.matchers.npu_import import names_package, torch_npu_imports
 from migrator.matchers.packs import Load, Rule, applies, choose, ignores, load, load_all
+from migrator.matchers.starting_words import line_words, starting_words
 from migrator.matchers.structural import api_verdicts
 from migrator.names.hints import PlaceData
 from migrator.names.index import ModuleIndex, identifiers
@@ -61,7 +62,7 @@ class Engine:
         self._order = {rule.code: place for place, rule in enumerate(every)}
         self.opt_in = any(rule.opt_in for rule in self._rules)
         self.enabled = frozenset(rule.code for rule in self._rules)
-        self._words = {rule.code: self._words_of(rule) for rule in self._rules}
+        self._words = {rule.code: starting_words(rule) for rule in self._rules}
         self._line_words: dict[str, frozenset[str]] = {}  # of names that only the project knows
         self._all_words = frozenset().union(*self._words.values()) if self._words else frozenset()
         self._project: Project | None = None
@@ -79,16 +80,6 @@ class Engine:
                 if source in _FROM_PROJECT:
                     self._words[rule.code] = project.words(source)
                     self._line_words[rule.code] = project.line_words(source)
-
-    def _words_of(self, rule: Rule) -> frozenset[str]:
-        source = rule.finder.words_from
-        if source == "env_vars":
-            return env_vars.names()
-        if source in _FROM_PROJECT:
-            return frozenset()  # known when the project is
-        if source == "torch_apis":
-            return frozenset({"torch"})  # and _file_words() says more about each file
-        return rule.trigger_words()
 
     def is_relevant(self, text: str) -> bool:
         """Whether a text holds a word from which some rule starts."""
@@ -298,7 +289,7 @@ class Engine:
 
     def _triggers(self, rules: list[Rule]) -> set[str]:
         words = set().union(*(self._words[rule.code] for rule in rules if not _judges_apis(rule)))
-        return words.union(*(self._line_words.get(rule.code, rule.options.line_words) for rule in rules))
+        return words.union(*(self._line_words.get(rule.code) or line_words(rule) for rule in rules))
 
     def _match(self, context: FileContext, rules: list[Rule]) -> tuple[list[Match], int]:
         kinds: dict[str, list[Rule]] = {}

@@ -64,7 +64,7 @@ HANDLERS = {
     "api-verdicts": Finder(
         "structural.api_verdicts", options="VerdictOptions", words_from="torch_apis", takes_match=False
     ),
-    "autocast-setters": Finder("structural.autocast_setters"),
+    "autocast-setters": Finder("structural.autocast_setters", options="SetterOptions"),
     "capability": Finder("structural.capability", "find_calls"),
     "cuda-definition": Finder("structural.cuda_definition"),
     "cuda-extension": Finder("structural.cuda_operators", "find_builds"),
@@ -73,20 +73,20 @@ HANDLERS = {
     ),
     "data-loader": Finder("structural.data_loader", "find_slow"),
     "data-parallel": Finder("structural.data_parallel"),
-    "device-properties": Finder("structural.capability", "find_properties"),
+    "device-properties": Finder("structural.capability", "find_properties", "PropertyOptions"),
     "dynamic-batches": Finder("structural.dynamic_shapes", "find_batches"),
     "dynamic-calls": Finder("structural.dynamic_shapes", "find_calls"),
     "dynamic-masks": Finder("structural.dynamic_shapes", "find_masks", takes_match=False),
     "dynamic-sizes": Finder("structural.dynamic_shapes", "find_sizes"),
-    "float64-collective": Finder("structural.float64_collective"),
-    "int-device": Finder("structural.int_device"),
+    "float64-collective": Finder("structural.float64_collective", options="CollectiveOptions"),
+    "int-device": Finder("structural.int_device", options="IntOptions"),
     "library-function": Finder(
         "structural.library_functions", words_from="library_functions", takes_match=False
     ),
     "python-kernel": Finder("structural.cuda_operators", "find_kernels"),
     "last-batch": Finder("structural.data_loader", "find_last_batch"),
     "random-sizes": Finder("structural.dynamic_shapes", "find_random_sizes"),
-    "tensor-type-default": Finder("structural.tensor_type_default"),
-    "training-settings": Finder("structural.training_step", "find_settings"),
-    "training-step": Finder("structural.training_step", options="StepOptions"),
+    "tensor-type-default": Finder("structural.tensor_type_default", options="TypeOptions"),
+    "training-settings": Finder("structural.training_step", "find_settings", words_from="training_loops"),
+    "training-step": Finder("structural.training_step", options="StepOptions", words_from="training_loops"),
 }

@@ -28,6 +28,10 @@ class Options:
     instead: str = ""
     needs_npu: Optional[bool] = None
 
+    def words_of_lines(self) -> tuple[str, ...]:
+        """The words with which a statement is looked at, beside those that the rule starts from."""
+        return self.line_words
+
 
 class OptionError(ValueError):
     """An option that a dataclass does not take; ``name`` is the option's."""

@@ -42,7 +42,6 @@ _EXAMPLE_FIELDS = (
     "not_run",
 )
 _EXAMPLE_KINDS = ({"before", "after"}, {"unchanged"}, {"reported"})
-_WORD = re.compile(r"[^\W\d]\w*")
 _CODE = re.compile(r"[A-Z]{2,8}\d{3,4}\Z")
 _CONDITION = re.compile(r"(>=|<=|==|>|<)\s*(\d+(?:\.\d+)*)\Z")
 
@@ -89,18 +88,6 @@ class Rule(Generic[OptionsOf]):
     def options(self) -> OptionsOf:
         """The options as the dataclass that is declared beside the code of the kind or handler."""
         return cast(OptionsOf, typed(self.finder.declared, self.given))
-
-    def trigger_words(self) -> frozenset[str]:
-        """The words of which a file must hold one for this rule to match in it."""
-        if self.words:
-            return frozenset(self.words)
-        if self.kind == "text":
-            return frozenset(word.group() for phrase in self.match if (word := _WORD.search(phrase)))
-        return frozenset(_last_word(pattern) for pattern in self.match)
-
-
-def _last_word(pattern: str) -> str:
-    return [part for part in pattern.split(".") if part not in ("*", "")][-1]
 
 
 def load(path: Path) -> list[Rule]:

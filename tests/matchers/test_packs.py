@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
@@ -13,6 +13,7 @@ from migrator.matchers.finders import HANDLERS, KINDS
 from migrator.matchers.kinds.argument import ArgumentOptions
 from migrator.matchers.options import Options
 from migrator.matchers.packs import RuleError, load, load_all
+from migrator.matchers.starting_words import line_words, starting_words
 
 RULE = """\
 - code: ACME101
@@ -137,6 +138,22 @@ def test_options_are_typed(tmp_path):
     pack.write_text(PACK.format(more=f"  kind: argument\n  match: a.b\n  options: {options}"))
     (rule,) = load(pack)
     assert rule.options == ArgumentOptions(argument="device", position=1, file_has=("torch",))
+
+
+@pytest.mark.parametrize("rule", [rule for rule in load_all() if rule.words], ids=lambda rule: rule.code)
+def test_words_are_written_only_where_they_are_not_those_of_the_names(rule):
+    assert set(rule.words) != starting_words(replace(rule, words=()))
+
+
+@pytest.mark.parametrize("rule", load_all(), ids=lambda rule: rule.code)
+def test_every_rule_starts_from_words(rule):
+    words = starting_words(rule) | line_words(rule)
+    from_elsewhere = rule.handler == "none" or rule.finder.words_from in (
+        "cuda_operators",
+        "library_functions",
+    )
+    assert bool(words) != from_elsewhere
+    assert all(word.isidentifier() for word in words)
 
 
 def test_every_handler_has_a_rule():

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Optional
 
 from migrator.findings.finding import Edit
+from migrator.matchers.calls import hands_on
 from migrator.matchers.context import FileContext, Match, found
 from migrator.matchers.dotted import rule_fits
 from migrator.matchers.options import Options
@@ -70,7 +71,7 @@ def _subclasses(context: FileContext, rules: list[Rule[ArgumentOptions]]) -> Ite
 def _checked(context: FileContext, rule: Rule[ArgumentOptions], call: ast.Call, name: str) -> Match | None:
     options = rule.options
     wanted, position = options.argument, options.position
-    if any(isinstance(a, ast.Starred) for a in call.args) or any(k.arg is None for k in call.keywords):
+    if hands_on(call):
         return None
     if any(k.arg == options.unless_empty and _is_empty(k.value) for k in call.keywords):
         return None

@@ -14,6 +14,7 @@ from migrator.matchers.context import FileContext, Match, found
 from migrator.matchers.normal_form import PatternMatch, ancestors, compiled, matched
 from migrator.matchers.options import Options
 from migrator.matchers.packs import Rule
+from migrator.matchers.starting_words import starting_words
 from migrator.names.hints import called_name
 from migrator.names.index import ModuleIndex, identifiers
 
@@ -56,7 +57,7 @@ def find(context: FileContext, rules: list[PatternRule]) -> Iterator[Match]:
 def _of_rule(context: FileContext, rule: PatternRule) -> Iterator[Match]:
     patterns = [compiled(text) for text in rule.match]
     others = [compiled(text) for text in rule.options.not_where]
-    words = rule.trigger_words()
+    words = starting_words(rule)
     seen: set[int] = set()
     holders: set[int] = set()
     for anchor in context.index.calls:

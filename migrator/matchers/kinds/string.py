@@ -327,9 +327,9 @@ def _api_name(context: FileContext, rules: Rules, data: PlaceData, node: Any) ->
 def _attribute(context: FileContext, rules: Rules, data: PlaceData, node: Any) -> Match | bool | None:
     """``getattr(torch, "cuda")``, ``hasattr(batch, "is_cuda")``."""
     value = _value(context.index, node)
-    new = {"cuda": "npu", "is_cuda": "is_npu"}.get(value)
-    if new is None or not isinstance(node, ast.Constant):
+    if not isinstance(node, ast.Constant) or not any(value in rule.match for rule in rules):
         return None
+    new = value.replace("cuda", "npu")
     index = context.index
     call = index.parent(node)
     if not isinstance(call, ast.Call) or not call.args[1:2] or call.args[1] is not node:

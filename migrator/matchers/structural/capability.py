@@ -4,32 +4,34 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
 from migrator.findings.finding import Edit
+from migrator.matchers.calls import calls_of
 from migrator.matchers.context import FileContext, Match, found
+from migrator.matchers.options import Options
 from migrator.matchers.packs import Rule
 from migrator.names.index import ModuleIndex
 
-_CALLS = frozenset(
-    f"{module}.get_device_capability" for module in ("torch.cuda", "torch.npu", "torch_npu.npu")
-)
-_PROPERTIES = frozenset(
-    f"{module}.get_device_properties" for module in ("torch.cuda", "torch.npu", "torch_npu.npu")
-)
-_STAND_INS = {"major": "8", "minor": "0"}
-_MISSING = frozenset(
-    "gcnArchName max_threads_per_multi_processor regs_per_multiprocessor warp_size shared_memory_per_block "
-    "shared_memory_per_block_optin shared_memory_per_multiprocessor".split()
-)
+
+@dataclass(frozen=True)
+class PropertyOptions(Options):
+    """Members of CUDA's device properties: those with a stand-in for None, and the ``missing`` ones."""
+
+    stand_ins: dict[str, int] = field(default_factory=dict)
+    missing: tuple[str, ...] = ()
+
+    def words_of_lines(self) -> tuple[str, ...]:
+        """The members."""
+        return (*self.stand_ins, *self.missing)
 
 
 def find_calls(context: FileContext, rule: Rule) -> Iterator[Match]:
     """``get_device_capability(...)`` gives None on an NPU: a stand-in keeps comparisons alive."""
     index = context.index
-    for call in index.calls:
-        name = index.qualified_name(call.func)
-        if name not in _CALLS or _has_stand_in(index, call):
+    for call, name in calls_of(index, rule):
+        if _has_stand_in(index, call):
             continue
         parent = index.parent(call)
         if isinstance(parent, (ast.Expr, ast.JoinedStr)):
@@ -44,18 +46,18 @@ def _has_stand_in(index: ModuleIndex, call: Any) -> bool:
     return isinstance(parent, ast.BoolOp) and isinstance(parent.op, ast.Or) and call is not parent.values[-1]
 
 
-def find_properties(context: FileContext, rule: Rule) -> Iterator[Match]:
+def find_properties(context: FileContext, rule: Rule[PropertyOptions]) -> Iterator[Match]:
     """``major`` and ``minor`` of device properties are None; other CUDA members are reported."""
-    index = context.index
-    for node in _property_reads(context):
-        if node.attr in _STAND_INS and isinstance(node.ctx, ast.Load):
+    index, stand_ins = context.index, rule.options.stand_ins
+    for node in _property_reads(context, rule):
+        if node.attr in stand_ins and isinstance(node.ctx, ast.Load):
             start, base_end, end = index.start(node), index.end(node.value), index.end(node)
             edits = [
                 Edit(start, start, "(getattr("),
-                Edit(base_end, end, f', "{node.attr}", None) or {_STAND_INS[node.attr]})'),
+                Edit(base_end, end, f', "{node.attr}", None) or {stand_ins[node.attr]})'),
             ]
             yield found(context, rule, node, api=f"device properties .{node.attr}", edits=edits)
-        elif node.attr in _MISSING:
+        elif node.attr in rule.options.missing:
             yield found(
                 context,
                 rule,
@@ -65,26 +67,24 @@ def find_properties(context: FileContext, rule: Rule) -> Iterator[Match]:
             )
 
 
-def _property_reads(context: FileContext) -> Iterator[ast.Attribute]:
-    index = context.index
-    wanted = {*_STAND_INS, *_MISSING}
-    for ref in index.refs:
+def _property_reads(context: FileContext, rule: Rule[PropertyOptions]) -> Iterator[ast.Attribute]:
+    wanted = rule.options.words_of_lines()
+    for ref in context.index.refs:
         node: Any = ref
         while isinstance(node, ast.Attribute):
-            if node.attr in wanted and _is_properties(context, node.value):
+            if node.attr in wanted and _is_properties(context.index, rule, node.value):
                 yield node
             node = node.value
 
 
-def _is_properties(context: FileContext, node: Any) -> bool:
-    index = context.index
+def _is_properties(index: ModuleIndex, rule: Rule, node: Any) -> bool:
     if isinstance(node, ast.Call):
-        return index.qualified_name(node.func) in _PROPERTIES
+        return index.qualified_name(node.func) in rule.match
     if not isinstance(node, ast.Name):
         return False
     for binding in index.bindings(node):
         if isinstance(binding.value, ast.Call):
             index.expand(binding.node)
-            if index.qualified_name(binding.value.func) in _PROPERTIES:
+            if index.qualified_name(binding.value.func) in rule.match:
                 return True
     return False

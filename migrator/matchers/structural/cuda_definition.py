@@ -10,8 +10,6 @@ from migrator.findings.finding import Edit
 from migrator.matchers.context import FileContext, Match, found
 from migrator.matchers.packs import Rule
 
-_NEW = {"cuda": "npu", "is_cuda": "is_npu"}
-
 
 def find(context: FileContext, rule: Rule) -> Iterator[Match]:
     """``def cuda`` becomes ``def npu``, unless the class has nothing to do with torch.
@@ -22,7 +20,8 @@ def find(context: FileContext, rule: Rule) -> Iterator[Match]:
     for owner in context.index.classes:
         methods = [item for item in owner.body if isinstance(item, (ast.FunctionDef, ast.AsyncFunctionDef))]
         names = {item.name for item in methods}
-        for old, new in _NEW.items():
+        for old in rule.match:
+            new = old.replace("cuda", "npu")
             if old in names and new not in names and _is_related(context, owner):
                 definitions = [item for item in methods if item.name == old]
                 yield _renamed(context, rule, owner, definitions, old, new)

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from migrator.matchers.calls import calls_of, hands_on
 from migrator.matchers.context import FileContext, Match, found
 from migrator.matchers.packs import Rule
 
@@ -17,13 +18,10 @@ _TRAINING = re.compile(r"train", re.IGNORECASE)
 _OTHER = re.compile(r"val|test|eval|infer|pred|demo", re.IGNORECASE)
 
 
-def _loaders(context: FileContext) -> Iterator[tuple[ast.Call, dict[str, Any]]]:
+def _loaders(context: FileContext, rule: Rule) -> Iterator[tuple[ast.Call, dict[str, Any]]]:
     """The calls of torch's DataLoader whose arguments are all written there."""
-    for call in context.index.calls:
-        name = context.index.qualified_name(call.func)
-        if name not in ("torch.utils.data.DataLoader", "torch.utils.data.dataloader.DataLoader"):
-            continue
-        if any(isinstance(a, ast.Starred) for a in call.args) or any(k.arg is None for k in call.keywords):
+    for call, _ in calls_of(context.index, rule):
+        if hands_on(call):
             continue
         given = dict(zip(_POSITIONS, call.args))
         given.update({str(k.arg): k.value for k in call.keywords})
@@ -36,7 +34,7 @@ def _is_off(node: Any) -> bool:
 
 def find_slow(context: FileContext, rule: Rule) -> Iterator[Match]:
     """Loaders without workers, pinned memory or workers that stay: one finding with what is missing."""
-    for call, given in _loaders(context):
+    for call, given in _loaders(context, rule):
         missing = []
         if _is_off(given.get("num_workers")):
             missing.append("num_workers")
@@ -46,15 +44,15 @@ def find_slow(context: FileContext, rule: Rule) -> Iterator[Match]:
             missing.append("persistent_workers=True")
         if missing:
             message = rule.message.replace("{missing}", " and ".join(missing))
-            yield found(context, rule, call, api="torch.utils.data.DataLoader", message=message)
+            yield found(context, rule, call, api=rule.match[0], message=message)
 
 
 def find_last_batch(context: FileContext, rule: Rule) -> Iterator[Match]:
     """Loaders for training whose last batch is smaller than the others."""
-    for call, given in _loaders(context):
+    for call, given in _loaders(context, rule):
         if _is_off(given.get("drop_last")) and "batch_sampler" not in given:
             if _is_training(context, call, given) and not _is_one(given.get("batch_size")):
-                yield found(context, rule, call, api="torch.utils.data.DataLoader")
+                yield found(context, rule, call, api=rule.match[0])
 
 
 def _is_one(node: Any) -> bool:

@@ -7,37 +7,24 @@ from collections.abc import Iterator
 from typing import Any
 
 from migrator.findings.finding import Edit
+from migrator.matchers.calls import argument_of, calls_of, hands_on
 from migrator.matchers.context import FileContext, Match, found
 from migrator.matchers.kinds.argument import added_argument
 from migrator.matchers.packs import Rule
-
-_NAMES = frozenset(
-    {
-        "torch.nn.DataParallel",
-        "torch.nn.parallel.DataParallel",
-        "torch.nn.parallel.data_parallel.DataParallel",
-    }
-)
 
 
 def find(context: FileContext, rule: Rule) -> Iterator[Match]:
     """Keep the wrapper (``.module`` and checkpoints stay as they are) on a single card."""
     index = context.index
     for base in [base for owner in index.classes for base in owner.bases]:
-        if index.qualified_name(base) in _NAMES:
+        if index.qualified_name(base) in rule.match:
             message = "DataParallel does not work over several NPUs, nor does a class that derives from it"
             yield found(context, rule, base, api=index.qualified_name(base), message=message)
-    for call in index.calls:
-        name = index.qualified_name(call.func)
-        if name not in _NAMES:
-            continue
-        if any(isinstance(a, ast.Starred) for a in call.args) or any(k.arg is None for k in call.keywords):
+    for call, name in calls_of(index, rule):
+        if hands_on(call):
             yield found(context, rule, call, api=name)
             continue
-        ids = call.args[1] if len(call.args) > 1 else None
-        for keyword in call.keywords:
-            if keyword.arg == "device_ids":
-                ids = keyword.value
+        ids = argument_of(call, "device_ids", 1)
         if ids is None or (isinstance(ids, ast.Constant) and ids.value is None):
             edits = (
                 added_argument(index, call, "device_ids", "[0]")

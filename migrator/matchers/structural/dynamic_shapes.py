@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from migrator.matchers.calls import calls_of
 from migrator.matchers.context import FileContext, Match, found
 from migrator.matchers.dotted import rule_fits
 from migrator.matchers.packs import Rule
@@ -193,7 +194,7 @@ def _root_name(node: Any) -> str:
 def find_sizes(context: FileContext, rule: Rule) -> Iterator[Match]:
     """A size that is read out of a tensor with ``item()``."""
     for call in context.index.calls:
-        if called_name(call) != "item" or call.args or call.keywords:
+        if f".{called_name(call)}" not in rule.match or call.args or call.keywords:
             continue
         node: Any = call
         parent = context.index.parent(node)
@@ -205,13 +206,13 @@ def find_sizes(context: FileContext, rule: Rule) -> Iterator[Match]:
         if is_slice or (
             isinstance(parent, ast.Call) and called_name(parent) in _SHAPED and node in parent.args
         ):
-            yield found(context, rule, call, api="torch.Tensor.item")
+            yield found(context, rule, call, api=f"torch.Tensor.{called_name(call)}")
 
 
 def find_batches(context: FileContext, rule: Rule) -> Iterator[Match]:
     """The greatest length of a batch's samples, where a function puts them together."""
     for call in context.index.calls:
-        if called_name(call) != "max" or not call.args:
+        if called_name(call) not in rule.match or not call.args:
             continue
         function = context.index.function_of(call)
         if function is None or not re.search(r"collat", function.name):
@@ -233,11 +234,10 @@ def _is_length(node: Any) -> bool:
 
 def find_random_sizes(context: FileContext, rule: Rule) -> Iterator[Match]:
     """A size that interpolate is given and that comes from a random number."""
-    for call in context.index.calls:
-        if context.index.qualified_name(call.func) in rule.match:
-            values = [k.value for k in call.keywords if k.arg in ("size", "scale_factor")] or call.args[1:2]
-            if any(_is_random(context.index, value, 0) for value in values):
-                yield found(context, rule, call, api=rule.match[0])
+    for call, _ in calls_of(context.index, rule):
+        values = [k.value for k in call.keywords if k.arg in ("size", "scale_factor")] or call.args[1:2]
+        if any(_is_random(context.index, value, 0) for value in values):
+            yield found(context, rule, call, api=rule.match[0])
 
 
 def _is_random(index: ModuleIndex, node: Any, depth: int) -> bool:

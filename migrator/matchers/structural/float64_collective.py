@@ -4,57 +4,56 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from migrator.findings.finding import Edit
+from migrator.matchers.calls import calls_of
 from migrator.matchers.context import FileContext, Match, found
+from migrator.matchers.options import Options
 from migrator.matchers.packs import Rule
-
-# Seen with torch_npu 2.13: "HCCL allreduce: Unsupported data type at::kDouble"; broadcast and
-# all_gather take it.
-_REDUCING = frozenset(
-    {"all_reduce", "reduce", "reduce_scatter", "reduce_scatter_tensor", "all_reduce_coalesced"}
-)
-_DOUBLE = frozenset({"torch.float64", "torch.double"})
+from migrator.names.index import ModuleIndex
 
 
-def find(context: FileContext, rule: Rule) -> Iterator[Match]:
+@dataclass(frozen=True)
+class CollectiveOptions(Options):
+    """``dtypes``: the qualified names of those that are refused."""
+
+    dtypes: tuple[str, ...] = ()
+
+
+def find(context: FileContext, rule: Rule[CollectiveOptions]) -> Iterator[Match]:
     """Report where the tensor of a reducing collective is made with float64."""
     index = context.index
     reported: set[int] = set()
-    for call in index.calls:
-        name = index.qualified_name(call.func)
-        if not name.startswith("torch.distributed.") or name.rpartition(".")[2] not in _REDUCING:
-            continue
+    for call, name in calls_of(index, rule):
         for argument in [
             *call.args[:2],
             *(k.value for k in call.keywords if k.arg in ("tensor", "output", "input")),
         ]:
-            for maker in _makers(context, argument):
+            for maker in _makers(index, rule, argument):
                 if id(maker) not in reported:
                     reported.add(id(maker))
                     yield _report(context, rule, maker, name)
 
 
-def _makers(context: FileContext, node: Any) -> Iterator[Any]:
+def _makers(index: ModuleIndex, rule: Rule[CollectiveOptions], node: Any) -> Iterator[Any]:
     """The expressions that give the tensor: itself, or what its name was assigned."""
     if isinstance(node, ast.Name):
-        for binding in context.index.bindings(node):
+        for binding in index.bindings(node):
             if binding.kind == "assign" and binding.value is not None:
-                context.index.expand(binding.node)
-                yield from _double(context, binding.value)
+                index.expand(binding.node)
+                yield from _double(index, rule, binding.value)
     else:
-        yield from _double(context, node)
+        yield from _double(index, rule, node)
 
 
-def _double(context: FileContext, node: Any) -> Iterator[Any]:
+def _double(index: ModuleIndex, rule: Rule[CollectiveOptions], node: Any) -> Iterator[Any]:
     """The ``dtype=torch.float64``, ``.double()`` or ``.to(torch.float64)`` in a chain of calls."""
     while isinstance(node, ast.Call):
         for value in [*node.args, *(k.value for k in node.keywords)]:
-            if (
-                isinstance(value, (ast.Name, ast.Attribute))
-                and context.index.qualified_name(value) in _DOUBLE
-            ):
+            is_name = isinstance(value, (ast.Name, ast.Attribute))
+            if is_name and index.qualified_name(value) in rule.options.dtypes:
                 yield value
                 return
         if isinstance(node.func, ast.Attribute) and node.func.attr == "double" and not node.args:

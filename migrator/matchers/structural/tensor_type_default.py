@@ -4,31 +4,32 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
 from migrator.findings.finding import Edit
+from migrator.matchers.calls import calls_of
 from migrator.matchers.context import FileContext, Match, found
 from migrator.matchers.npu_import import statement_separator
+from migrator.matchers.options import Options
 from migrator.matchers.packs import Rule
 
-_DTYPES = {
-    "FloatTensor": "float32",
-    "DoubleTensor": "float64",
-    "HalfTensor": "float16",
-    "BFloat16Tensor": "bfloat16",
-}
+
+@dataclass(frozen=True)
+class TypeOptions(Options):
+    """``dtypes``: torch's dtype for each CUDA tensor type."""
+
+    dtypes: dict[str, str] = field(default_factory=dict)
 
 
-def find(context: FileContext, rule: Rule) -> Iterator[Match]:
+def find(context: FileContext, rule: Rule[TypeOptions]) -> Iterator[Match]:
     """The call becomes ``set_default_device`` and ``set_default_dtype`` where torch has them.
 
     torch refuses ``torch.npu.FloatTensor`` here ("only floating-point types are
     supported as the default type", seen with torch_npu 2.13).
     """
     index = context.index
-    for call in index.calls:
-        if index.qualified_name(call.func) != "torch.set_default_tensor_type":
-            continue
+    for call, api in calls_of(index, rule):
         arguments = [*call.args, *(keyword.value for keyword in call.keywords)]
         if len(arguments) != 1:
             continue
@@ -36,24 +37,18 @@ def find(context: FileContext, rule: Rule) -> Iterator[Match]:
         name = argument.value if isinstance(argument, ast.Constant) else index.qualified_name(argument)
         if not isinstance(name, str) or not name.startswith("torch.cuda."):
             if "cuda" in index.segment(argument):
-                yield found(
-                    context, rule, call, api="torch.set_default_tensor_type", severity="error", claims=True
-                )
+                yield found(context, rule, call, api=api, severity="error", claims=True)
             continue
-        dtype = _DTYPES.get(name.rpartition(".")[2])
+        dtype = rule.options.dtypes.get(name.rpartition(".")[2])
         statement: Any = index.parent(call)
         if dtype is None or not isinstance(statement, ast.Expr) or not context.version.has_set_default_device:
-            yield found(
-                context, rule, call, api="torch.set_default_tensor_type", severity="error", claims=True
-            )
+            yield found(context, rule, call, api=api, severity="error", claims=True)
             continue
-        base = index.segment(call.func)[: -len("set_default_tensor_type")]
+        base = index.segment(call.func)[: -len(api.rpartition(".")[2])]
         if not base:  # imported by its bare name
-            yield found(
-                context, rule, call, api="torch.set_default_tensor_type", severity="error", claims=True
-            )
+            yield found(context, rule, call, api=api, severity="error", claims=True)
             continue
         separator = statement_separator(index, statement)
         text = f'{base}set_default_device("npu"){separator}{base}set_default_dtype({base}{dtype})'
         edits = [Edit(index.start(call), index.end(call), text)]
-        yield found(context, rule, call, api="torch.set_default_tensor_type", edits=edits, claims=True)
+        yield found(context, rule, call, api=api, edits=edits, claims=True)

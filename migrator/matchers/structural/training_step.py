@@ -21,14 +21,13 @@ _FOREIGN = frozenset({"numpy", "cv2", "pandas", "PIL", "random", "math"})
 
 @dataclass(frozen=True)
 class StepOptions(Options):
-    """What makes the NPU wait, beside calls by the names in ``match``.
+    """Which calls of what ``match`` names make the NPU wait.
 
-    ``methods``: those without arguments, of anything that is no other library's; with ``of_batch`` only of
-    what the loop goes over. ``without`` is a keyword with which a call is fine. ``values``: a loss that is
-    printed, put into a text, or decides a condition.
+    A ``.method`` is called without arguments, of anything that is no other library's; with ``of_batch`` it is
+    one of what the loop goes over. ``without`` is a keyword with which a call is fine. ``values``: also a
+    loss that is printed, put into a text, or decides a condition.
     """
 
-    methods: tuple[str, ...] = ()
     of_batch: bool = False
     without: str = ""
     values: bool = False
@@ -63,7 +62,7 @@ def find_settings(context: FileContext, rule: Rule) -> Iterator[Match]:
             first = min(regions, key=context.index.start)
             start = context.index.start(first)
             end = context.index.line_span(first.lineno, first.lineno)[1]
-            yield found(context, rule, first, api="torch.npu.set_compile_mode", span=(start, end))
+            yield found(context, rule, first, api=rule.match[0], span=(start, end))
 
 
 def _places(context: FileContext, rule: Rule[StepOptions], regions: list[Any]) -> Iterator[Any]:
@@ -75,7 +74,7 @@ def _places(context: FileContext, rule: Rule[StepOptions], regions: list[Any]) -
         name = index.qualified_name(call.func)
         if any(pattern_fits(pattern, name) for pattern in rule.match):
             yield call
-        elif not name and isinstance(call.func, ast.Attribute) and call.func.attr in options.methods:
+        elif not name and isinstance(call.func, ast.Attribute) and f".{call.func.attr}" in rule.match:
             if options.of_batch:
                 if _is_of_batch(index, call, regions):
                     yield call

@@ -1,0 +1,56 @@
+"""The words from which rules start: a file without any is never parsed for them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Callable
+
+from migrator.api_support import env_vars
+from migrator.matchers.packs import Rule
+from migrator.names.training_loops import STARTING_WORDS
+
+_WORD = re.compile(r"[^\W\d]\w*")
+_KNOWN: dict[str, Callable[[], Iterable[str]]] = {
+    "env_vars": env_vars.names,
+    "torch_apis": lambda: {"torch"},
+    "training_loops": lambda: STARTING_WORDS,
+}
+_CALLED = re.compile(r"([^\W\d]\w*)\(")
+
+
+def starting_words(rule: Rule) -> frozenset[str]:
+    """The words of which a file must hold one for a rule to match in it.
+
+    Those of operators and libraries are known when the project is, and none here; of the torch APIs that a
+    verdict is passed on ``api_verdicts.starting_words`` says more.
+    """
+    source = rule.finder.words_from
+    if source in _KNOWN:
+        return frozenset(_KNOWN[source]())
+    return frozenset() if source else frozenset(rule.words or _derived(rule))
+
+
+def line_words(rule: Rule) -> frozenset[str]:
+    """The words with which a statement is looked at in a file in which a rule starts."""
+    more = map(_last_part, rule.match) if rule.finder.words_from == "training_loops" else ()
+    return frozenset((*rule.options.words_of_lines(), *more))
+
+
+def _derived(rule: Rule) -> set[str]:
+    """What stands in a file wherever ``match`` or an option of the rule fits."""
+    if rule.kind == "text":
+        return {word.group() for phrase in rule.match if (word := _WORD.search(phrase))}
+    if rule.kind == "import":
+        return {pattern.partition(".")[0] for pattern in rule.match}
+    if rule.kind == "pattern":
+        names = {definition.partition(" ")[2].strip("*") for definition in rule.options.definitions}
+        return names.union(*map(_CALLED.findall, rule.match)) - {"within"}
+    if rule.kind == "argument" and rule.options.when == "present" and rule.options.position is None:
+        return {rule.options.argument}
+    return set(map(_last_part, rule.match))
+
+
+def _last_part(pattern: str) -> str:
+    """The last part of a dotted pattern that is not left open."""
+    return [part for part in pattern.split(".") if part and "*" not in part][-1]
