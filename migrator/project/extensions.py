@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import Any, Optional
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Optional
 
-from migrator.names.tree import children
+from migrator.names.index import ModuleIndex
 from migrator.native.model import NativeFile
 from migrator.native.suffixes import CUDA_SUFFIXES, is_native
 
@@ -62,72 +62,21 @@ def may_build(text: str) -> bool:
     return any(word in text for word in _MAY_BUILD)
 
 
-def scan_extensions(file: str, tree: ast.Module) -> tuple[Extension, ...]:
+def scan_extensions(file: str, index: ModuleIndex) -> tuple[Extension, ...]:
     """The extension modules that a file builds, in the order of their lines. Nothing is run."""
-    seen = _look_through(tree)
-    values = _Values(seen)
-    found: list[Extension] = []
-    for node, parameters in seen.calls_and_classes:
-        values.hidden = parameters
-        if isinstance(node, ast.Call):
-            extension = _from_call(file, node, values, seen.variables.get(node, ()))
-        else:
-            extension = _from_builder(file, node, values)
-        if extension is not None:
-            found.append(extension)
-    return tuple(sorted(found, key=lambda extension: extension.line))
+    for statement in index.statements:
+        index.expand(statement)
+    values = _Values(index)
+    found = [_from_call(file, call, values) for call in reversed(index.calls)]
+    found += [_from_builder(file, owner, values) for owner in index.classes]
+    return tuple(sorted(filter(None, found), key=lambda extension: extension.line))
 
 
-@dataclass
-class _Seen:
-    """What one walk over a file's tree collects.
-
-    Calls and classes come with the parameters around them, which hide the module's names. ``variables``
-    are the plain names that calls' results get.
-    """
-
-    calls_and_classes: list[tuple[ast.Call | ast.ClassDef, frozenset[str]]] = field(default_factory=list)
-    assigned: dict[str, list[ast.expr]] = field(default_factory=dict)
-    imports: list[ast.Import | ast.ImportFrom] = field(default_factory=list)
-    variables: dict[ast.AST, tuple[str, ...]] = field(default_factory=dict)
-
-
-def _look_through(tree: ast.Module) -> _Seen:
-    seen = _Seen()
-    stack: list[tuple[Any, frozenset[str]]] = [(tree, frozenset())]
-    while stack:
-        node, parameters = stack.pop()
-        cls = node.__class__
-        if cls is ast.FunctionDef or cls is ast.AsyncFunctionDef:
-            given = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
-            parameters = parameters.union(argument.arg for argument in given)
-        elif cls is ast.Call or cls is ast.ClassDef:
-            seen.calls_and_classes.append((node, parameters))
-        elif cls is ast.Assign:
-            _assigned(node, seen)
-        elif cls is ast.AugAssign and node.target.__class__ is ast.Name:
-            seen.assigned.setdefault(node.target.id, []).append(node.value)
-        elif cls is ast.Import or cls is ast.ImportFrom:
-            seen.imports.append(node)
-        stack += [(child, parameters) for child in children(node)]
-    return seen
-
-
-def _assigned(node: ast.Assign, seen: _Seen) -> None:
-    names = [target.id for target in node.targets if isinstance(target, ast.Name)]
-    for name in names:
-        seen.assigned.setdefault(name, []).append(node.value)
-    if isinstance(node.value, ast.Call):
-        names += [target.attr for target in node.targets if isinstance(target, ast.Attribute)]
-        seen.variables[node.value] = tuple(names)
-
-
-def _from_call(file: str, call: ast.Call, values: _Values, variables: tuple[str, ...]) -> Extension | None:
-    name = dotted(call.func)
-    last = name.rpartition(".")[2]
+def _from_call(file: str, call: ast.Call, values: _Values) -> Extension | None:
+    last = dotted(call.func).rpartition(".")[2]
     keywords = {keyword.arg: keyword.value for keyword in call.keywords if keyword.arg}
     kind = _CALLS.get(last, "")
-    if kind in ("load", "inline") and not values.is_loader(name):
+    if kind in ("load", "inline") and not values.is_loader(call.func):
         return None
     if not kind and not ({"name", "sources"} <= set(keywords) and "ext" in last.lower()):
         return None
@@ -139,7 +88,7 @@ def _from_call(file: str, call: ast.Call, values: _Values, variables: tuple[str,
     if kind == "setup" and (called is None or "*" in called):
         return None  # in a helper that is told the name
     if kind == "inline":
-        return _inline(file, call, called or "", keywords, values, variables)
+        return _inline(file, call, called or "", keywords, values)
     given = [keywords[key] for key in _SOURCE_KEYWORDS if key in keywords]
     if not given and len(call.args) > 1:
         given = [call.args[1]]
@@ -148,9 +97,8 @@ def _from_call(file: str, call: ast.Call, values: _Values, variables: tuple[str,
     cuda = last == "CUDAExtension" or any(_is_cuda_file(source) for source in sources)
     cuda = cuda or "sources_cuda" in keywords or (kind == "load" and not complete and not sources)
     names = tuple(prefix + source for source in sources)
-    return Extension(
-        called or "", kind, file, call.lineno, names, complete and bool(names), cuda, (), variables
-    )
+    complete = complete and bool(names)
+    return Extension(called or "", kind, file, call.lineno, names, complete, cuda, (), values.variables(call))
 
 
 def _inline(
@@ -159,10 +107,8 @@ def _inline(
     name: str,
     keywords: dict[str, ast.expr],
     values: _Values,
-    variables: tuple[str, ...],
 ) -> Extension:
-    positional = dict(zip(("name", "cpp_sources", "cuda_sources", "functions"), call.args))
-    every = {**positional, **keywords}
+    every = {**dict(zip(("name", "cpp_sources", "cuda_sources", "functions"), call.args)), **keywords}
     texts, complete = values.all_texts(
         [every[key] for key in ("cpp_sources", "cuda_sources") if key in every]
     )
@@ -171,6 +117,7 @@ def _inline(
 
     native = scan_native(file, "\n".join(texts))
     cuda = "cuda_sources" in every or native.cuda
+    variables = values.variables(call)
     return Extension(
         name, "inline", file, call.lineno, (), complete, cuda, tuple(functions), variables, native
     )
@@ -201,23 +148,27 @@ def _is_cuda_file(source: str) -> bool:
 class _Values:
     """The texts that expressions of one file can stand for, from constants and plain assignments."""
 
-    def __init__(self, seen: _Seen) -> None:
-        self.assigned = seen.assigned
-        self.imported: dict[str, str] = {}
-        self.hidden: frozenset[str] = frozenset()
-        for node in seen.imports:
-            module = f"{node.module or ''}." if isinstance(node, ast.ImportFrom) else ""
-            for alias in node.names:
-                first = alias.name.split(".")[0]
-                if module or alias.asname:
-                    self.imported[alias.asname or alias.name] = f"{module}{alias.name}"
-                else:
-                    self.imported[first] = first
+    def __init__(self, index: ModuleIndex) -> None:
+        self.index = index
 
-    def is_loader(self, dotted: str) -> bool:
-        """Whether a name is torch's ``load`` or ``load_inline``."""
-        first, dot, rest = dotted.partition(".")
-        return bool(_LOADERS.search(self.imported.get(first, first) + dot + rest))
+    def is_loader(self, function: ast.expr) -> bool:
+        """Whether a function is torch's ``load`` or ``load_inline``."""
+        return bool(_LOADERS.search(self.index.qualified_name(function) or dotted(function)))
+
+    def variables(self, call: ast.Call) -> tuple[str, ...]:
+        """The plain names that get what a call gives."""
+        parent = self.index.parent(call)
+        targets = parent.targets if isinstance(parent, ast.Assign) else []
+        names = [target.id for target in targets if isinstance(target, ast.Name)]
+        return (*names, *(target.attr for target in targets if isinstance(target, ast.Attribute)))
+
+    def assigned(self, node: ast.Name) -> list[ast.expr]:
+        """What a name is assigned; nothing where a caller gives it."""
+        bindings = self.index.bindings(node)
+        if any(binding.kind == "param" for binding in bindings):
+            return []
+        added = (b.node.value if isinstance(b.node, ast.AugAssign) else b.value for b in bindings)
+        return [value for value in added if value is not None]
 
     def text(self, node: ast.expr | None) -> str | None:
         """The one text of an expression; None where it is none or cannot be told."""
@@ -226,7 +177,7 @@ class _Values:
         found = list(self._texts(node, 0))
         return found[0] if found and found[0] is not None else None
 
-    def all_texts(self, nodes: list[Any]) -> tuple[list[str], bool]:
+    def all_texts(self, nodes: Sequence[ast.expr | ast.FunctionDef]) -> tuple[list[str], bool]:
         """Every text in the expressions (or in what a function returns), and whether those are all."""
         found: list[str | None] = []
         for node in nodes:
@@ -254,7 +205,7 @@ class _Values:
         elif isinstance(node, (ast.ListComp, ast.GeneratorExp)):
             yield from self._texts(node.generators[0].iter, depth + 1)
         elif isinstance(node, ast.Name):
-            values = [] if node.id in self.hidden else self.assigned.get(node.id, [])
+            values = self.assigned(node)
             if not values:
                 yield None
             for value in values:
@@ -292,7 +243,7 @@ class _Values:
         if isinstance(node, ast.Call):
             return dotted(node.func).rpartition(".")[2] in ("glob", "iglob", "rglob", "list", "sorted")
         if isinstance(node, ast.Name) and depth < 8:
-            return any(self._is_list(value, depth + 1) for value in self.assigned.get(node.id, ()))
+            return any(self._is_list(value, depth + 1) for value in self.assigned(node))
         if isinstance(node, ast.BinOp):
             return self._is_list(node.left, depth) or self._is_list(node.right, depth)
         return isinstance(node, (ast.List, ast.ListComp))

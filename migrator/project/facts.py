@@ -6,6 +6,7 @@ import ast
 import re
 from dataclasses import dataclass
 
+from migrator.names.index import ModuleIndex
 from migrator.names.tree import parse, walk
 from migrator.project.extensions import Extension, dotted, may_build, scan_extensions
 
@@ -48,11 +49,13 @@ def scan_file(name: str, text: str) -> FileFacts:
     if not defines and not builds:
         return FileFacts()
     try:
-        tree = parse(text)
-        extensions = scan_extensions(name, tree) if builds else ()
+        if not builds:
+            return FileFacts(_classes(name, text, parse(text)))
+        index = ModuleIndex(text, ())
+        extensions = scan_extensions(name, index)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return FileFacts()
-    return FileFacts(_classes(name, text, tree) if defines else (), extensions)
+    return FileFacts(_classes(name, text, index.tree) if defines else (), extensions)
 
 
 def _may_define(text: str) -> bool:

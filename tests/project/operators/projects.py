@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Mapping
 
 from migrator.core.engine import Engine, merge_facts, scan_file
 from migrator.core.settings import Settings
 from migrator.findings.finding import Finding
+from migrator.names.index import ModuleIndex
 from migrator.native.functions import scan_native
 from migrator.native.model import NativeFile
 from migrator.native.suffixes import is_native
@@ -30,7 +30,9 @@ def native(files: Mapping[str, str]) -> list[NativeFile]:
 def extensions(files: Mapping[str, str]) -> list[Extension]:
     python = {name: text for name, text in files.items() if name.endswith(".py")}
     return [
-        extension for name, text in python.items() for extension in scan_extensions(name, ast.parse(text))
+        extension
+        for name, text in python.items()
+        for extension in scan_extensions(name, ModuleIndex(text, ()))
     ]
 
 
