@@ -28,8 +28,6 @@ def native_bytes(files: Iterable[tuple[str, Path]]) -> dict[str, bytes]:
 
 def texts_to_scan(native: Mapping[str, bytes]) -> list[tuple[str, str]]:
     """The files as texts, by name; none where no file has to do with CUDA or is bound for Python."""
-    if not native:
-        return []
     from migrator.native.functions import mentions_cuda
 
     texts = [(name, data.decode("latin-1")) for name, data in native.items()]

@@ -109,15 +109,15 @@ def test_a_file_that_changes_while_it_tells_the_others(lint, tmp_path, monkeypat
     own, plain = tmp_path / "own.py", "class Runner:\n    def cuda(self):\n        return 1\n"
     own.write_text(plain)
     expected = lint("--output-format=json", "--no-cache").out
-    read_files = loading.read_files
+    read_python = loading.read_python
 
     def changed(*arguments):
         own.write_text("class Runner:\n    def cuda(self):\n        return torch.ones(1)\n")
-        return read_files(*arguments)
+        return read_python(*arguments)
 
-    monkeypatch.setattr(loading, "read_files", changed)
+    monkeypatch.setattr(loading, "read_python", changed)
     assert lint("--output-format=json").out != expected
-    monkeypatch.setattr(loading, "read_files", read_files)
+    monkeypatch.setattr(loading, "read_python", read_python)
     own.write_text(plain)
     assert lint("--output-format=json").out == expected
 
