@@ -8,20 +8,23 @@ from pathlib import Path
 import pytest
 
 from benchmarks.projects import PROJECTS, Project, fetch
-from migrator.core.engine import Engine, merge_facts, scan_file
+from migrator.core.rules import Rules
 from migrator.core.settings import Settings
 from migrator.files.errors import Unreadable
 from migrator.files.source import decode, encode, read
+from migrator.project.facts import scan_file
+from migrator.project.project import merge_facts
+from tests.checking import migrate_text
 from tests.core.test_properties import lost_lines, reported_lines
 
 
 @pytest.mark.parametrize("project", PROJECTS, ids=lambda project: project.name)
 def test_project(project: Project) -> None:
     root = fetch(project)
-    engine = Engine(Settings(version="2.6"))
+    engine = Rules(Settings(version="2.6"))
     texts = dict(_texts(root))
     facts = merge_facts(scan_file(name, text) for name, text in texts.items())
-    results = {name: engine.migrate_text(name, text, facts) for name, text in texts.items()}
+    results = {name: migrate_text(engine, name, text, facts) for name, text in texts.items()}
     skipped = {name: result.skipped for name, result in results.items() if result.skipped}
     assert skipped == {}
     migrated = {name: result.text for name, result in results.items() if result.text is not None}
@@ -31,7 +34,7 @@ def test_project(project: Project) -> None:
     for name, text in migrated.items():
         ast.parse(text)
         assert lost_lines(texts[name], text, reported_lines(results[name])) == [], name
-        again = engine.migrate_text(name, text, new_facts)
+        again = migrate_text(engine, name, text, new_facts)
         assert again.text is None, f"{name}: a second migration changes the result"
 
 

@@ -9,9 +9,12 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from migrator.core.engine import Engine, merge_facts, scan_file
+from migrator.core.rules import Rules
 from migrator.core.settings import Settings
 from migrator.matchers.packs import Rule, load_all
+from migrator.project.facts import scan_file
+from migrator.project.project import merge_facts
+from tests.checking import migrate_text
 
 EXAMPLES = [
     pytest.param(rule, example, id=f"{rule.code}-{place}")
@@ -24,13 +27,13 @@ OPT_IN = tuple(rule.code for rule in load_all() if rule.opt_in)
 
 
 @cache
-def engine(version: str, opt_in: bool) -> Engine:
-    return Engine(Settings(version=version, select=OPT_IN if opt_in else ("ALL",)))
+def engine(version: str, opt_in: bool) -> Rules:
+    return Rules(Settings(version=version, select=OPT_IN if opt_in else ("ALL",)))
 
 
 def migrate(text: str, version: str, opt_in: bool) -> Any:
     project = merge_facts([scan_file("example.py", text)])
-    return engine(version, opt_in).migrate_text("example.py", text, project)
+    return migrate_text(engine(version, opt_in), "example.py", text, project)
 
 
 @pytest.mark.parametrize(("rule", "example"), EXAMPLES)

@@ -24,13 +24,13 @@ from pathlib import Path
 from typing import Callable
 
 from migrator import __version__
-from migrator.core.engine import Engine
+from migrator.core.rules import Rules, rules_for
 from migrator.core.settings import Settings
 from migrator.files.discover import Entry, discover
 from migrator.files.errors import SourceError, cannot_write, shown
 from migrator.files.naming import ANALYSIS_SUFFIX
 from migrator.files.output import OutputTree, add, output_tree
-from migrator.findings.finding import FileResult, Finding
+from migrator.findings.finding import Finding, Result
 from migrator.matchers.other_files import is_candidate
 from migrator.project.definitions import Definitions
 from migrator.project.library_functions import read_api_files
@@ -41,7 +41,7 @@ from migrator.report.summary import summary_text
 from migrator.report.tally import Tally
 from migrator.run.loading import load_project
 from migrator.run.processes import processes_for
-from migrator.run.workers import Progress, Work, process_files, with_the_others
+from migrator.run.project_files import Progress, Work, check_files, with_the_others
 
 DONE = 0
 SOME_SKIPPED = 1
@@ -67,7 +67,7 @@ class Survey:
     entries: tuple[Entry, ...]
     settings: Settings
     jobs: int | None = None
-    results: Mapping[str, FileResult] = field(default_factory=dict)
+    results: Mapping[str, Result] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -136,12 +136,12 @@ def analyze(job: Job, out: Path, overwrite: bool, progress: Progress) -> Outcome
     cannot be read or the reports cannot be written.
     """
     settings = replace(job.settings, select=_codes(job))
-    engine = Engine(settings)
+    rules = rules_for(settings)
     with output_tree(job.source, out, overwrite, ANALYSIS_SUFFIX) as tree:
-        tally = Tally(engine.rules, job.modes)
+        tally = Tally(rules.every, job.modes)
         try:
             with log_to(tree.building), CsvTables(tree.building, job.modes) as tables:
-                complete = _fill(tree, tables, tally, job, settings, engine, progress)
+                complete = _fill(tree, tables, tally, job, settings, rules, progress)
         except OSError as error:
             raise cannot_write(error, tree.result) from error
         code = (SOME_SKIPPED if tally.skipped else DONE) if complete else INTERRUPTED
@@ -169,7 +169,7 @@ def _fill(
     tally: Tally,
     job: Job,
     settings: Settings,
-    engine: Engine,
+    rules: Rules,
     progress: Progress,
 ) -> bool:
     """Write the rows; gives False where Ctrl-C ended it early."""
@@ -184,11 +184,11 @@ def _fill(
         )
     modes = [MODES[mode] for mode in job.modes]
     skipped: set[str] = set()
-    results: dict[str, FileResult] = {}
+    results: dict[str, Result] = {}
     if any(mode.codes for mode in modes):
         waiting = {shown(entry.name): None for entry in entries if entry.holds_python}
         try:
-            for result in _results(entries, job, settings, engine, progress):
+            for result in _results(entries, job, settings, rules, progress):
                 waiting.pop(result.name, None)
                 skipped.update([result.name] if result.skipped else [])
                 if _at_once(job):
@@ -196,7 +196,7 @@ def _fill(
                 _record(result, modes, tables, tally)
         except KeyboardInterrupt:
             for name in waiting:
-                _record(FileResult(name, skipped=_NOT_REACHED), modes, tables, tally)
+                _record(Result(name, skipped=_NOT_REACHED), modes, tables, tally)
             _leave_out_trees(job, tables, tally)
             return False
     tally.seen = sum(entry.kind != "file" for entry in entries)
@@ -215,7 +215,7 @@ def _fill(
                 tables.write(table, row)
                 tally.rows[table] += 1
             elif row["file"] not in skipped:  # by another mode
-                _record(FileResult(row["file"], skipped=row["reason"]), modes, tables, tally)
+                _record(Result(row["file"], skipped=row["reason"]), modes, tables, tally)
     return True
 
 
@@ -225,7 +225,7 @@ def _leave_out_trees(job: Job, tables: CsvTables, tally: Tally) -> None:
     tables.keep(tally.runs)
 
 
-def _record(result: FileResult, modes: list[Mode], tables: CsvTables, tally: Tally) -> None:
+def _record(result: Result, modes: list[Mode], tables: CsvTables, tally: Tally) -> None:
     """Write what the modes keep of one file's findings, and count it."""
     result = replace(result, findings=tuple(f for f in result.findings if any(m.keeps(f) for m in modes)))
     if result.left and not result.findings:  # not the modes' business
@@ -251,12 +251,12 @@ def _entries(job: Job, tree: OutputTree, progress: Progress) -> Iterator[Entry]:
 
 
 def _results(
-    entries: tuple[Entry, ...], job: Job, settings: Settings, engine: Engine, progress: Progress
-) -> Iterator[FileResult]:
+    entries: tuple[Entry, ...], job: Job, settings: Settings, rules: Rules, progress: Progress
+) -> Iterator[Result]:
     project, size = load_project(entries, job.jobs)
     project = replace(project, libraries=read_api_files(job.api_files), definitions=job.definitions)
     work = [Work(entry.name, entry.path) for entry in entries if entry.holds_python]
-    done = process_files(work, engine, settings, project, processes_for(size, job.jobs), "inspect")
+    done = check_files(work, settings, project, processes_for(size, job.jobs), "none")
     for entry, one in with_the_others(entries, done, project, "analysing", progress):
         if entry.kind != "file" or one.result.findings:
             yield one.result

@@ -119,11 +119,19 @@ def migrate(
             hardware=hardware or "",
             select=(split(select) or ("ALL",)) + split(extend_select),
             ignore=split(ignore),
-            safe_only=safe_only,
             rule_files=tuple(rules or ()),
             transfer=mode is Mode.transfer,
         )
-        plan = Plan(Path(source or ""), settings, tuple(exclude or ()), jobs, main, distributed, target_model)
+        plan = Plan(
+            Path(source or ""),
+            settings,
+            tuple(exclude or ()),
+            jobs,
+            main,
+            distributed,
+            target_model,
+            safe_only,
+        )
         with log_on_terminal(verbose), bar:
             outcome = _run(plan, None if diff else Path(output or ""), overwrite, bar)
     except (UnknownVersion, RuleError, SourceError) as error:

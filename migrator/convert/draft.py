@@ -11,7 +11,7 @@ from migrator.convert.result import Converted
 from migrator.convert.syntax import File
 from migrator.convert.texts import Text, text
 from migrator.convert.write import Changes, changed_arguments, replaced, write
-from migrator.findings.finding import Finding
+from migrator.findings.finding import Finding, Fix, Operation
 
 CHANGED = "NPU920"
 REPORTED = "NPU921"
@@ -56,11 +56,14 @@ class Draft:
         self.replace(file, node, code)
         self.changed(file, node, message, code)
 
-    def changed(self, file: File, node: Any, message: str, after: str, operation: str = "MODIFY") -> None:
+    def changed(
+        self, file: File, node: Any, message: str, after: str, operation: Operation = "MODIFY"
+    ) -> None:
         """Say that a change is made at a node."""
         before = "" if operation == "INSERT" else file.index.segment(node)
         found = _finding(self.changed_code, file, node, message)
-        found = replace(found, safety="unsafe", operation=operation, before=before, after=after)
+        fix = Fix((), "unsafe", operation, made=True, before=before, after=after)
+        found = replace(found, fix=fix)
         self.findings.setdefault(file.name, []).append(found)
 
     def report(self, key: str, file: File, node: ast.AST | None, **values: object) -> None:
@@ -93,7 +96,7 @@ def converted(files: Mapping[str, File], draft: Draft) -> dict[str, Converted]:
 
 def _finding(code: str, file: File, node: Any, message: str) -> Finding:
     if node is None:
-        return Finding(code, "", 1, 1, 1, message)
-    span = (file.index.start(node), file.index.end(node))
-    end = node.end_lineno if not hasattr(node, "body") or isinstance(node.body, str) else node.lineno
-    return Finding(code, "", node.lineno, end, node.col_offset + 1, message, span=span)
+        return Finding(code, message, 1, 1, 1, 1)
+    start, end = file.index.start(node), file.index.end(node)
+    last = node.end_lineno if not hasattr(node, "body") or isinstance(node.body, str) else node.lineno
+    return Finding(code, message, node.lineno, node.col_offset + 1, last, 1, span=(start, end))

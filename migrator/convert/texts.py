@@ -10,6 +10,7 @@ from typing import Any
 import yaml
 
 from migrator.data_folders import data_folder
+from migrator.findings.finding import Severity
 
 
 @dataclass(frozen=True)
@@ -18,7 +19,7 @@ class Text:
 
     message: str
     advice: str
-    severity: str = "warning"
+    severity: Severity = "warning"
 
 
 def text(key: str, **values: object) -> Text:

@@ -7,7 +7,7 @@ import re
 from dataclasses import replace
 from typing import Any
 
-from migrator.findings.finding import Edit, Finding
+from migrator.findings.finding import Severity
 from migrator.matchers.context import Match
 from migrator.names.index import ModuleIndex
 from migrator.names.npu_branches import (
@@ -20,14 +20,14 @@ from migrator.names.npu_branches import (
 _QUOTE = re.compile(r"[fFrRuUbB]*(\"\"\"|'''|\"|')")
 
 
-def restrained(index: ModuleIndex, matches: list[Match], knows_npus: bool) -> list[Match]:
+def guarded(index: ModuleIndex, matches: list[Match], knows_npus: bool) -> list[Match]:
     """The matches, with the fixes taken away where they would do harm.
 
     ``knows_npus``: the input speaks of NPUs, so it may have cases of its own.
     """
     result = []
     for item in matches:
-        if item.finding.edits:
+        if item.finding.fix:
             reason = _reason(index, item, knows_npus)
             if reason:
                 item = without_fix(item, reason)
@@ -37,24 +37,10 @@ def restrained(index: ModuleIndex, matches: list[Match], knows_npus: bool) -> li
     return result
 
 
-def without_fix(item: Match, reason: str, severity: str = "info") -> Match:
+def without_fix(item: Match, reason: str, severity: Severity = "info") -> Match:
     """The match as a report only."""
-    finding = replace(
-        item.finding,
-        edits=(),
-        operation="",
-        safety="",
-        before="",
-        after="",
-        severity=severity,
-        message=f"{item.finding.message}; left as it is: {reason}",
-    )
-    return replace(item, finding=finding)
-
-
-def unfixed(finding: Finding) -> Finding:
-    """A finding whose fix was not made."""
-    return replace(finding, operation="", after="", edits=())
+    message = f"{item.finding.message}; left as it is: {reason}"
+    return replace(item, finding=replace(item.finding, fix=None, severity=severity, message=message))
 
 
 def _reason(index: ModuleIndex, item: Match, knows_npus: bool) -> str:
@@ -72,7 +58,8 @@ def _with_fitting_quotes(index: ModuleIndex, item: Match) -> Match:
 
     Before Python 3.12 a field cannot use the quotes of its f-string.
     """
-    if not any('"' in edit.text for edit in item.finding.edits):
+    fix = item.finding.fix
+    if fix is None or not any('"' in edit.text for edit in fix.edits):
         return item
     outer = enclosing_fstring(index, item.node)
     if outer is None:
@@ -80,8 +67,8 @@ def _with_fitting_quotes(index: ModuleIndex, item: Match) -> Match:
     quote = _QUOTE.match(index.segment(outer))
     if quote is None or not quote.group(1).startswith('"'):
         return item
-    edits = tuple(Edit(edit.start, edit.end, edit.text.replace('"', "'")) for edit in item.finding.edits)
-    return replace(item, finding=replace(item.finding, edits=edits))
+    edits = tuple(replace(edit, text=edit.text.replace('"', "'")) for edit in fix.edits)
+    return replace(item, finding=replace(item.finding, fix=replace(fix, edits=edits)))
 
 
 def enclosing_fstring(index: ModuleIndex, node: Any) -> Any:

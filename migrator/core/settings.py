@@ -1,4 +1,4 @@
-"""What one run of the engine is asked to do."""
+"""Which rules a file is checked with."""
 
 from __future__ import annotations
 
@@ -7,18 +7,19 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Settings:
-    """The options that change what the rules find and fix.
+    """The options that change what the rules find.
 
-    ``version`` is a torch version of ``api_db/versions.csv`` as ``2.6.0``.
-    ``select`` and ``ignore`` are rule codes or their prefixes (``NPU1``), or
-    ``ALL``. ``rule_files`` are a user's own rule packs. ``hardware`` is the product
-    line that the project is for (``A2``), empty for none in particular.
+    ``version`` is a torch version of ``api_db/versions.csv`` as ``2.6.0``. ``select`` and ``ignore`` are
+    rule codes or their prefixes (``NPU1``), or ``ALL``. ``rule_files`` are a user's own rule packs.
+    ``hardware`` is the product line that the project is for (``A2``), empty for none in particular. With
+    ``transfer`` the only rule is the one that imports torch_npu's run-time patching. ``content`` is a
+    digest of the rule packs, where they may change while the program runs.
     """
 
     version: str
     select: tuple[str, ...] = ("ALL",)
     ignore: tuple[str, ...] = ()
-    safe_only: bool = False
     rule_files: tuple[str, ...] = ()
-    transfer: bool = False
     hardware: str = ""
+    transfer: bool = False
+    content: str = ""

@@ -7,39 +7,29 @@ import re
 from dataclasses import replace
 
 from migrator.files.document import is_notebook
-from migrator.findings.edits import apply
-from migrator.findings.finding import FileResult
-from migrator.matchers.context import FileContext, insertion
+from migrator.matchers.context import FileContext, Match, insertion
 from migrator.matchers.npu_import import insert_import, names_package, torch_npu_imports
 from migrator.matchers.packs import Rule
-from migrator.names.tree import parse
 
 _TRANSFER = "from torch_npu.contrib import transfer_to_npu"
 
 
-def add_transfer(context: FileContext, rule: Rule) -> FileResult:
-    """Add the two imports to a file that is started and imports torch; other files stay.
-
-    Raises SyntaxError where the result would not parse.
-    """
+def find(context: FileContext, rule: Rule) -> list[Match]:
+    """The two imports for a file that is started and imports torch; nothing for other files."""
     index = context.index
     if not _is_entry(context) or not any(names_package(node, "torch") for node in index.imports):
-        return FileResult(context.name)
+        return []
     if any("transfer_to_npu" in index.segment(node) for node in index.imports):
-        return FileResult(context.name)
-    places = torch_npu_imports(index, list(index.imports))
+        return []
     inserted = []
-    for node, edit in places:
+    for node, edit in torch_npu_imports(index, list(index.imports)):
         both = "import torch_npu" + _break(edit.text) + _TRANSFER
         text = edit.text.replace("import torch_npu", both)
         inserted.append(insertion(context, rule, node, replace(edit, text=text)))
-    if not places:  # torch_npu is imported already
+    if not inserted:  # torch_npu is imported already
         there = next(node for node in index.imports if names_package(node, "torch_npu"))
         inserted.append(insertion(context, rule, there, insert_import(index, there, _TRANSFER)))
-    edits = [edit for item in inserted for edit in item.finding.edits]
-    text = apply(index.data, edits).decode("utf-8")
-    parse(text)
-    return FileResult(context.name, text, tuple(item.finding for item in inserted))
+    return [replace(item, needs_npu=False) for item in inserted]
 
 
 def _break(inserted: str) -> str:

@@ -27,6 +27,11 @@ class Document:
     content: Source | Notebook
 
     @property
+    def name(self) -> str:
+        """Its name inside the project."""
+        return self.content.name
+
+    @property
     def text(self) -> str:
         """The Python in it."""
         return self.content.text

@@ -1,22 +1,22 @@
-"""Applying edits, and finding a place of the new text in the old one."""
+"""The one place that applies edits, and the map of places between the text before and after them."""
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Iterable, Sequence
-from typing import Callable
+from collections.abc import Iterable
+from dataclasses import dataclass
 
 from migrator.findings.finding import Edit
 
 
-class Taken:
+class Occupied:
     """The places of the edits that were accepted so far."""
 
     def __init__(self) -> None:
         self._places: list[tuple[int, int]] = []
 
     def add(self, edits: Iterable[Edit]) -> bool:
-        """Take the places of all edits, or none where one of them is taken; says which.
+        """Occupy the places of all edits, or none where one of them is occupied; says which.
 
         Two insertions at one place count as touching: their order would matter.
         """
@@ -29,18 +29,23 @@ class Taken:
 
     def _touches(self, edit: Edit) -> bool:
         place = bisect_left(self._places, (edit.start, edit.end))
-        # Taken places do not overlap, so only the neighbours can be in the way.
+        # Occupied places do not overlap, so only the neighbours can be in the way.
         for start, end in self._places[max(0, place - 2) : place + 2]:
             if start == end == edit.start == edit.end or (edit.start < end and start < edit.end):
                 return True
         return False
 
 
-def apply(data: bytes, edits: Sequence[Edit]) -> bytes:
+def in_order(edits: Iterable[Edit]) -> list[Edit]:
+    """Each edit once, in the order of the text: several fixes may share the import that they need."""
+    return sorted(dict.fromkeys(edits), key=lambda edit: (edit.start, edit.end))
+
+
+def apply(data: bytes, edits: Iterable[Edit]) -> bytes:
     """The data with all edits made; they must not overlap."""
     pieces = []
     position = 0
-    for edit in sorted(edits, key=lambda edit: (edit.start, edit.end)):
+    for edit in in_order(edits):
         pieces.append(data[position : edit.start])
         pieces.append(edit.text.encode("utf-8"))
         position = edit.end
@@ -48,23 +53,63 @@ def apply(data: bytes, edits: Sequence[Edit]) -> bytes:
     return b"".join(pieces)
 
 
-def back_mapping(edits: Sequence[Edit]) -> Callable[[int], int]:
-    """A function from an offset behind the edits to the offset before them."""
-    starts: list[int] = []
-    steps: list[tuple[int, int, int]] = []  # new start, new end, old end
-    shift = 0
-    for edit in sorted(edits, key=lambda edit: (edit.start, edit.end)):
-        size = len(edit.text.encode("utf-8"))
-        new_start = edit.start + shift
-        starts.append(new_start)
-        steps.append((edit.start, new_start + size, edit.end))
-        shift += size - (edit.end - edit.start)
+class _Step:
+    """The map of one round of edits."""
 
-    def old_offset(offset: int) -> int:
-        place = bisect_right(starts, offset) - 1
+    def __init__(self, edits: Iterable[Edit]) -> None:
+        ordered = in_order(edits)
+        self.starts = [edit.start for edit in ordered]
+        self.ends = [edit.end for edit in ordered]
+        self.new_starts: list[int] = []
+        self.new_ends: list[int] = []
+        shift = 0
+        for edit in ordered:
+            size = len(edit.text.encode("utf-8"))
+            self.new_starts.append(edit.start + shift)
+            self.new_ends.append(edit.start + shift + size)
+            shift += size - (edit.end - edit.start)
+
+    def forward(self, offset: int, behind: bool) -> int:
+        # The last edit that starts before the offset; or at it, where what is inserted there counts.
+        place = bisect_right(self.starts, offset) - 1
+        while place >= 0 and self.starts[place] == offset and not (behind and self.ends[place] == offset):
+            place -= 1
         if place < 0:
             return offset
-        old_start, new_end, old_end = steps[place]
-        return old_start if offset < new_end else old_end + offset - new_end
+        if offset >= self.ends[place]:
+            return self.new_ends[place] + offset - self.ends[place]
+        return self.new_ends[place] if behind else self.new_starts[place]
 
-    return old_offset
+    def back(self, offset: int) -> int:
+        place = bisect_right(self.new_starts, offset) - 1
+        if place < 0:
+            return offset
+        if offset < self.new_ends[place]:
+            return self.starts[place]
+        return self.ends[place] + offset - self.new_ends[place]
+
+
+@dataclass(frozen=True)
+class OffsetMap:
+    """Byte offsets of a text and of what became of it in some rounds of edits, both ways."""
+
+    steps: tuple[_Step, ...] = ()
+
+    def then(self, edits: Iterable[Edit]) -> OffsetMap:
+        """The map with one more round of edits, which are about the text as it is by now."""
+        return OffsetMap((*self.steps, _Step(edits)))
+
+    def forward(self, offset: int, behind: bool = False) -> int:
+        """Where an offset of the first text is in the last one.
+
+        ``behind``: behind what is inserted right there, and behind what replaces the text around it.
+        """
+        for step in self.steps:
+            offset = step.forward(offset, behind)
+        return offset
+
+    def back(self, offset: int) -> int:
+        """Where an offset of the last text was in the first one; of new text, where it was put."""
+        for step in reversed(self.steps):
+            offset = step.back(offset)
+        return offset

@@ -1,8 +1,15 @@
-"""What the engine says about one place in a file."""
+"""What is found in a file, and the fix for it: the one type that every command, report and format reads."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal, Optional
+
+Severity = Literal["error", "warning", "info"]
+SEVERITIES: tuple[Severity, ...] = ("info", "warning", "error")  # the gravest last
+Safety = Literal["safe", "unsafe"]
+Place = tuple[int, int]  # line and column
+Operation = Literal["INSERT", "MODIFY", "DELETE"]
 
 
 @dataclass(frozen=True)
@@ -15,58 +22,121 @@ class Edit:
 
 
 @dataclass(frozen=True)
+class Fix:
+    """What repairs a finding. All of its edits are made, or none.
+
+    ``edits`` are about the input; they are empty where the fix only completes what another fix writes.
+    ``imports`` are the imports that it needs, which it may share with other fixes. ``message`` says in a
+    few words what it does. Where the fix was ``made``, ``lines`` are the first and the last line of the
+    input that it touches, ``before`` is their text, and ``after`` what stands in their place in the result.
+    """
+
+    edits: tuple[Edit, ...]
+    safety: Safety
+    operation: Operation = "MODIFY"
+    imports: tuple[Edit, ...] = ()
+    message: str = ""
+    made: bool = False
+    before: str = ""
+    after: str = ""
+    lines: Optional[tuple[int, int]] = None
+
+    @property
+    def all_edits(self) -> tuple[Edit, ...]:
+        """Its own edits and the imports, in the order of the text."""
+        return tuple(sorted({*self.edits, *self.imports}, key=lambda edit: (edit.start, edit.end)))
+
+
+@dataclass(frozen=True)
 class Finding:
     """One place that a rule matched.
 
-    ``line``, ``end_line`` and ``column`` are 1-based, and belong to the input
-    file. ``span`` holds the bytes of the input's UTF-8 text that it is about.
-    ``edits`` make up one fix: all of them are applied or none is.
+    Lines and columns are 1-based, columns in characters; ``end_column`` is behind the last character. In a
+    notebook they count inside ``cell``, the 1-based number of the cell among all cells. ``span`` holds the
+    bytes of the checked text (UTF-8) that the finding is about. ``rule`` is the rule's name, ``file`` the
+    file as the user spells it. ``noqa_line`` is the line whose end takes a comment that suppresses the
+    finding, None where no comment can.
     """
 
     code: str
-    api: str
-    line: int
-    end_line: int
-    column: int
     message: str
-    severity: str = "warning"  # error | warning | info
-    status: str = ""  # absent | unsupported | fallback | partial | unknown | ""
-    safety: str = ""  # safe | unsafe; empty: there is no fix
-    operation: str = ""  # INSERT | MODIFY | DELETE; empty: nothing was changed
-    before: str = ""  # source before the fix; empty without one
-    after: str = ""
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+    severity: Severity = "warning"
+    rule: str = ""
+    api: str = ""
     advice: str = ""  # what a person does about it
-    edits: tuple[Edit, ...] = ()
+    fix: Optional[Fix] = None
+    span: tuple[int, int] = (0, 0)
+    cell: Optional[int] = None
+    file: str = ""
+    noqa_line: Optional[int] = None
+    url: str = ""  # a document about it
+    status: str = ""  # absent | unsupported | fallback | partial | unknown | ""
     documents: str = ""  # the document's word on the API
     kernel: str = ""  # what torch_npu registers for it: kernel | composite | none
     certainty: str = ""  # certain, or "likely: " and why it is not
     form: str = ""  # of an API that has a better counterpart: class | function | torch | special
     instead: str = ""  # that counterpart
-    span: tuple[int, int] = (0, 0)
-    cell: int | None = None  # of a notebook: its lines are counted in the cell
+
+    @property
+    def start(self) -> Place:
+        """Line and column of its first character."""
+        return self.line, self.column
+
+    @property
+    def end(self) -> Place:
+        """Line and column behind its last character."""
+        return self.end_line, self.end_column
+
+    @property
+    def lines(self) -> tuple[int, int]:
+        """The first and the last line that a report names: those that were changed, or its own."""
+        return (self.fix.lines if self.fix else None) or (self.line, self.end_line)
 
     @property
     def fixed(self) -> bool:
-        """True where the fix was applied."""
-        return bool(self.operation)
+        """Whether its fix was made."""
+        return self.fix is not None and self.fix.made
+
+    @property
+    def safety(self) -> str:
+        """How safe its fix is; empty without one."""
+        return self.fix.safety if self.fix else ""
+
+    @property
+    def safely_fixable(self) -> bool:
+        """Whether it has a safe fix."""
+        return self.safety == "safe"
 
 
 @dataclass(frozen=True)
-class FileResult:
+class SyntaxTrouble:
+    """Why a file, or a ``cell`` of a notebook, could not be parsed; line 0 where none is known."""
+
+    line: int
+    message: str
+    cell: Optional[int] = None
+
+
+@dataclass(frozen=True)
+class Result:
     """What became of one file.
 
-    ``text`` is the migrated text, or None where nothing changed. ``skipped``
-    is the reason for which a file could not be processed and was left as it
-    was, empty otherwise; ``left`` the reason for which a file that looks
-    relevant is not meant to be processed.
-    ``left_alone`` counts the words that look like CUDA and were judged to be
-    something else. ``trace`` is the traceback of an internal error, for the log.
+    ``text`` is its text with all admitted fixes, or None where nothing changed. ``skipped`` is the reason
+    for which the file could not be processed and was left as it was, empty otherwise; ``syntax`` says where
+    that is its syntax. ``left`` is the reason for which a file that looks relevant is not meant to be
+    processed. ``left_alone`` counts the strings that look like CUDA and were judged to be something else.
+    ``trace`` is the traceback of an internal error, for the log.
     """
 
     name: str
-    text: str | None = None
     findings: tuple[Finding, ...] = ()
+    text: Optional[str] = None
     skipped: str = ""
     left_alone: int = 0
     left: str = ""
     trace: str = ""
+    syntax: tuple[SyntaxTrouble, ...] = ()

@@ -26,6 +26,7 @@ def find_lines(text: str) -> Iterator[Finding]:
             line=first,
             end_line=first + found.group().count("\n"),
             column=1,
+            end_column=1,
             message="horovodrun starts the program over MPI or gloo",
             advice=_advice(line),
         )

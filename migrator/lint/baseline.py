@@ -16,21 +16,21 @@ from typing import Callable
 from migrator import __version__
 from migrator.files.errors import shown
 from migrator.files.replacing import replace_file
-from migrator.lint.diagnostic import Diagnostic
+from migrator.findings.finding import Finding
 from migrator.lint.options import ConfigError
 
 _FORMAT = 1
 Known = Counter[tuple[str, str, str]]
 Key = tuple[str, str, str]  # file, rule, source line
-Lines = Callable[[Diagnostic], Sequence[str]]
+Lines = Callable[[Finding], Sequence[str]]
 
 
-def keys(found: Iterable[Diagnostic], lines: Lines, root: Path) -> Iterator[tuple[Diagnostic, Key]]:
+def keys(found: Iterable[Finding], lines: Lines, root: Path) -> Iterator[tuple[Finding, Key]]:
     """Each finding with what a baseline in the folder ``root`` knows it by."""
     for item in found:
         text = lines(item)
-        line = " ".join(text[item.row - 1].split()) if item.row <= len(text) else ""
-        yield item, (name_in(item.path, root), item.code, line)
+        line = " ".join(text[item.line - 1].split()) if item.line <= len(text) else ""
+        yield item, (name_in(item.file, root), item.code, line)
 
 
 def name_in(path: str, root: Path) -> str:
@@ -38,7 +38,7 @@ def name_in(path: str, root: Path) -> str:
     return os.path.relpath(os.path.abspath(path), root).replace(os.sep, "/")
 
 
-def write(file: Path, found: Iterable[Diagnostic], lines: Lines) -> int:
+def write(file: Path, found: Iterable[Finding], lines: Lines) -> int:
     """Write the findings as a baseline and give their number. Raises CannotWrite."""
     known: Known = Counter(key for _, key in keys(found, lines, file.absolute().parent))
     files: dict[str, dict[str, dict[str, int]]] = {}
@@ -78,9 +78,7 @@ def read(file: Path) -> Known:
         raise ConfigError(f"{shown(file)}: not a baseline: write it again with --write-baseline") from None
 
 
-def split(
-    found: Sequence[Diagnostic], known: Known, lines: Lines, root: Path
-) -> tuple[list[Diagnostic], Known]:
+def split(found: Sequence[Finding], known: Known, lines: Lines, root: Path) -> tuple[list[Finding], Known]:
     """The new findings, and what of the baseline is left: what was not found."""
     left = Counter(known)
     new = []

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from migrator.lint.diagnostic import Diagnostic
+from migrator.findings.finding import Finding
 from migrator.lint.options import ConfigError
 
 _HUNK = re.compile(rb"@@ -\d+(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
@@ -34,18 +34,18 @@ class Changed:
     rows: Mapping[str, Sequence[tuple[int, int]]]
     tracked: frozenset[str]
 
-    def touches(self, item: Diagnostic) -> bool:
+    def touches(self, item: Finding) -> bool:
         """Whether a finding is on a changed line; in a notebook, whether the file changed at all.
 
         What git does not know, an ignored file or another repository inside of this one, is new as a whole.
         """
-        name = Path(os.path.relpath(os.path.realpath(item.path), self.top))
+        name = Path(os.path.relpath(os.path.realpath(item.file), self.top))
         rows = self.rows.get(name.as_posix())
         if rows is None:  # of a submodule git knows its folder
             return not any(known.as_posix() in self.tracked for known in (name, *name.parents))
         if item.cell is not None:
             return bool(rows)
-        return any(first <= item.end_row and item.row <= last for first, last in rows)
+        return any(first <= item.end_line and item.line <= last for first, last in rows)
 
 
 def changed_lines(revision: str, folder: Path) -> Changed:

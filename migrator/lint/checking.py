@@ -5,20 +5,38 @@ The engine is loaded only where the cache does not know a file: most runs need n
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
-from dataclasses import astuple
-from typing import Callable, Optional
+from dataclasses import astuple, dataclass, fields
+from typing import TYPE_CHECKING, Any, Callable, Optional
 
 from migrator.files.errors import Unreadable, shown
-from migrator.lint.diagnostic import Checked
+from migrator.findings.finding import Edit, Finding, Fix
 from migrator.lint.files import Target, name_in_project
-from migrator.lint.jobs import Job, RuleSet, rule_set
 from migrator.lint.options import Options, ignored_codes, with_origin
+from migrator.lint.rule_sets import RuleSet, rule_set, rules_of
 from migrator.lint.texts import Texts
-from migrator.run.cache import Cache, digest, pack, unpack
+from migrator.run.cache import Cache, digest
 from migrator.run.loading import Loader, PythonFile
 
+if TYPE_CHECKING:
+    from migrator.lint.file import Job
+
 Trouble = Callable[[str], None]
+# What is going on, how many files of how many.
+Progress = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True)
+class Checked:
+    """The findings that remain in a file, and how many its comments suppress.
+
+    ``trouble`` is the reason for which the file could not be looked at.
+    """
+
+    found: tuple[Finding, ...] = ()
+    suppressed: int = 0
+    trouble: str = ""
 
 
 class Checker:
@@ -60,29 +78,32 @@ class Checker:
             found.append((target, content))
         return found
 
-    def check(self, files: Sequence[tuple[Target, bytes]]) -> list[Checked]:
+    def check(self, files: Sequence[tuple[Target, bytes]], progress: Progress) -> list[Checked]:
         """What is found in each of the files that ``readable`` gave."""
         project_key = self._loader.key()
         results: list[Optional[Checked]] = []
         missing: list[tuple[int, tuple[str, ...]]] = []
         for place, (target, content) in enumerate(files):
             ignored = ignored_codes(target.options, target.place)
-            key = self._key(target, content, project_key, ignored)
-            known = self._cache.get(key)
-            results.append(unpack(known, target.path) if known is not None else None)
+            known = self._cache.get(self._key(target, content, project_key, ignored))
+            results.append(unpacked(known, target.path) if known is not None else None)
             if known is None:
                 missing.append((place, ignored))
         if missing:
-            from migrator.lint.processes import check_files
+            from migrator.lint.file import check_job
+            from migrator.run.processes import processes_for, spread
 
-            missing = [item for item in missing if self._has_engine(files[item[0]][0])]
+            missing = [item for item in missing if self._has_rules(files[item[0]][0])]
             jobs = [self._job(files[place][0], ignored) for place, ignored in missing]
-            done = check_files(jobs, self._loader.project(), self._processes)
-            for (place, ignored), (content, checked) in zip(missing, done):
+            size = sum(os.path.getsize(job.place) for job in jobs if job.data is None and job.place.exists())
+            processes = processes_for(size, self._processes)
+            done = spread(jobs, processes, check_job, self._loader.project())
+            for number, ((place, ignored), (content, checked)) in enumerate(zip(missing, done), 1):
                 results[place] = checked
                 if not checked.trouble:
                     key = self._key(files[place][0], content, project_key, ignored)
-                    self._cache.put(key, pack(checked))
+                    self._cache.put(key, packed(checked))
+                progress("linting", number, len(missing))
         self._cache.flush()
         return [checked or Checked() for checked in results]
 
@@ -108,20 +129,55 @@ class Checker:
         name = name_in_project(target).encode("utf-8", "surrogatepass")
         return digest(content, self._rule_keys[rules], project, name, repr(ignored).encode())
 
-    def _has_engine(self, target: Target) -> bool:
-        """Make the engine for a file, for the processes to come, too; what it cannot use is told."""
-        from migrator.lint.engines import RuleError, engine_for
+    def _has_rules(self, target: Target) -> bool:
+        """Make the rules for a file, for the processes to come, too; what cannot be used is told."""
+        from migrator.matchers.packs import RuleError
 
         try:
-            engine_for(self.rules(target), cache=self._cache)
+            rules_of(self.rules(target), self._cache)
         except RuleError as error:
             self._trouble(with_origin(target.options, error))
             return False
         return True
 
     def _job(self, target: Target, ignored: tuple[str, ...]) -> Job:
+        from migrator.lint.file import Job
+
         file = self._file(target)
         return Job(target.path, file.path, file.name, self.rules(target), ignored, file.data)
 
     def _file(self, target: Target) -> PythonFile:
         return PythonFile(name_in_project(target), target.place, self._texts.given.get(target.place))
+
+
+_FIELDS = tuple(field.name for field in fields(Finding) if field.name not in ("fix", "file"))
+
+
+def packed(checked: Checked) -> list[Any]:
+    """What ``unpacked`` takes, and JSON can hold: the findings without their file."""
+    return [checked.suppressed, [_row(finding) for finding in checked.found]]
+
+
+def _row(finding: Finding) -> list[Any]:
+    fix: Optional[list[Any]] = None
+    if finding.fix:
+        made = finding.fix
+        fix = [*([[e.start, e.end, e.text] for e in edits] for edits in (made.edits, made.imports))]
+        fix += [made.safety, made.operation, made.message]
+    return [fix, *(getattr(finding, name) for name in _FIELDS)]
+
+
+def unpacked(known: list[Any], path: str) -> Checked:
+    """What ``packed`` was given, for a file that the user spelled ``path``."""
+    suppressed, rows = known
+    return Checked(tuple(_finding(fix, values, path) for fix, *values in rows), suppressed)
+
+
+def _finding(packed_fix: Optional[list[Any]], values: list[Any], path: str) -> Finding:
+    fix = None
+    if packed_fix:
+        edits, imports, safety, operation, message = packed_fix
+        own, shared = (tuple(Edit(*edit) for edit in part) for part in (edits, imports))
+        fix = Fix(own, safety, operation, shared, message)
+    named = dict(zip(_FIELDS, values))
+    return Finding(**{**named, "span": tuple(named["span"]), "fix": fix, "file": path})

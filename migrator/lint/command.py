@@ -13,10 +13,9 @@ from typing import Any, Optional
 
 from migrator.files.errors import shown
 from migrator.files.replacing import replace_file
+from migrator.findings.finding import Severity
 from migrator.lint.config_files import Configuration, inline_values
-from migrator.lint.diagnostic import LintReport, RuleText, Severity
 from migrator.lint.files import Target, excluded, targets
-from migrator.lint.jobs import rule_set
 from migrator.lint.options import (
     ConfigError,
     Options,
@@ -26,10 +25,12 @@ from migrator.lint.options import (
     severity_at_least,
     with_origin,
 )
+from migrator.lint.rule_sets import rule_set
 from migrator.lint.run import Outcome, Request, run
 from migrator.report import colors
 from migrator.report.formats import writer
 from migrator.report.formats.style import summary
+from migrator.report.lint_report import LintReport, RuleText
 from migrator.run.cache import FOLDER, Cache, tool_digest
 
 CLEAN = 0
@@ -138,10 +139,11 @@ def _without_fixes(line: CommandLine, options: Options) -> Options:
 
 def _check_rules(options: Options, line: CommandLine) -> None:
     """What is wrong with the rules or the version is told even where there is nothing to lint."""
-    from migrator.lint.engines import RuleError, engine_for
+    from migrator.lint.rule_sets import rules_of
+    from migrator.matchers.packs import RuleError
 
     try:
-        engine_for(rule_set(options, not line.ignore_noqa))
+        rules_of(rule_set(options, not line.ignore_noqa))
     except (RuleError, ValueError) as error:  # UnknownVersion, ConfigError
         raise ConfigError(with_origin(options, error)) from None
 
@@ -199,8 +201,9 @@ def _print(line: CommandLine, options: Options, outcome: Outcome, incomplete: bo
         return
     for_people = options.output_format in _FOR_PEOPLE
     report = LintReport(
-        diagnostics=[] if options.fix_only else outcome.found,
+        findings=[] if options.fix_only else outcome.found,
         lines=outcome.texts.lines,
+        edits=outcome.texts.edits,
         rules=lambda: _rule_texts(options, not line.ignore_noqa),
         color=_colored(line),
         fixed=outcome.fixed,
@@ -231,7 +234,7 @@ def _print(line: CommandLine, options: Options, outcome: Outcome, incomplete: bo
 
 
 def _print_diff(outcome: Outcome, line: CommandLine) -> None:
-    from migrator.report.unified_diff import unified_diff
+    from migrator.files.unified_diff import unified_diff
 
     text = b"".join(unified_diff(path, before, after) for path, (before, after) in outcome.changed.items())
     if line.output_file:
@@ -262,9 +265,9 @@ def _colored(line: CommandLine) -> bool:
 
 
 def _write_statistics(report: LintReport, options: Options, stream: io.StringIO) -> None:
-    counts = Counter((item.code, item.rule) for item in report.diagnostics)
+    counts = Counter((item.code, item.rule) for item in report.findings)
     fixable = Counter(
-        item.code for item in report.diagnostics if item.fix and (report.unsafe_fixes or item.safely_fixable)
+        item.code for item in report.findings if item.fix and (report.unsafe_fixes or item.safely_fixable)
     )
     rows = sorted(counts.items(), key=lambda row: (-row[1], row[0]))
     if options.output_format == "json":
@@ -292,9 +295,9 @@ def _write_statistics(report: LintReport, options: Options, stream: io.StringIO)
 def _rule_texts(options: Options, noqa: bool) -> dict[str, RuleText]:
     from typing import cast
 
-    from migrator.lint.engines import engine_for
+    from migrator.lint.rule_sets import rules_of
 
-    engine = engine_for(rule_set(options, noqa))
+    rules = rules_of(rule_set(options, noqa))
     return {
         code: RuleText(
             code=code,
@@ -305,8 +308,8 @@ def _rule_texts(options: Options, noqa: bool) -> dict[str, RuleText]:
             fix=rule.fix,
             url=next(iter(rule.references), ""),
         )
-        for code, rule in sorted(engine.rules.items())
-        if code in engine.enabled
+        for code, rule in sorted(rules.every.items())
+        if code in rules.enabled
     }
 
 

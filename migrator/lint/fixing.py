@@ -1,18 +1,32 @@
-"""Making the fixes of one text, and nothing else: what a person was not shown is not changed."""
+"""What a lint run writes into the files: the fixes of what was shown, and comments that suppress findings."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from migrator.core.engine import Engine
-from migrator.findings.edits import Taken, apply
+from migrator.core.cells import first_line
+from migrator.core.check import check
+from migrator.files.document import Document, document, encoded
+from migrator.files.errors import CannotWrite, Unreadable, shown
+from migrator.files.lines import Lines
+from migrator.files.replacing import replace_file
+from migrator.files.source import read_bytes
+from migrator.findings.edits import Occupied, apply
 from migrator.findings.finding import Edit, Finding
-from migrator.lint.check import Lines, check
-from migrator.lint.diagnostic import Diagnostic
-from migrator.lint.suppressions import UNUSED
+from migrator.lint.checking import Checker, Trouble
+from migrator.lint.file import check_document
+from migrator.lint.files import Target, name_in_project
+from migrator.lint.options import ignored_codes, may_be_fixed, severity_at_least, with_wanted_fixes
+from migrator.lint.rule_sets import RuleSet, rules_of
+from migrator.lint.suppressions import UNUSED, added_noqa
+from migrator.lint.texts import Texts
 from migrator.project.project import Project
+from migrator.run.loading import Loader
+
+# How often a rule has findings that do not count, by the line that they are in.
+_Hidden = Counter[tuple[str, str]]
 
 
 @dataclass(frozen=True)
@@ -24,63 +38,149 @@ class Fixed:
     trouble: str = ""
 
 
-def fix_text(
-    engine: Engine,
-    name: str,
-    text: str,
+def fix_document(
+    chosen: RuleSet,
+    item: Document,
     project: Project,
-    shown: Sequence[Diagnostic],
-    ignored: Collection[str],
+    found: Sequence[Finding],
+    unsafe: bool,
+    ignored: tuple[str, ...],
 ) -> Fixed:
-    """Fix what ``shown`` holds of the text, with an engine that makes only the fixes that are wanted.
+    """Fix what ``found`` holds of a document, and nothing else: what a person was not shown is not changed.
 
-    The fixes are those of a migration, in passes until there is none left; a fix that
-    another one made necessary is made with it.
+    The fixes are those of a migration, in passes until there is none left; a fix that another one made
+    necessary is made with it. Without ``unsafe`` only the safe ones are made.
     """
-    places = {(item.code, item.row, item.column) for item in shown}
-    rows = {item.row for item in shown if item.fix is not None}
-    lines = Lines(text)
+    rules, lines = rules_of(chosen), Lines(item.text)
+    places = {(finding.code, finding.span[0]) for finding in found}
+    fixed_lines = {lines.line_of(finding.span[0]) for finding in found if finding.fix}
+    every = check(item, rules, project, write=False).findings
+    known = {(finding.code, finding.span[0]) for finding in every}
 
     def wanted(finding: Finding) -> bool:
-        place = lines.place(finding.span[0])
+        if not (unsafe or finding.safely_fixable):
+            return False
+        place = finding.code, finding.span[0]
         # A later pass finds what an earlier one wrote: it goes with what was fixed there.
-        return (finding.code, place.row, place.column) in places or (
-            (finding.code, place.row, place.column) not in known and place.row in rows
-        )
+        return place in places or (place not in known and lines.line_of(finding.span[0]) in fixed_lines)
 
-    checked = engine.check_text(name, text, project)
-    known = {(item.code, *_at(lines, item)) for item in checked.findings}
-    result = engine.migrate_text(name, text, project, wanted)
+    result = check(item, rules, project, wanted)
     if result.skipped:
-        return Fixed(text, trouble=result.skipped)
-    counts = Counter(item.code for item in result.findings if item.fixed)
-    new = result.text or text
-    if any(item.code == UNUSED for item in shown):
-        remaining = check(engine, "", name, new, project, ignored)
-        new, removed = apply_fixes(new, (item for item in remaining.found if item.code == UNUSED))
+        return Fixed(item.text, trouble=result.skipped)
+    counts = Counter(finding.code for finding in result.findings if finding.fixed)
+    text = result.text or item.text
+    if any(finding.code == UNUSED for finding in found):
+        left = check_document(chosen, "", document(encoded(item, text), item.name), project, ignored).found
+        text, removed = with_fixes(text, [finding for finding in left if finding.code == UNUSED])
         counts[UNUSED] += removed
-    return Fixed(new, {code: count for code, count in counts.items() if count})
+    return Fixed(text, {code: count for code, count in counts.items() if count})
 
 
-def _at(lines: Lines, item: Finding) -> tuple[int, int]:
-    place = lines.place(item.span[0])
-    return place.row, place.column
-
-
-def apply_fixes(text: str, found: Iterable[Diagnostic]) -> tuple[str, int]:
+def with_fixes(text: str, found: Sequence[Finding]) -> tuple[str, int]:
     """The text with the fixes of findings in it, and how many were made: none that would touch another."""
-    lines = Lines(text)
-    taken = Taken()
-    edits: list[Edit] = []
-    made = 0
-    for item in found:
-        if item.fix is None:
+    occupied, edits, made = Occupied(), list[Edit](), 0
+    for finding in found:
+        if finding.fix is None:
             continue
-        own = [
-            Edit(lines.offset(edit.start), lines.offset(edit.end), edit.content) for edit in item.fix.edits
-        ]
-        new = [edit for edit in own if edit not in edits]  # several fixes may need the same import
-        if taken.add(new):
+        new = [edit for edit in finding.fix.all_edits if edit not in edits]  # several may need one import
+        if occupied.add(new):
             edits += new
             made += 1
-    return apply(lines.data, edits).decode("utf-8"), made
+    return apply(text.encode("utf-8"), edits).decode("utf-8"), made
+
+
+@dataclass
+class Changes:
+    """Changes files, or with ``dry`` only says how.
+
+    ``changed`` has the bytes of each file before and after, ``fixed`` how often each rule was.
+    """
+
+    texts: Texts
+    checker: Checker
+    loader: Loader
+    dry: bool
+    trouble: Trouble
+    changed: dict[str, tuple[bytes, bytes]] = field(default_factory=dict)
+    fixed: dict[str, Mapping[str, int]] = field(default_factory=dict)
+
+    def add_noqa(self, target: Target, found: Sequence[Finding]) -> int:
+        """Add a comment for each finding; gives the number of rows that got one."""
+        item = self._document(target)
+        if item is None:
+            return 0
+        text, rows = added_noqa(item.text, found, lambda finding: first_line(item, finding))
+        return rows if self._write(target, item, text) else 0
+
+    def fix(
+        self, target: Target, found: Sequence[Finding], hidden: Sequence[Finding], unsafe: bool
+    ) -> list[Finding]:
+        """Make the fixes, the safe ones or the unsafe ones too; gives the findings that remain.
+
+        ``hidden`` are the file's findings that do not count.
+        """
+        item = self._document(target)
+        if item is None:
+            return []
+        if not any(finding.fix and (unsafe or finding.safely_fixable) for finding in found):
+            return list(found)
+        not_counting = Counter((finding.code, self.texts.line(finding)) for finding in hidden)
+        ignored = ignored_codes(target.options, target.place)
+        wanted = [finding for finding in found if may_be_fixed(finding, target.options)]
+        chosen, project = self.checker.rules(target), self.loader.project()
+        done = fix_document(chosen, item, project, wanted, unsafe, ignored)
+        if done.trouble:
+            self.trouble(f"{shown(target.path)}: not fixed: {done.trouble}")
+            return list(found)
+        if not self._write(target, item, done.text):
+            return list(found)
+        self.fixed[target.path] = done.counts
+        return self._remaining(target, ignored, not_counting)
+
+    def _document(self, target: Target) -> Document | None:
+        """A file as it is now, None where it cannot be read any more."""
+        try:
+            return document(self.texts.data(target), name_in_project(target))
+        except Unreadable as error:
+            self.trouble(f"{shown(target.path)}: not changed: {error}")
+            return None
+
+    def _remaining(self, target: Target, ignored: tuple[str, ...], hidden: _Hidden) -> list[Finding]:
+        """What is found in a file that was fixed, without what did not count before."""
+        _, data = self.changed[target.path]
+        self.texts.change(target, data)
+        new = document(data, name_in_project(target))
+        checked = check_document(self.checker.rules(target), target.path, new, self.loader.project(), ignored)
+        remaining = []
+        for finding in with_wanted_fixes(checked.found, target.options):
+            key = (finding.code, self.texts.line(finding))
+            if not severity_at_least(finding.severity, target.options.severity):
+                continue
+            if hidden[key] > 0:  # known, or on a line that is none of this run's
+                hidden[key] -= 1
+            else:
+                remaining.append(finding)
+        return remaining
+
+    def _write(self, target: Target, item: Document, text: str) -> bool:
+        """Put a new text into its file; says whether anything changed."""
+        try:
+            data = encoded(item, text)
+        except Unreadable as error:
+            self.trouble(f"{shown(target.path)}: not changed: {error}")
+            return False
+        if data == item.data:
+            return False
+        if not self.dry and target.place not in self.texts.given:
+            try:
+                if read_bytes(target.place) != item.data:
+                    raise Unreadable("it was changed meanwhile")
+                replace_file(target.place, data)
+            except Unreadable as error:
+                self.trouble(f"{shown(target.path)}: not changed: {error}")
+                return False
+            except CannotWrite as error:
+                self.trouble(str(error))
+                return False
+        self.changed[target.path] = (item.data, data)
+        return True

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from migrator.api_support.hardware import HARDWARE
-from migrator.lint.diagnostic import SEVERITIES
+from migrator.findings.finding import SEVERITIES
 from migrator.report.formats import FORMATS
 
 Kind = Literal[

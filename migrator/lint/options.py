@@ -10,7 +10,7 @@ from typing import Any, Callable, Optional
 
 from migrator.files.errors import SourceError, shown
 from migrator.files.patterns import Matcher, matcher
-from migrator.lint.diagnostic import SEVERITIES, Diagnostic, Severity
+from migrator.findings.finding import SEVERITIES, Finding, Severity
 from migrator.lint.option_table import KEYS, Option
 
 # Folders that hold nothing a person of the project wrote.
@@ -308,12 +308,12 @@ def with_origin(options: Options, error: Exception) -> str:
     return f"{shown(blamed)}: {error}" if blamed else str(error)
 
 
-def with_wanted_fixes(found: Iterable[Diagnostic], options: Options) -> list[Diagnostic]:
+def with_wanted_fixes(found: Iterable[Finding], options: Options) -> list[Finding]:
     """The findings, those of rules that are not to be fixed without their fixes."""
     return [item if may_be_fixed(item, options) else replace(item, fix=None) for item in found]
 
 
-def may_be_fixed(item: Diagnostic, options: Options) -> bool:
+def may_be_fixed(item: Finding, options: Options) -> bool:
     """Whether the fixes of a finding's rule are to be made, if it has any."""
     if options.fixable == ("ALL",) and not options.unfixable:
         return True

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Callable, Optional
 
 from migrator.files.errors import shown
+from migrator.findings.finding import Finding
 from migrator.lint import baseline
-from migrator.lint.checking import Checker
-from migrator.lint.diagnostic import Checked, Diagnostic
+from migrator.lint.checking import Checked, Checker, Progress
 from migrator.lint.files import Target
 from migrator.lint.options import ignored_codes, severity_at_least, with_wanted_fixes
 from migrator.lint.texts import Texts
@@ -38,6 +38,7 @@ class Request:
     fix: str = ""  # safe | unsafe; empty: fix nothing
     diff: bool = False  # show what fixes would do instead of making them
     data: Mapping[Path, bytes] = field(default_factory=dict)
+    progress: Progress = lambda _stage, _done, _total: None
 
 
 @dataclass
@@ -50,7 +51,7 @@ class Outcome:
     """
 
     texts: Texts
-    found: list[Diagnostic] = field(default_factory=list)
+    found: list[Finding] = field(default_factory=list)
     troubles: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     fixed: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
@@ -77,19 +78,19 @@ def run(request: Request, cache: Cache) -> Outcome:
     checker = Checker(cache, texts, loader, request.noqa, request.jobs, outcome.troubles.append)
     files = checker.readable(request.targets)
     outcome.files = len(files)
-    found: dict[Path, list[Diagnostic]] = {}  # with the places in the checked text
+    found: dict[str, list[Finding]] = {}  # all that are grave enough, by file
     looked_at: list[tuple[Target, Checked]] = []
-    for (target, _), checked in zip(files, checker.check(files)):
+    for (target, _), checked in zip(files, checker.check(files, request.progress)):
         if checked.trouble:
             outcome.troubles.append(f"{shown(target.path)}: {checked.trouble}")
         else:
             looked_at.append((target, checked))
         outcome.suppressed += checked.suppressed
         every = with_wanted_fixes(checked.found, target.options)
-        grave = [item for item in every if severity_at_least(item.severity, target.options.severity)]
-        if grave:
-            found[target.place] = grave
-            outcome.found += texts.placed(target, grave)
+        found[target.path] = [
+            item for item in every if severity_at_least(item.severity, target.options.severity)
+        ]
+        outcome.found += found[target.path]
     if changed is not None:
         outcome.found = [item for item in outcome.found if changed.touches(item)]
     if request.write_baseline is not None:
@@ -99,16 +100,22 @@ def run(request: Request, cache: Cache) -> Outcome:
         _leave_out(known, request, outcome, looked_at, checker)
     if not request.add_noqa and not request.fix:
         return outcome
-    from migrator.lint.changing import Changes, with_findings
+    from migrator.lint.fixing import Changes
 
     changes = Changes(texts, checker, loader, request.diff, outcome.troubles.append)
-    own = list(with_findings(found, outcome.found, [target for target, _ in files], texts))
+    counting: dict[str, list[Finding]] = {}
+    for item in outcome.found:
+        counting.setdefault(item.file, []).append(item)
+    outcome.found, added = [], 0
+    for target, _ in files:
+        own = counting.get(target.path, [])
+        if own and request.add_noqa:
+            added += changes.add_noqa(target, own)
+        elif own:
+            hidden = [item for item in found[target.path] if item not in own]
+            outcome.found += changes.fix(target, own, hidden, request.fix == "unsafe")
     if request.add_noqa:
-        total = sum(changes.add_noqa(file) for file in own)
-        outcome.found = []
-        outcome.notes.append(f"Added {total} noqa {'comment' if total == 1 else 'comments'}.")
-    else:
-        outcome.found = [item for file in own for item in changes.fix(file, request.fix)]
+        outcome.notes.append(f"Added {added} noqa {'comment' if added == 1 else 'comments'}.")
     outcome.fixed, outcome.changed = changes.fixed, changes.changed
     return outcome
 
@@ -137,11 +144,11 @@ def _leave_out(
         outcome.notes.append(f"{_findings(matched)} known from {name} left out.")
     if request.diff_base or not left:
         return
-    slight: list[Diagnostic] = []  # what --severity leaves out is still there
+    slight: list[Finding] = []  # what --severity leaves out is still there
     for target, checked in looked_at:
         least = target.options.severity
         hidden = [item for item in checked.found if not severity_at_least(item.severity, least)]
-        slight += outcome.texts.placed(target, hidden)
+        slight += hidden
     _, left = baseline.split(slight, left, outcome.texts.lines, root)
     gone = baseline.gone(left, root, _looked_for(looked_at, checker, root))
     if gone:
@@ -160,15 +167,13 @@ def _looked_for(
     def looked_for(name: str, code: str) -> bool:
         if name not in by_name:
             return False
-        from migrator.lint.check import SYNTAX
-        from migrator.lint.engines import engine_for
+        from migrator.lint.file import SYNTAX
+        from migrator.lint.rule_sets import rules_of
 
         target, checked = by_name[name]
         broken = any(item.code == SYNTAX for item in checked.found)
         ignored = ignored_codes(target.options, target.place)
-        return (
-            not broken and code in engine_for(checker.rules(target)).enabled and not code.startswith(ignored)
-        )
+        return not broken and code in rules_of(checker.rules(target)).enabled and not code.startswith(ignored)
 
     return looked_for
 

@@ -7,10 +7,11 @@ from bisect import bisect_right
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
-from typing import Optional
+from typing import Callable, Optional
 
+from migrator.files.lines import Lines
 from migrator.files.source import LINE_END, lines_of
-from migrator.lint.diagnostic import Diagnostic, Fix, Position, TextEdit
+from migrator.findings.finding import Edit, Finding, Fix
 
 UNUSED = "NPU990"
 
@@ -61,8 +62,8 @@ class Suppressions:
         """The row whose comment counts for a row."""
         return self.ends.get(row, row)
 
-    def apply(self, found: Iterable[Diagnostic]) -> tuple[list[Diagnostic], int]:
-        """The findings that no comment suppresses, with their ``noqa_row``, and how many one does.
+    def apply(self, found: Iterable[Finding]) -> tuple[list[Finding], int]:
+        """The findings that no comment suppresses, with their ``noqa_line``, and how many one does.
 
         A comment counts at the end of the finding's first line or of its last one.
         """
@@ -72,7 +73,7 @@ class Suppressions:
         kept = []
         suppressed = 0
         for item in found:
-            rows = {self.noqa_row(item.row), self.noqa_row(item.end_row)}
+            rows = {self.noqa_row(item.line), self.noqa_row(item.end_line)}
             comments = [comment for row in rows for comment in by_row.get(row, ())]
             hits = [(comment, code) for comment in comments for code in _matching(comment, item.code)]
             for comment, code in hits:
@@ -80,10 +81,10 @@ class Suppressions:
             if hits:
                 suppressed += 1
             else:
-                kept.append(replace(item, noqa_row=self.noqa_row(item.row)))
+                kept.append(replace(item, noqa_line=self.noqa_row(item.line)))
         return kept, suppressed
 
-    def unused(self, path: str, enabled: Collection[str], rule: str) -> Iterator[Diagnostic]:
+    def unused(self, enabled: Collection[str], lines: Lines) -> Iterator[Finding]:
         """A finding for each comment with codes that suppressed nothing; call it after ``apply``.
 
         A ``noqa`` may hold codes of other tools, and a code that is not enabled
@@ -98,21 +99,20 @@ class Suppressions:
                 continue
             kept = [code for code in comment.codes if code not in idle]
             what = ", ".join(idle)
-            yield Diagnostic(
-                path=path,
-                row=comment.row,
-                column=comment.start + 1,
-                end_row=comment.row,
-                end_column=comment.end + 1,
+            start, end = (lines.offset(comment.row, column + 1) for column in (comment.start, comment.end))
+            yield Finding(
                 code=UNUSED,
-                rule=rule,
-                severity="warning",
                 message=f"this comment suppresses nothing: {what} is not found here",
+                line=comment.row,
+                column=comment.start + 1,
+                end_line=comment.row,
+                end_column=comment.end + 1,
                 advice="Remove it",
-                fix=Fix("safe", f"Remove {what}", (self._without(comment, kept),)),
+                fix=Fix((self._without(comment, kept, lines),), "safe", message=f"Remove {what}"),
+                span=(start, end),
             )
 
-    def _without(self, comment: _Comment, kept: list[str]) -> TextEdit:
+    def _without(self, comment: _Comment, kept: list[str], lines: Lines) -> Edit:
         line = self.lines[comment.row - 1]
         start, end = comment.start, comment.end
         if kept:
@@ -129,7 +129,8 @@ class Suppressions:
                 end += len(line[end:]) - len(line[end:].lstrip())
             else:
                 end += len(line[end:]) - len(line[end:].lstrip())
-        return TextEdit(Position(comment.row, start + 1), Position(comment.row, end + 1), text)
+        first, last = (lines.offset(comment.row, column + 1) for column in (start, end))
+        return Edit(first, last, text)
 
 
 def _matching(comment: _Comment, code: str) -> list[str]:
@@ -192,12 +193,15 @@ def _comments(comment: str, row: int, column: int) -> Iterator[_Comment]:
         yield _Comment(row, column + match.start(), column + match.end(), codes, noqa=False)
 
 
-def added_noqa(text: str, found: Iterable[Diagnostic]) -> tuple[str, int]:
-    """The text with a ``# noqa`` for each finding, and how many rows got one or a longer one."""
+def added_noqa(text: str, found: Iterable[Finding], first_line: Callable[[Finding], int]) -> tuple[str, int]:
+    """The text with a ``# noqa`` for each finding, and how many rows got one or a longer one.
+
+    ``first_line`` is the line of the text in which the finding's file, or its cell, begins.
+    """
     wanted: dict[int, set[str]] = {}
     for item in found:
-        if item.noqa_row is not None and item.code != UNUSED:
-            wanted.setdefault(item.noqa_row, set()).add(item.code)
+        if item.noqa_line is not None and item.code != UNUSED:
+            wanted.setdefault(first_line(item) + item.noqa_line - 1, set()).add(item.code)
     there = {
         comment.row: comment for comment in _read(text).comments if comment.noqa and comment.codes is not None
     }

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Optional
+from typing import Any, Optional, cast
 
 from migrator.api_support.versions import TorchVersion
-from migrator.findings.finding import Edit, Finding
+from migrator.findings.finding import Edit, Finding, Fix, Safety, Severity
 from migrator.matchers.packs import Rule
 from migrator.names.index import ModuleIndex
 from migrator.names.values import Elsewhere, Value, value_of
@@ -73,28 +73,26 @@ def found(
     """
     index = context.index
     start, end = span or (index.start(node), index.end(node))
-    line = index.line_of(start)
-    end_line = index.line_of(max(start, end - 1))
+    end = start + len(index.data[start:end].rstrip(b"\r\n"))
     finding = Finding(
         code=rule.code,
+        rule=rule.name,
         api=api,
-        line=line,
-        end_line=end_line,
+        line=index.line_of(start),
         column=index.column_of(start),
+        end_line=index.line_of(end),
+        end_column=index.column_of(end),
         message=(message or rule.message or rule.summary).replace("{api}", api),
-        severity=severity or rule.severity,
+        severity=cast(Severity, severity or rule.severity),
         status=rule.status if status is None else status,
-        safety=(safety or rule.fix) if edits else "",
-        operation="MODIFY" if edits else "",
-        before=source_lines(index, edits),
-        after=source_lines(index, edits, applied=True),
         advice=(advice or rule.advice).replace("{api}", api),
-        edits=tuple(edits),
+        fix=Fix(tuple(edits), cast(Safety, safety or rule.fix)) if edits else None,
         documents=documents,
         kernel=kernel,
         certainty=certainty,
         form=form,
         instead=rule.options.instead.replace("{name}", api.rpartition(".")[2]),
+        url=next(iter(rule.references), ""),
         span=(start, end),
     )
     if rule.options.needs_npu is not None:
@@ -102,26 +100,8 @@ def found(
     return Match(finding, node, needs_npu, (start, end) if claims else None)
 
 
-def insertion(context: FileContext, rule: Rule, node: Any, edit: Edit) -> Match:
+def insertion(context: FileContext, rule: Rule, node: Any, edit: Edit, safety: Safety = "safe") -> Match:
     """The insertion of a statement behind ``node``."""
-    index = context.index
-    item = found(context, rule, node, api="torch_npu", edits=[edit])
-    line = index.line_of(max(edit.start - 1, 0))
-    text = edit.text.strip("; \r\n")
-    finding = replace(item.finding, line=line, end_line=line, operation="INSERT", before="", after=text)
-    return replace(item, finding=finding)
-
-
-def source_lines(index: ModuleIndex, edits: Iterable[Edit], applied: bool = False) -> str:
-    """The whole source lines that edits touch, before or after them."""
-    edits = sorted(edits, key=lambda edit: edit.start)
-    if not edits:
-        return ""
-    first = index.line_of(edits[0].start)
-    last = index.line_of(max(edit.end for edit in edits))
-    start, end = index.line_span(first, last)
-    data = index.data[start:end]
-    if applied:
-        for edit in reversed(edits):
-            data = data[: edit.start - start] + edit.text.encode("utf-8") + data[edit.end - start :]
-    return data.decode("utf-8").strip()
+    item = found(context, rule, node, api="torch_npu")
+    fix = Fix((edit,), safety, "INSERT")
+    return replace(item, finding=replace(item.finding, fix=fix))

@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 from migrator.files.discover import Entry
 from migrator.files.errors import shown
 from migrator.files.notebook import Notebook, other_lines
-from migrator.findings.finding import FileResult, Finding
+from migrator.findings.finding import Finding, Result
 from migrator.matchers.script_lines import find_lines
 from migrator.native.files import MAX_BYTES
 from migrator.native.suffixes import CUDA_SUFFIXES, NATIVE_SUFFIXES
@@ -41,7 +41,7 @@ def is_candidate(name: str) -> bool:
     return suffix in NATIVE_SUFFIXES | _TEXTS | _DOCUMENTS or bool(_NAMES.fullmatch(path.name))
 
 
-def look_at(entry: Entry, operators: Catalog) -> FileResult | None:
+def look_at(entry: Entry, operators: Catalog) -> Result | None:
     """What ``examine`` says of a file, without its name's odd characters.
 
     None also where it is larger than MAX_BYTES or cannot be read.
@@ -55,7 +55,7 @@ def look_at(entry: Entry, operators: Catalog) -> FileResult | None:
     return replace(result, name=shown(entry.name)) if result else None
 
 
-def examine(name: str, data: bytes, operators: Catalog) -> FileResult | None:
+def examine(name: str, data: bytes, operators: Catalog) -> Result | None:
     """What a person has to know of a file that is not Python; None where it has nothing to do with CUDA.
 
     C++ and CUDA sources come with a finding for each of the project's ``operators`` that they define;
@@ -68,7 +68,7 @@ def examine(name: str, data: bytes, operators: Catalog) -> FileResult | None:
         if suffix not in CUDA_SUFFIXES and not defined and not _CUDA_CODE.search(data):
             return None
         findings = tuple(map(_finding, defined))
-        return FileResult(name, findings=findings, left="CUDA source: not migrated; see cuda_op_list.csv")
+        return Result(name, findings=findings, left="CUDA source: not migrated; see cuda_op_list.csv")
     findings = _horovod_lines(data) if b"horovodrun" in data else ()
     if suffix in _DOCUMENTS and not _NAMES.fullmatch(PurePosixPath(name).name) and not findings:
         return None
@@ -81,10 +81,10 @@ def examine(name: str, data: bytes, operators: Catalog) -> FileResult | None:
     words = {match.decode("ascii") for match in _MENTION.findall(data)}
     listed = ", ".join(sorted(words)[:4])
     left = f"not Python: left as it is; mentions {listed} (first in line {line})"
-    return FileResult(name, findings=findings, left=left)
+    return Result(name, findings=findings, left=left)
 
 
-def beside_python(notebook: Notebook) -> FileResult | None:
+def beside_python(notebook: Notebook) -> Result | None:
     """What a person has to know of a notebook's ``!`` and ``%`` lines and its cells in other languages.
 
     None where they have nothing to do with CUDA.
@@ -105,7 +105,7 @@ def beside_python(notebook: Notebook) -> FileResult | None:
         return None
     listed = ", ".join(sorted(words)[:4])
     left = f"what is not Python in it is left as it is; mentions {listed} (first in cell {found[0]})"
-    return FileResult(shown(notebook.name), findings=tuple(findings), left=left)
+    return Result(shown(notebook.name), findings=tuple(findings), left=left)
 
 
 def _horovod_lines(data: bytes) -> tuple[Finding, ...]:
@@ -128,6 +128,7 @@ def _finding(operator: Operator) -> Finding:
         line=operator.line,
         end_line=operator.line,
         column=1,
+        end_column=1,
         message=message,
         severity="info" if operator.npu else "error",
         advice=advice,

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from migrator.api_support import env_vars
-from migrator.findings.finding import Finding
+from migrator.findings.finding import Finding, Severity
 
 VARIABLE, DEVICE = "NPU404", "NPU124"
 
@@ -42,7 +42,8 @@ def _variable(found: re.Match[str], line: int) -> Iterator[Finding]:
     if known is None or known.npu == known.name:
         return
     value = (found["value"] or "").strip("\"'")
-    severity, advice = "warning", known.advice
+    severity: Severity = "warning"
+    advice = known.advice
     if not known.npu:
         severity, message = "info", f"{known.name} has no effect on an NPU"
     elif not value or env_vars.carries_over(known, value):
@@ -65,7 +66,7 @@ def _device(found: re.Match[str], line: int) -> Finding:
 
 
 def _finding(
-    code: str, api: str, line: int, column: int, message: str, advice: str, severity: str
+    code: str, api: str, line: int, column: int, message: str, advice: str, severity: Severity
 ) -> Finding:
     return Finding(
         code=code,
@@ -73,6 +74,7 @@ def _finding(
         line=line,
         end_line=line,
         column=column + 1,
+        end_column=column + 1 + len(api),
         message=message,
         advice=advice,
         severity=severity,

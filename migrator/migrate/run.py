@@ -1,4 +1,4 @@
-"""A migration from end to end: find the files, put each through the engine, write the result and the reports.
+"""A migration from end to end: find the files, put each through the rules, write the result and the reports.
 
 Nothing is printed here, and no text is kept: every file is read when its turn comes.
 """
@@ -16,15 +16,16 @@ from typing import Callable, Optional
 
 from migrator import __version__
 from migrator.api_support.versions import resolve
-from migrator.convert.result import Conversion, Converted
-from migrator.core.engine import Engine
+from migrator.convert.result import Conversion
+from migrator.core.check import Converted
+from migrator.core.rules import Rules, rules_for
 from migrator.core.settings import Settings
 from migrator.files.discover import Entry, discover
 from migrator.files.errors import CannotWrite, SourceError, Unreadable, cannot_write, shown, unreadable
 from migrator.files.naming import MULTI_SUFFIX, SUFFIX
 from migrator.files.output import OutputTree, add, copy, output_tree, write
 from migrator.files.source import read
-from migrator.findings.finding import FileResult
+from migrator.findings.finding import Result
 from migrator.launch.add import Launcher, add_launcher, place_of
 from migrator.launch.entry import Candidate, ranked
 from migrator.matchers.other_files import is_candidate
@@ -36,7 +37,7 @@ from migrator.report.summary import summary_text
 from migrator.report.tally import Tally
 from migrator.run.loading import load_project
 from migrator.run.processes import processes_for
-from migrator.run.workers import Done, Progress, Task, Work, process_files, with_the_others
+from migrator.run.project_files import Done, Progress, Work, check_files, with_the_others
 
 DONE = 0
 SOME_SKIPPED = 1
@@ -52,7 +53,8 @@ class Plan:
 
     ``jobs``, and ``main``, the script to start, are None where the user leaves them to the tool.
     ``distributed``: that script is for one card, and becomes one for many; ``target_model`` is what it
-    calls the model, empty where that is to be found.
+    calls the model, empty where that is to be found. ``safe_only``: no change is made that somebody has to
+    look at.
     """
 
     source: Path
@@ -62,6 +64,7 @@ class Plan:
     main: str | None = None
     distributed: bool = False
     target_model: str = ""
+    safe_only: bool = False
 
 
 @dataclass(frozen=True)
@@ -87,14 +90,14 @@ def migrate(plan: Plan, out: Path, overwrite: bool, progress: Progress) -> Outco
     cannot be read or the result cannot be written.
     """
     _check_readable(plan.source)
-    engine = Engine(plan.settings)
+    rules = rules_for(plan.settings)
     suffix = MULTI_SUFFIX if plan.distributed else SUFFIX
     with output_tree(plan.source, out, overwrite, suffix) as tree:
         reports = _make_report_folder(tree)
         try:
-            with log_to(reports), CsvTables(reports, _runs(engine)) as tables:
+            with log_to(reports), CsvTables(reports, _runs(rules)) as tables:
                 _log_start(plan)
-                survey = _look_around(plan, engine, tree, progress)
+                survey = _look_around(plan, rules, tree, progress)
                 launcher = add_launcher(
                     tree,
                     survey.candidates,
@@ -102,7 +105,7 @@ def migrate(plan: Plan, out: Path, overwrite: bool, progress: Progress) -> Outco
                     survey.distributed,
                     resolve(plan.settings.version),
                 )
-                tally = _fill(tree, tables, plan, engine, survey, progress)
+                tally = _fill(tree, tables, plan, rules, survey, progress)
         except OSError as error:  # the report files; those of the tree have errors of their own
             raise cannot_write(error, tree.result / REPORTS) from error
         code = _exit_code(tally)
@@ -113,11 +116,11 @@ def migrate(plan: Plan, out: Path, overwrite: bool, progress: Progress) -> Outco
 
 
 def _fill(
-    tree: OutputTree, tables: CsvTables, plan: Plan, engine: Engine, survey: _Survey, progress: Progress
+    tree: OutputTree, tables: CsvTables, plan: Plan, rules: Rules, survey: _Survey, progress: Progress
 ) -> Tally:
     """Write every file and the rows about it; gives the sums."""
-    tally = Tally(engine.rules, _runs(engine))
-    for entry, done in _results(survey, engine, plan, "migrate", progress):
+    tally = Tally(rules.every, _runs(rules))
+    for entry, done in _results(survey, rules, plan, progress):
         result = _put(tree, entry, done) if entry.holds_python else done.result
         _log_file(result, bool(done.data))
         tables.add(result)
@@ -132,10 +135,10 @@ def preview(plan: Plan, show: Callable[[bytes], None], progress: Progress) -> Ou
     Raises what ``migrate`` raises for the rules and the input.
     """
     _check_readable(plan.source)
-    engine = Engine(plan.settings)
-    survey = _look_around(plan, engine, None, progress)
-    tally = Tally(engine.rules, _runs(engine))
-    for _, done in _results(survey, engine, plan, "diff", progress):
+    rules = rules_for(plan.settings)
+    survey = _look_around(plan, rules, None, progress)
+    tally = Tally(rules.every, _runs(rules))
+    for _, done in _results(survey, rules, plan, progress, diff=True):
         _log_file(done.result, bool(done.data))
         tally.add(done.result, changed=bool(done.data))
         if done.diff:
@@ -143,9 +146,9 @@ def preview(plan: Plan, show: Callable[[bytes], None], progress: Progress) -> Ou
     return Outcome(tally, _exit_code(tally), survey.not_copied, conversion=survey.conversion)
 
 
-def _runs(engine: Engine) -> tuple[str, ...]:
+def _runs(rules: Rules) -> tuple[str, ...]:
     """The entries of ``runs`` in reports/columns.yaml whose tables are written."""
-    return ("migrate", "opt_in") if engine.opt_in else ("migrate",)
+    return ("migrate", "opt_in") if rules.opt_in else ("migrate",)
 
 
 def _check_readable(source: Path) -> None:
@@ -177,7 +180,7 @@ class _Survey:
     converted: Mapping[str, Converted]
 
 
-def _look_around(plan: Plan, engine: Engine, tree: OutputTree | None, progress: Progress) -> _Survey:
+def _look_around(plan: Plan, rules: Rules, tree: OutputTree | None, progress: Progress) -> _Survey:
     """The first walk: copies what is not migrated, and learns what is to know before a file is changed."""
     entries: list[Entry] = []
     not_copied = 0
@@ -214,15 +217,16 @@ def _look_around(plan: Plan, engine: Engine, tree: OutputTree | None, progress: 
 
     conversion = _convert(plan, scripts, text_of)
     converted = {} if conversion is None else conversion.files
-    if with_horovod and "NPU930" in engine.enabled and not plan.settings.safe_only:
+    if with_horovod and "NPU930" in rules.enabled and not plan.safe_only:
         from migrator.convert.horovod.convert import convert
 
-        converted = {**convert(with_horovod, paths, text_of, engine.version.tuple), **converted}
+        converted = {**convert(with_horovod, paths, text_of, rules.version.tuple), **converted}
     converts = conversion is not None and not conversion.reason
     distributed = converts or any(
         is_distributed(text_of(start.file) or "") for start in project.starts if start.may_be_distributed
     )
-    return _Survey(tuple(entries), project, size, not_copied, scripts, distributed, conversion, converted)
+    ready = {name: Converted(one.edits, one.findings) for name, one in converted.items()}
+    return _Survey(tuple(entries), project, size, not_copied, scripts, distributed, conversion, ready)
 
 
 def _convert(
@@ -261,7 +265,7 @@ def _take_over(entry: Entry, tree: OutputTree | None) -> list[Entry]:
 
 
 def _results(
-    survey: _Survey, engine: Engine, plan: Plan, task: Task, progress: Progress
+    survey: _Survey, rules: Rules, plan: Plan, progress: Progress, diff: bool = False
 ) -> Iterator[tuple[Entry, Done]]:
     work = [
         Work(entry.name, entry.path, survey.converted.get(entry.name))
@@ -269,22 +273,24 @@ def _results(
         if entry.holds_python
     ]
     jobs = processes_for(survey.size, plan.jobs)
-    results = process_files(work, engine, plan.settings, survey.project, jobs, task)
+    results = check_files(
+        work, plan.settings, survey.project, jobs, "safe" if plan.safe_only else "all", diff
+    )
     for entry, done in with_the_others(survey.entries, results, survey.project, "migrating", progress):
         if not entry.holds_python:
-            wanted = tuple(finding for finding in done.result.findings if finding.code in engine.enabled)
+            wanted = tuple(finding for finding in done.result.findings if finding.code in rules.enabled)
             done = replace(done, result=replace(done.result, findings=wanted))
         yield entry, done
 
 
-def _put(tree: OutputTree, entry: Entry, done: Done) -> FileResult:
+def _put(tree: OutputTree, entry: Entry, done: Done) -> Result:
     try:
         if done.data:
             write(tree, entry, done.data)
         else:
             copy(tree, entry)
     except Unreadable as error:
-        return FileResult(done.result.name, skipped=f"{error}: not copied")
+        return Result(done.result.name, skipped=f"{error}: not copied")
     return done.result
 
 
@@ -314,7 +320,7 @@ def _summary(plan: Plan, tally: Tally, code: int, entry: str) -> bytes:
         "hardware": settings.hardware,
         "select": list(settings.select),
         "ignore": list(settings.ignore),
-        "safe_only": settings.safe_only,
+        "safe_only": plan.safe_only,
         "rules": [shown(os.path.basename(file)) for file in settings.rule_files],
         "exclude": list(plan.exclude),
         "distributed": plan.distributed,
@@ -332,7 +338,7 @@ def _log_start(plan: Plan) -> None:
     )
 
 
-def _log_file(result: FileResult, changed: bool) -> None:
+def _log_file(result: Result, changed: bool) -> None:
     if result.skipped:
         _LOG.warning("%s: left as it was: %s", result.name, result.skipped)
         log_trace(result)

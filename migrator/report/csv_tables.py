@@ -11,7 +11,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import IO, Any
 
-from migrator.findings.finding import FileResult
+from migrator.findings.finding import Result
 from migrator.report.columns import tables_of
 from migrator.report.rows import SKIPPED, report_of, row_of
 
@@ -54,9 +54,9 @@ class CsvTables:
             self._files[name].close()
             Path(self._files[name].name).unlink()
 
-    def add(self, result: FileResult) -> None:
+    def add(self, result: Result) -> None:
         """Write the rows of one file, in the order of its lines."""
-        for finding in sorted(result.findings, key=lambda f: (f.cell or 0, f.line, f.column)):
+        for finding in sorted(result.findings, key=lambda f: (f.cell or 0, f.lines[0], f.column)):
             self.write(report_of(finding, self._runs), row_of(result.name, finding))
         reason = result.skipped or result.left
         if reason:

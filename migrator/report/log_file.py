@@ -13,7 +13,7 @@ from logging.handlers import RotatingFileHandler
 from pathlib import Path
 
 from migrator import __version__
-from migrator.findings.finding import FileResult
+from migrator.findings.finding import Result
 
 LOG_NAME = "npumigrate.log"
 _ONE_MEGABYTE = 1024 * 1024
@@ -49,7 +49,7 @@ def log_to(folder: Path) -> Iterator[None]:
         handler.close()
 
 
-def log_trace(result: FileResult) -> None:
+def log_trace(result: Result) -> None:
     """Note where an internal error came from, if it was one that kept a file from being processed."""
     if result.trace:
         logging.getLogger("npumigrate").error("%s: internal error\n%s", result.name, result.trace.rstrip())

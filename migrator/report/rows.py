@@ -47,15 +47,17 @@ def file_of(file: str, finding: Finding) -> str:
 
 def row_of(file: str, finding: Finding) -> dict[str, str]:
     """The values of a finding under the names that ``reports/columns.yaml`` uses."""
+    fix = finding.fix
+    first, last = finding.lines
     return {
         "file": file_of(file, finding),
-        "line": str(finding.line),
-        "end_line": str(finding.end_line),
-        "operation": finding.operation,
+        "line": str(first),
+        "end_line": str(last),
+        "operation": fix.operation if fix and fix.made else "",
         "message": finding.message,
         "code": finding.code,
-        "before": finding.before,
-        "after": finding.after,
+        "before": fix.before if fix else "",
+        "after": fix.after if fix else "",
         "safety": finding.safety,
         "api": finding.api,
         "tips": _tips(finding),

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from migrator.files.document import is_notebook
-from migrator.findings.finding import FileResult, Finding
+from migrator.findings.finding import Finding, Result
 from migrator.report.rows import SKIPPED, file_of, report_of
 
 SEVERITIES = ("error", "warning", "info")
@@ -62,7 +62,7 @@ class Tally:
     rows: Counter[str] = field(default_factory=Counter)
     groups: dict[tuple[str, str], OpenGroup] = field(default_factory=dict)
 
-    def add(self, result: FileResult, changed: bool) -> None:
+    def add(self, result: Result, changed: bool) -> None:
         """Count one file."""
         self.seen += not result.left
         self.notebooks |= is_notebook(result.name)

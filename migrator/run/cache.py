@@ -11,7 +11,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any, Optional
 from migrator import __version__
 from migrator.api_support.tables import in_force
 from migrator.data_folders import data_folder
-from migrator.lint.diagnostic import Checked, Diagnostic, Fix, Position, TextEdit
 
 if TYPE_CHECKING:
     import sqlite3
@@ -146,67 +145,3 @@ def _prepare(folder: Path) -> None:
         with suppress(OSError):
             if time.time() - old.stat().st_mtime > _FORGET_AFTER:
                 old.unlink()
-
-
-def pack(checked: Checked) -> list[Any]:
-    """What ``unpack`` takes: the findings without their path."""
-    return [checked.suppressed, checked.trouble, [_row(item) for item in checked.found]]
-
-
-def _row(item: Diagnostic) -> list[Any]:
-    fix = None
-    if item.fix:
-        edits = [
-            [edit.start.row, edit.start.column, edit.end.row, edit.end.column, edit.content]
-            for edit in item.fix.edits
-        ]
-        fix = [item.fix.applicability, item.fix.message, edits]
-    place = [item.row, item.column, item.end_row, item.end_column, item.noqa_row]
-    return [*place, item.code, item.rule, item.severity, item.message, item.advice, item.api, item.url, fix]
-
-
-def unpack(packed: list[Any], path: str) -> Checked:
-    """What ``pack`` was given, for a file that the user spelled ``path``."""
-    suppressed, trouble, rows = packed
-    return Checked(tuple(_diagnostics(rows, path)), suppressed, trouble)
-
-
-def _diagnostics(rows: Iterable[Any], path: str) -> Iterable[Diagnostic]:
-    for (
-        row,
-        column,
-        end_row,
-        end_column,
-        noqa_row,
-        code,
-        rule,
-        severity,
-        message,
-        advice,
-        api,
-        url,
-        fix,
-    ) in rows:
-        made = None
-        if fix:
-            applicability, does, edits = fix
-            made = Fix(
-                applicability, does, tuple(TextEdit(Position(*e[:2]), Position(*e[2:4]), e[4]) for e in edits)
-            )
-        yield Diagnostic(
-            path,
-            row,
-            column,
-            end_row,
-            end_column,
-            code,
-            rule,
-            severity,
-            message,
-            advice,
-            made,
-            noqa_row,
-            url,
-            None,
-            api,
-        )

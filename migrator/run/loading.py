@@ -9,7 +9,7 @@ import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Optional
 
@@ -17,7 +17,7 @@ from migrator.files.document import document
 from migrator.files.errors import Unreadable
 from migrator.files.source import read_bytes
 from migrator.run.cache import Cache, digest
-from migrator.run.processes import processes_for, spread_plain
+from migrator.run.processes import processes_for, spread
 
 if TYPE_CHECKING:
     from migrator.files.discover import Entry
@@ -167,10 +167,10 @@ def read_python(
     files: Sequence[PythonFile], size: int, jobs: Optional[int], starts: bool = False
 ) -> list[Read]:
     """What each file tells, in their order; ``size`` is how many bytes they have."""
-    return list(spread_plain(files, processes_for(size, jobs), partial(_read, starts)))
+    return list(spread(files, processes_for(size, jobs), _read, starts))
 
 
-def _read(starts: bool, file: PythonFile) -> Read:
+def _read(file: PythonFile, starts: bool) -> Read:
     from migrator.project.facts import FileFacts, scan_file
 
     data = b""
@@ -195,7 +195,7 @@ def read_native(files: Mapping[str, bytes], jobs: Optional[int]) -> list[NativeF
     from migrator.native.files import texts_to_scan
 
     size = sum(map(len, files.values()))
-    return list(spread_plain(texts_to_scan(files), processes_for(size, jobs), _read_text))
+    return list(spread(texts_to_scan(files), processes_for(size, jobs), _read_text))
 
 
 def _read_text(file: tuple[str, str]) -> NativeFile:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Iterator, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any, Callable, TypeVar
 
 if TYPE_CHECKING:
@@ -37,27 +36,18 @@ def _cpus() -> int:
     return os.cpu_count() or 1
 
 
-def spread(
-    items: Sequence[Item],
-    jobs: int,
-    here: Callable[[Item], Result],
-    start: Callable[..., None],
-    arguments: tuple[Any, ...],
-    chunk: Callable[[Sequence[Item]], list[Result]],
-) -> Iterator[Result]:
-    """The results for ``items``, in their order, whatever the number of processes.
+def spread(items: Sequence[Item], jobs: int, work: Callable[..., Result], *shared: Any) -> Iterator[Result]:
+    """``work(item, *shared)`` for each of ``items``, in their order, whatever the number of processes.
 
-    ``here`` does one item in this process. In another one, ``start`` is called once
-    with ``arguments``, and then ``chunk`` with some items at a time. A worker that is
-    killed from outside loses nothing: what it and the others had not finished is done
-    in this process.
+    ``work`` is a function of a module, and other processes are given ``shared`` once. A worker that is
+    killed from outside loses nothing: what it and the others had not finished is done in this process.
     """
     finished = 0
     if jobs > 1 and len(items) > 1:
         from concurrent.futures.process import BrokenProcessPool
 
         try:
-            for result in _in_processes(items, min(jobs, len(items)), start, arguments, chunk):
+            for result in _in_processes(items, min(jobs, len(items)), work, shared):
                 finished += 1
                 yield result
         except BrokenProcessPool:
@@ -65,38 +55,21 @@ def spread(
 
             logging.getLogger("npumigrate").warning("a worker process ended early: going on with one process")
     for item in items[finished:]:
-        yield here(item)
-
-
-def spread_plain(items: Sequence[Item], jobs: int, work: Callable[[Item], Result]) -> Iterator[Result]:
-    """``spread`` for a function, of a module, for which a process has nothing to know before."""
-    return spread(items, jobs, work, _nothing, (), partial(_each, work))
-
-
-def _nothing() -> None:
-    """What such a process has to know before."""
-
-
-def _each(work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
-    return [work(item) for item in items]
+        yield work(item, *shared)
 
 
 def _in_processes(
-    items: Sequence[Item],
-    jobs: int,
-    start: Callable[..., None],
-    arguments: tuple[Any, ...],
-    work: Callable[[Sequence[Item]], list[Result]],
+    items: Sequence[Item], jobs: int, work: Callable[..., Result], shared: tuple[Any, ...]
 ) -> Iterator[Result]:
     import multiprocessing
     from concurrent.futures import ProcessPoolExecutor
 
     chunks = _chunks(items, jobs)
-    pool = ProcessPoolExecutor(jobs, initializer=_start, initargs=(start, arguments))
+    pool = ProcessPoolExecutor(jobs, initializer=_start, initargs=(work, shared))
     waiting: deque[Future[list[Result]]] = deque()
     try:
         for chunk in chunks:
-            waiting.append(pool.submit(work, chunk))
+            waiting.append(pool.submit(_each, chunk))
             if len(waiting) >= jobs * _CHUNKS_AHEAD:
                 yield from waiting.popleft().result()
         while waiting:
@@ -120,8 +93,18 @@ def _chunks(items: Sequence[Item], jobs: int) -> Iterator[Sequence[Item]]:
         place += size
 
 
-def _start(start: Callable[..., None], arguments: tuple[Any, ...]) -> None:
+# In a worker: what it does with each item, and what every item shares.
+_task: tuple[Callable[..., Any], tuple[Any, ...]] = (lambda item: item), ()
+
+
+def _start(work: Callable[..., Any], shared: tuple[Any, ...]) -> None:
     import signal
 
+    global _task
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent hears Ctrl-C, and ends the workers
-    start(*arguments)
+    _task = work, shared
+
+
+def _each(items: Sequence[Any]) -> list[Any]:
+    work, shared = _task
+    return [work(item, *shared) for item in items]

@@ -10,15 +10,13 @@ from typing import Optional
 from migrator.files.document import Document
 from migrator.files.notebook import Notebook, changed_cells
 from migrator.files.source import Source, lines_of
+from migrator.findings.finding import Finding
 from migrator.lint import baseline
-from migrator.lint.cells import in_cells
-from migrator.lint.check import SYNTAX
-from migrator.lint.diagnostic import Diagnostic
-from migrator.lint.engines import check_document, engine_for
+from migrator.lint.file import SYNTAX, check_document
 from migrator.lint.files import Target, name_in_project
-from migrator.lint.fixing import fix_text
-from migrator.lint.jobs import RuleSet, rule_set
+from migrator.lint.fixing import fix_document
 from migrator.lint.options import ignored_codes, may_be_fixed, severity_at_least, with_wanted_fixes
+from migrator.lint.rule_sets import RuleSet, rule_set
 from migrator.project.project import Project
 from migrator.server.facts import parses
 from migrator.server.settings import Stamp, stamp
@@ -46,18 +44,13 @@ class Analysis:
 
     In a text that is ``broken``, no Python just now, they are those of the text before it
     whose lines are still there, without fixes; in a notebook the same is true of each broken
-    cell. ``found`` has places in the text. ``trouble`` says why there are none.
+    cell. ``trouble`` says why there are none.
     """
 
     question: Question
-    found: tuple[Diagnostic, ...]
+    found: tuple[Finding, ...]
     broken: bool = False
     trouble: str = ""
-
-    def placed(self) -> list[Diagnostic]:
-        """The findings with the places that a person sees: in a notebook, those in the cells."""
-        content = self.question.content
-        return list(self.found) if isinstance(content, Source) else in_cells(content, self.found)
 
 
 def question(content: Source | Notebook, target: Target, project: Project) -> Question:
@@ -74,9 +67,8 @@ def answer(asked: Question, before: Analysis | None) -> Analysis:
     target, text = asked.target, asked.text
     options = target.options
     ignored = ignored_codes(options, target.place)
-    item = Document(b"", asked.content)
-    checked = check_document(asked.rules, target.path, name_in_project(target), item, asked.project, ignored)
-    found: Sequence[Diagnostic] = [
+    checked = check_document(asked.rules, target.path, _document(asked), asked.project, ignored)
+    found: Sequence[Finding] = [
         item
         for item in with_wanted_fixes(checked.found, options)
         if severity_at_least(item.severity, options.severity)
@@ -87,9 +79,13 @@ def answer(asked: Question, before: Analysis | None) -> Analysis:
         return Analysis(asked, (*_carried(before.found, lines_of(old), lines_of(text)), *found), broken=True)
     if options.baseline and found:
         file = Path(options.baseline)
-        lines = lines_of(text)
         root = file.absolute().parent
-        found, _ = baseline.split(found, baseline.read(file), lambda _: lines, root)
+
+        def lines(finding: Finding) -> Sequence[str]:
+            cells = asked.content.cells if isinstance(asked.content, Notebook) else ()
+            return lines_of(next((cell.source for cell in cells if cell.number == finding.cell), text))
+
+        found, _ = baseline.split(found, baseline.read(file), lines, root)
     if isinstance(asked.content, Notebook) and before is not None:
         found = [*found, *_carried_in_cells(before, asked.content)]
     return Analysis(asked, tuple(found), trouble=checked.trouble)
@@ -99,53 +95,52 @@ def fixed(analysis: Analysis) -> list[tuple[Optional[int], str]]:
     """What changes with the fixes that ``lint --fix`` makes: the text, or those of cells by their numbers."""
     asked = analysis.question
     target = asked.target
-    wanted = "unsafe" if target.options.unsafe_fixes else "safe"
-    engine = engine_for(asked.rules, wanted)
     ignored = ignored_codes(target.options, target.place)
-    name = name_in_project(target)
     shown = [item for item in analysis.found if may_be_fixed(item, target.options)]
-    new = fix_text(engine, name, asked.text, asked.project, shown, ignored).text
+    unsafe = target.options.unsafe_fixes
+    new = fix_document(asked.rules, _document(asked), asked.project, shown, unsafe, ignored).text
     if isinstance(asked.content, Source):
         return [(None, new)]
     return [(cell.number, source) for cell, source in changed_cells(asked.content, new)]
 
 
-def _is_broken(found: Sequence[Diagnostic], text: str) -> bool:
+def _document(asked: Question) -> Document:
+    """The document that is linted: its name is that inside the project."""
+    name = name_in_project(asked.target)
+    return Document(b"", replace(asked.content, name=name))
+
+
+def _is_broken(found: Sequence[Finding], text: str) -> bool:
     if found:
         return any(item.code == SYNTAX for item in found)
     return not parses(text)  # NPU999 may be off
 
 
-def _carried(
-    found: Iterable[Diagnostic], old: list[str], new: list[str], old_first: int = 1, new_first: int = 1
-) -> list[Diagnostic]:
-    """The earlier findings in the lines above and below what was changed.
-
-    ``old`` and ``new`` are the lines before and now, which begin at these rows of the texts.
-    """
+def _carried(found: Iterable[Finding], old: list[str], new: list[str]) -> list[Finding]:
+    """The earlier findings of a file or a cell in the lines above and below what was changed."""
     most = min(len(old), len(new))
     same_above = next((row for row in range(most) if old[row] != new[row]), most)
     most -= same_above
     same_below = next((row for row in range(most) if old[-1 - row] != new[-1 - row]), most)
     kept = []
     for item in found:
-        moved = new_first - old_first
-        if item.row - old_first >= len(old) - same_below:
-            moved += len(new) - len(old)
-        elif item.end_row - old_first >= same_above:
+        moved = 0
+        if item.line > len(old) - same_below:
+            moved = len(new) - len(old)
+        elif item.end_line > same_above:
             continue
         if item.code != SYNTAX:
-            row, end_row = item.row + moved, item.end_row + moved
-            kept.append(replace(item, row=row, end_row=end_row, fix=None, noqa_row=None))
+            line, end_line = item.line + moved, item.end_line + moved
+            kept.append(replace(item, line=line, end_line=end_line, fix=None, noqa_line=None))
     return kept
 
 
-def _carried_in_cells(before: Analysis, notebook: Notebook) -> Iterator[Diagnostic]:
+def _carried_in_cells(before: Analysis, notebook: Notebook) -> Iterator[Finding]:
     """The earlier findings of cells that are no Python just now."""
     content = before.question.content
     known = {} if isinstance(content, Source) else {cell.number: cell for cell in content.cells}
     for cell in notebook.cells:
         old = known.get(cell.number)
         if cell.error and old is not None:
-            found = [item for item in before.found if old.first <= item.row < old.first + old.rows]
-            yield from _carried(found, lines_of(old.source), lines_of(cell.source), old.first, cell.first)
+            found = [item for item in before.found if item.cell == cell.number]
+            yield from _carried(found, lines_of(old.source), lines_of(cell.source))

@@ -12,9 +12,12 @@ from typing import Optional
 from lsprotocol import types
 from pygls.uris import to_fs_path
 
+from migrator.core.cells import placed_edits
+from migrator.files.document import Document as FileDocument
+from migrator.files.lines import Lines
 from migrator.files.notebook import Notebook, of_cells
 from migrator.files.source import Source
-from migrator.lint.diagnostic import Diagnostic, Position
+from migrator.findings.finding import Finding
 from migrator.server.analysis import Analysis
 from migrator.server.texts import Text
 
@@ -62,12 +65,13 @@ class Document:
         """The part with a number."""
         return self.parts[(cell or 1) - 1]
 
-    def fix_edits(self, item: Diagnostic) -> list[tuple[Part, types.TextEdit]]:
+    def fix_edits(self, item: Finding) -> list[tuple[Part, types.TextEdit]]:
         """The edits of a finding's fix; those in a notebook may be in several cells."""
         found = []
-        for edit in item.fix.edits if item.fix else ():
+        whole = FileDocument(b"", self.content())
+        for edit in placed_edits(whole, Lines(whole.text), item.fix) if item.fix else ():
             part = self.part_of(edit.cell)
-            found.append((part, types.TextEdit(part.text.span(edit.start, edit.end), edit.content)))
+            found.append((part, types.TextEdit(part.text.span(edit.start, edit.end), edit.text)))
         return found
 
     def edits_to(self, new: Iterable[tuple[Optional[int], str]]) -> list[tuple[Part, types.TextEdit]]:
@@ -83,14 +87,13 @@ def whole_offset(content: Source | Notebook, cell: Optional[int], text: Text, of
     """
     if isinstance(content, Source):
         return offset
-    place = text.position(offset)
+    line, _ = text.position(offset)
     first = next(each.first for each in content.cells if each.number == cell)
     whole = Text(content.text)
-    start = whole.index(Position(first + place.row - 1, 1))
-    line_start = text.index(Position(place.row, 1))
-    line_end = text.index(Position(place.row + 1, 1))
-    line = text.text[line_start:line_end].rstrip("\r\n")
-    same = content.text.startswith(line, start)
+    start = whole.index((first + line - 1, 1))
+    line_start = text.index((line, 1))
+    line_end = text.index((line + 1, 1))
+    same = content.text.startswith(text.text[line_start:line_end].rstrip("\r\n"), start)
     return start + offset - line_start if same else None
 
 

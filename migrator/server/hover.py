@@ -11,7 +11,7 @@ from typing import Any, Optional
 
 from migrator.api_support.answer import look_up
 from migrator.api_support.versions import resolve
-from migrator.lint.diagnostic import Diagnostic
+from migrator.findings.finding import Finding
 from migrator.matchers.packs import Rule
 from migrator.names.index import ModuleIndex
 from migrator.names.values import MODULE, TENSOR, value_of
@@ -56,7 +56,7 @@ def api_status(name: str, version: str) -> str:
     return f"**{head}**\n\n```text\n{body}\n```" if body else ""
 
 
-def explanation(found: Iterable[Diagnostic], rules: dict[str, Rule]) -> str:
+def explanation(found: Iterable[Finding], rules: dict[str, Rule]) -> str:
     """The rules of findings as Markdown, each once, with an example."""
     codes = dict.fromkeys(item.code for item in found)
     shown = (replace(rules[code], examples=rules[code].examples[:1]) for code in codes)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from lsprotocol import types
 
-from migrator.lint.diagnostic import Diagnostic
+from migrator.findings.finding import Finding
 from migrator.lint.suppressions import UNUSED, added_noqa
 from migrator.server.texts import Text
 
@@ -18,10 +18,10 @@ _SEVERITIES = {
 }
 
 
-def diagnostic(item: Diagnostic, text: Text) -> types.Diagnostic:
+def diagnostic(item: Finding, text: Text) -> types.Diagnostic:
     """A finding with its place in the editor."""
     return types.Diagnostic(
-        range=text.span(*item.span),
+        range=text.span(item.start, item.end),
         message=f"{item.message}\n{item.advice}" if item.advice else item.message,
         severity=_SEVERITIES[item.severity],
         code=item.code,
@@ -31,22 +31,22 @@ def diagnostic(item: Diagnostic, text: Text) -> types.Diagnostic:
     )
 
 
-def touching(found: Iterable[Diagnostic], start: int, end: int, text: Text) -> list[Diagnostic]:
+def touching(found: Iterable[Finding], start: int, end: int, text: Text) -> list[Finding]:
     """The findings that lie at, or between, two indices of the text."""
-    places = [(item, text.index(item.span[0]), text.index(item.span[1])) for item in found]
+    places = [(item, text.index(item.start), text.index(item.end)) for item in found]
     return [item for item, first, last in places if first <= end and start <= last]
 
 
-def fix_title(item: Diagnostic) -> str:
+def fix_title(item: Finding) -> str:
     """What the editor's menu says of a finding's fix."""
     assert item.fix
     title = f"{item.code}: {item.fix.message}"
     return title if item.safely_fixable else f"{title} (unsafe: look at it)"
 
 
-def noqa_edits(item: Diagnostic, text: Text) -> list[types.TextEdit]:
+def noqa_edits(item: Finding, text: Text) -> list[types.TextEdit]:
     """The edits that suppress a finding."""
-    return text.edits_to(added_noqa(text.text, [item])[0])
+    return text.edits_to(added_noqa(text.text, [item], lambda _: 1)[0])
 
 
 def wanted(kind: str, only: Sequence[str] | None) -> bool:

@@ -22,7 +22,7 @@ from migrator.files.document import NOTEBOOK
 from migrator.files.notebook import Notebook
 from migrator.files.source import Source
 from migrator.lint.config_files import Configuration
-from migrator.lint.engines import engine_for
+from migrator.lint.rule_sets import rules_of
 from migrator.lint.suppressions import UNUSED
 from migrator.server import hover, messages
 from migrator.server.analysis import Analysis, answer, fixed, question
@@ -204,7 +204,7 @@ class Session:
             self._editor.tell(str(error))
             return
         if document.texts() == texts and self._documents.get(document.uri) is document:
-            found = analysis.placed() if analysis else ()
+            found = analysis.found if analysis else ()
             for part, version in zip(parts, versions):
                 here = [item for item in found if item.cell == document.number(part)]
                 self._editor.publish(
@@ -266,13 +266,13 @@ class Session:
         start, end = text.offset(params.range.start), text.offset(params.range.end)
         found: list[types.CodeAction] = []
         if messages.wanted(types.CodeActionKind.QuickFix, only):
-            own = [item for item in analysis.placed() if item.cell == document.number(part)]
+            own = [item for item in analysis.found if item.cell == document.number(part)]
             for item in messages.touching(own, start, end, text):
                 here = [messages.diagnostic(item, text)]
                 if item.fix:
                     edit = self._editor.edit(document.fix_edits(item))
                     found.append(_quick(messages.fix_title(item), here, edit, item.safely_fixable))
-                if item.noqa_row is not None and item.code != UNUSED:
+                if item.noqa_line is not None and item.code != UNUSED:
                     edit = self._editor.edit([(part, edit) for edit in messages.noqa_edits(item, text)])
                     found.append(_quick(f"{item.code}: Suppress on this line (noqa)", here, edit, False))
         if messages.wanted(messages.FIX_ALL, only) and any(item.safely_fixable for item in analysis.found):
@@ -373,13 +373,14 @@ def _hover(analysis: Analysis, cell: Optional[int], text: Text, offset: int) -> 
     if whole is None:
         return None
     name, start, end = hover.qualified_name(content.text, whole)
-    here = messages.touching(analysis.found, whole, whole, Text(content.text))
+    own = [item for item in analysis.found if item.cell == cell]
+    here = messages.touching(own, offset, offset, text)
     rules = analysis.question.rules
-    status = hover.api_status(name, rules.version)
+    status = hover.api_status(name, rules.settings.version)
     if not status:
         for item in here:
-            status = status or hover.api_status(item.api, rules.version)
-    parts = [part for part in (status, hover.explanation(here, engine_for(rules).rules)) if part]
+            status = status or hover.api_status(item.api, rules.settings.version)
+    parts = [part for part in (status, hover.explanation(here, rules_of(rules).every)) if part]
     if not parts:
         return None
     span = types.Range(text.place(offset + start - whole), text.place(offset + end - whole))

@@ -13,7 +13,7 @@ from typing import Optional
 from lsprotocol import types
 
 from migrator.files.source import LINE_END
-from migrator.lint.diagnostic import Position
+from migrator.findings.finding import Place
 
 UTF8, UTF16, UTF32 = "utf-8", "utf-16", "utf-32"
 
@@ -47,18 +47,18 @@ class Text:
         before = self.text[self._starts[row] : offset]
         return types.Position(row, _size(before, self._units))
 
-    def position(self, offset: int) -> Position:
+    def position(self, offset: int) -> Place:
         """The row and column, as findings have them, of an index."""
         row = bisect_right(self._starts, offset)
-        return Position(row, offset - self._starts[row - 1] + 1)
+        return (row, offset - self._starts[row - 1] + 1)
 
-    def index(self, place: Position) -> int:
+    def index(self, place: Place) -> int:
         """The index of a finding's row and column; behind the end, the end."""
-        if place.row > len(self._starts):
+        if place[0] > len(self._starts):
             return len(self.text)
-        return min(self._starts[place.row - 1] + place.column - 1, len(self.text))
+        return min(self._starts[place[0] - 1] + place[1] - 1, len(self.text))
 
-    def span(self, start: Position, end: Position) -> types.Range:
+    def span(self, start: Place, end: Place) -> types.Range:
         """The editor's range between two places of a finding."""
         return types.Range(self.place(self.index(start)), self.place(self.index(end)))
 

@@ -173,8 +173,8 @@ def test_modes_together_say_what_each_says(project: Path, monkeypatch: pytest.Mo
     )
     (project / "broken.py").write_text("import torch\ntorch.cdist(\n")
     engines = []
-    real = tables.Engine
-    monkeypatch.setattr(tables, "Engine", lambda *settings: engines.append(1) or real(*settings))
+    real = tables.check_files
+    monkeypatch.setattr(tables, "check_files", lambda *arguments: engines.append(1) or real(*arguments))
 
     def made(modes: str) -> dict[str, str]:
         _, reports = analyze(project, "-m", modes, "-q", "--overwrite")

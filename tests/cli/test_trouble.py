@@ -13,9 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from migrator.core.engine import Engine
+from migrator.files.document import Document
 from migrator.files.output import OutputTree
 from migrator.migrate import run as migration
+from migrator.run import project_files
 
 forked = pytest.mark.skipif(
     multiprocessing.get_start_method() != "fork", reason="the workers have to see what the test replaces"
@@ -31,7 +32,7 @@ def test_an_internal_error_is_one_line_and_a_log(npumigrate, project, tmp_path, 
     def fail(*_: object) -> None:
         raise KeyError("unexpected\nthing")
 
-    monkeypatch.setattr(Engine, "migrate_text", fail)
+    monkeypatch.setattr(project_files, "check", fail)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     answer = npumigrate("-i", project, "-o", tmp_path / "out", "-v", "2.6", "--jobs", "1")
     assert answer.code == 2
@@ -51,7 +52,7 @@ def test_an_internal_error_in_one_file_is_traced_in_the_log(
     def fail(*_: object) -> None:
         raise KeyError("unexpected")
 
-    monkeypatch.setattr(Engine, "_match", fail)
+    monkeypatch.setattr("migrator.core.check.match_rules", fail)
     answer = npumigrate(*command, "-i", project, "-o", tmp_path / "out", "-v", "2.6", "--jobs", jobs)
     assert answer.code == 1
     (log,) = (tmp_path / "out").rglob("npumigrate.log")
@@ -81,15 +82,15 @@ def test_a_disk_that_is_full_is_one_line(npumigrate, project, tmp_path, monkeypa
 
 def test_interrupted(npumigrate, project, tmp_path, monkeypatch) -> None:
     many(project)
-    real, calls = Engine.migrate_text, []
+    real, calls = project_files.check, []
 
-    def stop_at_ten(*arguments: object) -> object:
+    def stop_at_ten(*arguments: object, **named: object) -> object:
         calls.append(arguments)
         if len(calls) == 10:
             raise KeyboardInterrupt
-        return real(*arguments)
+        return real(*arguments, **named)
 
-    monkeypatch.setattr(Engine, "migrate_text", stop_at_ten)
+    monkeypatch.setattr(project_files, "check", stop_at_ten)
     answer = npumigrate("-i", project, "-o", tmp_path / "out", "-v", "2.6", "--jobs", "1")
     assert answer.code == 130
     assert answer.err == "npumigrate: interrupted after 9 of 43 Python files: no result was written\n"
@@ -100,8 +101,8 @@ def test_interrupted(npumigrate, project, tmp_path, monkeypatch) -> None:
 def test_ctrl_c_stops_all_processes_at_once(project, tmp_path) -> None:
     many(project)
     code = (
-        "import sys, time, migrator.core.engine as engine\n"
-        "engine.Engine.migrate_text = lambda *_: time.sleep(60)\n"
+        "import sys, time, migrator.run.project_files as files\n"
+        "files.check = lambda *_, **__: time.sleep(60)\n"
         "from migrator.cli.main import run\n"
         "sys.exit(run(sys.argv[1:]))"
     )
@@ -138,14 +139,14 @@ def test_ctrl_c_stops_all_processes_at_once(project, tmp_path) -> None:
 @forked
 def test_a_killed_worker_loses_nothing(npumigrate, project, tmp_path, monkeypatch) -> None:
     many(project)
-    real, parent = Engine.migrate_text, os.getpid()
+    real, parent = project_files.check, os.getpid()
 
-    def die_in_a_worker(self: Engine, name: str, *rest: object) -> object:
-        if name == "more20.py" and os.getpid() != parent:
+    def die_in_a_worker(document: Document, *rest: object, **named: object) -> object:
+        if document.name == "more20.py" and os.getpid() != parent:
             os.kill(os.getpid(), signal.SIGKILL)
-        return real(self, name, *rest)
+        return real(document, *rest, **named)
 
-    monkeypatch.setattr(Engine, "migrate_text", die_in_a_worker)
+    monkeypatch.setattr(project_files, "check", die_in_a_worker)
     answer = npumigrate("-i", project, "-o", tmp_path / "out", "-v", "2.6", "--jobs", "2")
     assert (answer.code, answer.err) == (0, "")
     result = tmp_path / "out" / "project_msft"

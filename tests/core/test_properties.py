@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from migrator.files.source import decode, encode
-from migrator.findings.finding import FileResult
+from migrator.findings.finding import Result
 from migrator.matchers.packs import load_all
 from tests.matchers.migrating import migrate
 
@@ -50,7 +50,7 @@ def lost_lines(before: str, after: str, reported: set[int]) -> list[str]:
     return lost
 
 
-def reported_lines(result: FileResult) -> set[int]:
+def reported_lines(result: Result) -> set[int]:
     return {
         line
         for finding in result.findings
@@ -59,7 +59,7 @@ def reported_lines(result: FileResult) -> set[int]:
     }
 
 
-def check(before: str, result: FileResult) -> None:
+def check(before: str, result: Result) -> None:
     assert result.skipped == ""
     if result.text is None:
         assert not any(finding.fixed for finding in result.findings)

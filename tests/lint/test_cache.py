@@ -13,7 +13,7 @@ import pytest
 
 from benchmarks.lint import CHANGED
 from migrator.data_folders import data_folder
-from migrator.lint import check, engines, known_packs
+from migrator.lint import file, known_packs
 from migrator.matchers.packs import Rule
 from migrator.run import cache, loading
 from tests.lint.conftest import TRAIN
@@ -23,13 +23,13 @@ from tests.lint.conftest import TRAIN
 def looked_at(monkeypatch) -> list[str]:
     """The names of the files that the engine was asked about."""
     names: list[str] = []
-    original = engines.check
+    original = file.check
 
-    def noted(engine, path, name, *rest):
-        names.append(name)
-        return original(engine, path, name, *rest)
+    def noted(document, *rest, **named):
+        names.append(document.name)
+        return original(document, *rest, **named)
 
-    monkeypatch.setattr(engines, "check", noted)
+    monkeypatch.setattr(file, "check", noted)
     return names
 
 
@@ -145,7 +145,7 @@ def test_broken_locked_and_missing_caches(lint, train, tmp_path) -> None:
 def test_runs_at_the_same_time(tmp_path) -> None:
     for number in range(30):
         (tmp_path / f"f{number}.py").write_text(f"import torch\nx{number} = torch.cuda.is_available()\n")
-    environment = {**os.environ, "PYTHONPATH": str(Path(check.__file__).parents[2])}
+    environment = {**os.environ, "PYTHONPATH": str(Path(cache.__file__).parents[2])}
     command = [sys.executable, "-m", "migrator", "lint", "-v2.6", "--output-format=concise", "-j2"]
     runs = [
         subprocess.Popen(
@@ -194,7 +194,7 @@ def test_the_tables_in_force_are_in_the_key(tmp_path) -> None:
 
     def codes(*arguments: str, **variables: str) -> list[str]:
         command = [sys.executable, "-m", "migrator", "lint", "-v2.6", "--output-format=json", *arguments]
-        environment = {**os.environ, "PYTHONPATH": str(Path(check.__file__).parents[2]), **variables}
+        environment = {**os.environ, "PYTHONPATH": str(Path(cache.__file__).parents[2]), **variables}
         done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, check=False)
         return [item["code"] for item in json.loads(done.stdout)]
 
@@ -214,7 +214,7 @@ def test_a_changed_file_needs_no_more_than_the_engine(train, tmp_path, monkeypat
 
 def test_only_the_standard_library_is_loaded_for_a_warm_run(lint, train) -> None:
     lint()
-    heavy = {"yaml", "libcst", "pandas", "jedi", "rich", "migrator.core.engine", "migrator.lint.changing"}
+    heavy = {"yaml", "libcst", "pandas", "jedi", "rich", "migrator.core.rules", "migrator.lint.fixing"}
     assert loaded_by_lint(heavy) == "[]\n"
 
 
@@ -224,6 +224,6 @@ def loaded_by_lint(modules: set[str]) -> str:
         "import sys; from migrator.cli.start import run; sys.argv[1:] = ['lint', '-v2.6']; run();"
         f"print(sorted({modules} & set(sys.modules)), file=sys.stderr)"
     )
-    environment = {**os.environ, "PYTHONPATH": str(Path(check.__file__).parents[2])}
+    environment = {**os.environ, "PYTHONPATH": str(Path(cache.__file__).parents[2])}
     command = [sys.executable, "-c", code]
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stderr

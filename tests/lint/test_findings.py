@@ -13,12 +13,14 @@ from typing import Any
 
 import pytest
 
-from migrator.core.engine import Engine, merge_facts, scan_file
+from migrator.core.rules import Rules
 from migrator.core.settings import Settings
-from migrator.lint.check import check
-from migrator.lint.fixing import apply_fixes
+from migrator.lint.fixing import with_fixes
 from migrator.matchers.packs import load_all
+from migrator.project.facts import scan_file
+from migrator.project.project import merge_facts
 from migrator.report.formats import FORMATS
+from tests.checking import check_text, migrate_text
 
 ROOT = Path(__file__).parents[2]
 BEFORE = [
@@ -39,8 +41,8 @@ OPT_IN = tuple(rule.code for rule in load_all() if rule.opt_in)
 
 
 @cache
-def engine(version: str, opt_in: bool = False) -> Engine:
-    return Engine(Settings(version=version, select=OPT_IN if opt_in else ("ALL",)))
+def engine(version: str, opt_in: bool = False) -> Rules:
+    return Rules(Settings(version=version, select=OPT_IN if opt_in else ("ALL",)))
 
 
 @pytest.mark.parametrize(("before", "after", "version", "opt_in"), BEFORE)
@@ -48,8 +50,8 @@ def test_lint_finds_what_a_migration_changes_and_reports(
     before: str, after: str, version: str, opt_in: bool
 ) -> None:
     project = merge_facts([scan_file("example.py", before)])
-    migrated = engine(version, opt_in).migrate_text("example.py", before, project)
-    checked = engine(version, opt_in).check_text("example.py", before, project)
+    migrated = migrate_text(engine(version, opt_in), "example.py", before, project)
+    checked = check_text(engine(version, opt_in), "example.py", before, project)
     assert migrated.text is not None
     assert [(item.code, item.line, item.column, item.message) for item in checked.findings] == [
         (item.code, item.line, item.column, item.message) for item in migrated.findings
@@ -64,8 +66,8 @@ def test_the_fixes_of_the_findings_add_up_to_the_migration(
     text = before
     for _ in range(8):
         project = merge_facts([scan_file("example.py", text)])
-        found = check(engine(version, opt_in), "example.py", "example.py", text, project).found
-        text, made = apply_fixes(text, found)
+        found = check_text(engine(version, opt_in), "example.py", text, project).findings
+        text, made = with_fixes(text, found)
         if not made:
             break
     assert text == after
@@ -76,8 +78,8 @@ def test_samples_as_migrate_sees_them() -> None:
     texts = [(str(file), file.read_text()) for file in files]
     project = merge_facts(scan_file(*item) for item in texts)
     for name, text in texts:
-        migrated = engine("2.6").migrate_text(name, text, project)
-        checked = engine("2.6").check_text(name, text, project)
+        migrated = migrate_text(engine("2.6"), name, text, project)
+        checked = check_text(engine("2.6"), name, text, project)
         assert {(i.code, i.line) for i in checked.findings} == {(i.code, i.line) for i in migrated.findings}
 
 
@@ -417,7 +419,7 @@ def test_an_internal_error_says_where_its_details_are(lint, train: Path, monkeyp
     def fails(*_args: object) -> None:
         raise KeyError("gone")
 
-    monkeypatch.setattr("migrator.core.engine.Engine._check", fails)
+    monkeypatch.setattr("migrator.core.check.match_rules", fails)
     answer = lint(train)
     assert answer.code == 2
     line = answer.err.splitlines()[0]

@@ -179,13 +179,13 @@ def test_what_cannot_be_written_is_told_and_the_rest_is_fixed(lint, train, tmp_p
 
 
 def test_a_file_that_changes_meanwhile_is_left_alone(lint, train, monkeypatch) -> None:
-    fix_text = fixing.fix_text
+    fix_document = fixing.fix_document
 
     def slowly(*arguments: Any) -> fixing.Fixed:
         train.write_text("typed_meanwhile = 1\n")
-        return fix_text(*arguments)
+        return fix_document(*arguments)
 
-    monkeypatch.setattr(fixing, "fix_text", slowly)
+    monkeypatch.setattr(fixing, "fix_document", slowly)
     answer = lint("--fix")
     assert (answer.code, answer.err) == (2, "npumigrate: train.py: not changed: it was changed meanwhile\n")
     assert train.read_text() == "typed_meanwhile = 1\n"

@@ -6,6 +6,7 @@ import pytest
 
 from migrator.matchers.packs import RuleError, choose, load_all
 from migrator.project.project import Project
+from tests.checking import inspect_text, migrate_text
 from tests.matchers.migrating import engine, migrated
 
 HEAD = "import math\nimport torch\nimport torch.nn.functional as F\nfrom torch import nn\n"
@@ -49,7 +50,7 @@ def test_rms_norm(body: str) -> None:
     ],
 )
 def test_no_rms_norm(body: str) -> None:
-    result = engine("2.6", select=("NPU801",)).inspect_text("e.py", HEAD + function(body), Project())
+    result = inspect_text(engine("2.6", select=("NPU801",)), "e.py", HEAD + function(body), Project())
     assert result.findings == ()
 
 
@@ -66,7 +67,7 @@ def test_no_rms_norm(body: str) -> None:
 )
 def test_rms_norm_that_is_only_reported(body: str) -> None:
     text = HEAD + function(body)
-    result = engine("2.6", select=("NPU801",)).migrate_text("e.py", text, Project())
+    result = migrate_text(engine("2.6", select=("NPU801",)), "e.py", text, Project())
     assert result.text is None
     assert [finding.code for finding in result.findings] == ["NPU801"]
 
@@ -109,7 +110,7 @@ ATTENTION = [
 
 @pytest.mark.parametrize("body", ATTENTION)
 def test_attention(body: str) -> None:
-    result = engine("2.6", select=("NPU810",)).inspect_text("e.py", HEAD + function(body), Project())
+    result = inspect_text(engine("2.6", select=("NPU810",)), "e.py", HEAD + function(body), Project())
     assert [finding.instead for finding in result.findings] == ["torch_npu.npu_fusion_attention"]
 
 
@@ -122,7 +123,7 @@ def test_attention(body: str) -> None:
     ],
 )
 def test_no_attention(body: str) -> None:
-    result = engine("2.6", select=("NPU810",)).inspect_text("e.py", HEAD + function(body), Project())
+    result = inspect_text(engine("2.6", select=("NPU810",)), "e.py", HEAD + function(body), Project())
     assert result.findings == ()
 
 
@@ -147,7 +148,7 @@ def test_an_optimizer_whose_gradients_become_none() -> None:
 
 def test_a_definition_is_likely_where_only_its_name_fits() -> None:
     text = "class RMSNorm(nn.Module):\n    def forward(self, x):\n        return F.rms_norm(x, (8,))\n"
-    (finding,) = engine("2.6", select=("NPU801",)).inspect_text("e.py", HEAD + text, Project()).findings
+    (finding,) = inspect_text(engine("2.6", select=("NPU801",)), "e.py", HEAD + text, Project()).findings
     assert (finding.form, finding.api) == ("class", "RMSNorm")
     assert finding.certainty.startswith("likely")
 
@@ -163,7 +164,7 @@ def test_a_definition_is_likely_where_only_its_name_fits() -> None:
     ],
 )
 def test_no_boolean_mask(body: str) -> None:
-    result = engine("2.6", select=("NPU752",)).inspect_text("e.py", HEAD + function(body), Project())
+    result = inspect_text(engine("2.6", select=("NPU752",)), "e.py", HEAD + function(body), Project())
     assert result.findings == ()
 
 
@@ -186,4 +187,4 @@ def test_packs_of_other_rules_are_not_read() -> None:
 
 def test_nothing_of_this_in_a_migration() -> None:
     text = HEAD + function("return x * torch.sigmoid(x)")
-    assert engine("2.6").migrate_text("e.py", text, Project()).findings == ()
+    assert migrate_text(engine("2.6"), "e.py", text, Project()).findings == ()

@@ -7,7 +7,9 @@ from textwrap import dedent
 
 import pytest
 
-from migrator.core.engine import merge_facts, scan_file
+from migrator.project.facts import scan_file
+from migrator.project.project import merge_facts
+from tests.checking import inspect_text, migrate_text
 from tests.matchers.migrating import engine, migrate, migrated
 
 # (what it is, before, after); an after of None means: stays as it is.
@@ -539,7 +541,7 @@ def keep(boxes: torch.Tensor, scores: torch.Tensor):
     return boxes[keep_mask], boxes[other_mask]
 """
     facts = merge_facts([scan_file("a.py", text)])
-    result = engine("2.6", select=("NPU752",)).inspect_text("a.py", text, facts)
+    result = inspect_text(engine("2.6", select=("NPU752",)), "a.py", text, facts)
     assert (result.skipped, [f.line for f in result.findings]) == ("", [8])
 
 
@@ -562,7 +564,7 @@ def test_the_method_cuda_as_a_value(code: str, codes: list[str]) -> None:
 def test_an_analysis_follows_getattr() -> None:
     text = "import torch\nvalue = getattr(torch, 'fft').unknown\nx = torch.cdist(1, 2)\n"
     facts = merge_facts([scan_file("a.py", text)])
-    result = engine("2.6", select=("NPU5",)).inspect_text("a.py", text, facts)
+    result = inspect_text(engine("2.6", select=("NPU5",)), "a.py", text, facts)
     assert result.skipped == ""
     assert [finding.api for finding in result.findings] == ["torch.cdist"]
 
@@ -581,7 +583,7 @@ def test_a_package_imports_itself() -> None:
         ("models/xformers/a.py", ["NPU604", "NPU603"]),
         ("train.py", ["NPU604", "NPU603"]),
     ):
-        result = engine("2.6").migrate_text(name, text, merge_facts([]))
+        result = migrate_text(engine("2.6"), name, text, merge_facts([]))
         assert [finding.code for finding in result.findings] == codes, name
 
 
@@ -591,14 +593,14 @@ def test_a_package_of_the_project_is_no_library() -> None:
     for folder in ("", "src/", "inner/", "inner/src/"):
         project = merge_facts([], files=[folder + file for file in files])
         for name in ("inner/train.py", "inner/tests/test_a.py"):
-            assert not engine("2.6").migrate_text(name, text, project).findings, folder
+            assert not migrate_text(engine("2.6"), name, text, project).findings, folder
     vendored = merge_facts([], files=["third_party/flash_attn/flash_attn/__init__.py"])
     for name, count in (
         ("train.py", 2),
         ("third_party/flash_attn/tests/test_a.py", 0),
         ("third_party/a.py", 2),
     ):
-        assert len(engine("2.6").migrate_text(name, text, vendored).findings) == count, name
+        assert len(migrate_text(engine("2.6"), name, text, vendored).findings) == count, name
 
 
 def test_one_finding_a_file_for_imports_that_say_the_same() -> None:

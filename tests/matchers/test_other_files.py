@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from migrator.findings.finding import FileResult
+from migrator.findings.finding import Result
 from migrator.matchers.other_files import examine as examine_with
 from migrator.matchers.other_files import is_candidate
 from migrator.native.functions import scan_native
 from migrator.project.gathering import catalog
 
 
-def examine(name: str, data: bytes) -> FileResult | None:
+def examine(name: str, data: bytes) -> Result | None:
     return examine_with(name, data, catalog([scan_native(name, data.decode())], []))
 
 

@@ -7,8 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from migrator.core.engine import Engine, merge_facts, scan_file
+from migrator.core.rules import Rules
 from migrator.core.settings import Settings
+from migrator.project.facts import scan_file
+from migrator.project.project import merge_facts
+from tests.checking import migrate_text
 
 Migrated = Callable[..., tuple[str, set[str]]]
 
@@ -21,8 +24,8 @@ def migrated(tmp_path: Path) -> Migrated:
         for number, pack in enumerate(packs):
             files.append(tmp_path / f"{number}.yaml")
             files[-1].write_text(pack)
-        engine = Engine(Settings(version="2.6", rule_files=tuple(map(str, files))))
-        result = engine.migrate_text("a.py", text, merge_facts([scan_file("a.py", text)]))
+        engine = Rules(Settings(version="2.6", rule_files=tuple(map(str, files))))
+        result = migrate_text(engine, "a.py", text, merge_facts([scan_file("a.py", text)]))
         return result.text or text, {finding.code for finding in result.findings} - {"NPU901"}
 
     return run

@@ -7,6 +7,7 @@ from textwrap import dedent, indent
 import pytest
 
 from migrator.project.project import Project
+from tests.checking import inspect_text
 from tests.matchers.migrating import engine
 
 LOOP = """\
@@ -27,7 +28,7 @@ def train(model, loader, optimizer, device, log_every, writer):
 
 def lines(text: str, *codes: str) -> list[tuple[str, int]]:
     """Code and line of what these rules find."""
-    result = engine("2.6", select=codes).inspect_text("example.py", text, Project())
+    result = inspect_text(engine("2.6", select=codes), "example.py", text, Project())
     assert result.skipped == ""
     return [(finding.code, finding.line) for finding in result.findings]
 
@@ -95,7 +96,7 @@ def test_after_the_loop_nothing_is_said() -> None:
 
 def test_one_finding_for_the_statements_of_a_block() -> None:
     body = "a = loss.item()\nb = logits.mean().item()\nprint(loss)\n"
-    result = engine("2.6", select=("NPU704",)).inspect_text("example.py", in_loop(body), Project())
+    result = inspect_text(engine("2.6", select=("NPU704",)), "example.py", in_loop(body), Project())
     (finding,) = result.findings
     assert "(lines 12, 13, 14)" in finding.message
     assert finding.severity == "info"
@@ -169,7 +170,7 @@ from torch.utils.data import DataLoader
 )
 def test_what_a_loader_lacks(call: str, missing: str) -> None:
     text = LOADERS.format(call=call)
-    result = engine("2.6", select=("NPU701",)).inspect_text("example.py", text, Project())
+    result = inspect_text(engine("2.6", select=("NPU701",)), "example.py", text, Project())
     assert [finding.message for finding in result.findings] == [f"this DataLoader has no {missing}"]
 
 

@@ -10,7 +10,7 @@ import pandas
 from hypothesis import given
 from hypothesis import strategies as st
 
-from migrator.findings.finding import FileResult, Finding
+from migrator.findings.finding import Finding, Fix, Result
 from migrator.report.columns import load_tables
 from migrator.report.csv_tables import CsvTables
 from migrator.report.rows import row_of
@@ -19,11 +19,12 @@ DOCS = Path(__file__).parents[2] / "docs" / "reports.md"
 
 
 def change(line: int = 1, column: int = 1, **values: str) -> Finding:
-    fields = {"operation": "MODIFY", "safety": "safe", "message": "changed", **values}
-    return Finding("NPU101", "torch.cuda", line, line, column, **fields)
+    message = values.pop("message", "changed")
+    fix = Fix((), "safe", made=True, **values)
+    return Finding("NPU101", message, line, column, line, column + 1, api="torch.cuda", fix=fix)
 
 
-def written(folder: Path, *results: FileResult) -> list[list[str]]:
+def written(folder: Path, *results: Result) -> list[list[str]]:
     with CsvTables(folder) as tables:
         for result in results:
             tables.add(result)
@@ -45,13 +46,13 @@ def test_headings_are_those_that_users_of_the_vendors_tool_know(tmp_path) -> Non
 
 
 def test_rows_are_in_the_order_of_lines(tmp_path) -> None:
-    result = FileResult("a.py", findings=(change(10), change(2, 9), change(2, 1)))
+    result = Result("a.py", findings=(change(10), change(2, 9), change(2, 1)))
     assert [row[1] for row in written(tmp_path, result)[1:]] == ["2", "2", "10"]
 
 
 def test_quoting(tmp_path) -> None:
     before = 'x = "a,b"\r\ny = 1\rz'
-    rows = written(tmp_path, FileResult("a, b.py", findings=(change(before=before, after="训练"),)))
+    rows = written(tmp_path, Result("a, b.py", findings=(change(before=before, after="训练"),)))
     assert rows[1][0] == "a, b.py"
     assert rows[1][6] == 'x = "a,b"\ny = 1\nz'
     assert rows[1][7] == "训练"
@@ -60,7 +61,7 @@ def test_quoting(tmp_path) -> None:
 
 
 def test_one_newline_after_a_row_and_no_byte_order_mark(tmp_path) -> None:
-    written(tmp_path, FileResult("a.py", findings=(change(),)))
+    written(tmp_path, Result("a.py", findings=(change(),)))
     data = (tmp_path / "change_list.csv").read_bytes()
     assert data.startswith(b"File,")
     assert data.count(b"\n") == 2
@@ -70,9 +71,7 @@ def test_one_newline_after_a_row_and_no_byte_order_mark(tmp_path) -> None:
 @given(before=st.text(st.characters(codec="utf-8", exclude_characters="\0")), name=st.text(min_size=1))
 def test_any_text_comes_back(tmp_path_factory, before, name) -> None:
     folder = tmp_path_factory.mktemp("reports")
-    rows = written(
-        folder, FileResult("a.py", findings=(change(before=before),)), FileResult("b.py", skipped=name)
-    )
+    rows = written(folder, Result("a.py", findings=(change(before=before),)), Result("b.py", skipped=name))
     assert len(rows) == 2
     assert rows[1][6] == before.replace("\r\n", "\n").replace("\r", "\n")
 

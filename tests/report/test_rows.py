@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from migrator.findings.finding import Finding
+from migrator.findings.finding import Finding, Fix
 from migrator.report.rows import report_of, row_of
 
+MADE = Fix((), "safe", made=True)
 
-def finding(**values: str) -> Finding:
+
+def finding(**values: object) -> Finding:
     return Finding(
         **{
             "code": "NPU101",
@@ -16,6 +18,7 @@ def finding(**values: str) -> Finding:
             "line": 3,
             "end_line": 4,
             "column": 1,
+            "end_column": 2,
             "message": "m",
             **values,
         }
@@ -25,9 +28,9 @@ def finding(**values: str) -> Finding:
 @pytest.mark.parametrize(
     ("values", "report"),
     [
-        ({"operation": "MODIFY", "safety": "safe"}, "change_list.csv"),
-        ({"operation": "MODIFY", "status": "partial"}, "change_list.csv"),
-        ({"operation": "MODIFY", "code": "NPU651"}, "change_list.csv"),
+        ({"fix": MADE}, "change_list.csv"),
+        ({"fix": MADE, "status": "partial"}, "change_list.csv"),
+        ({"fix": MADE, "code": "NPU651"}, "change_list.csv"),
         ({"status": "absent"}, "unsupported_api.csv"),
         ({"status": "unsupported"}, "unsupported_api.csv"),
         ({"status": "fallback"}, "unsupported_api.csv"),

@@ -5,16 +5,16 @@ from __future__ import annotations
 import json
 
 from migrator import __version__
-from migrator.findings.finding import FileResult, Finding
+from migrator.findings.finding import Finding, Fix, Result
 from migrator.report.summary import summary_text
 from migrator.report.tally import Tally
 
-RESULT = FileResult(
+RESULT = Result(
     "a.py",
     findings=(
-        Finding("NPU101", "torch.cuda", 1, 1, 1, "m", safety="unsafe", operation="MODIFY"),
-        Finding("NPU501", "torch.x", 2, 2, 1, "m", severity="error", status="absent"),
-        Finding("NPU501", "torch.x", 3, 3, 1, "m", severity="warning", status="partial"),
+        Finding("NPU101", "m", 1, 1, 1, 2, api="torch.cuda", fix=Fix((), "unsafe", made=True)),
+        Finding("NPU501", "m", 2, 1, 2, 2, "error", api="torch.x", status="absent"),
+        Finding("NPU501", "m", 3, 1, 3, 2, "warning", api="torch.x", status="partial"),
     ),
     left_alone=4,
 )
@@ -23,7 +23,7 @@ RESULT = FileResult(
 def summary() -> str:
     tally = Tally({})
     tally.add(RESULT, changed=True)
-    tally.add(FileResult("b.py", skipped="why"), changed=False)
+    tally.add(Result("b.py", skipped="why"), changed=False)
     return summary_text(tally, "2.6.0", {"input": "训练"}, 1)
 
 

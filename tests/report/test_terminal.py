@@ -5,10 +5,11 @@ from __future__ import annotations
 import io
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 
-from migrator.findings.finding import FileResult, Finding
+from migrator.findings.finding import Finding, Fix, Result
 from migrator.report.tally import Tally
 from migrator.report.terminal import show_summary
 
@@ -29,17 +30,16 @@ RULES = {
 }
 
 
-def found(code: str, line: int, **values: str) -> Finding:
-    return Finding(
-        code, values.pop("api", "torch.cuda.x"), line, line, 1, values.pop("message", ""), **values
-    )
+def found(code: str, line: int, **values: Any) -> Finding:
+    api = values.pop("api", "torch.cuda.x")
+    return Finding(code, values.pop("message", ""), line, 1, line, 2, api=api, **values)
 
 
 def changed(code: str, line: int, safety: str) -> Finding:
-    return found(code, line, safety=safety, operation="MODIFY")
+    return found(code, line, fix=Fix((), safety, made=True))
 
 
-def tally_of(*results: FileResult) -> Tally:
+def tally_of(*results: Result) -> Tally:
     tally = Tally(RULES)
     for result in results:
         tally.add(result, changed=any(finding.fixed for finding in result.findings))
@@ -56,7 +56,7 @@ def shown(tally: Tally, written: bool = True, width: int = 80) -> str:
 
 
 FULL = tally_of(
-    FileResult(
+    Result(
         "train.py",
         findings=(
             changed("NPU101", 1, "safe"),
@@ -66,7 +66,7 @@ FULL = tally_of(
             found("NPU501", 5, severity="error", status="absent", api="torch.cuda.nvtx.mark"),
         ),
     ),
-    FileResult("old.py", skipped="line 3: invalid syntax"),
+    Result("old.py", skipped="line 3: invalid syntax"),
 )
 
 
@@ -103,14 +103,14 @@ def test_without_a_result_it_points_to_no_file() -> None:
 
 
 def test_nothing_to_do_is_two_lines() -> None:
-    text = shown(tally_of(FileResult("a.py")), written=False)
+    text = shown(tally_of(Result("a.py")), written=False)
     assert text == "p for torch 2.6.0\nPython files: 1 seen, 0 changed, 0 skipped\n"
 
 
 def test_errors_come_first_and_the_rest_is_counted() -> None:
     findings = [found(f"NPU7{number:02}", number, severity="info") for number in range(1, 20)]
     findings += [found(f"NPU5{number:02}", number, severity="error") for number in range(1, 4)]
-    text = shown(tally_of(FileResult("a.py", findings=tuple(findings))))
+    text = shown(tally_of(Result("a.py", findings=tuple(findings))))
     lines = text.splitlines()
     start = lines.index("Needs a person")
     assert [line.split()[0] for line in lines[start + 1 : start + 7 : 2]] == ["error"] * 3
@@ -120,7 +120,7 @@ def test_errors_come_first_and_the_rest_is_counted() -> None:
 
 def test_many_rules_are_cut() -> None:
     findings = tuple(changed(f"NPU1{number:02}", number + 1, "safe") for number in range(40))
-    text = shown(tally_of(FileResult("a.py", findings=findings)))
+    text = shown(tally_of(Result("a.py", findings=findings)))
     assert "26 more rules" in text
     assert len(text.splitlines()) < 30
 
@@ -132,19 +132,19 @@ def test_it_fits_80_columns_and_uses_wider_ones() -> None:
 
 def test_places_and_apis_of_one_rule() -> None:
     findings = [found("NPU501", line, severity="error", api=f"torch.{line}") for line in (1, 2, 3, 4)]
-    text = shown(tally_of(FileResult("a.py", findings=tuple(findings))))
+    text = shown(tally_of(Result("a.py", findings=tuple(findings))))
     assert "error    NPU501  4 × an NPU has no such API" in text
     assert "torch.1 a.py:1, torch.2 a.py:2, torch.3 a.py:3, …" in text
 
 
 def test_what_all_findings_of_a_rule_say_stands_for_its_summary() -> None:
     apis = ("torch.a", "torch.b")
-    findings = [Finding("NPU501", api, 1, 1, 1, f"{api} is gone", severity="error") for api in apis]
+    findings = [Finding("NPU501", f"{api} is gone", 1, 1, 1, 2, "error", api=api) for api in apis]
     assert "NPU501  2 × … is gone\n         torch.a a.py:1, torch.b a.py:1\n" in shown(
-        tally_of(FileResult("a.py", findings=tuple(findings)))
+        tally_of(Result("a.py", findings=tuple(findings)))
     )
     assert "NPU501  torch.a is gone\n         a.py:1\n" in shown(
-        tally_of(FileResult("a.py", findings=tuple(findings[:1])))
+        tally_of(Result("a.py", findings=tuple(findings[:1])))
     )
 
 
@@ -152,4 +152,4 @@ def test_apis_that_are_too_long_for_the_line_are_left_out() -> None:
     findings = [
         found("NPU501", line, severity="error", api="torch." + "x" * 30 + str(line)) for line in (1, 2)
     ]
-    assert "\n         a.py:1, a.py:2\n" in shown(tally_of(FileResult("a.py", findings=tuple(findings))))
+    assert "\n         a.py:1, a.py:2\n" in shown(tally_of(Result("a.py", findings=tuple(findings))))

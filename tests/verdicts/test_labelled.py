@@ -16,8 +16,11 @@ from pathlib import Path
 import pytest
 
 from migrator.analyze.run import MODES
-from migrator.core.engine import Engine, merge_facts, scan_file
+from migrator.core.rules import Rules
 from migrator.core.settings import Settings
+from migrator.project.facts import scan_file
+from migrator.project.project import merge_facts
+from tests.checking import inspect_text
 
 HERE = Path(__file__).parent
 DOCS = HERE.parents[1] / "docs" / "analysis.md"
@@ -43,9 +46,9 @@ def labels(path: Path) -> dict[tuple[str, int], set[str]]:
 def reported(path: Path) -> dict[tuple[str, int], set[str]]:
     """The uses that the analysis reports, by file and line."""
     mode = MODES["torch_apis"]
-    engine = Engine(Settings(version="2.6.0", select=(*mode.codes, *mode.judged)))
+    engine = Rules(Settings(version="2.6.0", select=(*mode.codes, *mode.judged)))
     text = path.read_text(encoding="utf-8")
-    result = engine.inspect_text(path.name, text, merge_facts([scan_file(path.name, text)]))
+    result = inspect_text(engine, path.name, text, merge_facts([scan_file(path.name, text)]))
     assert result.skipped == ""
     found: dict[tuple[str, int], set[str]] = {}
     for finding in result.findings:

@@ -9,21 +9,20 @@ from migrator.analyze.third_party.flow import Steps
 from migrator.analyze.third_party.public_names import is_public, other_names, package_of
 from migrator.analyze.third_party.steps import read_steps
 from migrator.analyze.third_party.verdicts import Link, Verdict, judge
-from migrator.core.engine import Engine
 from migrator.files.errors import Unreadable, shown
 from migrator.files.source import read
-from migrator.findings.finding import FileResult, Finding
+from migrator.findings.finding import Finding, Result
 from migrator.names.index import ModuleIndex
 from migrator.project.call_graph import CallGraph, Key
 from migrator.project.modules import ModuleFacts, scan_module
 from migrator.report.rows import SKIPPED
 from migrator.run.loading import load_project
 from migrator.run.processes import processes_for
-from migrator.run.workers import Work, process_files
+from migrator.run.project_files import Work, check_files
 
 if TYPE_CHECKING:
     from migrator.analyze.run import Row, Survey
-    from migrator.run.workers import Progress
+    from migrator.run.project_files import Progress
 
 FULL = "full_unsupported_results.csv"
 _TABLES = {
@@ -146,7 +145,7 @@ def _read(
         yield scan_module(name, index, package), steps, result.findings
 
 
-def _results(survey: Survey, texts: Mapping[str, str]) -> Iterator[FileResult]:
+def _results(survey: Survey, texts: Mapping[str, str]) -> Iterator[Result]:
     """What the rules find in each file, in this order."""
     if survey.results:
         yield from (survey.results[shown(name)] for name in texts)
@@ -154,5 +153,5 @@ def _results(survey: Survey, texts: Mapping[str, str]) -> Iterator[FileResult]:
     project, size = load_project((e for e in survey.entries if e.kind in ("python", "file")), survey.jobs)
     work = [Work(entry.name, entry.path) for entry in survey.entries if entry.name in texts]
     jobs = processes_for(size, survey.jobs)
-    done = process_files(work, Engine(survey.settings), survey.settings, project, jobs, "inspect")
+    done = check_files(work, survey.settings, project, jobs, "none")
     yield from (each.result for each in done)

@@ -14,6 +14,7 @@ from migrator.convert.horovod.tables import PACKAGE, advice, imports, is_helper,
 from migrator.convert.models import Home
 from migrator.convert.syntax import File, parent
 from migrator.convert.write import rewritten
+from migrator.findings.finding import Operation
 
 _OWN_MODULES = re.compile(r"^(?:mpi_ops|functions|optimizer|compression|sync_batch_norm)\.")
 _OPTIMIZER = "DistributedOptimizer"
@@ -168,7 +169,7 @@ def _plan_collective(file: File, call: ast.Call, name: str, plan: Plan) -> None:
     plan.draft.changed(file, call, f"{name} over torch.distributed", code)
 
 
-def _made(lines: list[str]) -> str:
+def _made(lines: list[str]) -> Operation:
     return "MODIFY" if lines else "DELETE"
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Callable, TextIO
 
-from migrator.lint.diagnostic import LintReport
+from migrator.report.lint_report import LintReport
 
 Write = Callable[[LintReport, TextIO], None]
 

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import TextIO
 
-from migrator.lint.diagnostic import LintReport
 from migrator.report.formats.style import placed_words_of
 from migrator.report.formats.uris import relative
+from migrator.report.lint_report import LintReport
 
 
 def write(report: LintReport, stream: TextIO) -> None:
     """One ``##vso[task.logissue …]`` line for each finding. Azure knows errors and warnings only."""
-    for item in report.diagnostics:
+    for item in report.findings:
         kind = "error" if item.severity == "error" else "warning"
-        place = f"linenumber={item.row};columnnumber={item.column};" if item.cell is None else ""
+        place = f"linenumber={item.line};columnnumber={item.column};" if item.cell is None else ""
         stream.write(
-            f"##vso[task.logissue type={kind};sourcepath={_escaped(relative(item.path))};{place}"
+            f"##vso[task.logissue type={kind};sourcepath={_escaped(relative(item.file))};{place}"
             f"code={item.code};]{_escaped(placed_words_of(item), message=True)}\n"
         )
 

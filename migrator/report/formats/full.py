@@ -6,9 +6,10 @@ import unicodedata
 from typing import TextIO
 
 from migrator.files.errors import shown
-from migrator.lint.diagnostic import Diagnostic, LintReport
+from migrator.findings.finding import Finding
 from migrator.report.colors import paint
 from migrator.report.formats.style import code_of, place_of, summary
+from migrator.report.lint_report import LintReport
 
 _MARK = {"error": "red", "warning": "yellow", "info": "blue"}
 _LONGEST = 160  # characters of a source line
@@ -17,7 +18,7 @@ _MOST_LINES = 4
 
 def write(report: LintReport, stream: TextIO) -> None:
     """A heading, the place, the source with its marks and what to do, for each finding; then the summary."""
-    for item in report.diagnostics:
+    for item in report.findings:
         color = report.color
         stream.write(f"{code_of(item, report)} {item.message}\n")
         source = _source(item, report)
@@ -38,26 +39,26 @@ def write(report: LintReport, stream: TextIO) -> None:
     stream.writelines(f"{line}\n" for line in summary(report))
 
 
-def _hints(item: Diagnostic) -> list[tuple[str, str]]:
+def _hints(item: Finding) -> list[tuple[str, str]]:
     hints = []
     if item.advice and item.advice not in item.message:
         hints.append(("help", item.advice))
     if item.fix is not None:
-        kind = "fix" if item.fix.applicability == "safe" else "unsafe fix"
+        kind = "fix" if item.fix.safety == "safe" else "unsafe fix"
         hints.append((kind, item.fix.message))
     return hints
 
 
-def _source(item: Diagnostic, report: LintReport) -> list[tuple[str, str, str]]:
+def _source(item: Finding, report: LintReport) -> list[tuple[str, str, str]]:
     """Line number, text and the marks below it, for the lines of the finding."""
     lines = report.lines(item)
     result = []
-    for row in range(item.row, min(item.end_row, item.row + _MOST_LINES - 1) + 1):
+    for row in range(item.line, min(item.end_line, item.line + _MOST_LINES - 1) + 1):
         if row > len(lines):
             break
         line = lines[row - 1]
-        first = item.column if row == item.row else len(line) - len(line.lstrip()) + 1
-        last = item.end_column if row == item.end_row else len(line) + 1
+        first = item.column if row == item.line else len(line) - len(line.lstrip()) + 1
+        last = item.end_column if row == item.end_line else len(line) + 1
         cut = 0
         if first > _LONGEST:  # a line of a megabyte is nothing that anybody reads
             cut = first - _LONGEST // 4

@@ -5,28 +5,29 @@ from __future__ import annotations
 import os
 from typing import TextIO
 
-from migrator.lint.diagnostic import Diagnostic, LintReport
+from migrator.findings.finding import Finding
 from migrator.report.formats.style import cell_of, words_of
 from migrator.report.formats.uris import relative
+from migrator.report.lint_report import LintReport
 
 _COMMANDS = {"error": "error", "warning": "warning", "info": "notice"}
 
 
 def write(report: LintReport, stream: TextIO) -> None:
     """One ``::error …::message`` line for each finding; paths are those in the workspace."""
-    for item in report.diagnostics:
-        path = relative(item.path, os.environ.get("GITHUB_WORKSPACE"))
+    for item in report.findings:
+        path = relative(item.file, os.environ.get("GITHUB_WORKSPACE"))
         properties = {"title": f"npumigrate ({item.code})", "file": path}
         if item.cell is None:  # rows of a notebook count in the cell, and would point elsewhere in the file
-            properties.update(line=str(item.row), endLine=str(item.end_row))
-            if item.row == item.end_row:  # GitHub refuses columns of a span of several lines
+            properties.update(line=str(item.line), endLine=str(item.end_line))
+            if item.line == item.end_line:  # GitHub refuses columns of a span of several lines
                 properties.update(col=str(item.column), endColumn=str(item.end_column))
         listed = ",".join(f"{key}={_property(value)}" for key, value in properties.items())
         stream.write(f"::{_COMMANDS[item.severity]} {listed}::{_message(_line(item, path))}\n")
 
 
-def _line(item: Diagnostic, path: str) -> str:
-    return f"{path}:{cell_of(item)}{item.row}:{item.column}: {item.code} {words_of(item)}"
+def _line(item: Finding, path: str) -> str:
+    return f"{path}:{cell_of(item)}{item.line}:{item.column}: {item.code} {words_of(item)}"
 
 
 def _message(text: str) -> str:

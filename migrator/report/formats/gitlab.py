@@ -6,9 +6,10 @@ import json
 import os
 from typing import TextIO
 
-from migrator.lint.diagnostic import Diagnostic, LintReport, Position
+from migrator.findings.finding import Finding, Place
 from migrator.report.formats.style import placed_words_of
 from migrator.report.formats.uris import fingerprints, relative
+from migrator.report.lint_report import LintReport
 
 _SEVERITIES = {"error": "major", "warning": "minor", "info": "info"}
 
@@ -22,21 +23,21 @@ def write(report: LintReport, stream: TextIO) -> None:
             "severity": _SEVERITIES[item.severity],
             "fingerprint": fingerprint,
             "location": {
-                "path": relative(item.path, os.environ.get("CI_PROJECT_DIR")),
+                "path": relative(item.file, os.environ.get("CI_PROJECT_DIR")),
                 "positions": {"begin": _position(begin), "end": _position(end)},
             },
         }
-        for item, fingerprint in zip(report.diagnostics, fingerprints(report))
+        for item, fingerprint in zip(report.findings, fingerprints(report))
         for begin, end in (_span(item),)
     ]
     json.dump(content, stream, indent=2)
     stream.write("\n")
 
 
-def _span(item: Diagnostic) -> tuple[Position, Position]:
+def _span(item: Finding) -> tuple[Place, Place]:
     """The rows of a notebook count in the cell, and would point elsewhere in the file."""
-    return item.span if item.cell is None else (Position(1, 1), Position(1, 1))
+    return (item.start, item.end) if item.cell is None else ((1, 1), (1, 1))
 
 
-def _position(place: Position) -> dict[str, int]:
-    return {"line": place.row, "column": place.column}
+def _position(place: Place) -> dict[str, int]:
+    return {"line": place[0], "column": place[1]}

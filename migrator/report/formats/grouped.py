@@ -6,17 +6,17 @@ from itertools import groupby
 from typing import TextIO
 
 from migrator.files.errors import shown
-from migrator.lint.diagnostic import LintReport
 from migrator.report.colors import paint
 from migrator.report.formats.style import cell_of, code_of, summary, words_of
+from migrator.report.lint_report import LintReport
 
 
 def write(report: LintReport, stream: TextIO) -> None:
     """A heading for each file, and below it ``row:column CODE message`` in columns."""
-    for path, group in groupby(report.diagnostics, key=lambda item: item.path):
+    for path, group in groupby(report.findings, key=lambda item: item.file):
         items = list(group)
         stream.write(f"{paint(shown(path), 'bold', report.color)}:\n")
-        places = [f"{cell_of(item)}{item.row}:{item.column}" for item in items]
+        places = [f"{cell_of(item)}{item.line}:{item.column}" for item in items]
         width = max(map(len, places))
         for item, place in zip(items, places):
             stream.write(f"  {place:<{width}}  {code_of(item, report)} {words_of(item)}\n")

@@ -6,46 +6,47 @@ import json
 import os
 from typing import Any, TextIO
 
-from migrator.lint.diagnostic import Diagnostic, Fix, LintReport, Position
+from migrator.findings.finding import Finding, Fix, Place
+from migrator.report.lint_report import LintReport
 
 
 def write(report: LintReport, stream: TextIO) -> None:
     """One array of all findings."""
-    json.dump([as_dict(item) for item in report.diagnostics], stream, indent=2)
+    json.dump([as_dict(item, report) for item in report.findings], stream, indent=2)
     stream.write("\n")
 
 
-def as_dict(item: Diagnostic) -> dict[str, Any]:
+def as_dict(item: Finding, report: LintReport) -> dict[str, Any]:
     """A finding under ruff's keys, and our own beside them: severity, rule, advice and api."""
     return {
         "cell": item.cell,
         "code": item.code,
         "name": item.rule,
         "severity": item.severity,
-        "filename": os.path.abspath(item.path) if item.path != "-" else "-",
-        "location": _position(Position(item.row, item.column)),
-        "end_location": _position(Position(item.end_row, item.end_column)),
+        "filename": os.path.abspath(item.file) if item.file != "-" else "-",
+        "location": _position(item.start),
+        "end_location": _position(item.end),
         "message": item.message,
         "advice": item.advice or None,
         "api": item.api or None,
-        "fix": _fix(item.fix) if item.fix else None,
-        "noqa_row": item.noqa_row,
+        "fix": _fix(item, item.fix, report) if item.fix else None,
+        "noqa_row": item.noqa_line,
         "url": item.url or None,
     }
 
 
-def _fix(fix: Fix) -> dict[str, Any]:
+def _fix(item: Finding, fix: Fix, report: LintReport) -> dict[str, Any]:
     edits = [
         {
-            "content": edit.content,
+            "content": edit.text,
             "location": _position(edit.start),
             "end_location": _position(edit.end),
             **({"cell": edit.cell} if edit.cell is not None else {}),
         }
-        for edit in fix.edits
+        for edit in report.edits(item)
     ]
-    return {"applicability": fix.applicability, "message": fix.message, "edits": edits}
+    return {"applicability": fix.safety, "message": fix.message, "edits": edits}
 
 
-def _position(position: Position) -> dict[str, int]:
-    return {"row": position.row, "column": position.column}
+def _position(place: Place) -> dict[str, int]:
+    return {"row": place[0], "column": place[1]}

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from typing import TextIO
 
-from migrator.lint.diagnostic import LintReport
 from migrator.report.formats.json import as_dict
+from migrator.report.lint_report import LintReport
 
 
 def write(report: LintReport, stream: TextIO) -> None:
     """A line for each finding."""
-    for item in report.diagnostics:
-        stream.write(json.dumps(as_dict(item)) + "\n")
+    for item in report.findings:
+        stream.write(json.dumps(as_dict(item, report)) + "\n")

@@ -7,9 +7,9 @@ from itertools import groupby
 from typing import TextIO
 from xml.etree import ElementTree
 
-from migrator.lint.diagnostic import LintReport
 from migrator.report.formats.style import cell_of, words_of
 from migrator.report.formats.uris import relative
+from migrator.report.lint_report import LintReport
 
 # What XML 1.0 cannot hold.
 _FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -17,20 +17,20 @@ _FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff
 
 def write(report: LintReport, stream: TextIO) -> None:
     """One document; where nothing was found it has one test, which passed."""
-    total = len(report.diagnostics)
+    total = len(report.findings)
     root = ElementTree.Element(
         "testsuites", name="npumigrate", tests=str(total or 1), failures=str(total), errors="0"
     )
-    for path, group in groupby(report.diagnostics, key=lambda item: item.path):
+    for path, group in groupby(report.findings, key=lambda item: item.file):
         items = list(group)
         name = _text(relative(path))
         suite = ElementTree.SubElement(
             root, "testsuite", name=name, tests=str(len(items)), failures=str(len(items)), errors="0"
         )
         for item in items:
-            place = f"{cell_of(item, ', ')}line {item.row}"
+            place = f"{cell_of(item, ', ')}line {item.line}"
             case = ElementTree.SubElement(
-                suite, "testcase", name=f"{item.code} {place}", classname=name, line=str(item.row)
+                suite, "testcase", name=f"{item.code} {place}", classname=name, line=str(item.line)
             )
             words = _text(words_of(item))
             failure = ElementTree.SubElement(case, "failure", type=item.severity, message=words)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TextIO
 
 from migrator.files.errors import shown
-from migrator.lint.diagnostic import LintReport
 from migrator.report.formats.style import cell_of, words_of
 from migrator.report.formats.uris import relative
+from migrator.report.lint_report import LintReport
 
 
 def write(report: LintReport, stream: TextIO) -> None:
     """``path:row: [CODE] message`` for each finding."""
-    for item in report.diagnostics:
-        place = f"{shown(relative(item.path))}:{cell_of(item)}{item.row}"
+    for item in report.findings:
+        place = f"{shown(relative(item.file))}:{cell_of(item)}{item.line}"
         stream.write(f"{place}: [{item.code}] {words_of(item)}\n")

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any, TextIO
 
-from migrator.lint.diagnostic import Diagnostic, LintReport, Position
+from migrator.findings.finding import Finding, Place
 from migrator.report.formats.style import placed_words_of
 from migrator.report.formats.uris import relative
+from migrator.report.lint_report import LintReport
 
 _SEVERITIES = {"error": "ERROR", "warning": "WARNING", "info": "INFO"}
 
@@ -17,16 +18,16 @@ def write(report: LintReport, stream: TextIO) -> None:
     content = {
         "source": {"name": "npumigrate"},
         "severity": "WARNING",
-        "diagnostics": [_diagnostic(item) for item in report.diagnostics],
+        "diagnostics": [_diagnostic(item, report) for item in report.findings],
     }
     json.dump(content, stream, indent=2)
     stream.write("\n")
 
 
-def _diagnostic(item: Diagnostic) -> dict[str, Any]:
-    location: dict[str, Any] = {"path": relative(item.path)}
+def _diagnostic(item: Finding, report: LintReport) -> dict[str, Any]:
+    location: dict[str, Any] = {"path": relative(item.file)}
     if item.cell is None:
-        location["range"] = _range(Position(item.row, item.column), Position(item.end_row, item.end_column))
+        location["range"] = _range(item.start, item.end)
     content: dict[str, Any] = {
         "message": placed_words_of(item),
         "location": location,
@@ -34,14 +35,14 @@ def _diagnostic(item: Diagnostic) -> dict[str, Any]:
         "code": {"value": item.code, **({"url": item.url} if item.url else {})},
     }
     # A suggestion stands alone; a fix of several edits would be half made.
-    if item.fix is not None and item.cell is None and len(item.fix.edits) == 1:
-        edit = item.fix.edits[0]
-        content["suggestions"] = [{"range": _range(edit.start, edit.end), "text": edit.content}]
+    if item.fix is not None and item.cell is None and len(item.fix.all_edits) == 1:
+        edit = report.edits(item)[0]
+        content["suggestions"] = [{"range": _range(edit.start, edit.end), "text": edit.text}]
     return content
 
 
-def _range(start: Position, end: Position) -> dict[str, dict[str, int]]:
+def _range(start: Place, end: Place) -> dict[str, dict[str, int]]:
     return {
-        "start": {"line": start.row, "column": start.column},
-        "end": {"line": end.row, "column": end.column},
+        "start": {"line": start[0], "column": start[1]},
+        "end": {"line": end[0], "column": end[1]},
     }

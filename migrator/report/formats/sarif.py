@@ -6,9 +6,10 @@ import json
 from typing import Any, TextIO
 
 from migrator import __version__
-from migrator.lint.diagnostic import Diagnostic, Fix, LintReport, Position, RuleText
+from migrator.findings.finding import Finding, Fix, Place
 from migrator.report.formats.style import placed_words_of
 from migrator.report.formats.uris import fingerprints, relative, uri
+from migrator.report.lint_report import LintReport, RuleText
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _LEVELS = {"error": "error", "warning": "warning", "info": "note"}
@@ -18,10 +19,10 @@ _ROOT = "SRCROOT"
 def write(report: LintReport, stream: TextIO) -> None:
     """One log with one run. Paths are those from the folder of the run, whose name is left out."""
     rules = report.rules()
-    codes = sorted({*rules, *(item.code for item in report.diagnostics)})
+    codes = sorted({*rules, *(item.code for item in report.findings)})
     results = [
-        _result(item, codes.index(item.code), fingerprint)
-        for item, fingerprint in zip(report.diagnostics, fingerprints(report))
+        _result(item, report, codes.index(item.code), fingerprint)
+        for item, fingerprint in zip(report.findings, fingerprints(report))
     ]
     driver = {
         "name": "npumigrate",
@@ -51,11 +52,11 @@ def _rule(code: str, rule: RuleText | None) -> dict[str, Any]:
     return content
 
 
-def _result(item: Diagnostic, rule: int, fingerprint: str) -> dict[str, Any]:
-    place: dict[str, Any] = {"artifactLocation": _artifact(item.path)}
+def _result(item: Finding, report: LintReport, rule: int, fingerprint: str) -> dict[str, Any]:
+    place: dict[str, Any] = {"artifactLocation": _artifact(item.file)}
     location: dict[str, Any] = {"physicalLocation": place}
     if item.cell is None:
-        place["region"] = _region(Position(item.row, item.column), Position(item.end_row, item.end_column))
+        place["region"] = _region(item.start, item.end)
     else:  # a notebook is one line of JSON, or many: its rows are not those of the cell
         location["logicalLocations"] = [{"name": f"cell {item.cell}", "kind": "element"}]
     content: dict[str, Any] = {
@@ -67,18 +68,18 @@ def _result(item: Diagnostic, rule: int, fingerprint: str) -> dict[str, Any]:
         "partialFingerprints": {"npumigrate/v1": fingerprint},
     }
     if item.fix is not None and item.cell is None:
-        content["fixes"] = [_fix(item.fix, item.path)]
+        content["fixes"] = [_fix(item, item.fix, report)]
     return content
 
 
-def _fix(fix: Fix, path: str) -> dict[str, Any]:
+def _fix(item: Finding, fix: Fix, report: LintReport) -> dict[str, Any]:
     replacements = [
-        {"deletedRegion": _region(edit.start, edit.end), "insertedContent": {"text": edit.content}}
-        for edit in fix.edits
+        {"deletedRegion": _region(edit.start, edit.end), "insertedContent": {"text": edit.text}}
+        for edit in report.edits(item)
     ]
     return {
-        "description": {"text": f"{fix.message} ({fix.applicability} fix)"},
-        "artifactChanges": [{"artifactLocation": _artifact(path), "replacements": replacements}],
+        "description": {"text": f"{fix.message} ({fix.safety} fix)"},
+        "artifactChanges": [{"artifactLocation": _artifact(item.file), "replacements": replacements}],
     }
 
 
@@ -88,10 +89,10 @@ def _artifact(path: str) -> dict[str, str]:
     return {"uri": uri(path), "uriBaseId": _ROOT}
 
 
-def _region(start: Position, end: Position) -> dict[str, int]:
+def _region(start: Place, end: Place) -> dict[str, int]:
     return {
-        "startLine": start.row,
-        "startColumn": start.column,
-        "endLine": end.row,
-        "endColumn": end.column,
+        "startLine": start[0],
+        "startColumn": start[1],
+        "endLine": end[0],
+        "endColumn": end[1],
     }

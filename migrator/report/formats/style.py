@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from migrator.files.errors import shown
-from migrator.lint.diagnostic import Diagnostic, LintReport
+from migrator.findings.finding import Finding
 from migrator.report.colors import paint
+from migrator.report.lint_report import LintReport
 
 _OF_SEVERITY = {"error": "red", "warning": "yellow", "info": "blue"}
 
 
-def code_of(item: Diagnostic, report: LintReport) -> str:
+def code_of(item: Finding, report: LintReport) -> str:
     """The rule's code in the colour of the severity, and a star where a fix would be made."""
     star = ""
     if item.fix is not None and (report.unsafe_fixes or item.safely_fixable):
@@ -17,19 +18,19 @@ def code_of(item: Diagnostic, report: LintReport) -> str:
     return paint(item.code, _OF_SEVERITY[item.severity], report.color) + star
 
 
-def cell_of(item: Diagnostic, sep: str = ":") -> str:
+def cell_of(item: Finding, sep: str = ":") -> str:
     """What goes before the row in a notebook: ``cell 3:``; empty elsewhere."""
     return f"cell {item.cell}{sep}" if item.cell is not None else ""
 
 
-def place_of(item: Diagnostic, report: LintReport) -> str:
+def place_of(item: Finding, report: LintReport) -> str:
     """``path:row:column``, with the cell in a notebook."""
     sep = paint(":", "cyan", report.color)
-    path = paint(shown(item.path), "bold", report.color)
-    return f"{path}{sep}{cell_of(item, sep)}{item.row}{sep}{item.column}"
+    path = paint(shown(item.file), "bold", report.color)
+    return f"{path}{sep}{cell_of(item, sep)}{item.line}{sep}{item.column}"
 
 
-def words_of(item: Diagnostic) -> str:
+def words_of(item: Finding) -> str:
     """The message, and what to do about it, on one line."""
     message = item.message.rstrip(".")
     if item.advice and item.advice not in item.message:
@@ -37,9 +38,9 @@ def words_of(item: Diagnostic) -> str:
     return message
 
 
-def placed_words_of(item: Diagnostic) -> str:
+def placed_words_of(item: Finding) -> str:
     """The words, with the place in a notebook's cell before them: for formats that know no cells."""
-    place = f"{cell_of(item, ', ')}line {item.row}: " if item.cell is not None else ""
+    place = f"{cell_of(item, ', ')}line {item.line}: " if item.cell is not None else ""
     return place + words_of(item)
 
 
@@ -47,7 +48,7 @@ def summary(report: LintReport) -> list[str]:
     """The lines at the end: how many findings, how many of them can be fixed, and the notes."""
     if not report.summary:
         return []
-    found = len(report.diagnostics)
+    found = len(report.findings)
     lines = []
     fixed = sum(count for codes in report.fixed.values() for count in codes.values())
     if report.show_fixes and fixed:
@@ -69,8 +70,8 @@ def summary(report: LintReport) -> list[str]:
 
 
 def _fixable(report: LintReport) -> list[str]:
-    safe = sum(item.safely_fixable for item in report.diagnostics)
-    unsafe = sum(item.fix is not None for item in report.diagnostics) - safe
+    safe = sum(item.safely_fixable for item in report.findings)
+    unsafe = sum(item.fix is not None for item in report.findings) - safe
     star = f"[{paint('*', 'cyan', report.color)}]"
     if report.unsafe_fixes and safe + unsafe:
         return [f"{star} {safe + unsafe} fixable with the `--fix` option."]

@@ -7,7 +7,8 @@ from hashlib import sha256
 from pathlib import Path
 from urllib.parse import quote
 
-from migrator.lint.diagnostic import Diagnostic, LintReport
+from migrator.findings.finding import Finding
+from migrator.report.lint_report import LintReport
 
 
 def relative(path: str, root: str | None = None) -> str:
@@ -35,15 +36,15 @@ def fingerprints(report: LintReport) -> list[str]:
     """
     seen: dict[str, int] = {}
     result = []
-    for item in report.diagnostics:
-        parts = (relative(item.path), str(item.cell), item.code, item.api, source_line(item, report).strip())
+    for item in report.findings:
+        parts = (relative(item.file), str(item.cell), item.code, item.api, source_line(item, report).strip())
         key = sha256("\0".join(parts).encode("utf-8", "surrogateescape")).hexdigest()[:32]
         number = seen[key] = seen.get(key, 0) + 1
         result.append(key if number == 1 else f"{key}-{number}")
     return result
 
 
-def source_line(item: Diagnostic, report: LintReport) -> str:
+def source_line(item: Finding, report: LintReport) -> str:
     """The line where a finding begins; empty where it is gone."""
     lines = report.lines(item)
-    return lines[item.row - 1] if 0 < item.row <= len(lines) else ""
+    return lines[item.line - 1] if 0 < item.line <= len(lines) else ""

@@ -7,11 +7,12 @@ from collections.abc import Mapping
 
 from migrator.analyze.third_party.steps import read_steps
 from migrator.analyze.third_party.verdicts import Verdict, judge
-from migrator.core.engine import Engine
+from migrator.core.rules import Rules
 from migrator.core.settings import Settings
 from migrator.names.index import ModuleIndex
 from migrator.project.call_graph import CallGraph
 from migrator.project.modules import scan_module
+from tests.checking import inspect_text
 from tests.project.operators.projects import LAUNCHER, project
 
 NATIVE = {
@@ -26,10 +27,10 @@ def verdicts(files: Mapping[str, str]) -> dict[str, Verdict]:
     """The verdicts by full name."""
     texts = {name: textwrap.dedent(text) for name, text in files.items()}
     everything = {**NATIVE, **texts}
-    engine, whole = Engine(Settings(version="2.6.0")), project(everything)
+    engine, whole = Rules(Settings(version="2.6.0")), project(everything)
     facts, steps, found = [], {}, {}
     for name, text in texts.items():
-        findings = list(engine.inspect_text(name, text, whole).findings)
+        findings = list(inspect_text(engine, name, text, whole).findings)
         index = ModuleIndex(text, ())
         facts.append(scan_module(name, index))
         module = facts[-1].name

@@ -8,9 +8,11 @@ import pytest
 import torch
 import torch_npu
 
-from migrator.core.engine import Engine, merge_facts
+from migrator.core.rules import Rules
 from migrator.core.settings import Settings
 from migrator.matchers.packs import load_all
+from migrator.project.project import merge_facts
+from tests.checking import migrate_text
 
 RULES = {rule.code: rule for rule in load_all() if rule.opt_in and rule.fix != "none"}
 # The functions and classes of the rules' examples, and what they are called with.
@@ -68,8 +70,8 @@ def test_expression(code: str) -> None:
 @pytest.mark.parametrize("call", OPTIMIZERS)
 def test_optimizer(call: str) -> None:
     source = f"import torch\noptimizer = torch.optim.{call.replace('parameters', 'model.parameters')}\n"
-    engine = Engine(Settings(version="2.13.0", select=("NPU820", "NPU821")))
-    replaced = engine.migrate_text("example.py", source, merge_facts([])).text
+    engine = Rules(Settings(version="2.13.0", select=("NPU820", "NPU821")))
+    replaced = migrate_text(engine, "example.py", source, merge_facts([])).text
     assert replaced is not None
     assert "torch_npu.optim.NpuFused" in replaced
     weights = []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from migrator.core.engine import Engine, merge_facts, scan_file
+from migrator.core.rules import Rules
 from migrator.core.settings import Settings
 from migrator.findings.finding import Finding
 from migrator.names.index import ModuleIndex
@@ -12,9 +12,11 @@ from migrator.native.functions import scan_native
 from migrator.native.model import NativeFile
 from migrator.native.suffixes import is_native
 from migrator.project.extensions import Extension, scan_extensions
+from migrator.project.facts import scan_file
 from migrator.project.gathering import catalog
 from migrator.project.operators import Catalog
-from migrator.project.project import Project
+from migrator.project.project import Project, merge_facts
+from tests.checking import inspect_text
 
 KERNEL = "__global__ void scale_kernel(float* x) { x[0] = 2; }\n"
 LAUNCHER = (
@@ -47,7 +49,7 @@ def project(files: Mapping[str, str]) -> Project:
 
 def findings(files: Mapping[str, str], name: str, code: str = "NPU65") -> list[Finding]:
     """What the rules whose codes begin so find in one Python file of a project."""
-    engine = Engine(Settings(version="2.6.0"))
-    result = engine.inspect_text(name, files[name], project(files))
+    engine = Rules(Settings(version="2.6.0"))
+    result = inspect_text(engine, name, files[name], project(files))
     assert result.skipped == ""
     return [finding for finding in result.findings if finding.code.startswith(code)]

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from migrator.report.unified_diff import unified_diff
+from migrator.files.unified_diff import unified_diff
 
 LINES = st.lists(
     st.sampled_from([b"a\n", b"b\n", b"c\r\n", b"d\re\n", b"f\x0cg\n", b"\n", b"\xe9\n"]), max_size=20

@@ -1,65 +1,63 @@
-"""What decides which findings a file has: its rules, and what a process is told about it."""
+"""The rules of a run: one set for each choice of rules and torch version that its files ask for."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Optional
+from typing import TYPE_CHECKING, Optional
 
+from migrator.core.settings import Settings
 from migrator.files.errors import shown
 from migrator.lint.options import ConfigError, Options, rule_choice, torch_version
-from migrator.run.cache import digest
+from migrator.run.cache import Cache, digest
+
+if TYPE_CHECKING:
+    from migrator.core.rules import Rules
 
 
 @dataclass(frozen=True)
 class RuleSet:
     """What decides which findings there are, beside the files themselves.
 
-    ``content`` is a digest of the rule packs ``rules``.
     ``mentioned`` are the codes of per-file-ignores, fixable and unfixable: they are checked with the rest.
     With ``noqa`` off, comments suppress nothing.
     """
 
-    version: str
-    select: tuple[str, ...]
-    ignore: tuple[str, ...]
-    rules: tuple[str, ...]
-    content: str = ""
+    settings: Settings
     mentioned: tuple[str, ...] = ()
     noqa: bool = True
-    hardware: str = ""
-
-
-@dataclass(frozen=True)
-class Job:
-    """One file: how the user spells it, where it lies, and its name inside the project.
-
-    ``ignored`` are the codes, or beginnings of codes, that do not count in it;
-    ``data`` its content where that is not read from the disk.
-    """
-
-    path: str
-    place: Path
-    name: str
-    rules: RuleSet
-    ignored: tuple[str, ...]
-    data: Optional[bytes] = None
 
 
 def rule_set(options: Options, noqa: bool = True) -> RuleSet:
     """What of the options decides which findings there are. Raises UnknownVersion and ConfigError."""
     mentioned = {code for item in options.per_file_ignores for code in item.codes}
     mentioned.update(code for code in (*options.fixable, *options.unfixable) if code != "ALL")
-    return RuleSet(
+    settings = Settings(
         version=torch_version(options),
         select=rule_choice(options),
         ignore=options.ignore,
-        rules=options.rules,
-        content=digest(*map(_pack_bytes, options.rules)).hex() if options.rules else "",
-        mentioned=tuple(sorted(mentioned)),
-        noqa=noqa,
+        rule_files=options.rules,
         hardware=options.hw,
+        content=digest(*map(_pack_bytes, options.rules)).hex() if options.rules else "",
     )
+    return RuleSet(settings, tuple(sorted(mentioned)), noqa)
+
+
+def rules_of(chosen: RuleSet, cache: Optional[Cache] = None) -> Rules:
+    """The rules of a set; with a ``cache`` they may have no examples.
+
+    Raises RuleError and UnknownVersion, as Rules does.
+    """
+    from migrator.core.rules import rules_for
+    from migrator.lint.known_packs import KnownPacks
+    from migrator.matchers.packs import choose, load, load_all
+
+    load_pack = KnownPacks(cache).load if cache else load
+    rules = rules_for(chosen.settings, load_pack)
+    unknown = [code for code in chosen.mentioned if not any(rule.startswith(code) for rule in rules.every)]
+    if unknown:  # rules that are off, or none at all
+        choose(load_all(chosen.settings.rule_files, unknown, load_pack), unknown, ())
+    return rules
 
 
 def _pack_bytes(file: str) -> bytes:

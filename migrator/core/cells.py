@@ -1,0 +1,69 @@
+"""Findings in the text of a notebook, with the places that a person sees: those in its cells."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Optional
+
+from migrator.files.document import Document
+from migrator.files.lines import Lines
+from migrator.files.notebook import Notebook, cell_place, message_in_cell
+from migrator.findings.finding import Finding, Fix, Place
+
+
+def placed(document: Document, finding: Finding) -> Finding:
+    """A finding with the lines of its cell; in a Python file as it is."""
+    notebook = document.notebook
+    if notebook is None:
+        return finding
+    cell, line = cell_place(notebook, finding.line)
+    noqa, fix = finding.noqa_line, finding.fix
+    if fix and fix.lines:
+        fix = replace(fix, lines=_both_in_cell(notebook, *fix.lines))
+    return replace(
+        finding,
+        fix=fix,
+        cell=cell.number,
+        line=line,
+        end_line=_both_in_cell(notebook, finding.line, finding.end_line)[1],
+        message=message_in_cell(notebook, finding.message),
+        noqa_line=None if noqa is None else cell_place(notebook, noqa)[1],
+    )
+
+
+def _both_in_cell(notebook: Notebook, first: int, last: int) -> tuple[int, int]:
+    line = cell_place(notebook, first)[1]
+    return line, line + last - first
+
+
+def first_line(document: Document, finding: Finding) -> int:
+    """The line of the document's text that is the first of the finding's cell; 1 in a Python file."""
+    if document.notebook is None:
+        return 1
+    return next(cell.first for cell in document.notebook.cells if cell.number == finding.cell)
+
+
+@dataclass(frozen=True)
+class PlacedEdit:
+    """An edit with 1-based lines and columns, those of a notebook's ``cell`` where there is one."""
+
+    start: Place
+    end: Place
+    text: str
+    cell: Optional[int] = None
+
+
+def placed_edits(document: Document, lines: Lines, fix: Fix) -> list[PlacedEdit]:
+    """The edits of a fix, with its imports, as editors and other programs take them."""
+    edits = [PlacedEdit(lines.place(e.start), lines.place(e.end), e.text) for e in fix.all_edits]
+    notebook = document.notebook
+    return edits if notebook is None else [_in_cell(notebook, edit) for edit in edits]
+
+
+def _in_cell(notebook: Notebook, edit: PlacedEdit) -> PlacedEdit:
+    cell, line = cell_place(notebook, edit.start[0])
+    if line > cell.rows:  # below the last line, which has no line end of its own in a notebook
+        last = cell.rows, len(cell.source.rpartition("\n")[2]) + 1
+        return PlacedEdit(last, last, "\n" + edit.text.rstrip("\n"), cell.number)
+    end = cell_place(notebook, edit.end[0])[1], edit.end[1]
+    return PlacedEdit((line, edit.start[1]), end, edit.text, cell.number)

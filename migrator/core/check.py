@@ -1,0 +1,278 @@
+"""The one way through a file: a document in, its findings and the text with all admitted fixes out.
+
+Fixes that do not overlap are made together, the new text is looked at again, until no rule has a fix left:
+so checking a result again changes nothing. Most files need one pass.
+"""
+
+from __future__ import annotations
+
+import gc
+import re
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Optional
+
+from migrator.core.fix_guards import guarded
+from migrator.core.matching import Admit, Choice, choose_fixes, match_rules
+from migrator.core.rules import Rules
+from migrator.files.document import Document
+from migrator.files.lines import Lines
+from migrator.findings.edits import OffsetMap, apply
+from migrator.findings.finding import Edit, Finding, Result, SyntaxTrouble
+from migrator.matchers.context import FileContext, Match
+from migrator.matchers.packs import Rule
+from migrator.names.index import ModuleIndex
+from migrator.names.npu_branches import knows_npus
+from migrator.names.tree import parse
+from migrator.project.project import Project
+
+_MAX_PASSES = 8
+_NUL = "holds NUL bytes: not a Python source file"
+_DEEP = "an expression is nested too deeply to be parsed"
+
+
+@dataclass(frozen=True)
+class Converted:
+    """What a conversion (to many NPUs, from Horovod) makes of a file before the rules see it."""
+
+    edits: tuple[Edit, ...]
+    findings: tuple[Finding, ...] = ()
+
+
+def every_fix(_finding: Finding) -> bool:
+    """Admits all fixes."""
+    return True
+
+
+def no_fix(_finding: Finding) -> bool:
+    """Admits none: what is found in the text as it is."""
+    return False
+
+
+def safe_fixes(finding: Finding) -> bool:
+    """Admits the fixes that nobody has to look at."""
+    return finding.safely_fixable
+
+
+def check(
+    document: Document,
+    rules: Rules,
+    project: Project,
+    admit: Admit = every_fix,
+    converted: Optional[Converted] = None,
+    write: bool = True,
+) -> Result:
+    """What the rules find in a document, and its text with all fixes that ``admit`` wants.
+
+    Findings have their places in ``document.text``; ``admit`` says of one, by its place in the input,
+    whether its fix is made. Without ``write`` the text is not asked for, and no fix is marked as made.
+    Never raises but for KeyboardInterrupt: a file that cannot be parsed, or on which a rule fails, comes
+    back unchanged with the reason.
+    """
+    name, text = document.name, document.text
+    # A tree is built at once and goes at once: looking for garbage meanwhile costs a quarter more.
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        edits = converted.edits if converted else ()
+        start = apply(text.encode("utf-8"), edits).decode("utf-8") if edits else text
+        chosen, words = rules.starting(start, project)
+        if not chosen and converted is None:
+            return Result(name)
+        return _Check(document, rules, project, admit).run(start, chosen, words, converted, write)
+    except SyntaxError as error:
+        return _unparsed(name, text, error)
+    except (RecursionError, MemoryError):
+        return Result(name, skipped=_DEEP, syntax=(SyntaxTrouble(0, _DEEP),))
+    except Exception as error:
+        if isinstance(error, ValueError) and "null byte" in str(error):
+            return Result(name, skipped=_NUL)
+        import traceback
+
+        reason = f"internal error, file left as it was: {error!r}"
+        return Result(name, skipped=reason, trace=traceback.format_exc())
+    finally:
+        if collecting:
+            gc.enable()
+
+
+@dataclass(frozen=True)
+class _Made:
+    """A fix that was made: its finding, and the lines of the input from ``start`` to ``end`` that it touches.
+
+    ``opens`` and ``closes``: it inserts something right before or behind these lines, which belongs to them.
+    ``inserted`` is the statement that it adds, empty where it changes what is there.
+    """
+
+    finding: Finding
+    start: int
+    end: int
+    opens: bool
+    closes: bool
+    inserted: str
+
+
+class _Check:
+    """One file on its way through the passes."""
+
+    def __init__(self, document: Document, rules: Rules, project: Project, admit: Admit) -> None:
+        self.name = document.name
+        self.text = document.text
+        self.rules = rules
+        self.project = project
+        self.admit = admit
+        self.lines = Lines(document.text)
+        self.map = OffsetMap()
+        self.known: dict[tuple[str, int, str], Finding] = {}  # what the first pass has a fix for
+
+    def run(
+        self,
+        text: str,
+        chosen: list[Rule],
+        words: Iterable[str],
+        converted: Optional[Converted],
+        write: bool,
+    ) -> Result:
+        """The passes over a text, which is the document's or what a conversion made of it."""
+        left_alone = 0
+        findings: list[Finding] = []
+        made: list[_Made] = []
+        aware = knows_npus(text)
+        if converted is not None:
+            findings += converted.findings
+            self.map = self.map.then(converted.edits)
+        for step in range(_MAX_PASSES):
+            index = ModuleIndex(text, words)
+            choice, alone = self._pass(index, chosen, aware)
+            if step == 0:
+                left_alone = alone
+                findings += [self._located(item.finding) for item in choice.reported]
+            if not choice.made:
+                break
+            made += [self._made(item, index) for item in (*choice.made, *choice.imports)]
+            edits = choice.edits()
+            self.map = self.map.then(edits)
+            text = apply(index.data, edits).decode("utf-8")
+            if choice.whole and not self.rules.start_in(" ".join(edit.text for edit in edits)):
+                if write:
+                    parse(text)  # a mistake of ours must not break the user's code
+                break
+        else:
+            reason = "internal error, file left as it was: the rules do not settle"
+            return Result(self.name, skipped=reason)
+        if write:
+            result = Lines(text)
+            findings += [self._described(item, result) for item in made]
+        else:
+            findings += [item.finding for item in made]
+        changed = text if write and text != self.text else None
+        return Result(self.name, _in_order(findings), changed, left_alone=left_alone)
+
+    def _pass(self, index: ModuleIndex, chosen: list[Rule], aware: bool) -> tuple[Choice, int]:
+        definitions = self.project.definitions
+        context = FileContext(
+            self.name,
+            index,
+            self.rules.version,
+            self.project,
+            partial(definitions.kind_of, self.name, index) if definitions else None,
+            self.rules.settings.hardware,
+        )
+        matches, alone = match_rules(context, chosen, self.rules)
+        matches = guarded(index, matches, aware)
+        choice = choose_fixes(context, matches, lambda item: self.admit(self._located(item)), self.rules)
+        if not self.map.steps:
+            with_fixes = (item.finding for item in (*matches, *choice.made) if item.finding.fix)
+            self.known = {_key(item): item for item in with_fixes}
+        return choice, alone
+
+    def _located(self, finding: Finding) -> Finding:
+        """The finding with its place in the input."""
+        if not self.map.steps:
+            return finding
+        start, end = self.map.back(finding.span[0]), self.map.back(finding.span[1])
+        (line, column), (end_line, end_column) = self.lines.place(start), self.lines.place(max(start, end))
+        return replace(
+            finding, span=(start, end), line=line, column=column, end_line=end_line, end_column=end_column
+        )
+
+    def _in_input(self, found: Finding) -> Finding:
+        """A finding with its place in the input and edits about it; what only a later pass finds has none."""
+        finding = self._located(found)
+        if not self.map.steps or finding.fix is None:
+            return finding
+        first = self.known.get(_key(finding))
+        if first is not None and finding.fix.operation != "INSERT":
+            return first
+        return replace(finding, fix=replace(finding.fix, edits=(), imports=()))
+
+    def _made(self, item: Match, index: ModuleIndex) -> _Made:
+        """A fix that is about to be made in the text as it is in this pass."""
+        fix = item.finding.fix
+        assert fix is not None
+        spans = [item.finding.span, *((edit.start, edit.end) for edit in fix.edits)]
+        if fix.operation == "INSERT":
+            spans = [(max(fix.edits[0].start - 1, 0), 0)]
+        first = min(index.line_of(start) for start, _ in spans)
+        last = max(index.line_of(max(start, end - 1)) for start, end in spans)
+        start, end = index.line_span(first, last)
+        end = start + len(index.data[start:end].rstrip(b"\r\n"))
+        return _Made(
+            self._in_input(item.finding),
+            self.map.back(start),
+            self.map.back(end),
+            opens=any(edit.start == edit.end == start for edit in fix.edits),
+            closes=any(edit.start == edit.end == end for edit in fix.edits),
+            inserted=fix.edits[0].text.strip("; \r\n") if fix.operation == "INSERT" else "",
+        )
+
+    def _described(self, item: _Made, result: Lines) -> Finding:
+        """The finding with its fix as made: the lines of the input, and what stands there in the result."""
+        finding, fix = item.finding, item.finding.fix
+        assert fix is not None
+        first = self.lines.line_of(item.start)
+        last = max(first, self.lines.line_of(item.end))
+        if fix.operation == "INSERT":
+            return replace(finding, fix=replace(fix, made=True, after=item.inserted, lines=(first, first)))
+        before = self.lines.span(first, last)[0], self.lines.content_end(last)
+        begin = self.map.forward(before[0], behind=not item.opens)
+        finish = self.map.forward(before[1], behind=item.closes)
+        new_first = result.line_of(begin)
+        new_last = max(new_first, result.line_of(finish))
+        after = result.span(new_first, new_last)[0], result.content_end(new_last)
+        fix = replace(
+            fix,
+            made=True,
+            lines=(first, last),
+            before=self.lines.data[slice(*before)].decode("utf-8").strip(),
+            after=result.data[slice(*after)].decode("utf-8").strip(),
+        )
+        return replace(finding, fix=fix)
+
+
+def _in_order(findings: list[Finding]) -> tuple[Finding, ...]:
+    """Each finding once, by its place."""
+    unique = dict.fromkeys(findings)
+    return tuple(sorted(unique, key=lambda finding: (finding.line, finding.column, finding.code)))
+
+
+def _key(finding: Finding) -> tuple[str, int, str]:
+    return finding.code, finding.span[0], finding.message
+
+
+def _unparsed(name: str, text: str, error: SyntaxError) -> Result:
+    if "null byte" in (error.msg or ""):
+        return Result(name, skipped=_NUL)
+    running = ".".join(map(str, sys.version_info[:2]))
+    hint = ""
+    if "print" in (error.msg or "") or re.search(
+        r"^\s*print\s+[^(\s=]|^\s*except\s+\w+\s*,\s*\w+\s*:", text, re.M
+    ):
+        hint = "; Python 2 code? Convert it to Python 3 first"
+    elif re.search(r"^\s*(match|case)\s.+:|^\s*type\s+\w+\s*=|except\*", text, re.M):
+        hint = "; syntax of a newer Python? Run npumigrate with that one"
+    message = f"not valid Python {running} ({error.msg}){hint}"
+    place = f"line {error.lineno}: " if error.lineno else ""
+    return Result(name, skipped=place + message, syntax=(SyntaxTrouble(error.lineno or 0, message),))

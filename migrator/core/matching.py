@@ -1,0 +1,158 @@
+"""All matchers over one file, and which of the fixes that they propose are made together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Callable
+
+from migrator.core import transfer
+from migrator.core.fix_guards import enclosing_fstring, without_fix
+from migrator.core.rules import TRANSFER, Rules
+from migrator.findings.edits import Occupied, apply
+from migrator.findings.finding import Edit, Finding, Safety
+from migrator.matchers.context import FileContext, Match, insertion
+from migrator.matchers.dotted import rank
+from migrator.matchers.kinds import argument, call, env, library, method, name, pattern, string, text
+from migrator.matchers.npu_import import names_package, torch_npu_imports
+from migrator.matchers.packs import Rule
+from migrator.names.tree import parse
+
+# Says of a finding, with its place in the input, whether its fix is to be made.
+Admit = Callable[[Finding], bool]
+
+_FINDERS: tuple[tuple[str, Callable[[FileContext, list[Rule]], Iterable[Match]]], ...] = (
+    ("name", name.find),
+    ("method", method.find_methods),
+    ("attribute", method.find_attributes),
+    ("argument", argument.find),
+    ("import", library.find),
+    ("env", env.find),
+    ("text", text.find),
+    ("call", call.find),
+    ("pattern", pattern.find),
+)
+
+
+def match_rules(context: FileContext, chosen: list[Rule], rules: Rules) -> tuple[list[Match], int]:
+    """What the chosen rules match, and how many strings that look like CUDA are something else."""
+    if rules.settings.transfer:
+        return transfer.find(context, rules.every[TRANSFER]), 0
+    kinds: dict[str, list[Rule]] = {}
+    for rule in chosen:
+        kinds.setdefault(rule.kind, []).append(rule)
+    matches: list[Match] = []
+    for rule in kinds.get("structural", ()):
+        if rule.finder.module:
+            matches += rule.finder.code(context, rule)
+    for kind, finder in _FINDERS:
+        if kind in kinds:
+            matches += finder(context, kinds[kind])
+    alone = 0
+    if "string" in kinds:
+        more, alone = string.find(context, kinds["string"], *rules.places)
+        matches += more
+    return sorted(matches, key=lambda item: _precedence(item, rules)), alone
+
+
+def _precedence(item: Match, rules: Rules) -> tuple[bool, int, bool, int]:
+    """What structural rules replace as a whole is theirs; then comes what is most specific."""
+    rule = rules.every[item.finding.code]
+    return rule.kind != "structural", *rank(rule, item.finding.api), rules.order[rule.code]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The matches of one pass: those whose fixes are ``made``, those only ``reported``, the imports to add.
+
+    ``whole``: no match has to wait for the next pass, or was dropped for another one.
+    """
+
+    made: list[Match]
+    reported: list[Match]
+    imports: list[Match]
+    whole: bool
+
+    def edits(self) -> list[Edit]:
+        """All edits of the pass; fixes may share imports."""
+        fixes = [item.finding.fix for item in (*self.made, *self.imports)]
+        return [edit for fix in fixes if fix for edit in fix.all_edits]
+
+
+def choose_fixes(context: FileContext, matches: list[Match], admit: Admit, rules: Rules) -> Choice:
+    """Which fixes are made in this pass.
+
+    A match whose place another one has taken waits for the next pass; one inside a place that a
+    structural rule claims without a fix is dropped.
+    """
+    made: list[Match] = []
+    reported: list[Match] = []
+    occupied = Occupied()
+    claimed: list[tuple[int, int]] = []
+    for item in matches:
+        fix = item.finding.fix
+        if fix and any(start <= fix.edits[0].start and fix.edits[-1].end <= end for start, end in claimed):
+            continue
+        if fix and admit(item.finding):
+            if occupied.add(fix.edits):
+                made.append(item)
+            continue
+        reported.append(item)
+        if item.claims is not None:
+            claimed.append(item.claims)
+    made, refused = _parsing(context, made)
+    whole = len(made) + len(reported) + len(refused) == len(matches)
+    needing = _needing(context, made, rules)
+    imports = _imports(context, needing, rules)
+    shared = tuple(edit for item in imports if item.finding.fix for edit in item.finding.fix.edits)
+    if shared:
+        with_import = {id(item) for item in needing}
+        made = [_with_imports(item, shared) if id(item) in with_import else item for item in made]
+    return Choice(made, [*reported, *refused], imports, whole)
+
+
+def _with_imports(item: Match, imports: tuple[Edit, ...]) -> Match:
+    fix = item.finding.fix
+    assert fix is not None
+    return replace(item, finding=replace(item.finding, fix=replace(fix, imports=imports)))
+
+
+def _parsing(context: FileContext, made: list[Match]) -> tuple[list[Match], list[Match]]:
+    """The fixes that together give a file that parses, and those that do not fit this Python's syntax."""
+    if not any(enclosing_fstring(context.index, item.node) for item in made):
+        return made, []  # only inside f-strings does the syntax depend on what stands around
+    if _parses(context, made):
+        return made, []
+    fitting = [item for item in made if _parses(context, [item])]
+    reason = "the new text does not fit into the f-string"
+    refused = [without_fix(item, reason, "warning") for item in made if item not in fitting]
+    return fitting, refused
+
+
+def _parses(context: FileContext, items: list[Match]) -> bool:
+    edits = [edit for item in items if item.finding.fix for edit in item.finding.fix.edits]
+    try:
+        parse(apply(context.index.data, edits).decode("utf-8"))
+    except SyntaxError:
+        return False
+    return True
+
+
+def _needing(context: FileContext, made: list[Match], rules: Rules) -> list[Match]:
+    """The fixes that need ``import torch_npu``."""
+    has_torch = any(names_package(node, "torch") for node in context.index.imports)
+    return [
+        item
+        for item in made
+        if item.needs_npu and (has_torch or rules.every[item.finding.code].kind not in ("string", "argument"))
+    ]
+
+
+def _imports(context: FileContext, needing: list[Match], rules: Rules) -> list[Match]:
+    """``import torch_npu`` for the fixes that need it, and as safe as the safest of them."""
+    rule = rules.import_rule
+    if rule is None or not needing:
+        return []
+    safety: Safety = "safe" if any(item.finding.safely_fixable for item in needing) else "unsafe"
+    places = torch_npu_imports(context.index, [item.node for item in needing])
+    return [insertion(context, rule, node, edit, safety) for node, edit in places]

@@ -1,0 +1,119 @@
+"""The rules that a run uses, and which of them may match in a text."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from migrator.api_support import versions
+from migrator.core.settings import Settings
+from migrator.matchers.kinds import string
+from migrator.matchers.packs import Load, Rule, applies, choose, ignores, load, load_all
+from migrator.matchers.starting_words import line_words, starting_words
+from migrator.matchers.structural import api_verdicts
+from migrator.names.hints import PlaceData
+from migrator.names.index import identifiers
+from migrator.names.written_names import read_names
+from migrator.project.project import Project
+
+IMPORT = "NPU901"
+TRANSFER = "NPU902"
+_FROM_PROJECT = ("cuda_operators", "library_functions")
+
+
+class Rules:
+    """The chosen rules for one torch version; ``load`` reads rule packs.
+
+    ``every`` are all rules by their codes, ``enabled`` the codes of the chosen ones, ``order`` their places
+    where they are equally specific. Raises RuleError for a bad rule pack or selection, UnknownVersion for a
+    torch version that the API database does not know.
+    """
+
+    def __init__(self, settings: Settings, load: Load = load) -> None:
+        self.settings = settings
+        self.version = versions.resolve(settings.version)
+        every = load_all(settings.rule_files, (*settings.select, *settings.ignore), load)
+        self.every: dict[str, Rule] = {rule.code: rule for rule in every}
+        chosen = choose(every, settings.select, settings.ignore)
+        self._chosen = [rule for rule in chosen if applies(rule, self.version.tuple)]
+        self.order = {rule.code: place for place, rule in enumerate(every)}
+        self.opt_in = any(rule.opt_in for rule in self._chosen)
+        self.enabled = frozenset(rule.code for rule in self._chosen)
+        self._words = {rule.code: starting_words(rule) for rule in self._chosen}
+        self._line_words: dict[str, frozenset[str]] = {}  # of names that only the project knows
+        self._all_words = frozenset().union(*self._words.values()) if self._words else frozenset()
+        self._project: Project | None = None
+
+    @cached_property
+    def places(self) -> tuple[PlaceData, PlaceData]:
+        """What the rule packs know of places: for device strings, and for backends."""
+        return string.place_data(rule for rule in self.every.values() if rule.kind == "string")
+
+    @property
+    def import_rule(self) -> Rule | None:
+        """The rule that imports torch_npu; it goes along with others, and need not be selected."""
+        unwanted = ignores(self.settings.select, self.settings.ignore, IMPORT)
+        return None if unwanted else self.every.get(IMPORT)
+
+    def is_relevant(self, text: str) -> bool:
+        """Whether a text holds a word from which some rule starts."""
+        if self.settings.transfer:
+            return "torch" in text
+        return not self._all_words.isdisjoint(identifiers(text))
+
+    def starting(self, text: str, project: Project) -> tuple[list[Rule], frozenset[str]]:
+        """The rules that may match in a text, and the words from which they start in it."""
+        if self.settings.transfer:
+            return [self.every[TRANSFER]], frozenset({"torch"})
+        self._learn(project)
+        written = read_names(text)
+        words = written.words
+        rules = [rule for rule in self._chosen if not self._words[rule.code].isdisjoint(words)]
+        apis = frozenset[str]()
+        if any(_judges_apis(rule) for rule in rules):
+            apis = api_verdicts.starting_words(self.version, self.settings.hardware, text, written)
+        rules = [rule for rule in rules if (apis if _judges_apis(rule) else _file_fits(rule, words))]
+        return rules, apis.union(self._triggers(rules)) if rules else apis
+
+    def start_in(self, text: str) -> bool:
+        """Whether new text has words from which rules with fixes start; verdicts on APIs have none."""
+        words = identifiers(text)
+        return any(
+            not words.isdisjoint(self._words[rule.code]) for rule in self._chosen if not _judges_apis(rule)
+        )
+
+    def _learn(self, project: Project) -> None:
+        """Start from names that only the project knows too."""
+        if project is not self._project:
+            self._project = project
+            for rule in self._chosen:
+                source = rule.finder.words_from
+                if source in _FROM_PROJECT:
+                    self._words[rule.code] = project.words(source)
+                    self._line_words[rule.code] = project.line_words(source)
+
+    def _triggers(self, rules: list[Rule]) -> set[str]:
+        words = set().union(*(self._words[rule.code] for rule in rules if not _judges_apis(rule)))
+        return words.union(*(self._line_words.get(rule.code) or line_words(rule) for rule in rules))
+
+
+_made: dict[Settings, Rules] = {}
+
+
+def rules_for(settings: Settings, load: Load = load) -> Rules:
+    """The rules for some settings, made once in a process. Raises what ``Rules`` raises."""
+    if settings not in _made:
+        _made[settings] = Rules(settings, load)
+    return _made[settings]
+
+
+def _judges_apis(rule: Rule) -> bool:
+    """Whether a rule judges torch APIs: in which words it starts depends on the file."""
+    return rule.finder.words_from == "torch_apis"
+
+
+def _file_fits(rule: Rule, words: set[str]) -> bool:
+    """Rules may ask for words that a file has, or has not."""
+    wanted, unwanted = rule.options.file_has, rule.options.file_has_not
+    if wanted and words.isdisjoint(wanted):
+        return False
+    return not unwanted or words.isdisjoint(unwanted)

@@ -1,0 +1,41 @@
+"""Byte offsets of a text as lines and columns, and the other way round."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+
+from migrator.files.source import line_starts
+
+
+class Lines:
+    """The lines of a text. Offsets are those of its UTF-8 bytes, ``data``; lines and columns are 1-based."""
+
+    def __init__(self, text: str) -> None:
+        self.data = text.encode("utf-8")
+        self._starts = line_starts(self.data)
+
+    def line_of(self, offset: int) -> int:
+        """The line of an offset."""
+        return bisect_right(self._starts, offset)
+
+    def place(self, offset: int) -> tuple[int, int]:
+        """The line and the column, in characters, of an offset."""
+        line = bisect_right(self._starts, offset)
+        before = self.data[self._starts[line - 1] : offset]
+        return line, len(before.decode("utf-8", "replace")) + 1
+
+    def offset(self, line: int, column: int) -> int:
+        """The offset of a line and column."""
+        start, end = self.span(line, line)
+        before = self.data[start:end].decode("utf-8")[: column - 1]
+        return start + len(before.encode("utf-8"))
+
+    def span(self, first: int, last: int) -> tuple[int, int]:
+        """The bytes of the lines ``first`` to ``last``, their line ends included."""
+        end = self._starts[last] if last < len(self._starts) else len(self.data)
+        return self._starts[first - 1], end
+
+    def content_end(self, line: int) -> int:
+        """The offset behind a line's last character, before its line end."""
+        start, end = self.span(line, line)
+        return start + len(self.data[start:end].rstrip(b"\r\n"))

@@ -1,0 +1,158 @@
+"""One file: what a lint run has to say of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Optional
+
+from migrator.core.cells import placed
+from migrator.core.check import check
+from migrator.core.rules import IMPORT, Rules
+from migrator.files.document import Document, document
+from migrator.files.errors import Unreadable
+from migrator.files.lines import Lines
+from migrator.files.source import read_bytes
+from migrator.findings.edits import apply
+from migrator.findings.finding import Edit, Finding, Fix, Safety, SyntaxTrouble
+from migrator.lint import suppressions
+from migrator.lint.checking import Checked
+from migrator.lint.rule_sets import RuleSet, rules_of
+from migrator.project.project import Project
+from migrator.run.cache import digest
+
+SYNTAX = "NPU999"
+_LONGEST = 80  # characters of code in a fix's message
+
+
+@dataclass(frozen=True)
+class Job:
+    """One file: how the user spells it, where it lies, and its name inside the project.
+
+    ``ignored`` are the codes, or beginnings of codes, that do not count in it; ``data`` its content where
+    that is not read from the disk.
+    """
+
+    path: str
+    place: Path
+    name: str
+    rules: RuleSet
+    ignored: tuple[str, ...]
+    data: Optional[bytes] = None
+
+
+def check_job(job: Job, project: Project) -> tuple[bytes, Checked]:
+    """The digest of the content that was looked at, as a file may just have changed, and what was found."""
+    data = b""
+    try:
+        data = read_bytes(job.place) if job.data is None else job.data
+        item = document(data, job.name)
+    except Unreadable as error:
+        return digest(data), Checked(trouble=str(error))
+    return digest(data), check_document(job.rules, job.path, item, project, job.ignored)
+
+
+def check_document(
+    chosen: RuleSet, path: str, item: Document, project: Project, ignored: tuple[str, ...] = ()
+) -> Checked:
+    """The findings of a document, those that its own comments suppress left out.
+
+    ``path`` is the file's spelling in the findings. ``ignored`` holds codes, or beginnings of codes, that do
+    not count here.
+    """
+    rules, text = rules_of(chosen), item.text
+    enabled = [code for code in rules.enabled if not code.startswith(tuple(ignored))]
+    comments = suppressions.read(text) if chosen.noqa else suppressions.Suppressions()
+    suppressed, found = 0, _broken_cells(item) if SYNTAX in enabled else []
+    if not comments.skip_file:
+        result = check(item, rules, project, write=False)
+        if result.trace:
+            from migrator.report.log_file import keep_details
+
+            return Checked(trouble=f"{result.skipped}; {keep_details(result.trace)}")
+        if result.skipped and not result.syntax:
+            return Checked(trouble=result.skipped)
+        if result.syntax:
+            found += [_unparsed(trouble) for trouble in result.syntax if SYNTAX in enabled]
+        else:
+            counting = [finding for finding in result.findings if finding.code in enabled]
+            if counting and chosen.noqa and not comments.lines:
+                comments = suppressions.line_ends(text)
+            kept, suppressed = comments.apply(counting)
+            lines = Lines(text)
+            found += [_with_message(finding, lines) for finding in _with_needed_imports(kept)]
+            if suppressions.UNUSED in enabled:
+                found += comments.unused(enabled, lines)
+    found.sort(key=lambda finding: (finding.line, finding.column, finding.code))
+    return Checked(tuple(_named(placed(item, each), path, rules) for each in found), suppressed)
+
+
+def _named(finding: Finding, path: str, rules: Rules) -> Finding:
+    return replace(finding, file=path, rule=rules.every[finding.code].name)
+
+
+def _broken_cells(item: Document) -> list[Finding]:
+    found = []
+    for cell in item.notebook.cells if item.notebook else ():
+        if cell.error:
+            line, reason = cell.error
+            message = f"this cell is not valid Python ({reason}): it is not looked at"
+            found.append(_unparsed(SyntaxTrouble(line + cell.first - 1, message)))
+    return found
+
+
+def _unparsed(trouble: SyntaxTrouble) -> Finding:
+    line = trouble.line or 1
+    return Finding(SYNTAX, trouble.message, line, 1, line, 2, "error")
+
+
+def _with_needed_imports(found: list[Finding]) -> Iterable[Finding]:
+    """The findings, without imports whose users are all suppressed; each is as safe as the safest user."""
+    for finding in found:
+        if finding.code == IMPORT and finding.fix and finding.fix.edits:
+            own = set(finding.fix.edits)
+            users = {each.safety for each in found if each.fix and own.intersection(each.fix.imports)}
+            if not users:
+                continue
+            least: Safety = "safe" if "safe" in users else "unsafe"
+            finding = replace(finding, fix=replace(finding.fix, safety=least))
+        yield finding
+
+
+def _with_message(finding: Finding, lines: Lines) -> Finding:
+    """The finding with a fix that says what it does; without one that is only made with another fix."""
+    fix = finding.fix
+    if fix is None:
+        return finding
+    return replace(
+        finding, fix=replace(fix, message=_what_it_does(finding, fix, lines)) if fix.edits else None
+    )
+
+
+def _what_it_does(finding: Finding, fix: Fix, lines: Lines) -> str:
+    edits = fix.edits
+    start, end = finding.span
+    if fix.operation != "INSERT" and all(start <= edit.start and edit.end <= end for edit in edits):
+        new = _rewritten(lines, start, end, edits)
+        if len(new) <= _LONGEST and new.strip():
+            return f"Replace {_code(lines.data[start:end].decode('utf-8'))} by {_code(new)}"
+    if len(edits) > 1:
+        first = lines.line_of(min(edit.start for edit in edits))
+        last = lines.line_of(max(edit.end for edit in edits))
+        return f"Rewrite as {_code(_rewritten(lines, *lines.span(first, last), edits).strip())}"
+    (edit,) = edits
+    old = lines.data[edit.start : edit.end].decode("utf-8", "replace")
+    if not old:
+        return f"Insert {_code(edit.text)}"
+    return f"Replace {_code(old)} by {_code(edit.text)}" if edit.text else f"Remove {_code(old)}"
+
+
+def _rewritten(lines: Lines, start: int, end: int, edits: Iterable[Edit]) -> str:
+    shifted = [Edit(edit.start - start, edit.end - start, edit.text) for edit in edits]
+    return apply(lines.data[start:end], shifted).decode("utf-8")
+
+
+def _code(text: str) -> str:
+    line = " ".join(text.split())
+    return f"`{line[:_LONGEST]}…`" if len(line) > _LONGEST else f"`{line}`"

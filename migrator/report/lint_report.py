@@ -1,0 +1,49 @@
+"""What an output format of lint is given to write."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Callable
+
+from migrator.core.cells import PlacedEdit
+from migrator.findings.finding import Finding, Severity
+
+
+@dataclass(frozen=True)
+class RuleText:
+    """What the formats may tell of a rule."""
+
+    code: str
+    name: str
+    summary: str
+    severity: Severity
+    why: str
+    fix: str  # safe | unsafe | none
+    url: str
+
+
+@dataclass(frozen=True)
+class LintReport:
+    """The findings of a run, and what may be told of them.
+
+    ``lines`` gives the source lines of the file, or of the notebook's cell, that a finding lies in, without
+    line ends; empty where they are gone. ``edits`` gives those of a finding's fix with lines and columns.
+    ``rules`` describes every enabled rule by its code, and is only called by formats that need it, because
+    reading all rules' texts takes time. ``fixed`` counts what was fixed, by file and code; ``notes`` are
+    lines for people, such as how many findings a baseline holds.
+    """
+
+    findings: Sequence[Finding]
+    lines: Callable[[Finding], Sequence[str]]
+    edits: Callable[[Finding], Sequence[PlacedEdit]]
+    rules: Callable[[], Mapping[str, RuleText]]
+    color: bool = False
+    fixed: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    unsafe_fixes: bool = False  # the user asked for unsafe fixes: they count as fixable
+    show_fixes: bool = False
+    fix_only: bool = False  # what was not fixed is not told
+    notes: Sequence[str] = ()
+    summary: bool = True  # whether lines for people follow the findings
+    files: int = 0  # how many files were looked at
+    complete: bool = True  # whether no findings mean that there are none

@@ -1,0 +1,131 @@
+"""The files of a project, checked one after the other in this process or in several: migrate and analyze."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Callable, Literal, Optional
+
+from migrator.core.cells import placed
+from migrator.core.check import Converted, check, every_fix, no_fix, safe_fixes
+from migrator.core.rules import Rules, rules_for
+from migrator.core.settings import Settings
+from migrator.files.discover import Entry
+from migrator.files.document import Document, document, encoded
+from migrator.files.errors import Unreadable, shown
+from migrator.files.source import LARGEST, read_bytes
+from migrator.files.unified_diff import unified_diff
+from migrator.findings.finding import Finding, Result
+from migrator.matchers.other_files import beside_python, look_at
+from migrator.run.processes import spread
+
+if TYPE_CHECKING:
+    from migrator.project.project import Project
+
+# Which fixes are made: all, those that nobody has to look at, or none.
+Fixing = Literal["all", "safe", "none"]
+_ADMIT = {"all": every_fix, "safe": safe_fixes, "none": no_fix}
+
+# What is going on, how many files of how many (0: not known yet).
+Progress = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True)
+class Work:
+    """One Python file or notebook to check: its name inside the project, where it lies, its conversion."""
+
+    name: str
+    path: Path
+    converted: Optional[Converted] = None
+
+
+@dataclass(frozen=True)
+class Done:
+    """What became of one file: the result without its text, and the new bytes or their diff.
+
+    ``data`` and ``diff`` are empty where the file stays as it is. ``beside`` is what there is to say of a
+    notebook's lines that are no Python.
+    """
+
+    result: Result
+    data: bytes = b""
+    diff: bytes = b""
+    beside: Optional[Result] = None
+
+
+def check_files(
+    files: Sequence[Work], settings: Settings, project: Project, jobs: int, fixing: Fixing, diff: bool = False
+) -> Iterator[Done]:
+    """The results for ``files``, in their order; ``diff``: with the diffs of those that change."""
+    return spread(files, jobs, _check_file, settings, project, fixing, diff)
+
+
+def with_the_others(
+    entries: Sequence[Entry], results: Iterator[Done], project: Project, stage: str, progress: Progress
+) -> Iterator[tuple[Entry, Done]]:
+    """The results for what of ``entries`` holds Python, and in their places what is to say of the others."""
+    total = sum(entry.holds_python for entry in entries)
+    finished = 0
+    progress(stage, 0, total)
+    for entry in entries:
+        if entry.holds_python:
+            done = next(results)
+            yield entry, done
+            finished += 1
+            progress(stage, finished, total)
+            if done.beside is not None:
+                yield replace(entry, kind="file"), Done(done.beside)
+        elif entry.kind == "file":
+            other = look_at(entry, project.operators)
+            if other is not None:
+                yield entry, Done(other)
+        else:
+            yield entry, Done(Result(shown(entry.name), skipped=entry.reason))
+
+
+def _check_file(work: Work, settings: Settings, project: Project, fixing: Fixing, diff: bool) -> Done:
+    name, rules = shown(work.name), rules_for(settings)
+    try:
+        source = document(read_bytes(work.path), work.name)
+    except Unreadable as error:
+        return Done(Result(name, skipped=str(error) if _looks_relevant(work.path, rules) else ""))
+    result = check(source, rules, project, _ADMIT[fixing], work.converted, write=fixing != "none")
+    text, beside, skipped = result.text, None, result.skipped
+    if source.notebook is not None:
+        beside = beside_python(source.notebook)
+        skipped = skipped or _broken_cells(source, rules)
+    # What goes between processes should be small: nobody makes these fixes again.
+    findings = tuple(_without_edits(placed(source, finding)) for finding in result.findings)
+    result = replace(result, name=name, text=None, findings=findings, skipped=skipped)
+    if text is None:
+        return Done(result, beside=beside)
+    try:
+        data = encoded(source, text)
+    except Unreadable as error:
+        return Done(Result(name, skipped=str(error), left_alone=result.left_alone), beside=beside)
+    return Done(result, data, unified_diff(name, source.data, data) if diff else b"", beside)
+
+
+def _without_edits(finding: Finding) -> Finding:
+    return replace(finding, fix=replace(finding.fix, edits=(), imports=())) if finding.fix else finding
+
+
+def _broken_cells(source: Document, rules: Rules) -> str:
+    """The cells that could not be checked, and look as if they had to be."""
+    cells = source.notebook.cells if source.notebook else ()
+    return "; ".join(
+        f"cell {cell.number}: not valid Python ({cell.error[1]})"
+        for cell in cells
+        if cell.error and rules.is_relevant(cell.source)
+    )
+
+
+def _looks_relevant(path: Path, rules: Rules) -> bool:
+    """Whether a file that cannot be read as Python text may need changes; True where it cannot be told."""
+    try:
+        with open(path, "rb") as file:
+            data = file.read(LARGEST + 1)
+    except OSError:
+        return True
+    return len(data) > LARGEST or rules.is_relevant(data.replace(b"\0", b"").decode("latin-1"))

@@ -1,0 +1,30 @@
+"""Helpers for tests that check single texts."""
+
+from __future__ import annotations
+
+from migrator.core.check import check, no_fix, safe_fixes
+from migrator.core.rules import Rules
+from migrator.files.document import Document
+from migrator.files.source import Source
+from migrator.findings.finding import Result
+from migrator.project.project import Project
+
+
+def document(name: str, text: str) -> Document:
+    return Document(text.encode("utf-8", "surrogatepass"), Source(name, text))
+
+
+def migrate_text(rules: Rules, name: str, text: str, project: Project, safe_only: bool = False) -> Result:
+    """The text with all fixes, or the safe ones."""
+    item = document(name, text)
+    return check(item, rules, project, safe_fixes) if safe_only else check(item, rules, project)
+
+
+def inspect_text(rules: Rules, name: str, text: str, project: Project) -> Result:
+    """What is found in the text as it is."""
+    return check(document(name, text), rules, project, no_fix, write=False)
+
+
+def check_text(rules: Rules, name: str, text: str, project: Project) -> Result:
+    """What lint would report."""
+    return check(document(name, text), rules, project, write=False)
