@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Optional
 import typer
 
 from migrator.cli.ending import PROBLEMS, stop
+from migrator.cli.launch_files import give, text_of
 from migrator.cli.launch_k8s import k8s
 from migrator.cli.launch_modelarts import modelarts
 from migrator.cli.options import ToFile
@@ -68,7 +69,7 @@ def make(
         stop(str(error))
     for line in _assumptions(described):
         typer.echo(f"assumed: {line}", err=True)
-    _give(dump(build(described), form.value), output)
+    give(dump(build(described), form.value), output)
 
 
 def _hosts(hosts: str | None, hostfile: Path | None, hccn: list[str], devices: list[int]) -> list[Host]:
@@ -82,11 +83,11 @@ def _hosts(hosts: str | None, hostfile: Path | None, hccn: list[str], devices: l
         name, sign, file = value.partition("=")
         if not sign:
             name, file = "", value
-        addresses[name] = parse_hccn(_text(Path(file)), file)
+        addresses[name] = parse_hccn(text_of(Path(file)), file)
     if hosts:
         found = parse_hosts(hosts)
     elif hostfile:
-        found = parse_hostfile(_text(hostfile), str(hostfile))
+        found = parse_hostfile(text_of(hostfile), str(hostfile))
     elif addresses:  # hccn.conf alone: this machine, with the NPUs that it names
         found = [(name or socket.gethostname(), max(known) + 1) for name, known in addresses.items()]
         devices = devices or sorted(next(iter(addresses.values())))
@@ -160,7 +161,7 @@ def convert(
         servers = read(_content(file))
     except RankTableError as error:
         stop(f"{file}: {error}")
-    _give(dump(servers, form.value), output)
+    give(dump(servers, form.value), output)
 
 
 @launch.command(context_settings={"allow_interspersed_args": False, "ignore_unknown_options": True})
@@ -182,7 +183,7 @@ def mpi(
 
     try:
         words = shlex.split(line[0]) if len(line) == 1 else line
-        found = plan(words, lambda file: _text(Path(file)))
+        found = plan(words, lambda file: text_of(Path(file)))
     except (MpiLineError, RankTableError) as error:
         stop(str(error))
     except ValueError as error:  # shlex: a quotation mark without its partner
@@ -192,35 +193,13 @@ def mpi(
     for (host, _), command in zip(found.hosts, found.commands):
         typer.echo(f"# on {host}\n{command}" if len(found.hosts) > 1 else command)
     if table:
-        _give(dump(build([Host(name, tuple(range(count)), {}) for name, count in found.hosts])), table)
+        give(dump(build([Host(name, tuple(range(count)), {}) for name, count in found.hosts])), table)
 
 
 def _content(file: Path) -> Any:
     from migrator.launch.rank_table import RankTableError, parse
 
     try:
-        return parse(_text(file))
+        return parse(text_of(file))
     except RankTableError as error:
         stop(f"{file} {error}")
-
-
-def _text(file: Path) -> str:
-    try:
-        return file.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is no UTF-8 text"
-        stop(f"{file} cannot be read: {reason}")
-
-
-def _give(text: str, output: Path | None) -> None:
-    """Print the text, or put it in its file by one rename."""
-    if output is None:
-        typer.echo(text, nl=False)
-        return
-    from migrator.files.errors import CannotWrite
-    from migrator.files.replacing import replace_file
-
-    try:
-        replace_file(output, text.encode("utf-8"))
-    except CannotWrite as error:
-        stop(str(error))

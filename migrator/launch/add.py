@@ -13,7 +13,8 @@ from migrator.files.errors import SourceError, Unreadable, shown
 from migrator.files.source import read
 from migrator.files.writing import OutputTree, add
 from migrator.launch.entry import Candidate, has_relative_imports
-from migrator.launch.script import NAME, launcher
+from migrator.launch.script import NAME, run_script
+from migrator.launch.target import start_of
 
 
 @dataclass(frozen=True)
@@ -62,10 +63,10 @@ def add_launcher(
         return Launcher("")
     if os.path.lexists(os.path.join(tree.building, NAME)):
         return Launcher(entry, kept=True)
-    text = launcher(
-        entry, relative, distributed, version, lambda name: os.path.isfile(os.path.join(tree.source, name))
+    start = start_of(
+        entry, relative, lambda name: os.path.isfile(os.path.join(tree.source, name)), distributed, version
     )
-    add(tree, NAME, text.encode("utf-8", "surrogateescape"), mode=0o755)
+    add(tree, NAME, run_script(start).text.encode("utf-8", "surrogateescape"), mode=0o755)
     return Launcher(entry, tuple(name for name in others if name != entry), one_rank=not distributed)
 
 

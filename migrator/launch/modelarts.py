@@ -7,13 +7,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-import yaml
-
-from migrator.data_folders import data_folder
-from migrator.launch.script import module_of
+from migrator.launch.target import Launch, Start, template
 
 BOOT = "modelarts_boot.py"
 ADAPTER = "ascend_modelarts_function"
@@ -47,23 +44,24 @@ def parse_output(text: str) -> PathPair:
     return _pair(local, remote, f"--output {text}")
 
 
-def boot_file(entry: str, relative_imports: bool, exists: Callable[[str], bool]) -> str:
-    """The boot file that starts ``entry``, a path below the folder where the boot file will lie.
-
-    ``relative_imports`` and ``exists`` are as for ``launcher``.
-    """
-    module, root = module_of(entry, exists) if relative_imports else ("", "")
-    text = _template(BOOT)
-    for mark, value in (("@ENTRY@", entry), ("@MODULE@", module), ("@MODULE_ROOT@", root)):
-        text = text.replace(f'"{mark}"', _literal(value))
-    return text.replace("{}  # @VARIABLES@", _dictionary(_variables()))
-
-
-def adapter_files(inputs: tuple[PathPair, ...], outputs: tuple[PathPair, ...]) -> dict[str, str]:
-    """The files of the path-mapping adapter by their paths.
+def boot_file(start: Start, inputs: Sequence[PathPair] = (), outputs: Sequence[PathPair] = ()) -> Launch:
+    """The boot file, for the project's folder, and the path-mapping adapter where something is copied.
 
     Raises MappingError for a local path that is given twice.
     """
+    text = template(BOOT)
+    marks = (("@ENTRY@", start.entry), ("@MODULE@", start.module), ("@MODULE_ROOT@", start.module_root))
+    for mark, value in marks:
+        text = text.replace(f'"{mark}"', _literal(value))
+    variables = {one["name"]: one["value"] for one in start.variables}
+    files = {BOOT: text.replace("{}  # @VARIABLES@", _dictionary(variables))}
+    if not inputs and not outputs:
+        return Launch(files, ("without --map and --output nothing is copied",))
+    return Launch({**files, **_adapter(inputs, outputs)})
+
+
+def _adapter(inputs: Sequence[PathPair], outputs: Sequence[PathPair]) -> dict[str, str]:
+    """The files of the path-mapping adapter by their paths."""
     lines = ""
     for part, option, pairs in (("input", "--map", inputs), ("output", "--output", outputs)):
         paths: dict[str, str] = {}
@@ -72,8 +70,8 @@ def adapter_files(inputs: tuple[PathPair, ...], outputs: tuple[PathPair, ...]) -
                 raise MappingError(f"{option}: {pair.local} is given twice")
             paths[pair.local] = pair.remote
         lines += f'    "{part}": {_dictionary(paths, 4)},\n'
-    text = _template(CONFIG).replace("{}  # @CONFIG@", f"{{\n{lines}}}")
-    return {CONFIG: text, MANAGER: _template(MANAGER)}
+    text = template(CONFIG).replace("{}  # @CONFIG@", f"{{\n{lines}}}")
+    return {CONFIG: text, MANAGER: template(MANAGER)}
 
 
 def reads_init_method(text: str) -> bool:
@@ -102,15 +100,6 @@ def _pair(local: str, remote: str, place: str) -> PathPair:
     return PathPair(local, remote)
 
 
-def _variables() -> dict[str, str]:
-    """Those of ``variables.yaml`` that are right for every version of torch."""
-    return {
-        one["name"]: one["value"]
-        for one in yaml.safe_load(_template("variables.yaml"))
-        if not one.get("versions")
-    }
-
-
 def _dictionary(content: Mapping[str, str], indent: int = 0) -> str:
     if not content:
         return "{}"
@@ -121,7 +110,3 @@ def _dictionary(content: Mapping[str, str], indent: int = 0) -> str:
 def _literal(text: str) -> str:
     """A Python literal. Bytes of a file name that are no UTF-8 become escapes."""
     return json.dumps(text, ensure_ascii=False).encode("utf-8", "backslashreplace").decode()
-
-
-def _template(name: str) -> str:
-    return (data_folder("reports") / "launcher" / name).read_text(encoding="utf-8")

@@ -13,8 +13,9 @@ from typing import Any, Callable, NoReturn
 import yaml
 
 from migrator.api_support.env_vars import carries_over, look_up
-from migrator.data_folders import data_folder
 from migrator.launch.hosts import parse_hostfile, parse_hosts
+from migrator.launch.script import NAME, rank_options
+from migrator.launch.target import template
 
 LAUNCHERS = ("mpirun", "mpiexec", "mpiexec.hydra", "horovodrun", "orterun", "prun")
 _PORT = 29500
@@ -173,10 +174,8 @@ def _commands(line: _Line, hosts: Sequence[tuple[str, int]]) -> list[str]:
     settings = _settings(line)
     commands = []
     for number, (_, count) in enumerate(hosts):
-        words = ["bash", "run_distributed_npu.sh", "--entry", line.entry, "--nproc", str(count)]
-        if len(hosts) > 1:
-            words += ["--nnodes", str(len(hosts)), "--node-rank", str(number)]
-            words += ["--master-addr", hosts[0][0], "--master-port", str(_PORT)]
+        words = ["bash", NAME, "--entry", line.entry]
+        words += rank_options(count, len(hosts), number, hosts[0][0], _PORT)
         if line.logs:
             words += ["--log-dir", line.logs]
         if line.arguments:
@@ -212,5 +211,5 @@ def _settings(line: _Line) -> list[str]:
 
 @cache
 def _options() -> dict[str, dict[str, Any]]:
-    text = (data_folder("reports") / "launcher" / "mpi_options.yaml").read_text(encoding="utf-8")
-    return {name: option for option in yaml.safe_load(text) for name in option["names"]}
+    listed = yaml.safe_load(template("mpi_options.yaml"))
+    return {name: option for option in listed for name in option["names"]}

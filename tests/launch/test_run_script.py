@@ -15,7 +15,8 @@ from pathlib import Path
 import pytest
 
 from migrator.api_support.versions import resolve
-from migrator.launch.script import NAME, launcher
+from migrator.launch.script import NAME, run_script
+from migrator.launch.target import start_of
 
 HERE = Path(__file__).parent
 LSCPU = "#!/bin/sh\ncat <<'END'\n# CPU,NODE\n{lines}\nEND\n"
@@ -34,8 +35,8 @@ def project(tmp_path: Path) -> Path:
 def write_launcher(
     folder: Path, entry: str, relative: bool = False, distributed: bool = True, torch: str = "2.6"
 ):
-    text = launcher(entry, relative, distributed, resolve(torch), lambda name: (folder / name).is_file())
-    (folder / NAME).write_text(text)
+    asked = start_of(entry, relative, lambda name: (folder / name).is_file(), distributed, resolve(torch))
+    (folder / NAME).write_text(run_script(asked).text)
 
 
 def start(project: Path, *arguments: str, env: dict[str, str] | None = None, stub: Path = HERE / "stub"):

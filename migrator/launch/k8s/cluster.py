@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from migrator.data_folders import data_folder
+from migrator.launch.target import template
 
 DEFAULT_HARDWARE = "A2"
 DEFAULT_PLATFORM = "mindcluster"
@@ -104,6 +104,5 @@ def cluster(
 @cache
 def tables() -> dict[str, Any]:
     """The content of ``k8s.yaml``."""
-    text = (data_folder("reports") / "launcher" / "k8s.yaml").read_text(encoding="utf-8")
-    content: dict[str, Any] = yaml.safe_load(text)
+    content: dict[str, Any] = yaml.safe_load(template("k8s.yaml"))
     return content

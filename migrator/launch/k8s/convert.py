@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import yaml
@@ -15,21 +14,14 @@ from migrator.launch.k8s.draft import Draft
 from migrator.launch.k8s.pods import Pod, change_labels, change_pod, listed, mapping
 from migrator.launch.k8s.resources import is_gpu
 from migrator.launch.k8s.yaml_text import changed_text, line_of
+from migrator.launch.target import Launch
 
 PYTORCH_JOB = "PyTorchJob"
 VOLCANO_JOB = "VolcanoJob"
 _API = {PYTORCH_JOB: "kubeflow.org/v1", VOLCANO_JOB: "batch.volcano.sh/v1alpha1"}
 
 
-@dataclass(frozen=True)
-class Converted:
-    """The new text, and lines for a person."""
-
-    text: str
-    notes: tuple[str, ...]
-
-
-def convert(text: str, file: str, cluster: Cluster, image: str = "") -> Converted:
+def convert(text: str, file: str, cluster: Cluster, image: str = "") -> Launch:
     """The manifests of a file for the NPUs of ``cluster``; what is not about GPUs keeps its text.
 
     Raises ManifestError with file and line where there is no job to convert, or
@@ -68,7 +60,7 @@ def convert(text: str, file: str, cluster: Cluster, image: str = "") -> Converte
             notes.append(
                 f"{file}:{node.start_mark.line + 1}: this document is written anew, without its comments"
             )
-    return Converted(new, tuple(notes))
+    return Launch({file: new}, tuple(notes))
 
 
 def job_kind(document: Any) -> str:

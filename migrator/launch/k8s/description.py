@@ -6,7 +6,7 @@ import re
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Callable
+from typing import Any, Callable, NamedTuple
 
 from migrator.launch.k8s.cluster import Cluster, ManifestError, cluster
 from migrator.launch.k8s.convert import PYTORCH_JOB, VOLCANO_JOB
@@ -64,7 +64,7 @@ def described(options: dict[str, Any], start: Description | None = None) -> Desc
 
     Texts become what the field holds. Raises ManifestError that says what is wrong with a value.
     """
-    found = {name: _FIELDS[name](value) for name, value in options.items()}
+    found = {name: FIELDS[name].value(value) for name, value in options.items()}
     start = start or Description()
     return replace(start, **found, given=start.given | set(found))
 
@@ -85,9 +85,9 @@ def read_job(text: str, file: str) -> Description:
         place = f"{file}:{number}"
         if not sign:
             raise ManifestError(f"{place}: {line!r} is no key=value")
-        if key not in _KEYS:
+        if key not in _FIELD_OF:
             raise ManifestError(f"{place}: there is no key {key!r}{_hint(key)}")
-        name = _KEYS[key]
+        name = _FIELD_OF[key]
         if name in _LISTS:
             options[name] = [*options.get(name, []), value]
         elif name in options:
@@ -96,7 +96,7 @@ def read_job(text: str, file: str) -> Description:
             options[name] = value
         lines.setdefault(name, number)
         try:
-            _FIELDS[name](options[name])
+            FIELDS[name].value(options[name])
         except ManifestError as error:
             raise ManifestError(f"{place}: {key}: {error}") from None
     return described(options)
@@ -105,8 +105,8 @@ def read_job(text: str, file: str) -> Description:
 def _hint(key: str) -> str:
     from difflib import get_close_matches
 
-    near = get_close_matches(key, _KEYS, n=1)
-    return f"; did you mean {near[0]!r}?" if near else f"; known are {', '.join(_KEYS)}"
+    near = get_close_matches(key, _FIELD_OF, n=1)
+    return f"; did you mean {near[0]!r}?" if near else f"; known are {', '.join(_FIELD_OF)}"
 
 
 def _kind(value: str) -> str:
@@ -191,46 +191,40 @@ def _command(value: str | Sequence[str]) -> tuple[str, ...]:
     return ("bash", "-c", value) if re.search(r"[;&|<>`$]", value) else tuple(words)
 
 
-_FIELDS: dict[str, Callable[[Any], Any]] = {
-    "kind": _kind,
-    "name": _label,
-    "namespace": _label,
-    "workers": _number,
-    "npus": _number,
-    "image": _matching(_IMAGE, "name of an image"),
-    "cpu": _matching(_QUANTITY, "quantity such as 32 or 500m"),
-    "memory": _matching(_QUANTITY, "quantity such as 256Gi"),
-    "queue": _label,
-    "scheduler": _label,
-    "folder": _matching(re.compile(r"/.*\Z"), "absolute path"),
-    "variables": _variables,
-    "volumes": _volumes,
-    "command": _command,
-    "platform": str,
-    "hardware": str,
-    "accelerator_type": str,
-    "resource": _matching(_RESOURCE, "name of a resource such as huawei.com/Ascend910"),
+class Field(NamedTuple):
+    """A field of the description: what makes its value, and its names as an option and in a job file."""
+
+    value: Callable[[Any], Any]
+    option: str
+    keys: tuple[str, ...]
+    of_manifest: bool = False  # may be given for a manifest that is there, too
+
+
+# In the order in which a wrong value is reported.
+FIELDS: dict[str, Field] = {
+    "kind": Field(_kind, "--kind", ("kind",)),
+    "name": Field(_label, "--name", ("name",)),
+    "namespace": Field(_label, "--namespace", ("namespace",)),
+    "workers": Field(_number, "--workers", ("worker_count",)),
+    "npus": Field(_number, "--npus", ("worker_gpu", "worker_npu")),
+    "cpu": Field(_matching(_QUANTITY, "quantity such as 32 or 500m"), "--cpu", ("worker_cpu",)),
+    "memory": Field(_matching(_QUANTITY, "quantity such as 256Gi"), "--memory", ("worker_memory",)),
+    "queue": Field(_label, "--queue", ("queue",)),
+    "scheduler": Field(_label, "--scheduler", ("scheduler",)),
+    "folder": Field(_matching(re.compile(r"/.*\Z"), "absolute path"), "--folder", ("folder",)),
+    "variables": Field(_variables, "--env", ("env",)),
+    "volumes": Field(_volumes, "--volume", ("volume",)),
+    "command": Field(_command, "-- COMMAND", ("command",)),
+    "image": Field(_matching(_IMAGE, "name of an image"), "--image", ("worker_image",), True),
+    "hardware": Field(str, "--hw", ("hw",), True),
+    "platform": Field(str, "--platform", ("platform",), True),
+    "accelerator_type": Field(str, "--accelerator-type", ("accelerator_type",), True),
+    "resource": Field(
+        _matching(_RESOURCE, "name of a resource such as huawei.com/Ascend910"),
+        "--resource",
+        ("resource",),
+        True,
+    ),
 }
 _LISTS = ("variables", "volumes")
-# The keys of a job file, and the fields that they fill.
-_KEYS = {
-    "kind": "kind",
-    "name": "name",
-    "namespace": "namespace",
-    "worker_count": "workers",
-    "worker_gpu": "npus",
-    "worker_npu": "npus",
-    "worker_image": "image",
-    "worker_cpu": "cpu",
-    "worker_memory": "memory",
-    "queue": "queue",
-    "scheduler": "scheduler",
-    "folder": "folder",
-    "env": "variables",
-    "volume": "volumes",
-    "command": "command",
-    "platform": "platform",
-    "hw": "hardware",
-    "accelerator_type": "accelerator_type",
-    "resource": "resource",
-}
+_FIELD_OF = {key: name for name, field in FIELDS.items() for key in field.keys}

@@ -9,19 +9,19 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from migrator.data_folders import data_folder
 from migrator.launch.k8s.changes import changed
 from migrator.launch.k8s.cluster import Cluster, ManifestError, tables
-from migrator.launch.k8s.convert import PYTORCH_JOB, Converted, change
+from migrator.launch.k8s.convert import PYTORCH_JOB, change
 from migrator.launch.k8s.description import Description
 from migrator.launch.k8s.yaml_text import dump
-from migrator.launch.script import NAME
+from migrator.launch.script import NAME, rank_options
+from migrator.launch.target import Launch, template
 
 _PYTHON = re.compile(r"(?:.*/)?python[\d.]*\Z")
 _PYTHON_FLAGS = ("-u", "-B", "-O")
 
 
-def generate(job: Description) -> Converted:
+def generate(job: Description) -> Launch:
     """The manifest of a job for the NPUs of its cluster.
 
     Raises ManifestError where something that it needs is missing, or does not fit.
@@ -45,7 +45,8 @@ def generate(job: Description) -> Converted:
     _fill(document, job, {"spec": _pod(job, cluster, notes)})
     draft = change(document, cluster, job.image)
     lines = [*_assumed(job), *notes, *(note for _, note in draft.notes)]
-    return Converted(dump(changed(document, draft.changes)), tuple(dict.fromkeys(lines)))
+    text = dump(changed(document, draft.changes))
+    return Launch({f"{job.name}.yaml": text}, tuple(dict.fromkeys(lines)))
 
 
 def _name_of(command: Sequence[str]) -> str:
@@ -139,17 +140,13 @@ def _command(job: Description, notes: list[str]) -> list[str]:
         else ['--node_rank="$RANK"', '--master_addr="$MASTER_ADDR"', '--master_port="$MASTER_PORT"']
     )
     line = " ".join([*starter, *own, shlex.join(words)])
-    text = (data_folder("reports") / "launcher" / "k8s_start.sh").read_text(encoding="utf-8")
-    return ["bash", "-c", text.replace("@COMMAND@", line)]
+    return ["bash", "-c", template("k8s_start.sh").replace("@COMMAND@", line)]
 
 
 def _own_launcher(job: Description, words: list[str]) -> list[str]:
     """``run_distributed_npu.sh`` with its options for this job, which Kubernetes fills in: ``$(RANK)``."""
     at = words.index("--") if "--" in words else len(words)
-    options = ["--nproc", str(job.npus)]
-    if job.workers > 1:
-        options += ["--nnodes", str(job.workers), "--node-rank", "$(RANK)"]
-        options += ["--master-addr", "$(MASTER_ADDR)", "--master-port", "$(MASTER_PORT)"]
+    options = rank_options(job.npus, job.workers, "$(RANK)", "$(MASTER_ADDR)", "$(MASTER_PORT)")
     twice = [option for option in options[::2] if option in words[:at]]
     if twice:
         raise ManifestError(f"{NAME} gets {twice[0]} from the job: leave it out")

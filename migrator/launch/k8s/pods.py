@@ -15,7 +15,7 @@ from migrator.launch.k8s.cluster import Cluster, PlaceError, tables
 from migrator.launch.k8s.draft import Draft
 from migrator.launch.k8s.resources import change_resources
 from migrator.launch.k8s.volumes import change_volumes
-from migrator.launch.script import variables
+from migrator.launch.target import variables
 
 _FOREIGN = re.compile(r"nvidia|cuda|gpu", re.IGNORECASE)
 _CUDA_SIDE = re.compile(r"(?:TORCH_)?NCCL_|CUDA_|CUDNN_|NVIDIA_|NVSHMEM_")

@@ -10,9 +10,12 @@ from typing import Any
 
 import yaml
 
+from migrator.findings.edits import apply
+from migrator.findings.finding import Edit
 from migrator.launch.k8s.changes import Append, Change, Delete, Path, Put, Rename, Set, at, changed
 
-_Edit = tuple[int, int, str, int]  # start, end, new text, order of those that start at the same place
+# First and last character, new text, order of those that start at the same place.
+_Edit = tuple[int, int, str, int]
 
 
 class _CannotEditError(Exception):
@@ -58,9 +61,15 @@ def _read(text: str) -> list[Any] | None:
 def _applied(text: str, edits: Sequence[Sequence[_Edit] | None]) -> str:
     newline = "\r\n" if "\r\n" in text else "\n"
     found = [edit for own in edits for edit in own or ()]
-    for start, end, new, _ in sorted(found, key=lambda edit: (edit[0], edit[1], edit[3]), reverse=True):
-        text = text[:start] + re.sub("\r?\n", newline, new) + text[end:]
-    return text
+
+    def in_bytes(place: int) -> int:
+        return len(text[:place].encode("utf-8"))
+
+    made = [
+        Edit(in_bytes(start), in_bytes(end), re.sub("\r?\n", newline, new))
+        for start, end, new, _ in sorted(found, key=lambda edit: (edit[0], edit[1], edit[3]))
+    ]
+    return apply(text.encode("utf-8"), made).decode("utf-8")
 
 
 def _edits(text: str, root: Any, changes: Sequence[Change], wanted: Any) -> Iterator[_Edit]:

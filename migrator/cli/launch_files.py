@@ -1,0 +1,97 @@
+"""What the launcher targets' commands read and write: files, the project's training script."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from migrator.cli.ending import stop
+
+if TYPE_CHECKING:
+    from migrator.launch.target import Launch, Start
+
+
+def text_of(file: Path, encoding: str = "utf-8-sig") -> str:
+    """The text of a file with its newlines as they are; stop where there is none."""
+    try:
+        return file.read_bytes().decode(encoding)
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is no UTF-8 text"
+        stop(f"{file} cannot be read: {reason}")
+
+
+def give(text: str, output: Path | None) -> None:
+    """Print a text, or put it in its file by one rename."""
+    if output is None:
+        typer.echo(text.encode("utf-8"), nl=False)
+        return
+    from migrator.files.errors import CannotWrite
+    from migrator.files.replacing import replace_file
+
+    try:
+        replace_file(output, text.encode("utf-8"))
+    except CannotWrite as error:
+        stop(str(error))
+
+
+def write_all(folder: Path, launch: Launch, overwrite: bool) -> None:
+    """Write a target's files, each by one rename; none where one of them is there and may not be replaced.
+
+    Raises ResultExists for that, and CannotWrite.
+    """
+    from migrator.files.errors import ResultExists, cannot_write, shown
+    from migrator.files.replacing import replace_file
+
+    for name in launch.files:
+        if os.path.lexists(folder / name) and not overwrite:
+            raise ResultExists(f"{shown(folder / name)} is there already: --overwrite replaces it")
+    for path in {(folder / name).parent for name in launch.files}:
+        try:
+            path.mkdir(exist_ok=True)
+        except OSError as error:
+            raise cannot_write(error, path) from error
+    for name, text in launch.files.items():
+        replace_file(folder / name, text.encode("utf-8"))
+
+
+def find_start(folder: Path, main: str | None) -> tuple[Start, str, list[str]]:
+    """What to start in a migrated project, the script's text, and what was assumed of them.
+
+    The script is ``main``, or the likeliest one. Raises SourceError where there is none.
+    """
+    from migrator.files.discover import discover
+    from migrator.files.errors import SourceError, Unreadable, shown
+    from migrator.files.source import read
+    from migrator.launch.add import place_of
+    from migrator.launch.entry import candidate, has_relative_imports, ranked
+    from migrator.launch.target import start_of
+    from migrator.project.distributed_use import is_distributed
+
+    if not folder.is_dir():
+        raise SourceError(f"{shown(folder)} is no folder: -o names that of the migrated project")
+    candidates = []
+    distributed = False
+    for found in discover(folder):
+        with suppress(Unreadable):
+            if found.kind == "python":
+                text = read(found.path, found.name).text
+                candidates.append(candidate(found.name, text))
+                distributed = distributed or is_distributed(text)
+    notes = []
+    if main:
+        entry = place_of(folder, main)
+    else:
+        likely = ranked(filter(None, candidates))
+        if not likely:
+            raise SourceError(f"no training script was found in {shown(folder)}: -m FILE names it")
+        entry = likely[0].name
+        others = f"; {len(likely) - 1} more could be meant (-m FILE)" if len(likely) > 1 else ""
+        notes.append(f"{shown(entry)} is the training script{others}")
+    text = read(folder / entry, entry).text
+    relative = has_relative_imports(text)
+    start = start_of(entry, relative, lambda name: (folder / name).is_file(), distributed)
+    return start, text, notes
