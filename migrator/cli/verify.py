@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
-from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Optional
+from typing import Optional
 
 import typer
 
@@ -14,10 +11,6 @@ from migrator.cli.emulate import checked_soc, prepare, size
 from migrator.cli.ending import CANNOT_RUN, NO_PROGRAM, say, stop
 from migrator.cli.options import Devices, Memory, Soc
 from migrator.cli.values import Several
-
-if TYPE_CHECKING:
-    from migrator.emulator.launch import Machine
-    from migrator.verify.verdict import Original, Verdict
 
 
 def verify(
@@ -63,15 +56,32 @@ def verify(
     if json_file is not None and json_file.is_dir():
         stop(f"--json: a folder, not a file: {json_file}")
     from migrator.emulator.launch import Machine
+    from migrator.verify.run import Job, NoProgram
+    from migrator.verify.run import verify as run
 
-    machine = Machine(devices, checked_soc(soc), size(memory), random_from_cpu=compare_cpu)
+    machine = Machine(
+        devices,
+        checked_soc(soc),
+        size(memory),
+        random_from_cpu=compare_cpu,
+        seed=seed if compare_cpu else None,
+    )
     source = _original(migrated, original) if compare_cpu else None
-    limits = (timeout, seed if compare_cpu else None, tolerance)
-    verdict = _verify(migrated.resolve(), list(command), machine, source, limits)
+    job = Job(migrated.resolve(), command, machine, source, timeout, tolerance)
+    emulator = prepare()
+    try:
+        verdict = run(job, *emulator, say)
+    except NoProgram:
+        stop(f"command not found: {command[0]}", NO_PROGRAM)
+    except OSError as error:
+        stop(f"cannot start {command[0]}: {error.strerror}", CANNOT_RUN)
     from rich.console import Console
 
     from migrator.verify.terminal import show_verdict
 
+    if verdict.original and not verdict.original.ended.well:
+        for line in verdict.original.ended.output.rstrip().splitlines()[-15:]:
+            typer.echo(f"  {line}", err=True)
     show_verdict(Console(stderr=True, highlight=False), verdict)
     if json_file is not None:
         from migrator.files.errors import CannotWrite
@@ -98,79 +108,3 @@ def _original(migrated: Path, given: Path | None) -> Path:
         return find_original(migrated)
     except OriginalError as error:
         stop(str(error))
-
-
-def _verify(
-    migrated: Path,
-    command: list[str],
-    machine: Machine,
-    source: Path | None,
-    limits: tuple[float | None, int | None, float],
-) -> Verdict:
-    from dataclasses import replace
-
-    from migrator.emulator.launch import environment, find
-    from migrator.verify.observed import read_processes, read_reached, write_places
-    from migrator.verify.places import find_places
-    from migrator.verify.processes import run
-    from migrator.verify.verdict import judge
-
-    timeout, seed, _ = limits
-    installed, built = prepare()
-    with tempfile.TemporaryDirectory(prefix="npumigrate-verify-") as name:
-        notes = Path(name)
-        places = find_places(migrated)
-        write_places(notes / "places.json", places)
-        watched = replace(machine, report=notes, places=notes / "places.json", seed=seed)
-        env = environment(watched, built, installed, os.environ)
-        program = find(command[0], env, migrated)
-        if program is None:
-            stop(f"command not found: {command[0]}", NO_PROGRAM)
-        try:
-            if source is not None:
-                say("running the migrated project on emulated NPUs")
-            ended = run([program, *command[1:]], env, migrated, timeout, keep=source is not None)
-            processes = read_processes(notes)
-            reached = read_reached(notes, places, processes)
-            original = None
-            if source is not None and ended.code == 0 and not ended.timed_out and not ended.interrupted:
-                say(f"running the original on the CPU: {source}")
-                env = environment(
-                    replace(machine, report=notes / "original", seed=seed), built, installed, os.environ
-                )
-                original = _run_original(source, migrated, command, ended.output, env, limits)
-        except OSError as error:
-            stop(f"cannot start {command[0]}: {error.strerror}", CANNOT_RUN)
-        return judge(ended, processes, reached, places, original)
-
-
-def _run_original(
-    source: Path,
-    migrated: Path,
-    command: list[str],
-    printed: str,
-    env: Mapping[str, str],
-    limits: tuple[float | None, int | None, float],
-) -> Original:
-    """Run the original where it lies, with the CPU in the place of CUDA devices."""
-    from migrator.emulator.launch import find, with_cuda_on_cpu
-    from migrator.verify.numbers import compare
-    from migrator.verify.observed import read_processes
-    from migrator.verify.original import command_for
-    from migrator.verify.processes import run
-    from migrator.verify.verdict import Original
-
-    timeout, _, tolerance = limits
-    folder = source if source.is_dir() else source.parent
-    env = with_cuda_on_cpu(env)
-    words = command_for(command, migrated, folder)
-    ended = run(
-        [find(words[0], env, folder) or words[0], *words[1:]], env, folder, timeout, keep=True, shown=False
-    )
-    ok = ended.code == 0 and not ended.timed_out and not ended.interrupted
-    if not ok:
-        for line in ended.output.rstrip().splitlines()[-15:]:
-            typer.echo(f"  {line}", err=True)
-    processes = read_processes(Path(env["NPUMIGRATE_EMULATOR_REPORT"]))
-    comparison = compare(ended.output, printed, tolerance) if ok else None
-    return Original(str(source), ended, tuple(processes), comparison)

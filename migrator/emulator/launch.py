@@ -119,13 +119,22 @@ def run(command: Sequence[str], env: Mapping[str, str]) -> int:
             if number != signal.SIGINT:  # a terminal sends that to the command as well
                 process.send_signal(number)
 
-        before = {
-            number: signal.signal(number, pass_on)
-            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-        }
-        try:
-            code = process.wait()
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
+        with when_asked_to_end(pass_on):
+            return shell_code(process.wait())
+
+
+@contextmanager
+def when_asked_to_end(handler: Callable[[int, object], None]) -> Iterator[None]:
+    """Let a function have the signals that ask this process to end."""
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = {number: signal.signal(number, handler) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, former in before.items():
+            signal.signal(number, former)
+
+
+def shell_code(code: int) -> int:
+    """The exit code of a process as a shell gives it: 128 and the number of a signal that ended it."""
     return 128 - code if code < 0 else code

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -135,20 +135,21 @@ def write_places(path: Path, places: Sequence[Place]) -> None:
 
 def sum_operators(processes: Sequence[Process]) -> dict[str, dict[str, int]]:
     """Return the operators that ran, by NPU, of all processes."""
-    total: dict[str, Counter[str]] = {}
-    for process in processes:
-        for device, counts in process.operators.items():
-            total.setdefault(device, Counter()).update(counts)
+    total = _summed(process.operators for process in processes)
     return {device: dict(sorted(total[device].items())) for device in sorted(total, key=int)}
 
 
 def sum_collectives(processes: Sequence[Process]) -> dict[str, dict[str, int]]:
     """Return calls and bytes of each collective, of all processes."""
+    return dict(sorted(_summed(process.collectives for process in processes).items()))
+
+
+def _summed(parts: Iterable[Mapping[str, Mapping[str, int]]]) -> dict[str, dict[str, int]]:
     total: dict[str, Counter[str]] = {}
-    for process in processes:
-        for kind, counts in process.collectives.items():
-            total.setdefault(kind, Counter()).update(counts)
-    return {kind: dict(total[kind]) for kind in sorted(total)}
+    for part in parts:
+        for key, counts in part.items():
+            total.setdefault(key, Counter()).update(counts)
+    return {key: dict(counts) for key, counts in total.items()}
 
 
 def sum_work(processes: Sequence[Process], direction: str, npu: bool) -> Work:

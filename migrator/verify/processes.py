@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, BinaryIO
 
-from migrator.emulator.launch import ending_with_me, one_launch
+from migrator.emulator.launch import ending_with_me, one_launch, shell_code, when_asked_to_end
 
 _SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER, see prctl(2)
 _GRACE = 10.0  # seconds to end in order, once asked to
@@ -36,6 +36,11 @@ class Ended:
     interrupted: bool = False
     left: int = 0  # processes that outlived it, and were ended
     output: str = ""
+
+    @property
+    def well(self) -> bool:
+        """Whether it came to its end, without an error."""
+        return self.code == 0 and not self.timed_out and not self.interrupted
 
 
 def run(
@@ -82,9 +87,8 @@ def run(
             left = _end_rest(before)
     for reader in readers:
         reader.join()
-    code = process.returncode
     return Ended(
-        128 - code if code < 0 else code,
+        shell_code(process.returncode),
         seconds,
         timed_out,
         bool(asked),
@@ -127,13 +131,8 @@ def _passing_on(process: subprocess.Popen[bytes]) -> Iterator[list[int]]:
         asked.append(number)
         _ask(process, number)
 
-    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    before = {number: signal.signal(number, pass_on) for number in numbers}
-    try:
+    with when_asked_to_end(pass_on):
         yield asked
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def _copy(source: IO[bytes], target: BinaryIO | None, kept: list[bytes]) -> None:

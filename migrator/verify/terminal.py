@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from rich.console import Console
 from rich.text import Text
@@ -89,8 +89,7 @@ def _process_lines(verdict: Verdict, width: int) -> Iterator[Text]:
             count = sum(process.operators.get(device, {}).values())
             yield Text(f"{head} {device:>4} {count:>10,} {_cpu_products(process):>13,}")
             head = " " * len(head)
-    if len(working) > _PROCESSES_SHOWN:
-        yield Text(f"and {len(working) - _PROCESSES_SHOWN} more (--json has all)")
+    yield from _rest(working, _PROCESSES_SHOWN)
 
 
 def _cpu_products(process: Process) -> int:
@@ -105,8 +104,7 @@ def _collective_lines(verdict: Verdict) -> Iterator[Text]:
 def _lacking_lines(verdict: Verdict) -> Iterator[Text]:
     names = verdict.without_npu_kernel
     yield from (Text(name) for name in names[:_OPERATORS_SHOWN])
-    if len(names) > _OPERATORS_SHOWN:
-        yield Text(f"and {len(names) - _OPERATORS_SHOWN} more (--json has all)")
+    yield from _rest(names, _OPERATORS_SHOWN)
 
 
 def _shape_lines(verdict: Verdict, width: int) -> Iterator[Text]:
@@ -118,8 +116,7 @@ def _shape_lines(verdict: Verdict, width: int) -> Iterator[Text]:
     for entry in found[:_OPERATORS_SHOWN]:
         line = f"{entry.operator:<32} new in {entry.steps} of {process.steps} steps"
         yield _cut(f"{line}, {entry.shapes} in all  {entry.place}", width)
-    if len(found) > _OPERATORS_SHOWN:
-        yield Text(f"and {len(found) - _OPERATORS_SHOWN} more (--json has all)")
+    yield from _rest(found, _OPERATORS_SHOWN)
 
 
 def _reached_lines(verdict: Verdict, width: int) -> Iterator[Text]:
@@ -132,8 +129,7 @@ def _reached_lines(verdict: Verdict, width: int) -> Iterator[Text]:
         line.append(f"{reached.count}× {place.kind}  ", style="default").append(place.source, style="dim")
         line.truncate(width, overflow="ellipsis")
         yield line
-    if len(verdict.reached) > len(shown):
-        yield Text(f"and {len(verdict.reached) - len(shown)} more (--json has all)")
+    yield from _rest(verdict.reached, _PLACES_SHOWN)
     if not shown:
         rest = f", {verdict.not_reached} not reached" if verdict.not_reached else " (there are none)"
         yield Text(f"none{rest}")
@@ -171,6 +167,11 @@ def _pair_lines(pairs: list[Pair], width: int) -> Iterator[Text]:
         else:
             yield _cut(f"  original  {pair.original}", width, "red")
             yield _cut(f"  migrated  {pair.migrated}", width, "red")
+
+
+def _rest(items: Sequence[object], shown: int) -> Iterator[Text]:
+    if len(items) > shown:
+        yield Text(f"and {len(items) - shown} more (--json has all)")
 
 
 def _cut(text: str, width: int, style: str = "") -> Text:
