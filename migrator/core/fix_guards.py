@@ -12,7 +12,7 @@ from migrator.matchers.context import Match
 from migrator.names.index import ModuleIndex
 from migrator.names.npu_branches import (
     guards_cuda_build,
-    has_own_npu_case,
+    has_npu_branch,
     is_flag_for_nvidia,
     patches_cuda,
 )
@@ -44,7 +44,7 @@ def without_fix(item: Match, reason: str, severity: Severity = "info") -> Match:
 
 
 def _reason(index: ModuleIndex, item: Match, knows_npus: bool) -> str:
-    if knows_npus and (has_own_npu_case(index, item.node) or patches_cuda(index, item.node)):
+    if knows_npus and (has_npu_branch(index, item.node) or patches_cuda(index, item.node)):
         return "the code has a case of its own for NPUs"
     if isinstance(item.node, (ast.Constant, ast.JoinedStr)) and is_flag_for_nvidia(index, item.node):
         return "the name of the outcome speaks of NVIDIA's cards"

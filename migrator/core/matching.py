@@ -50,7 +50,7 @@ def match_rules(context: FileContext, chosen: list[Rule], rules: Rules) -> tuple
             matches += finder(context, kinds[kind])
     alone = 0
     if "string" in kinds:
-        more, alone = string.find(context, kinds["string"], *rules.places)
+        more, alone = string.find(context, kinds["string"], *rules.vocabularies)
         matches += more
     return sorted(matches, key=lambda item: _precedence(item, rules)), alone
 

@@ -10,7 +10,7 @@ from migrator.matchers.kinds import string
 from migrator.matchers.packs import Load, Rule, applies, choose, ignores, load, load_all
 from migrator.matchers.starting_words import line_words, starting_words
 from migrator.matchers.structural import api_verdicts
-from migrator.names.hints import PlaceData
+from migrator.names.device_vocabulary import DeviceVocabulary
 from migrator.names.index import identifiers
 from migrator.names.written_names import read_names
 from migrator.project.project import Project
@@ -44,9 +44,9 @@ class Rules:
         self._project: Project | None = None
 
     @cached_property
-    def places(self) -> tuple[PlaceData, PlaceData]:
-        """What the rule packs know of places: for device strings, and for backends."""
-        return string.place_data(rule for rule in self.every.values() if rule.kind == "string")
+    def vocabularies(self) -> tuple[DeviceVocabulary, DeviceVocabulary]:
+        """What the rule packs know of where devices go: for device strings, and for backends."""
+        return string.vocabularies(rule for rule in self.every.values() if rule.kind == "string")
 
     @property
     def import_rule(self) -> Rule | None:

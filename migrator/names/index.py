@@ -19,7 +19,7 @@ from typing import Any
 from migrator.files.source import line_starts
 from migrator.names.fstrings import Part, place_fstring
 from migrator.names.scopes import Binding, Scope, bind_import, bound_names
-from migrator.names.tree import children, fields_of, parse
+from migrator.names.tree import String, children, fields_of, parse
 
 _WORD = re.compile(r"[^\W\d]\w*")
 _WORD_BYTES = frozenset(bytes([byte]) for byte in range(256) if bytes([byte]).isalnum() or byte in (95,))
@@ -54,7 +54,7 @@ class ModuleIndex:
         self.functions: list[ast.FunctionDef | ast.AsyncFunctionDef] = []
         self.refs: list[ast.expr] = []
         self.calls: list[ast.Call] = []
-        self.strings: list[ast.expr] = []
+        self.strings: list[String] = []
         self.compares: list[ast.expr] = []
         self.patterns: list[ast.AST] = []
         self._named: dict[str, dict[Scope, list[ast.Name]]] = {}
@@ -259,6 +259,15 @@ class ModuleIndex:
         """The call that calls a node; None where it is not called."""
         call = self._parents.get(node)
         return call if isinstance(call, ast.Call) and call.func is node else None
+
+    def block(self, statement: ast.AST) -> Sequence[ast.stmt]:
+        """The statements in a row, of which this is one; empty for the part of another statement."""
+        around = self._parents.get(statement)
+        for field in ("body", "orelse", "finalbody"):
+            block = getattr(around, field, None)
+            if isinstance(block, list) and statement in block:
+                return block
+        return ()
 
     def parts(self, string: ast.JoinedStr) -> Sequence[Part]:
         """The parts of an f-string, in order; empty where its text cannot be read."""

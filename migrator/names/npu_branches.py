@@ -1,19 +1,20 @@
-"""Code that has met NPUs before: it has a case of its own for them beside the one for CUDA."""
+"""NPU branches: code that has met NPUs before, and has a case for them beside the one for CUDA."""
 
 from __future__ import annotations
 
 import ast
 import re
-from typing import Any
+from collections.abc import Sequence
 
-from migrator.names.hints import last_name
 from migrator.names.index import ModuleIndex
+from migrator.names.tree import last_name, string_value
 
 # The word first, then what is before it: a search for plain text is fast, and most files speak of input.
 _NPU_WORD = re.compile(r"npu(?<![^\W_]npu)(?![^\W\d_])")
 _CUDA_BUILD = re.compile(r"\bCUDAExtension\b|\bCUDA_HOME\b|\bnvcc\b|\.cu\b")
 _NVIDIA = re.compile(r"nvidia|hopper|ampere|blackwell", re.IGNORECASE)
 _QUESTIONS = frozenset({"is_available", "device_count"})
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 def knows_npus(text: str) -> bool:
@@ -22,12 +23,12 @@ def knows_npus(text: str) -> bool:
     return "hccl" in lower or "ascend" in lower or bool(_NPU_WORD.search(lower))
 
 
-def has_own_npu_case(index: ModuleIndex, node: Any) -> bool:
-    """Whether a place is the CUDA branch of code that also has a branch for NPUs.
+def has_npu_branch(index: ModuleIndex, node: ast.AST) -> bool:
+    """Whether a node is in the CUDA branch of code that also has a branch for NPUs.
 
     That is: another test of the same if-chain or conditional expression, or an
     earlier ``if …: return`` of the same block, speaks of NPUs, or another ``if``
-    of the block does the same for them. Or the place is a comparison that another
+    of the block does the same for them. Or it is in a comparison that another
     one of the block makes with an NPU's name.
     """
     child, parent = node, index.parent(node)
@@ -35,44 +36,73 @@ def has_own_npu_case(index: ModuleIndex, node: Any) -> bool:
         if isinstance(parent, ast.Compare) and _compared_with_npu(index, parent):
             return True
         if isinstance(parent, ast.IfExp):
-            if child is not parent.body and child is not parent.test and _speaks_of_npus(parent.test):
+            if child is parent.orelse and _speaks_of_npus(parent.test):
                 return True
         elif isinstance(parent, ast.If):
             if _in_chain(index, parent, child) or (child not in parent.orelse and _has_twin(index, parent)):
                 return True
-        if isinstance(child, ast.stmt) and _after_npu_return(parent, child):
+        if isinstance(child, ast.stmt) and _after_npu_return(index.block(child), child):
             return True
-        if isinstance(parent, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        if isinstance(parent, (*_FUNCTIONS, ast.ClassDef)):
             return False
         child, parent = parent, index.parent(parent)
     return False
 
 
-def patches_cuda(index: ModuleIndex, node: Any) -> bool:
-    """Whether a place patches ``torch.cuda``: ``torch.cuda.graph = torch.npu.graph``."""
-    return isinstance(getattr(node, "ctx", None), ast.Store) and index.qualified_name(node).startswith(
-        "torch.cuda."
-    )
+def patches_cuda(index: ModuleIndex, node: ast.AST) -> bool:
+    """Whether a node is patched into ``torch.cuda``: ``torch.cuda.graph = torch.npu.graph``."""
+    is_stored = isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Store)
+    return is_stored and index.qualified_name(node).startswith("torch.cuda.")
 
 
-def is_flag_for_nvidia(index: ModuleIndex, node: Any) -> bool:
+def is_flag_for_nvidia(index: ModuleIndex, node: ast.AST) -> bool:
     """Whether a comparison's outcome gets a name that says NVIDIA: ``IS_NVIDIA = platform == "cuda"``."""
-    child, parent = node, index.parent(node)
-    while isinstance(parent, (ast.Compare, ast.BoolOp, ast.UnaryOp)):
-        child, parent = parent, index.parent(parent)
-    if child is node:
+    parent = index.parent(node)
+    if not isinstance(parent, (ast.Compare, ast.BoolOp, ast.UnaryOp)):
         return False
+    while isinstance(parent, (ast.Compare, ast.BoolOp, ast.UnaryOp)):
+        parent = index.parent(parent)
     if isinstance(parent, ast.Return):
-        while parent is not None and not isinstance(parent, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        while parent is not None and not isinstance(parent, _FUNCTIONS):
             parent = index.parent(parent)
         return parent is not None and bool(_NVIDIA.search(parent.name))
     targets = parent.targets if isinstance(parent, ast.Assign) else []
     return any(_NVIDIA.search(last_name(target)) for target in targets)
 
 
+def guards_cuda_build(index: ModuleIndex, node: ast.AST) -> bool:
+    """Whether a question for a GPU decides that CUDA sources are compiled."""
+    if not isinstance(node, ast.Attribute) or node.attr not in _QUESTIONS:
+        return False
+    statement = index.statement_of(node)
+    if not isinstance(statement, ast.If):
+        return False
+    first, last = statement.body[0], statement.body[-1]
+    body = index.data[index.start(first) : index.end(last)].decode("utf-8")
+    return bool(_CUDA_BUILD.search(body))
+
+
+def beside_npu(index: ModuleIndex, node: ast.AST) -> bool:
+    """Whether a list, a dictionary, an enumeration or a chain of conditions also has a case for NPUs."""
+    parent = index.parent(node)
+    around: Sequence[ast.expr | None] = ()
+    if isinstance(parent, (ast.List, ast.Tuple, ast.Set)):
+        around = parent.elts
+    elif isinstance(parent, ast.Dict) and (node in parent.keys or _under_cuda_key(parent, node)):
+        around = parent.keys
+    elif isinstance(parent, ast.Assign) and isinstance(owner := index.parent(parent), ast.ClassDef):
+        around = [item.value for item in owner.body if isinstance(item, ast.Assign)]
+    texts = filter(None, map(string_value, around))
+    return any(text.partition(":")[0].lower() in ("npu", "hccl") for text in texts)
+
+
+def _under_cuda_key(node: ast.Dict, value: ast.AST) -> bool:
+    return any(each is value and string_value(key) == "cuda" for key, each in zip(node.keys, node.values))
+
+
 def _compared_with_npu(index: ModuleIndex, compare: ast.Compare) -> bool:
     """Whether ``IS_NPU = platform == "npu"`` stands in the same block as ``IS_CUDA = platform == "cuda"``."""
-    statement: Any = index.parent(compare)
+    statement = index.parent(compare)
     while isinstance(statement, (ast.BoolOp, ast.UnaryOp)):
         statement = index.parent(statement)
     if not isinstance(statement, ast.Assign):
@@ -86,46 +116,41 @@ def _compared_with_npu(index: ModuleIndex, compare: ast.Compare) -> bool:
     )
 
 
-def guards_cuda_build(index: ModuleIndex, node: Any) -> bool:
-    """Whether a question for a CUDA card decides that CUDA sources are compiled."""
-    if not isinstance(node, ast.Attribute) or node.attr not in _QUESTIONS:
-        return False
-    child, parent = node, index.parent(node)
-    while parent is not None and not isinstance(parent, ast.stmt):
-        child, parent = parent, index.parent(parent)
-    if not isinstance(parent, ast.If) or child is not parent.test:
-        return False
-    first, last = parent.body[0], parent.body[-1]
-    body = index.data[index.start(first) : index.end(last)].decode("utf-8")
-    return bool(_CUDA_BUILD.search(body))
-
-
-def _in_chain(index: ModuleIndex, holder: ast.If, child: Any) -> bool:
+def _in_chain(index: ModuleIndex, holder: ast.If, child: ast.AST) -> bool:
     """Whether ``child`` is in one branch of an if-chain and a test of another branch speaks of NPUs."""
-    if child in holder.orelse:
-        if len(holder.orelse) == 1 and isinstance(holder.orelse[0], ast.If):
-            return False  # an elif: the chain is looked at from there
-        return _speaks_of_npus(holder.test) or any(
-            _speaks_of_npus(test) for test in _tests_above(index, holder)
-        )
     others = _tests_above(index, holder)
-    following = holder.orelse
-    while len(following) == 1 and isinstance(following[0], ast.If):
-        others.append(following[0].test)
-        following = following[0].orelse
+    if child in holder.orelse:
+        if _else_if(holder):
+            return False  # an elif: the chain is looked at from there
+        others.append(holder.test)
+    else:
+        following = _else_if(holder)
+        while following is not None:
+            others.append(following.test)
+            following = _else_if(following)
     return any(_speaks_of_npus(test) for test in others)
+
+
+def _else_if(holder: ast.If) -> ast.If | None:
+    """The ``elif`` of an ``if``."""
+    first = holder.orelse[0] if len(holder.orelse) == 1 else None
+    return first if isinstance(first, ast.If) else None
+
+
+def _tests_above(index: ModuleIndex, holder: ast.If) -> list[ast.expr]:
+    tests = []
+    parent = index.parent(holder)
+    while isinstance(parent, ast.If) and parent.orelse == [holder]:
+        tests.append(parent.test)
+        holder, parent = parent, index.parent(parent)
+    return tests
 
 
 def _has_twin(index: ModuleIndex, holder: ast.If) -> bool:
     """Whether another ``if`` of the block does for NPUs, name by name, what this one does for CUDA."""
-    block = index.parent(holder)
-    for field in ("body", "orelse", "finalbody"):
-        statements = getattr(block, field, None)
-        if isinstance(statements, list) and holder in statements:
-            others = [each for each in statements if isinstance(each, ast.If) and each is not holder]
-            others = [each for each in others if _speaks_of_npus(each.test)]
-            return bool(others) and _as_for_cuda(holder) in [_as_for_cuda(each) for each in others]
-    return False
+    others = [each for each in index.block(holder) if isinstance(each, ast.If) and each is not holder]
+    others = [each for each in others if _speaks_of_npus(each.test)]
+    return bool(others) and _as_for_cuda(holder) in [_as_for_cuda(each) for each in others]
 
 
 def _as_for_cuda(holder: ast.If) -> str:
@@ -133,57 +158,20 @@ def _as_for_cuda(holder: ast.If) -> str:
     return text.replace("npu", "cuda").replace("hccl", "nccl")
 
 
-def _tests_above(index: ModuleIndex, holder: ast.If) -> list[Any]:
-    tests = []
-    parent: Any = index.parent(holder)
-    while isinstance(parent, ast.If) and parent.orelse == [holder]:
-        tests.append(parent.test)
-        holder, parent = parent, index.parent(parent)
-    return tests
-
-
-def _after_npu_return(parent: Any, child: Any) -> bool:
-    for field in ("body", "orelse", "finalbody"):
-        statements = getattr(parent, field, None)
-        if isinstance(statements, list) and child in statements:
-            for earlier in statements[: statements.index(child)]:
-                if isinstance(earlier, ast.If) and _speaks_of_npus(earlier.test) and not earlier.orelse:
-                    if isinstance(earlier.body[-1], (ast.Return, ast.Raise, ast.Continue)):
-                        return not isinstance(earlier.body[-1], ast.Raise)
+def _after_npu_return(block: Sequence[ast.stmt], statement: ast.stmt) -> bool:
+    """Whether an earlier ``if`` of the block has left it on NPUs."""
+    for earlier in block:
+        if earlier is statement:
+            return False
+        if isinstance(earlier, ast.If) and _speaks_of_npus(earlier.test) and not earlier.orelse:
+            if isinstance(earlier.body[-1], (ast.Return, ast.Raise, ast.Continue)):
+                return not isinstance(earlier.body[-1], ast.Raise)
     return False
 
 
-def _speaks_of_npus(test: Any) -> bool:
+def _speaks_of_npus(test: ast.expr) -> bool:
     for node in ast.walk(test):
-        if isinstance(node, ast.Attribute) and knows_npus(node.attr):
-            return True
-        if isinstance(node, ast.Name) and knows_npus(node.id):
-            return True
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and knows_npus(node.value):
+        name = last_name(node) if isinstance(node, (ast.Attribute, ast.Name)) else string_value(node)
+        if name is not None and knows_npus(name):
             return True
     return False
-
-
-def beside_npu(index: ModuleIndex, node: Any) -> bool:
-    """Whether a list, a dictionary, an enumeration or a chain of conditions also has a case for NPUs."""
-    child, parent = node, index.parent(node)
-    around: list[Any] = []
-    if isinstance(parent, (ast.List, ast.Tuple, ast.Set)):
-        around = list(parent.elts)
-    elif isinstance(parent, ast.Dict) and (child in parent.keys or _under_cuda_key(parent, child)):
-        around = [key for key in parent.keys if key is not None]
-    elif isinstance(parent, ast.Assign) and isinstance(index.parent(parent), ast.ClassDef):
-        around = [item.value for item in index.parent(parent).body if isinstance(item, ast.Assign)]
-    return any(
-        isinstance(item, ast.Constant)
-        and isinstance(item.value, str)
-        and item.value.partition(":")[0].lower() in ("npu", "hccl")
-        for item in around
-    )
-
-
-def _under_cuda_key(node: ast.Dict, value: Any) -> bool:
-    if value not in node.values:
-        return False
-    key = node.keys[node.values.index(value)]
-    return isinstance(key, ast.Constant) and key.value == "cuda"

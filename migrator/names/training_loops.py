@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from migrator.names.hints import called_name, last_name
 from migrator.names.index import ModuleIndex
+from migrator.names.tree import called_name, last_name
 
 # What a file with one has one of.
 STARTING_WORDS = frozenset({"backward", "step", "training_step"})

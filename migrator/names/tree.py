@@ -5,11 +5,13 @@ from __future__ import annotations
 import ast
 import warnings
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Union
 
 # What holds no expression of the program's.
 _SKIPPED = frozenset({"ctx", "op", "ops", "type_comment", "kind", "type_ignores"})
 _FIELDS: dict[type, tuple[str, ...]] = {}
+
+String = Union[ast.Constant, ast.JoinedStr]
 
 
 def parse(text: str) -> ast.Module:
@@ -54,3 +56,30 @@ def walk(node: Any) -> Iterator[Any]:
         node = stack.pop()
         yield node
         stack += reversed(children(node))
+
+
+def called_name(call: ast.AST | None) -> str:
+    """The last name of what a call calls; empty where it has none."""
+    return bare_name(call.func) if isinstance(call, ast.Call) else ""
+
+
+def bare_name(node: ast.AST | None) -> str:
+    """The last name of a name or an attribute: ``c`` of ``a.b.c``; empty for anything else."""
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def last_name(node: ast.AST | None) -> str:
+    """The last name that is written in a target: an attribute, a key, a variable."""
+    if isinstance(node, ast.Subscript):
+        key = string_value(node.slice)
+        return last_name(node.value) if key is None else key
+    if isinstance(node, (ast.Tuple, ast.List)):
+        return " ".join(last_name(element) for element in node.elts)
+    return bare_name(node)
+
+
+def string_value(node: ast.AST | None) -> str | None:
+    """The text of a string literal; None for anything else."""
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else None

@@ -279,9 +279,7 @@ class _Question:
         last = max(before, key=lambda each: each.node.lineno, default=None)
         if last is None or not isinstance(last.node, ast.Assign):
             return None
-        parent = self.index.parent(here)
-        blocks = [getattr(parent, name, None) or () for name in ("body", "orelse", "finalbody")]
-        if not any(last.node in block and here in block for block in blocks):
+        if last.node not in self.index.block(here):
             return None
         self.index.expand(last.node)
         return last.value

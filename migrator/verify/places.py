@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import os
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,12 +12,11 @@ from typing import Any
 from migrator.files.discover import discover
 from migrator.files.errors import Unreadable
 from migrator.files.source import read
+from migrator.names.device_strings import is_docstring, names_backend, names_device, written
 from migrator.names.index import ModuleIndex
 
 # The words that a line has to hold; names that stand for one of them are followed by the index.
 _WORDS = ("cuda", "is_cuda", "nccl", "is_nccl_available")
-_DEVICE = re.compile(r"cuda(?::.*)?", re.DOTALL)
-_BACKEND = re.compile(r"nccl|(?:\w+:\w+,)*cuda:nccl(?:,\w+:\w+)*")
 
 
 @dataclass(frozen=True)
@@ -81,12 +79,11 @@ def _nodes(index: ModuleIndex) -> Iterator[tuple[Any, str]]:
         else:
             yield from _members(index, reference)
     for string in index.strings:
-        value = _beginning(string)
-        if value is None or isinstance(index.parent(string), ast.Expr):
-            continue  # a docstring
-        if _DEVICE.fullmatch(value):
+        if is_docstring(index, string):
+            continue
+        if names_device(index, string):
             yield string, "'cuda'"
-        elif _BACKEND.fullmatch(value):
+        elif names_backend(written(index, string)):
             yield string, "'nccl'"
 
 
@@ -100,16 +97,6 @@ def _members(index: ModuleIndex, node: Any) -> Iterator[tuple[Any, str]]:
         if node.attr == "is_cuda" or (node.attr == "cuda" and index.call_of(node)):
             yield node, f".{node.attr}"
         node = node.value
-
-
-def _beginning(node: Any) -> str | None:
-    """The text of a literal; of an f-string the text that it begins with."""
-    if isinstance(node, ast.Constant):
-        return str(node.value)
-    first = node.values[0] if isinstance(node, ast.JoinedStr) and node.values else None
-    if isinstance(first, ast.Constant) and str(first.value).startswith("cuda"):
-        return str(first.value)
-    return None
 
 
 def _span(index: ModuleIndex, node: Any) -> tuple[int, int, int, int]:

@@ -12,7 +12,7 @@ from migrator.matchers.context import FileContext, Match, found
 from migrator.matchers.dotted import rule_fits
 from migrator.matchers.options import Options, Scalar
 from migrator.matchers.packs import Rule
-from migrator.names.hints import called_name
+from migrator.names.tree import called_name
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,9 @@ from migrator.findings.finding import Edit
 from migrator.matchers.context import FileContext, Match, found
 from migrator.matchers.options import Options
 from migrator.matchers.packs import Rule
-from migrator.names.hints import called_name
 from migrator.names.index import ModuleIndex
 from migrator.names.strings import replace_text
+from migrator.names.tree import called_name
 
 _ENV_NAME = re.compile(r"(?:^|_)env(?:iron|ironment|s|_vars?|_dict|_variables)?$|^environ$", re.IGNORECASE)
 _CALLS = frozenset(

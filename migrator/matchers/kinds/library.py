@@ -14,8 +14,8 @@ from migrator.matchers.context import FileContext, Match, found
 from migrator.matchers.dotted import rule_of
 from migrator.matchers.options import Options
 from migrator.matchers.packs import Rule
-from migrator.names.hints import called_name
 from migrator.names.index import ModuleIndex
+from migrator.names.tree import called_name
 
 _LESS = {"error": "warning", "warning": "info", "info": "info"}
 _CAUGHT = frozenset({"ImportError", "ModuleNotFoundError", "Exception", "BaseException"})

@@ -15,8 +15,8 @@ from migrator.matchers.normal_form import PatternMatch, ancestors, compiled, mat
 from migrator.matchers.options import Options
 from migrator.matchers.packs import Rule
 from migrator.matchers.starting_words import starting_words
-from migrator.names.hints import called_name
 from migrator.names.index import ModuleIndex, identifiers
+from migrator.names.tree import called_name
 
 _WORD = re.compile(r"[A-Z][A-Z0-9]*\b")
 _SIMPLE = (ast.Name, ast.Attribute, ast.Constant, ast.Subscript, ast.UnaryOp)

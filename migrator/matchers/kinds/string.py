@@ -10,7 +10,7 @@ import ast
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import Any, Callable, Literal
+from typing import Callable, Literal, Union
 
 from migrator.api_support import npu_names
 from migrator.findings.finding import Edit
@@ -18,18 +18,25 @@ from migrator.matchers.context import FileContext, Match, found
 from migrator.matchers.moved_imports import import_form
 from migrator.matchers.options import Options, Scalar
 from migrator.matchers.packs import Rule
-from migrator.names.device_context import CERTAIN, LIKELY, NO, UNCLEAR, Place, is_pattern, judge
-from migrator.names.hints import PlaceData, called_name
+from migrator.names.device_context import CERTAIN, LIKELY, NO, UNCLEAR, DeviceContext
+from migrator.names.device_strings import (
+    context_of_backend,
+    context_of_device,
+    context_of_tensor_type,
+    is_argument_of,
+    is_docstring,
+    names_backend,
+    names_backends,
+    names_device,
+    names_tensor_type,
+    written,
+)
+from migrator.names.device_vocabulary import DeviceVocabulary
 from migrator.names.index import ModuleIndex
-from migrator.names.strings import pieces, replace_text
+from migrator.names.strings import replace_text
+from migrator.names.tree import String, called_name
 from migrator.names.values import options_like
 
-_DEVICE = re.compile(r"cuda(?::(?:\d+|%[dsi]|\{[^{}]*\})?)?\Z")
-# A regular expression for the name of a device.
-_DEVICE_PATTERN = re.compile(r"\^?cuda:?(?:\(?:?(?:\[0-9\]|\\d)[+*]?\)?)?[?$]*\Z")
-_BACKEND = re.compile(r"nccl\Z", re.IGNORECASE)
-_COMPOUND = re.compile(r"\w+:\w+(?:,\w+:\w+)*\Z")
-_TENSOR_TYPE = re.compile(r"torch\.cuda(?:\.\w*Tensor|\.\w*Storage)\Z")
 _API_NAME = re.compile(r"((?:\w+\.)*)(torch\.cuda(?:\.\w+)*)\Z")
 _IMPORTERS = frozenset({"import_module", "importorskip", "__import__", "find_spec", "resolve_name"})
 _PATCHERS = frozenset({"patch", "object", "dict", "setattr", "delattr", "mock_patch", "resolve_name"})
@@ -67,9 +74,11 @@ class StringOptions(Options):
 
 StringRule = Rule[StringOptions]
 Rules = list[StringRule]
+# A finding; True for a string that is left alone; None where it is not of the shape.
+Outcome = Union[Match, bool, None]
 
 
-def place_data(rules: Iterable[StringRule]) -> tuple[PlaceData, PlaceData]:
+def vocabularies(rules: Iterable[StringRule]) -> tuple[DeviceVocabulary, DeviceVocabulary]:
     """What the rule packs know of places: for device strings, and for backends."""
     known = [rule.options.places for rule in rules]
 
@@ -77,7 +86,7 @@ def place_data(rules: Iterable[StringRule]) -> tuple[PlaceData, PlaceData]:
         return frozenset(word for places in known for word in wanted(places))
 
     hints = [hint for places in known for hint in places.hints]
-    device = PlaceData(
+    device = DeviceVocabulary(
         apis={api: where for places in known for api, where in places.apis.items()},
         keywords=words(lambda places: places.keywords),
         never=words(lambda places: places.never),
@@ -94,7 +103,7 @@ def _any_of(patterns: list[str]) -> re.Pattern[str]:
 
 
 def find(
-    context: FileContext, rules: Rules, data: PlaceData, backend_data: PlaceData
+    context: FileContext, rules: Rules, data: DeviceVocabulary, backend_data: DeviceVocabulary
 ) -> tuple[list[Match], int]:
     """The findings, and how many device-like texts were judged to be something else."""
     by_shape: dict[str, Rules] = {}
@@ -116,14 +125,6 @@ def find(
     return result, left_alone
 
 
-def _value(index: ModuleIndex, node: Any) -> str:
-    """A literal's value; for an f-string its text with ``{}`` for the fields."""
-    if isinstance(node, ast.Constant):
-        return str(node.value)
-    parts = index.parts(node)
-    return "".join(part.raw if part.expression is None else "{}" for part in parts)
-
-
 def _with_verdict(rules: Rules, verdict: str) -> StringRule | None:
     return next((rule for rule in rules if rule.options.verdict == verdict), None)
 
@@ -131,20 +132,20 @@ def _with_verdict(rules: Rules, verdict: str) -> StringRule | None:
 def _placed(
     context: FileContext,
     rules: Rules,
-    node: Any,
-    place: Place,
+    node: String,
+    where: DeviceContext,
     edits: Callable[[], list[Edit]],
-    value: str,
-) -> Match | bool | None:
-    """A finding for what stands at a place; True where it is left alone."""
-    if place.verdict == NO:
+) -> Outcome:
+    """A finding for a string that goes there; True where it is left alone."""
+    if where.verdict == NO:
         return True
-    rule = _with_verdict(rules, place.verdict)
+    rule = _with_verdict(rules, where.verdict)
     if rule is None:
         return None
-    changes = edits() if place.verdict in (CERTAIN, LIKELY) else []
+    value = written(context.index, node)
+    changes = edits() if where.verdict in (CERTAIN, LIKELY) else []
     message = rule.message or "{value}: {place}"
-    message = message.replace("{value}", repr(value)).replace("{place}", place.reason)
+    message = message.replace("{value}", repr(value)).replace("{place}", where.reason)
     return found(
         context,
         rule,
@@ -155,28 +156,19 @@ def _placed(
     )
 
 
-def _device(context: FileContext, rules: Rules, data: PlaceData, node: Any) -> Match | bool | None:
-    value = _value(context.index, node)
+def _device(context: FileContext, rules: Rules, vocabulary: DeviceVocabulary, node: String) -> Outcome:
     index = context.index
-    if not _DEVICE.match(value) and not (_DEVICE_PATTERN.match(value) and is_pattern(index, node)):
-        return None
-    joined = isinstance(node, ast.JoinedStr)
-    if joined and not (pieces(index, node) and pieces(index, node)[0].raw.startswith("cuda")):
-        return None
-    if isinstance(node, ast.Constant) and _is_format_piece(index, node):
+    if not names_device(index, node):
         return None
     if _is_attribute_name(index, node):
         return True
-    place = judge(index, data, node)
-    strong = value != "cuda"
-    if place.verdict == UNCLEAR and _names_own_method(context, node):
-        place = Place(LIKELY, "the name of the method that is renamed")
-    if place.verdict == UNCLEAR and strong and _index_follows(index, node, value):
-        place = Place(LIKELY, "the beginning of a device's name")
-    return _placed(context, rules, node, place, lambda: replace_text(index, node, "cuda", "npu", 1), value)
+    where = context_of_device(index, vocabulary, node)
+    if where.verdict == UNCLEAR and _names_own_method(context, node):
+        where = DeviceContext(LIKELY, "the name of the method that is renamed")
+    return _placed(context, rules, node, where, lambda: replace_text(index, node, "cuda", "npu", 1))
 
 
-def _names_own_method(context: FileContext, node: Any) -> bool:
+def _names_own_method(context: FileContext, node: String) -> bool:
     """Whether ``def cuda(self): return self._apply("cuda")`` names the method that moves."""
     function = context.index.function_of(node)
     owner = context.index.class_of(node)
@@ -186,18 +178,7 @@ def _names_own_method(context: FileContext, node: Any) -> bool:
     return facts is not None and context.project.related(facts)
 
 
-def _is_format_piece(index: ModuleIndex, node: Any) -> bool:
-    return isinstance(index.parent(node), ast.JoinedStr)
-
-
-def _index_follows(index: ModuleIndex, node: Any, value: str) -> bool:
-    """Whether a text such as ``cuda:`` is completed to a device with an index."""
-    return bool(re.match(r"cuda:(\d+|%[dsi]|\{.*\})\Z", value)) or (
-        value == "cuda:" and isinstance(index.parent(node), ast.BinOp)
-    )
-
-
-def _is_attribute_name(index: ModuleIndex, node: Any) -> bool:
+def _is_attribute_name(index: ModuleIndex, node: String) -> bool:
     """Whether a text is the name in getattr(x, "cuda"), which another shape judges."""
     call = index.parent(node)
     if isinstance(call, ast.Call) and node in call.args[:2] and isinstance(call.func, ast.Name):
@@ -205,91 +186,52 @@ def _is_attribute_name(index: ModuleIndex, node: Any) -> bool:
     return False
 
 
-def _backend(context: FileContext, rules: Rules, data: PlaceData, node: Any) -> Match | bool | None:
-    value = _value(context.index, node)
+def _backend(context: FileContext, rules: Rules, vocabulary: DeviceVocabulary, node: String) -> Outcome:
     index = context.index
-    if _COMPOUND.match(value) and re.search(r"\bcuda\b|\bnccl\b", value, re.IGNORECASE):
-        if not re.search(r":(nccl|gloo|mpi|ucc|xccl)\b", value):
-            return None
-        edits = replace_text(index, node, "cuda", "npu") + replace_text(index, node, "nccl", "hccl")
-        return _placed(
-            context, rules, node, Place(CERTAIN, "a backend for each device type"), lambda: edits, value
-        )
-    if not _BACKEND.match(value):
+    text = written(index, node)
+    if not names_backend(text):
         return None
-    place = judge(index, data, node)
-    # In small letters it is hardly ever anything but the backend. In capitals it
-    # is also the beginning of the names of NCCL's environment variables.
-    if place.verdict == UNCLEAR and value.islower() and not _searched_for(index, node):
-        place = Place(LIKELY, place.reason)
-    new = value.replace("n", "h", 1) if value[0] == "n" else "H" + value[1:]
-    return _placed(context, rules, node, place, lambda: replace_text(index, node, value, new, 1), value)
+
+    def edits() -> list[Edit]:
+        if names_backends(text):
+            return replace_text(index, node, "cuda", "npu") + replace_text(index, node, "nccl", "hccl")
+        new = text.replace("n", "h", 1) if text[0] == "n" else "H" + text[1:]
+        return replace_text(index, node, text, new, 1)
+
+    return _placed(context, rules, node, context_of_backend(index, vocabulary, node), edits)
 
 
-def _searched_for(index: ModuleIndex, node: Any) -> bool:
-    """Whether a text is looked for inside another one: ``"nccl" in line``."""
-    parent = index.parent(node)
-    return (
-        isinstance(parent, ast.Compare)
-        and node is parent.left
-        and isinstance(parent.ops[0], (ast.In, ast.NotIn))
-    )
-
-
-def _tensor_type(context: FileContext, rules: Rules, data: PlaceData, node: Any) -> Match | bool | None:
-    value = _value(context.index, node)
-    if not isinstance(node, ast.Constant) or not _TENSOR_TYPE.match(value):
+def _tensor_type(context: FileContext, rules: Rules, vocabulary: DeviceVocabulary, node: String) -> Outcome:
+    index = context.index
+    text = written(index, node)
+    if not isinstance(node, ast.Constant) or not names_tensor_type(text):
         return None
-    if _is_call_argument(context.index, node, {"set_default_tensor_type"}):
+    if is_argument_of(index, node, "set_default_tensor_type"):
         return True  # it has a rule of its own
-    known = npu_names.look_up(value, context.version)
+    known = npu_names.look_up(text, context.version)
     if known is None or not known.npu:
         rule = _with_verdict(rules, UNCLEAR) or rules[0]
         return found(
             context,
             rule,
             node,
-            api=value,
+            api=text,
             status="absent",
             severity="error",
-            message=f"{value!r} has no NPU form",
+            message=f"{text!r} has no NPU form",
             advice=known.advice if known else "",
         )
-    place = judge(context.index, data, node)
-    if _is_call_argument(context.index, node, {"type"}) or _compared_with_type(context.index, node):
-        place = Place(CERTAIN, "the name of a tensor type")
-    elif place.verdict in (UNCLEAR, NO) and not isinstance(context.index.parent(node), ast.Expr):
-        place = Place(LIKELY, f"the name of a tensor type, in {place.reason}")
-    return _placed(
-        context, rules, node, place, lambda: replace_text(context.index, node, "cuda", "npu", 1), value
-    )
+    where = context_of_tensor_type(index, vocabulary, node)
+    return _placed(context, rules, node, where, lambda: replace_text(index, node, "cuda", "npu", 1))
 
 
-def _is_call_argument(index: ModuleIndex, node: Any, names: set[str]) -> bool:
-    call = index.parent(node)
-    if not isinstance(call, ast.Call) or node not in call.args:
-        return False
-    return called_name(call) in names
-
-
-def _compared_with_type(index: ModuleIndex, node: Any) -> bool:
-    """Whether a text is compared with ``x.type()``, by itself or in a list."""
-    parent = index.parent(node)
-    while isinstance(parent, (ast.Tuple, ast.List, ast.Set)):
-        parent = index.parent(parent)
-    if not isinstance(parent, ast.Compare):
-        return False
-    operands = [parent.left, *parent.comparators]
-    return any(isinstance(operand, ast.Call) and called_name(operand) == "type" for operand in operands)
-
-
-def _api_name(context: FileContext, rules: Rules, data: PlaceData, node: Any) -> Match | bool | None:
+def _api_name(context: FileContext, rules: Rules, vocabulary: DeviceVocabulary, node: String) -> Outcome:
     """``"torch.cuda.is_available"`` where a name is patched or a module is imported."""
-    value = _value(context.index, node)
+    value = written(context.index, node)
     match = _API_NAME.match(value)
     if not isinstance(node, ast.Constant) or match is None:
         return None
-    call: Any = context.index.parent(node)
+    call = context.index.parent(node)
     if isinstance(call, ast.keyword) and call.arg in ("target", "name"):
         call = context.index.parent(call)
     elif not isinstance(call, ast.Call) or node not in call.args:
@@ -324,9 +266,9 @@ def _api_name(context: FileContext, rules: Rules, data: PlaceData, node: Any) ->
     )
 
 
-def _attribute(context: FileContext, rules: Rules, data: PlaceData, node: Any) -> Match | bool | None:
+def _attribute(context: FileContext, rules: Rules, vocabulary: DeviceVocabulary, node: String) -> Outcome:
     """``getattr(torch, "cuda")``, ``hasattr(batch, "is_cuda")``."""
-    value = _value(context.index, node)
+    value = written(context.index, node)
     if not isinstance(node, ast.Constant) or not any(value in rule.match for rule in rules):
         return None
     new = value.replace("cuda", "npu")
@@ -360,14 +302,14 @@ def _attribute(context: FileContext, rules: Rules, data: PlaceData, node: Any) -
     )
 
 
-def _text(context: FileContext, rules: Rules, data: PlaceData, node: Any) -> Match | bool | None:
+def _text(context: FileContext, rules: Rules, vocabulary: DeviceVocabulary, node: String) -> Outcome:
     """A text that is exactly what a rule's ``match`` says."""
-    value = _value(context.index, node)
+    value = written(context.index, node)
     for rule in rules:
         keyword = rule.options.keyword
         if keyword and getattr(context.index.parent(node), "arg", "") != keyword:
             continue
-        if value in rule.match and isinstance(node, ast.Constant) and not _is_docstring(context.index, node):
+        if value in rule.match and isinstance(node, ast.Constant) and not is_docstring(context.index, node):
             edits = replace_text(context.index, node, value, rule.replace) if rule.replace else []
             return found(
                 context,
@@ -380,11 +322,7 @@ def _text(context: FileContext, rules: Rules, data: PlaceData, node: Any) -> Mat
     return None
 
 
-def _is_docstring(index: ModuleIndex, node: Any) -> bool:
-    return isinstance(index.parent(node), ast.Expr)
-
-
-_SHAPES: dict[str, Callable[[FileContext, Rules, PlaceData, Any], Any]] = {
+_SHAPES: dict[str, Callable[[FileContext, Rules, DeviceVocabulary, String], Outcome]] = {
     "attribute": _attribute,
     "tensor-type": _tensor_type,
     "api-name": _api_name,

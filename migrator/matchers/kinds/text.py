@@ -11,8 +11,8 @@ from typing import Any, Literal
 from migrator.matchers.context import FileContext, Match, found
 from migrator.matchers.options import Options
 from migrator.matchers.packs import Rule
-from migrator.names.hints import called_name
 from migrator.names.strings import replace_text
+from migrator.names.tree import called_name
 
 _TESTS = frozenset(
     "startswith endswith find index count search match fullmatch findall compile raises assertRaisesRegex "

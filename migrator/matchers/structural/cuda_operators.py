@@ -9,8 +9,8 @@ from typing import Any
 from migrator.matchers.context import FileContext, Match, found
 from migrator.matchers.dotted import rule_fits
 from migrator.matchers.packs import Rule
-from migrator.names.hints import called_name
 from migrator.names.npu_branches import knows_npus
+from migrator.names.tree import called_name
 from migrator.project.module_names import absolute_name
 from migrator.project.operators import Catalog, Module, Operator
 

@@ -11,8 +11,8 @@ from migrator.matchers.calls import calls_of
 from migrator.matchers.context import FileContext, Match, found
 from migrator.matchers.dotted import rule_fits
 from migrator.matchers.packs import Rule
-from migrator.names.hints import called_name
 from migrator.names.index import ModuleIndex
+from migrator.names.tree import called_name
 from migrator.names.values import TENSOR
 
 # A condition inside brackets, by its text: the statement is looked at then.

@@ -11,9 +11,9 @@ from migrator.matchers.context import FileContext, Match, found
 from migrator.matchers.dotted import pattern_fits
 from migrator.matchers.options import Options
 from migrator.matchers.packs import Rule
-from migrator.names.hints import called_name
 from migrator.names.index import ModuleIndex
 from migrator.names.training_loops import every_step, losses, training_regions
+from migrator.names.tree import called_name
 
 _TEXTS = frozenset({"print", "format", "info", "debug", "set_postfix", "set_description", "write"})
 _FOREIGN = frozenset({"numpy", "cv2", "pandas", "PIL", "random", "math"})

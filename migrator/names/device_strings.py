@@ -1,0 +1,121 @@
+"""Strings that name a device, a backend or a type of CUDA tensors: by how they look, and by where they go."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from migrator.names.device_context import (
+    CERTAIN,
+    LIKELY,
+    NO,
+    UNCLEAR,
+    DeviceContext,
+    device_context,
+    is_searched_pattern,
+)
+from migrator.names.device_vocabulary import DeviceVocabulary
+from migrator.names.index import ModuleIndex
+from migrator.names.tree import String, called_name
+
+_DEVICE = re.compile(r"cuda(?::(?:\d+|%[dsi]|\{[^{}]*\})?)?\Z")
+# A regular expression for the name of a device.
+_DEVICE_PATTERN = re.compile(r"\^?cuda:?(?:\(?:?(?:\[0-9\]|\\d)[+*]?\)?)?[?$]*\Z")
+_INDEXED = re.compile(r"cuda:(\d+|%[dsi]|\{.*\})\Z")
+_BACKEND = re.compile(r"nccl\Z", re.IGNORECASE)
+_PAIRS = re.compile(r"\w+:\w+(?:,\w+:\w+)*\Z")
+_TENSOR_TYPE = re.compile(r"torch\.cuda(?:\.\w*Tensor|\.\w*Storage)\Z")
+
+
+def written(index: ModuleIndex, node: String) -> str:
+    """A string's text; that of an f-string with ``{}`` for the fields."""
+    if isinstance(node, ast.Constant):
+        return str(node.value)
+    return "".join(part.raw if part.expression is None else "{}" for part in index.parts(node))
+
+
+def is_docstring(index: ModuleIndex, node: String) -> bool:
+    """Whether a string is a statement of its own: nobody reads it."""
+    return isinstance(index.parent(node), ast.Expr)
+
+
+def names_device(index: ModuleIndex, node: String) -> bool:
+    """Whether a string looks like a CUDA device, its beginning, or a pattern for it."""
+    text = written(index, node)
+    if _DEVICE.match(text):
+        return not isinstance(index.parent(node), ast.JoinedStr)
+    return bool(_DEVICE_PATTERN.match(text)) and is_searched_pattern(index, node)
+
+
+def names_backend(text: str) -> bool:
+    """Whether a text is NCCL, or gives each device type its backend."""
+    return bool(_BACKEND.match(text)) or names_backends(text)
+
+
+def names_backends(text: str) -> bool:
+    """Whether a text gives each device type its backend: ``cpu:gloo,cuda:nccl``."""
+    return (
+        bool(_PAIRS.match(text))
+        and re.search(r"\bcuda\b|\bnccl\b", text, re.IGNORECASE) is not None
+        and re.search(r":(nccl|gloo|mpi|ucc|xccl)\b", text) is not None
+    )
+
+
+def names_tensor_type(text: str) -> bool:
+    """Whether a text is the name of a type of CUDA tensors."""
+    return bool(_TENSOR_TYPE.match(text))
+
+
+def context_of_device(index: ModuleIndex, vocabulary: DeviceVocabulary, node: String) -> DeviceContext:
+    """Where a string goes that looks like a device."""
+    context = device_context(index, vocabulary, node)
+    text = written(index, node)
+    has_index = _INDEXED.match(text) or (text == "cuda:" and isinstance(index.parent(node), ast.BinOp))
+    if context.verdict == UNCLEAR and has_index:
+        return DeviceContext(LIKELY, "the beginning of a device's name")
+    return context
+
+
+def context_of_backend(index: ModuleIndex, vocabulary: DeviceVocabulary, node: String) -> DeviceContext:
+    """Where a string goes that looks like a backend."""
+    text = written(index, node)
+    if names_backends(text):
+        return DeviceContext(CERTAIN, "a backend for each device type")
+    context = device_context(index, vocabulary, node)
+    # In small letters it is hardly ever anything but the backend. In capitals it
+    # is also the beginning of the names of NCCL's environment variables.
+    if context.verdict == UNCLEAR and text.islower() and not _is_searched_for(index, node):
+        return DeviceContext(LIKELY, context.reason)
+    return context
+
+
+def context_of_tensor_type(index: ModuleIndex, vocabulary: DeviceVocabulary, node: String) -> DeviceContext:
+    """Where a string goes that is the name of a type of CUDA tensors."""
+    context = device_context(index, vocabulary, node)
+    if is_argument_of(index, node, "type") or _is_compared_with_type(index, node):
+        return DeviceContext(CERTAIN, "the name of a tensor type")
+    if context.verdict in (UNCLEAR, NO) and not is_docstring(index, node):
+        return DeviceContext(LIKELY, f"the name of a tensor type, in {context.reason}")
+    return context
+
+
+def is_argument_of(index: ModuleIndex, node: String, name: str) -> bool:
+    """Whether a string is a positional argument of what has that last name."""
+    call = index.parent(node)
+    return isinstance(call, ast.Call) and node in call.args and called_name(call) == name
+
+
+def _is_searched_for(index: ModuleIndex, node: String) -> bool:
+    """Whether a string is looked for inside another one: ``"nccl" in line``."""
+    parent = index.parent(node)
+    is_left = isinstance(parent, ast.Compare) and node is parent.left
+    return is_left and isinstance(parent.ops[0], (ast.In, ast.NotIn))
+
+
+def _is_compared_with_type(index: ModuleIndex, node: String) -> bool:
+    """Whether a string is compared with ``x.type()``, by itself or in a list."""
+    parent = index.parent(node)
+    while isinstance(parent, (ast.Tuple, ast.List, ast.Set)):
+        parent = index.parent(parent)
+    operands = [parent.left, *parent.comparators] if isinstance(parent, ast.Compare) else []
+    return any(called_name(operand) == "type" for operand in operands)

@@ -1,0 +1,153 @@
+"""What names, and the values beside it, say of a value that may be a device: by lists of the rule packs."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from migrator.names.index import ModuleIndex
+from migrator.names.tree import string_value
+
+_CARD_QUESTIONS = frozenset({"torch.cuda.is_available", "torch.cuda.device_count"})
+_MOVES = re.compile(r"\btorch\.(?:cuda|npu|device|zeros|ones|empty|tensor|load)\b|\.(?:to|cuda|npu)\(")
+_OTHER_DEVICE = re.compile(r"(cpu|mps|xpu|npu|gloo|hccl|meta)(:\d+)?$")
+
+
+@dataclass(frozen=True)
+class DeviceVocabulary:
+    """What the rule packs know of where devices go.
+
+    ``apis`` maps a qualified API, or ``.method`` for a method of any receiver,
+    to the positions and keywords that take a device. ``keywords`` are device
+    keywords of any call. ``never`` are calls whose strings are something else.
+    ``hint`` fits a name that says device, backend or accelerator. ``foreign``
+    are packages whose devices are not torch's.
+    """
+
+    apis: Mapping[str, tuple[object, ...]]
+    keywords: frozenset[str]
+    never: frozenset[str]
+    option_calls: frozenset[str]
+    hint: re.Pattern[str]
+    foreign: frozenset[str] = field(default_factory=frozenset)
+
+    def says(self, name: str) -> bool:
+        """Whether a name says device, backend or accelerator."""
+        return bool(self.hint.search(name))
+
+    def says_device(self, node: ast.expr) -> bool:
+        """Whether an expression's name says that its value is a device, a device type or a backend."""
+        if isinstance(node, ast.Call):
+            return self._call_says_device(node)
+        if isinstance(node, ast.Subscript):
+            key = string_value(node.slice)
+            if key is not None:
+                return self.says(key)
+            # A slice of a device's text is no device: "npu:0"[:4] is "npu:".
+            return not isinstance(node.slice, ast.Slice) and self.says_device(node.value)
+        if isinstance(node, ast.Attribute):
+            if node.attr in ("type", "name", "value"):
+                return self.says_device(node.value)
+            return self.says(node.attr)
+        if isinstance(node, ast.Name):
+            return self.says(node.id)
+        if isinstance(node, ast.BoolOp):
+            return any(self.says_device(value) for value in node.values)
+        if isinstance(node, ast.NamedExpr):
+            return self.says_device(node.target)
+        text = string_value(node)
+        return text is not None and self.says(text.strip("-"))
+
+    def _call_says_device(self, call: ast.Call) -> bool:
+        function, given = call.func, call.args
+        if isinstance(function, ast.Attribute):
+            if self.says(function.attr) or (function.attr == "type" and not given):
+                return True
+            return self.says_device(
+                given[0] if function.attr in ("get", "getenv", "pop") and given else function.value
+            )
+        if not isinstance(function, ast.Name):
+            return False
+        if function.id == "getattr" and len(given) > 1:
+            return self.says_device(given[1]) or self.says_device(given[0])
+        if function.id in ("str", "repr", "type") and given:
+            return self.says_device(given[0])
+        return self.says(function.id)
+
+
+def asks_for_cuda(test: ast.expr) -> bool:
+    """Whether a condition asks for a GPU."""
+    return any(
+        isinstance(node, ast.Attribute) and node.attr in ("is_available", "device_count")
+        for node in ast.walk(test)
+    )
+
+
+def chosen_beside_cpu(index: ModuleIndex, node: ast.expr) -> bool:
+    """Whether a string is what a program takes where ``torch.cuda`` has a GPU, and ``"cpu"`` where not.
+
+    So ``"cuda" if torch.cuda.is_available() else "cpu"``, or the same as a
+    statement: once the question is about NPUs, the string has to go with it.
+    """
+    child: ast.AST = node
+    parent = index.parent(child)
+    while isinstance(parent, (ast.JoinedStr, ast.BinOp)):
+        child, parent = parent, index.parent(parent)
+    if isinstance(parent, ast.IfExp):
+        return child is parent.body and is_cpu(parent.orelse) and _asks_torch(index, parent.test)
+    choice = index.parent(parent)
+    if not isinstance(parent, ast.Assign) or not isinstance(choice, ast.If):
+        return False
+    if parent not in choice.body or not _asks_torch(index, choice.test):
+        return False
+    target = ast.dump(parent.targets[0])
+    return any(
+        isinstance(other, ast.Assign) and ast.dump(other.targets[0]) == target and is_cpu(other.value)
+        for other in choice.orelse
+    )
+
+
+def is_cpu(node: ast.AST | None) -> bool:
+    """Whether an expression is the string ``"cpu"``."""
+    return string_value(node) == "cpu"
+
+
+def _asks_torch(index: ModuleIndex, test: ast.expr) -> bool:
+    """Whether a condition is that ``torch.cuda`` has a GPU: by ``is_available()`` or ``device_count()``."""
+    if isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], ast.Gt):
+        limit = test.comparators[0]
+        if not (isinstance(limit, ast.Constant) and limit.value == 0):
+            return False
+        test = test.left
+    return isinstance(test, ast.Call) and index.qualified_name(test.func) in _CARD_QUESTIONS
+
+
+def works_with_foreign(index: ModuleIndex, vocabulary: DeviceVocabulary, node: ast.expr) -> str:
+    """The package whose devices are not torch's, where the code around a node uses it.
+
+    That is the class, or the function, and it moves nothing of torch.
+    """
+    names: dict[str, str] = {}
+    for statement in index.imports:
+        module = statement.module if isinstance(statement, ast.ImportFrom) else None
+        for alias in statement.names:
+            package = (module or alias.name).partition(".")[0]
+            if package in vocabulary.foreign:
+                names[(alias.asname or alias.name).partition(".")[0]] = package
+    owner = index.class_of(node) or index.function_of(node) if names else None
+    text = index.segment(owner) if owner is not None else ""
+    if _MOVES.search(text):
+        return ""
+    words = set(re.findall(r"\w+", text))
+    return next((package for name, package in names.items() if name in words), "")
+
+
+def beside_a_device(siblings: Iterable[ast.expr]) -> bool:
+    """Whether a value stands beside one that is surely a device, or beside the question for one."""
+    for node in siblings:
+        text = string_value(node)
+        if asks_for_cuda(node) if text is None else _OTHER_DEVICE.match(text):
+            return True
+    return False
