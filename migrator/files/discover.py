@@ -72,7 +72,7 @@ def discover(root: Path, exclude: Sequence[str] = (), avoid: Path | None = None)
         mode = os.stat(root).st_mode
         if not stat.S_ISDIR(mode):
             return iter((_only(root, mode, excluded),))
-        top = _listing(os.fspath(root))
+        top = listing(os.fspath(root))
     except OSError as error:
         raise Unreadable(f"{shown(root)} {unreadable(error)}") from error
     return _walk(top, excluded, _avoided(root, avoid))
@@ -98,7 +98,7 @@ def _walk(top: list[os.DirEntry[str]], excluded: Matcher, avoided: str) -> Itera
                 yield Entry("link", name, path, inherited or excluded(name, False))
             elif item.is_dir(follow_symlinks=False):
                 why = _why_skipped(item.name, name, avoided)
-                found = [] if why else _listing(item.path)
+                found = [] if why else listing(item.path)
                 if any(child.name in _ENVIRONMENT for child in found):
                     why = "virtual environment: not copied"
                 if why:
@@ -123,7 +123,8 @@ def _kind_of_file(base: str, path: str) -> Kind:
     return "python" if is_python(base, path) else "file"
 
 
-def _listing(path: str) -> list[os.DirEntry[str]]:
+def listing(path: str) -> list[os.DirEntry[str]]:
+    """What a folder holds, by name. Raises OSError."""
     with os.scandir(path) as items:
         return sorted(items, key=lambda item: item.name)
 

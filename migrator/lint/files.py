@@ -95,7 +95,7 @@ def _below(
     trouble: Callable[[str], None],
     native: Callable[[str, Path], None],
 ) -> Iterator[Target]:
-    from migrator.files.discover import is_python
+    from migrator.files.discover import is_python, listing
     from migrator.files.gitignore import GitIgnore
     from migrator.native.suffixes import is_native
 
@@ -112,8 +112,7 @@ def _below(
             trouble(f"{error}: what is below {shown(folder)} is not linted")
             continue
         try:
-            with os.scandir(folder) as items:
-                entries = sorted(items, key=lambda item: item.name)
+            entries = listing(folder)
         except OSError as error:
             trouble(f"{shown(shown_folder or folder)}: {unreadable(error)}")
             continue
