@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sys
+import textwrap
 from enum import Enum
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Optional
 
 import typer
 
-from migrator.cli.ending import stop
+from migrator.cli.ending import PROBLEMS, stop
 from migrator.cli.options import Rules
 from migrator.cli.values import Several
 
@@ -31,14 +33,23 @@ def rule(
         Format.text, "--output-format", help="text: for reading, in colour on a terminal."
     ),
     packs: Rules = None,
+    check: Optional[Path] = typer.Option(
+        None, "--check", metavar="FILE", help="Test a pack by its examples."
+    ),
 ) -> None:
-    """Explain rules: why, before and after, versions, references.
+    """Explain rules: why, before and after, versions, references. Or test a rule pack.
 
-    Exit status: 0 done; 2 wrong use, such as a rule that does not exist.
+    Exit status: 0 done; 1 an example of the pack fails; 2 wrong use, such as a rule that does not exist or a
+    pack that cannot be used.
     """
     from migrator.matchers.packs import RuleError, load_all
     from migrator.report.rule_text import all_as_markdown, as_json, as_markdown
 
+    if check is not None and (codes or everything):
+        stop("--check tests a whole pack: name no rule with it")
+    if check is not None:
+        _check(check, tuple(packs or ()))
+        return
     if bool(codes) == everything:
         stop("which rule? Name one or more, such as NPU101, or give --all")
     try:
@@ -57,6 +68,34 @@ def rule(
         Console().print(Markdown(text))
     else:
         typer.echo(text, nl=False)
+
+
+def _check(pack: Path, others: tuple[str, ...]) -> None:
+    """Run the examples of a pack, and print what is expected and what came of those that fail."""
+    from migrator.core.examples import failure
+    from migrator.data_folders import data_folder
+    from migrator.matchers.packs import RuleError, load
+
+    is_read = data_folder("rules").resolve() in pack.resolve().parents or str(pack) in others
+    packs = others if is_read else (*others, str(pack))
+    failed = 0
+    try:
+        examples = [(rule, number) for rule in load(pack) for number in range(len(rule.examples))]
+        for rule, number in examples:
+            wrong = failure(rule, number, packs)
+            if wrong is not None:
+                failed += 1
+                typer.echo(f"{rule.origin}: example {number} of {rule.code}")
+                typer.echo(f"  expected:\n{_indented(wrong.expected)}\n  came:\n{_indented(wrong.came)}")
+    except RuleError as error:
+        stop(str(error))
+    typer.echo(f"examples: {len(examples)}, failed: {failed}")
+    if failed:
+        raise typer.Exit(PROBLEMS)
+
+
+def _indented(text: str) -> str:
+    return textwrap.indent(text.rstrip("\n"), "    ")
 
 
 def _find(code: str, known: list[Rule]) -> Rule:

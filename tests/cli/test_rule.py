@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from migrator.data_folders import data_folder
 from migrator.matchers.packs import load_all
 
 PAGE = Path(__file__).parents[2] / "docs" / "rules.md"
@@ -57,6 +58,70 @@ def test_a_rule_of_ones_own(npumigrate, tmp_path):
     assert rest == ["References:", "- acme.org/guide\n"]
 
 
+EXAMPLES = """\
+- code: ACME101
+  name: acme-cuda
+  summary: acme.cuda has an NPU form
+  kind: name
+  match: acme.cuda.*
+  replace: acme.npu.*
+  fix: safe
+  examples:
+    - before: |
+        import acme
+        acme.cuda.start()
+      after: |
+        import acme
+        import torch_npu
+        acme.npu.start()
+    - unchanged: |
+        from numba import cuda
+        cuda.synchronize()
+"""
+
+
+def test_a_pack_is_tested_by_its_examples(npumigrate, tmp_path):
+    pack = tmp_path / "acme.yaml"
+    pack.write_text(EXAMPLES)
+    answer = npumigrate("rule", "--check", pack)
+    assert (answer.code, answer.out, answer.err) == (0, "examples: 2, failed: 0\n", "")
+
+
+@pytest.mark.parametrize(
+    ("example", "expected", "came"),
+    [
+        (
+            "before: import acme as a; a.cuda.f()\n      after: import acme as a; a.npu.g()",
+            "import acme as a; a.npu.g()",
+            "import acme as a; import torch_npu; a.npu.f()",
+        ),
+        (
+            "unchanged: import acme; acme.cuda.f()",
+            "no change, and no finding of ACME101",
+            "import acme; import torch_npu; acme.npu.f()",
+        ),
+        ("reported: x = 1", "no change, and a finding of ACME101", "no finding"),
+        ("reported: cuda(", "a program", "line 1: not valid Python"),
+        ("before: x = 1\n      after: x = 1", "a finding of ACME101", "no finding"),
+        ("unchanged: x = 1\n      version: '77.1'", "a version of torch", "torch '77.1' is not known"),
+    ],
+)
+def test_an_example_that_fails(npumigrate, tmp_path, example, expected, came):
+    pack = tmp_path / "acme.yaml"
+    pack.write_text(f"{EXAMPLES}    - {example}\n")
+    answer = npumigrate("rule", "--check", pack)
+    lines = answer.out.splitlines()
+    assert (answer.code, answer.err) == (1, "")
+    assert lines[:4] == [f"{pack}:1: example 2 of ACME101", "  expected:", f"    {expected}", "  came:"]
+    assert lines[4].startswith(f"    {came}")
+    assert lines[5:] == ["examples: 3, failed: 1"]
+
+
+def test_a_pack_of_ours_is_not_read_twice(npumigrate):
+    pack = data_folder("rules") / "4_environment.yaml"
+    assert npumigrate("rule", "--check", pack).code == 0
+
+
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
@@ -65,6 +130,8 @@ def test_a_rule_of_ones_own(npumigrate, tmp_path):
         (["npu12"], "did you mean NPU121, NPU122"),
         ([], "which rule?"),
         (["NPU101", "--all"], "which rule?"),
+        (["NPU101", "--check", "acme.yaml"], "--check tests a whole pack"),
+        (["--check", "/nowhere.yaml"], "/nowhere.yaml: cannot be read: no such file"),
         (["NPU101", "--rules", "/nowhere.yaml"], "/nowhere.yaml: cannot be read: no such file"),
     ],
 )

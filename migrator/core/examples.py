@@ -1,0 +1,76 @@
+"""The examples of rules, as tests: what must change changes so, and what must not stays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Optional
+
+from migrator.api_support.versions import UnknownVersion
+from migrator.core.check import check
+from migrator.core.rules import Rules
+from migrator.core.settings import Settings
+from migrator.files.document import Document
+from migrator.files.source import Source
+from migrator.findings.finding import Result
+from migrator.matchers.packs import Rule, load_all
+from migrator.project.facts import scan_file
+from migrator.project.project import merge_facts
+
+_NAME = "example.py"
+_VERSION = "2.6"
+
+
+@dataclass(frozen=True)
+class Failure:
+    """What an example says, and what came instead: source, or a line of words."""
+
+    expected: str
+    came: str
+
+
+def failure(rule: Rule, number: int, packs: tuple[str, ...] = ()) -> Optional[Failure]:
+    """What is wrong with an example of a rule, by its number; None where it is as it should be.
+
+    ``packs`` are the files of a user's own rules. Raises RuleError where they cannot be used.
+    """
+    example = rule.examples[number]
+    version = example.get("version", _VERSION)
+    before = next(example[key] for key in ("before", "unchanged", "reported") if key in example)
+    try:
+        result = _migrated(before, version, rule.opt_in, packs)
+    except UnknownVersion as error:
+        return Failure("a version of torch", str(error))
+    said = any(finding.code == rule.code for finding in result.findings)
+    if result.skipped:
+        return Failure("a program", result.skipped)
+    if "before" not in example:
+        wanted = "reported" in example
+        if result.text is None and said == wanted:
+            return None
+        expected = f"no change, and {'a' if wanted else 'no'} finding of {rule.code}"
+        return Failure(expected, _findings(result) if result.text is None else result.text)
+    after = before if result.text is None else result.text
+    if after != example["after"]:
+        return Failure(example["after"], after)
+    if not said:
+        return Failure(f"a finding of {rule.code}", _findings(result))
+    again = _migrated(after, version, rule.opt_in, packs)
+    return Failure("no change by a second migration", again.text) if again.text is not None else None
+
+
+def _findings(result: Result) -> str:
+    lines = [f"line {item.line}: {item.code} {item.message}" for item in result.findings]
+    return "\n".join(lines) or "no finding"
+
+
+def _migrated(text: str, version: str, opt_in: bool, packs: tuple[str, ...]) -> Result:
+    document = Document(text.encode("utf-8"), Source(_NAME, text))
+    return check(document, _rules(version, opt_in, packs), merge_facts([scan_file(_NAME, text)]))
+
+
+@cache
+def _rules(version: str, opt_in: bool, packs: tuple[str, ...]) -> Rules:
+    """All rules, or all that are off until they are asked for."""
+    asked_for = tuple(rule.code for rule in load_all(packs) if rule.opt_in) if opt_in else ("ALL",)
+    return Rules(Settings(version, asked_for, rule_files=packs))
