@@ -10,7 +10,7 @@ from typing import Optional
 
 from migrator.names.index import ModuleIndex
 from migrator.native.model import NativeFile
-from migrator.native.suffixes import CUDA_SUFFIXES, is_native
+from migrator.native.suffixes import is_cuda, is_native
 
 _MAY_BUILD = ("cpp_extension", "CUDAExtension", "OpBuilder", "cuda_sources", ".cu'", '.cu"')
 _CALLS = {
@@ -94,7 +94,7 @@ def _from_call(file: str, call: ast.Call, values: _Values) -> Extension | None:
         given = [call.args[1]]
     sources, complete = values.all_texts(given)
     prefix = module.replace(".", "/") + "/" if module else ""
-    cuda = last == "CUDAExtension" or any(_is_cuda_file(source) for source in sources)
+    cuda = last == "CUDAExtension" or any(is_cuda(source) for source in sources)
     cuda = cuda or "sources_cuda" in keywords or (kind == "load" and not complete and not sources)
     names = tuple(prefix + source for source in sources)
     complete = complete and bool(names)
@@ -136,13 +136,9 @@ def _from_builder(file: str, owner: ast.ClassDef, values: _Values) -> Extension 
         return None
     texts, _ = values.all_texts([listed])
     sources = [text for text in texts if is_native(text)]  # and not compiler flags
-    if not any(_is_cuda_file(source) for source in sources):
+    if not any(is_cuda(source) for source in sources):
         return None
     return Extension(owner.name, "builder", file, owner.lineno, tuple(sources), cuda=True)
-
-
-def _is_cuda_file(source: str) -> bool:
-    return any(source.endswith(suffix) for suffix in CUDA_SUFFIXES)
 
 
 class _Values:

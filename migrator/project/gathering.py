@@ -8,15 +8,19 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from fnmatch import translate
 from functools import cache
+from itertools import takewhile
 
 from migrator.native.functions import is_cuda_name
 from migrator.native.model import Binding, NativeFile, NativeFunction
-from migrator.native.suffixes import CUDA_SUFFIXES
+from migrator.native.suffixes import is_cuda
 from migrator.project.extensions import Extension
 from migrator.project.module_names import module_name
 from migrator.project.operators import Catalog, Module, Operator
 
 _BUILT_NAME = "TORCH_EXTENSION_NAME"
+
+_Placed = tuple[NativeFile, NativeFunction]
+_Bound = tuple[NativeFile, Binding, Operator]
 
 
 def catalog(files: Sequence[NativeFile], extensions: Iterable[Extension]) -> Catalog:
@@ -27,7 +31,7 @@ def catalog(files: Sequence[NativeFile], extensions: Iterable[Extension]) -> Cat
     inline = [extension.text for extension in listed if extension.text is not None]
     graph = _Graph([*files, *inline])
     found: dict[str, list[Operator]] = {}
-    bound: list[tuple[NativeFile, Binding, Operator]] = []
+    bound: list[_Bound] = []
     plain: set[str] = set()  # files that bind what touches no CUDA
     for file in files:
         for kernel in file.kernels:
@@ -55,21 +59,18 @@ def _operator(file: NativeFile, binding: Binding, graph: _Graph) -> Operator | N
     if way is None and binding.key == "CUDA":
         way = "it is registered for CUDA"
     if way is None:
-        missing = [name for name in binding.target.mentions if not graph.defines(name)]
-        if graph.mentions_defined(binding.target) or not missing:
+        missing = [name for name in sorted(binding.target.mentions) if not graph.defines(name)]
+        if len(missing) < len(binding.target.mentions) or not missing:
             return None
         named = next((name for name in missing if is_cuda_name(name)), "")
-        in_cuda = any(file.name.endswith(suffix) for suffix in CUDA_SUFFIXES)
-        if not named and not in_cuda:
+        if not named and not is_cuda(file.name):
             return None
         way = f"{named or missing[0]}, whose source is not here"
     npu = graph.reaches_npu(file, binding.target) or binding.key == "PrivateUse1"
     return Operator("bound", binding.name, file.name, binding.target.line, way, npu)
 
 
-def _torch_ops(
-    bound: list[tuple[NativeFile, Binding, Operator]], extensions: list[Extension]
-) -> dict[str, Operator]:
+def _torch_ops(bound: list[_Bound], extensions: list[Extension]) -> dict[str, Operator]:
     found: dict[str, Operator] = {}
     for file, binding, operator in bound:
         if binding.kind != "torch":
@@ -84,19 +85,14 @@ def _torch_ops(
 
 def _modules(
     extensions: list[Extension],
-    bound: list[tuple[NativeFile, Binding, Operator]],
+    bound: list[_Bound],
     plain_files: set[str],
 ) -> tuple[dict[str, Module], dict[str, Module], dict[tuple[str, str], Module]]:
     """The extension modules by name, by the class that builds them, and by the variable that holds them."""
     modules: dict[str, Module] = {}
     builders: dict[str, Module] = {}
     variables: dict[tuple[str, str], Module] = {}
-    claimed = {
-        file.name
-        for file, _, _ in bound
-        for extension in extensions
-        if extension.sources and _builds(extension, file.name)
-    }
+    claimed = {file.name for file, _, _ in bound if any(_builds(item, file.name) for item in extensions)}
     npu_builders = {extension.name for extension in extensions if extension.kind == "npu"}
     pybind = [(file, binding, operator) for file, binding, operator in bound if binding.kind == "pybind"]
     for extension in extensions:
@@ -156,25 +152,20 @@ class _Graph:
     """Which functions of all files mention which, and which of them touch CUDA or an NPU."""
 
     def __init__(self, files: Sequence[NativeFile]) -> None:
-        self._by_name: dict[str, list[tuple[NativeFile, NativeFunction]]] = {}
+        self._by_name: dict[str, list[_Placed]] = {}
+        self._registered: dict[str, list[tuple[NativeFile, frozenset[str]]]] = {}
         for file in files:
             for function in file.functions:
                 self._by_name.setdefault(function.name, []).append((file, function))
-        self._registered: dict[str, list[tuple[NativeFile, frozenset[str]]]] = {}
-        for file in files:
             for key, names in file.registered:
                 self._registered.setdefault(key, []).append((file, names))
-        self._near: dict[tuple[str, str], list[tuple[NativeFile, NativeFunction]]] = {}
-        self._after: dict[tuple[str, int], list[tuple[NativeFile, NativeFunction]]] = {}
         self._declared = {name for file in files for name in file.declared}
+        self._after: dict[tuple[str, int], list[_Placed]] = {}
+        self._nearest = cache(self._look_near)
 
     def defines(self, name: str) -> bool:
         """Whether some file defines the function."""
         return name in self._by_name
-
-    def mentions_defined(self, target: NativeFunction) -> bool:
-        """Whether a binding's function is defined in the project."""
-        return any(name in self._by_name for name in target.mentions)
 
     def way_to_cuda(self, file: NativeFile, start: NativeFunction) -> str | None:
         """The nearest place at which a function, or one that it mentions, touches CUDA; None without one."""
@@ -184,11 +175,8 @@ class _Graph:
                 what = f"launches {word[3:]}" if word.startswith("<<<") else f"uses {word}"
                 by = f"{function.name} " if function is not start else ""
                 return f"{by}{what} ({where.name}:{line})"
-            missing = [
-                n
-                for n in function.mentions
-                if n in self._declared and not self.defines(n) and is_cuda_name(n)
-            ]
+            undefined = (name for name in function.mentions & self._declared if not self.defines(name))
+            missing = [name for name in undefined if is_cuda_name(name)]
             if missing:
                 return f"{min(missing)}, whose source is not here"
         return None
@@ -197,9 +185,7 @@ class _Graph:
         """Whether a function, or one that it mentions, uses torch_npu's or CANN's interface."""
         return any(function.npu for _, function in self._reached(file, start))
 
-    def _reached(
-        self, file: NativeFile, start: NativeFunction
-    ) -> Iterator[tuple[NativeFile, NativeFunction]]:
+    def _reached(self, file: NativeFile, start: NativeFunction) -> Iterator[_Placed]:
         """A function and all that it leads to, the nearest first."""
         seen = {id(start)}
         queue = deque([(file, start)])
@@ -211,31 +197,17 @@ class _Graph:
                     seen.add(id(after[1]))
                     queue.append(after)
 
-    def _next(
-        self, file: NativeFile, function: NativeFunction
-    ) -> Sequence[tuple[NativeFile, NativeFunction]]:
+    def _next(self, file: NativeFile, function: NativeFunction) -> Sequence[_Placed]:
         key = file.name, id(function)
         if key not in self._after:
-            self._after[key] = list(self._look_after(file, function))
+            named = [(file, name) for name in sorted(function.mentions)]
+            for where, names in self._registered.get(function.name, ()):
+                named += [(where, name) for name in sorted(names)]
+            self._after[key] = [near for where, name in named for near in self._nearest(where.name, name)]
         return self._after[key]
 
-    def _look_after(
-        self, file: NativeFile, function: NativeFunction
-    ) -> Iterator[tuple[NativeFile, NativeFunction]]:
-        for name in sorted(function.mentions):
-            yield from self._nearest(file.name, name)
-        for where, names in self._registered.get(function.name, ()):
-            for name in sorted(names):
-                yield from self._nearest(where.name, name)
-
-    def _nearest(self, file: str, name: str) -> list[tuple[NativeFile, NativeFunction]]:
+    def _look_near(self, file: str, name: str) -> list[_Placed]:
         """The definitions of a name whose folder is nearest: each extension has its own ``forward``."""
-        near = self._near.get((file, name))
-        if near is None:
-            near = self._near[file, name] = self._look_near(file, name)
-        return near
-
-    def _look_near(self, file: str, name: str) -> list[tuple[NativeFile, NativeFunction]]:
         known = [found for found in self._by_name.get(name, ()) if not _is_method(found[1])]
         if len(known) < 2:
             return known
@@ -252,9 +224,5 @@ def _is_method(function: NativeFunction) -> bool:
 def _shared_folders(first: str, second: str) -> int:
     if first == second:
         return 1000
-    depth = 0
-    for one, other in zip(first.split("/")[:-1], second.split("/")[:-1]):
-        if one != other:
-            break
-        depth += 1
-    return depth
+    same = (one == other for one, other in zip(first.split("/")[:-1], second.split("/")[:-1]))
+    return sum(takewhile(bool, same))
