@@ -113,19 +113,19 @@ class _Judge:
         callees = self.library.callees(key, use.target)
         if callees:
             self.callees[key, use] = callees
-            for alternative in callees:
-                for callee in alternative:
-                    self.callers.setdefault(callee, set()).add(key)
+            for callee in self._called(key, use):
+                self.callers.setdefault(callee, set()).add(key)
             return
-        name = self.library.outside_name(key, use.target)
+        full = name = self.library.outside_name(key, use.target)
         known = self.prefixes.get(key[0], {})
-        while name:
-            if name in known:
-                finding = known[name]
-                full = self.library.outside_name(key, use.target)
-                self.reasons[key, use] = _MUST, Reason(full, "cuda", "unsupported", _tips(finding))
-                return
+        while name and name not in known:
             name = name.rpartition(".")[0]
+        if name:
+            self.reasons[key, use] = _MUST, Reason(full, "cuda", "unsupported", _tips(known[name]))
+
+    def _called(self, key: Key, use: Use) -> list[Key]:
+        """All that a use may call, whatever the alternative."""
+        return [callee for alternative in self.callees.get((key, use), ()) for callee in alternative]
 
     # -- the spread of what cannot work -------------------------------------------
 
@@ -174,9 +174,9 @@ class _Judge:
     def _is_bad(self, key: Key, use: Use) -> bool:
         if self.reasons.get((key, use), ("",))[0] == _MUST:
             return True
-        callees = self.callees.get((key, use))
+        callees = self.callees.get((key, use), [])
         return bool(callees) and all(
-            any(self.state.get(callee) == _MUST for callee in alternative) for alternative in callees or ()
+            any(self.state.get(callee) == _MUST for callee in alternative) for alternative in callees
         )
 
     def _may(self, key: Key) -> Link | None:
@@ -185,8 +185,7 @@ class _Judge:
                 continue
             use = place.use
             reasoned = self.reasons.get((key, use), ("",))[0]
-            callees = [c for alternative in self.callees.get((key, use), ()) for c in alternative]
-            if reasoned in (_MUST, _MAY) or any(self._counts(key, callee) for callee in callees):
+            if reasoned in (_MUST, _MAY) or any(self._counts(key, each) for each in self._called(key, use)):
                 asked = place.conditions[-1:] if self._is_bad(key, use) or place.conditions else ()
                 file = self.library.modules[key[0]].file
                 return self._linked(key, place, "; ".join(f"{c.text} ({file}:{c.line})" for c in asked))
@@ -223,7 +222,7 @@ class _Judge:
         reason = self.reasons.get((key, use))
         if reason is not None and reason[0] in (_MUST, _MAY):
             return Link(key, use.line, None, reason[1], condition)
-        callees = [c for alternative in self.callees.get((key, use), ()) for c in alternative]
+        callees = self._called(key, use)
         after = next((c for c in callees if self.state.get(c) == _MUST), None)
         after = after or next((c for c in callees if self._counts(key, c)), None)
         return Link(key, use.line, after, None, condition)
