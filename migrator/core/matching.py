@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Callable
 
@@ -13,25 +12,13 @@ from migrator.findings.edits import Occupied, apply
 from migrator.findings.finding import Edit, Finding, Safety
 from migrator.matchers.context import FileContext, Match, insertion
 from migrator.matchers.dotted import rank
-from migrator.matchers.kinds import argument, call, env, library, method, name, pattern, string, text
+from migrator.matchers.finders import KINDS
 from migrator.matchers.npu_import import names_package, torch_npu_imports
 from migrator.matchers.packs import Rule
 from migrator.names.tree import parse
 
 # Says of a finding, with its place in the input, whether its fix is to be made.
 Admit = Callable[[Finding], bool]
-
-_FINDERS: tuple[tuple[str, Callable[[FileContext, list[Rule]], Iterable[Match]]], ...] = (
-    ("name", name.find),
-    ("method", method.find_methods),
-    ("attribute", method.find_attributes),
-    ("argument", argument.find),
-    ("import", library.find),
-    ("env", env.find),
-    ("text", text.find),
-    ("call", call.find),
-    ("pattern", pattern.find),
-)
 
 
 def match_rules(context: FileContext, chosen: list[Rule], rules: Rules) -> tuple[list[Match], int]:
@@ -42,16 +29,16 @@ def match_rules(context: FileContext, chosen: list[Rule], rules: Rules) -> tuple
     for rule in chosen:
         kinds.setdefault(rule.kind, []).append(rule)
     matches: list[Match] = []
-    for rule in kinds.get("structural", ()):
-        if rule.finder.module:
-            matches += rule.finder.code(context, rule)
-    for kind, finder in _FINDERS:
-        if kind in kinds:
-            matches += finder(context, kinds[kind])
     alone = 0
-    if "string" in kinds:
-        more, alone = string.find(context, kinds["string"], *rules.vocabularies)
-        matches += more
+    for kind, several in kinds.items():
+        if kind == "structural":
+            for rule in several:
+                matches += rule.finder.code(context, rule)
+        elif kind == "string":
+            more, alone = KINDS[kind].code(context, several, *rules.vocabularies)
+            matches += more
+        else:
+            matches += KINDS[kind].code(context, several)
     return sorted(matches, key=lambda item: _precedence(item, rules)), alone
 
 

@@ -6,7 +6,6 @@ from functools import cached_property
 
 from migrator.api_support import versions
 from migrator.core.settings import Settings
-from migrator.matchers.kinds import string
 from migrator.matchers.packs import Load, Rule, applies, choose, ignores, load, load_all
 from migrator.matchers.starting_words import line_words, starting_words
 from migrator.matchers.structural import api_verdicts
@@ -46,6 +45,8 @@ class Rules:
     @cached_property
     def vocabularies(self) -> tuple[DeviceVocabulary, DeviceVocabulary]:
         """What the rule packs know of where devices go: for device strings, and for backends."""
+        from migrator.matchers.kinds import string
+
         return string.vocabularies(rule for rule in self.every.values() if rule.kind == "string")
 
     @property
