@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from migrator.convert.program import File
 from migrator.convert.result import Converted
-from migrator.convert.syntax import File
 from migrator.convert.texts import Text, text
 from migrator.convert.write import Changes, changed_arguments, replaced, write
 from migrator.findings.finding import Finding, Fix, Operation

@@ -10,18 +10,9 @@ from typing import Any
 
 from migrator.convert.distributed.training import Training
 from migrator.convert.draft import UncertainError
-from migrator.convert.program import Program
-from migrator.convert.syntax import (
-    File,
-    argument,
-    bindings,
-    class_of,
-    dotted,
-    function_of,
-    on_self,
-    parameters,
-)
-from migrator.convert.values import call_sites
+from migrator.convert.program import File, Program
+from migrator.convert.syntax import argument, class_of, dotted, function_of, parameters
+from migrator.convert.values import call_sites, origins
 
 _OPTIMIZER = re.compile(r"(?:Adam|SGD|Lamb|LAMB|LARS|Lion|RMSprop|Adafactor|Optimizer|AdamW|Adagrad)\w*$")
 
@@ -89,7 +80,7 @@ def _bases(program: Program, file: File, call: ast.Call) -> list[tuple[File, Any
     places = [(file, node) for node in parameters_in(call)]
     names = [node for one in call.args[:1] for node in ast.walk(one) if isinstance(node, ast.Name)]
     for name in () if places else names:
-        for where, origin in program.origins(file, name):
+        for where, origin in origins(program, file, name):
             places += [(where, node) for node in parameters_in(origin)]
     found = []
     for where, node in places:
@@ -105,10 +96,10 @@ def home_of(program: Program, file: File, node: Any, text: str) -> Home:
     owner = class_of(function)
     if text.startswith("self.") and owner is not None:
         for where, one in program.family(file, owner):  # the class that sets it
-            if on_self(where, one, text.partition(".")[2]):
+            if where.on_self(one, text.partition(".")[2]):
                 return Home(where, one, text)
         return Home(file, owner, text)
-    if function is not None and text not in parameters(function) and not bindings(file, function, text):
+    if function is not None and text not in parameters(function) and not file.bindings(function, text):
         return Home(file, None, text)
     return Home(file, function, text)
 
@@ -118,7 +109,7 @@ def _outwards(program: Program, home: Home, depth: int) -> Iterator[Home]:
     if not depth:
         return
     if isinstance(home.scope, ast.ClassDef):
-        values = on_self(home.file, home.scope, home.text.partition(".")[2])
+        values = home.file.on_self(home.scope, home.text.partition(".")[2])
     elif home.scope is not None and home.text in parameters(home.scope):
         given = [(w, argument(c, home.scope, home.text)) for w, c in call_sites(program, home.scope)]
         names = {

@@ -1,60 +1,18 @@
-"""One file of a program: its nodes, and what the text around them says."""
+"""What the text around a node says. The nodes know what they are part of: ``program.read_file`` notes it."""
 
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass, field
-from typing import Any, Union
+from collections.abc import Iterable, Iterator
+from typing import Any, Optional, Union
 
-from migrator.names.index import ModuleIndex
-
-Statement = ast.stmt
+Function = Union[ast.FunctionDef, ast.AsyncFunctionDef]
 Definition = Union[ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef]
+# What an assignment gives to a name, and its place in a tuple or -1; None: something else binds the name.
+Value = tuple[Optional[ast.expr], int]
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
-
-
-@dataclass(frozen=True, eq=False)
-class File:
-    """One file. ``imports``: the names that its imports bind, with the file and the name there.
-
-    ``by_kind``: its nodes, in the order of the lines; ``stores``: the names and attributes that it sets;
-    ``defined``: its functions and classes by name, without methods.
-    """
-
-    name: str
-    text: str
-    index: ModuleIndex
-    imports: dict[str, tuple[str, str]] = field(default_factory=dict)
-    by_kind: dict[type, list[Any]] = field(default_factory=dict)
-    stores: dict[str, list[Any]] = field(default_factory=dict)
-    defined: dict[str, list[Any]] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        for node in ast.walk(self.index.tree):
-            if hasattr(node, "lineno"):
-                self.by_kind.setdefault(type(node), []).append(node)
-        for nodes in self.by_kind.values():
-            nodes.sort(key=_place_in_text)
-        for node in self.nodes(ast.Name, ast.Attribute):
-            if isinstance(node.ctx, ast.Store):
-                self.stores.setdefault(dotted(node), []).append(node)
-        for node in self.nodes(*FUNCTIONS, ast.ClassDef):
-            if not isinstance(node.parent, ast.ClassDef):
-                self.defined.setdefault(node.name, []).append(node)
-
-    def nodes(self, *kinds: type) -> list[Any]:
-        """The nodes of these kinds, in the order of the text's lines."""
-        found = [node for kind in kinds for node in self.by_kind.get(kind, ())]
-        return found if len(kinds) == 1 else sorted(found, key=_place_in_text)
-
-    def called(self, call: ast.Call) -> str:
-        """The full name of what a call calls, through import aliases; empty where it is not known."""
-        return self.index.qualified_name(call.func)
-
-
-def _place_in_text(node: Any) -> tuple[int, int]:
-    return node.lineno, node.col_offset
+LOOPS = (ast.For, ast.While)
 
 
 def dotted(node: Any) -> str:
@@ -67,19 +25,98 @@ def dotted(node: Any) -> str:
     return ""
 
 
-def function_of(node: Any) -> Any:
-    """The function around a node, None at the margin; around a parameter's default, the outer one."""
-    child, up = node, getattr(node, "parent", None)
-    while up is not None:
-        if isinstance(up, FUNCTIONS) and child in up.body:
-            return up
-        child, up = up, getattr(up, "parent", None)
-    return None
+def last_name(call: Any) -> str:
+    """The last part of the dotted name that a call calls; empty for any other node."""
+    return dotted(call.func).split(".")[-1] if isinstance(call, ast.Call) else ""
+
+
+def method_name(node: Any) -> str:
+    """The name of the method that a call calls, of whatever; empty for any other node."""
+    called = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
+    return str(node.func.attr) if called else ""
+
+
+# -- around a node ----------------------------------------------------------
 
 
 def parent(node: Any) -> Any:
-    """What a node is part of."""
-    return node.parent
+    """What a node is part of; None for the module."""
+    return getattr(node, "parent", None)
+
+
+def above(node: Any) -> Iterator[tuple[Any, Any]]:
+    """What a node is in, from the inside out, each behind its part that holds the node."""
+    child, up = node, parent(node)
+    while up is not None:
+        yield child, up
+        child, up = up, parent(up)
+
+
+def function_of(node: Any) -> Any:
+    """The function around a node, None at the margin; around a parameter's default, the outer one."""
+    return next((up for child, up in above(node) if isinstance(up, FUNCTIONS) and child in up.body), None)
+
+
+def class_of(function: Any) -> ast.ClassDef | None:
+    """The class whose method a function is."""
+    owner = parent(function)
+    return owner if isinstance(owner, ast.ClassDef) else None
+
+
+def taker_of(node: Any) -> Any:
+    """What a node is given to: a call, where it is one of its arguments."""
+    up = parent(node)
+    return parent(up) if isinstance(up, ast.keyword) else up
+
+
+def block_around(statement: ast.AST) -> tuple[list[ast.stmt], ast.AST]:
+    """The statements among which one stands, and what they are below; no statements for what is none."""
+    owner: ast.AST = parent(statement)
+    return next((block for block in blocks(owner) if statement in block), []), owner
+
+
+def is_alone(statement: ast.stmt) -> bool:
+    """Whether nothing else stands in a statement's body around it."""
+    return len(getattr(parent(statement), "body", [])) == 1
+
+
+def is_main_guard(node: Any) -> bool:
+    """``if __name__ == "__main__":``."""
+    return isinstance(node, ast.If) and "__name__" in ast.dump(node.test)
+
+
+def is_after(node: Any, statement: Any) -> bool:
+    """Whether a node stands behind a statement in the text."""
+    return (node.lineno, node.col_offset) > (statement.end_lineno, statement.end_col_offset)
+
+
+# -- inside of a node -------------------------------------------------------
+
+
+def walk_all(nodes: Iterable[ast.AST]) -> Iterator[Any]:
+    """Some nodes and all below them."""
+    for node in nodes:
+        yield from ast.walk(node)
+
+
+def ids(*nodes: ast.AST) -> set[int]:
+    """The ids of some nodes and of all below them."""
+    return {id(one) for one in walk_all(nodes)}
+
+
+def names_below(node: ast.AST) -> set[str]:
+    """The dotted names in a node."""
+    return {dotted(one) for one in ast.walk(node)} - {""}
+
+
+def is_stored(node: Any) -> bool:
+    """Whether a name or an attribute is set where it stands."""
+    return isinstance(getattr(node, "ctx", None), ast.Store)
+
+
+def stored_below(node: ast.AST) -> Iterator[Any]:
+    """What is set in a node."""
+    return filter(is_stored, ast.walk(node))
 
 
 def blocks(statement: ast.AST) -> list[list[ast.stmt]]:
@@ -90,40 +127,26 @@ def blocks(statement: ast.AST) -> list[list[ast.stmt]]:
     return [block for block in found if block]
 
 
-def block_around(statement: ast.AST) -> tuple[list[ast.stmt], ast.AST]:
-    """The statements among which one stands, and what they are below; no statements for what is none."""
-    owner: ast.AST = parent(statement)
-    return next((block for block in blocks(owner) if statement in block), []), owner
+def stored_value(node: Any) -> Value:
+    """What an assignment gives to the node that it stores to, and the place in a tuple or -1."""
+    up = parent(node)
+    if isinstance(up, (ast.Assign, ast.AnnAssign, ast.NamedExpr)) and up.value is not node:
+        return up.value, -1
+    if isinstance(up, (ast.Tuple, ast.List)) and isinstance(parent(up), ast.Assign):
+        return parent(up).value, up.elts.index(node)
+    return None, -1
 
 
-def taker_of(node: Any) -> Any:
-    """What a node is given to: a call, where it is one of its arguments."""
-    return parent(node.parent) if isinstance(node.parent, ast.keyword) else node.parent
+# -- functions and calls ----------------------------------------------------
 
 
-def class_of(function: Any) -> ast.ClassDef | None:
-    """The class whose method a function is."""
-    owner = getattr(function, "parent", None)
-    return owner if isinstance(owner, ast.ClassDef) else None
+def parameters(function: Any) -> list[str]:
+    """The names of a function's parameters."""
+    arguments = function.args
+    return [each.arg for each in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
 
 
-def argument(call: ast.Call, function: Any, name: str) -> Any:
-    """What a call gives to a parameter; None where it gives nothing, or that cannot be told."""
-    for keyword in call.keywords:
-        if keyword.arg == name:
-            return keyword.value
-    names = [each.arg for each in (*function.args.posonlyargs, *function.args.args)]
-    if class_of(function) and not _static(function):
-        names = names[1:]
-    given = call.args
-    if name in names and names.index(name) < len(given):
-        before = given[: names.index(name) + 1]
-        if not any(isinstance(one, ast.Starred) for one in before):
-            return before[-1]
-    return None
-
-
-def default(function: Any, name: str) -> Any:
+def default(function: Function, name: str) -> ast.expr | None:
     """The default of a parameter; None where it has none."""
     arguments = function.args
     named = [*arguments.posonlyargs, *arguments.args]
@@ -134,49 +157,31 @@ def default(function: Any, name: str) -> Any:
     return next((value for one, value in pairs if one.arg == name), None)
 
 
-def parameters(function: Any) -> list[str]:
-    """The names of a function's parameters."""
-    arguments = function.args
-    return [each.arg for each in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
+def keyword(call: ast.Call, name: str) -> ast.expr | None:
+    """What a call gives by a keyword; None where it has none."""
+    return next((one.value for one in call.keywords if one.arg == name), None)
 
 
-def bindings(file: File, function: Any, name: str) -> list[tuple[Any, int]]:
-    """The values that a scope's assignments give to a name, each with its place in a tuple or -1.
-
-    A value is None where something else than an assignment binds the name.
-    """
-    found: list[tuple[Any, int]] = []
-    for node in file.stores.get(name, ()):
-        if function_of(node) is not function:
-            continue
-        found.append(stored_value(node))
-    return found
-
-
-def stored_value(node: Any) -> tuple[Any, int]:
-    """What an assignment gives to the node that it stores to, and the place in a tuple or -1."""
-    up = node.parent
-    if isinstance(up, (ast.Assign, ast.AnnAssign, ast.NamedExpr)) and up.value is not node:
-        return up.value, -1
-    if isinstance(up, (ast.Tuple, ast.List)) and isinstance(parent(up), ast.Assign):
-        return parent(up).value, up.elts.index(node)
-    return None, -1
+def argument(call: ast.Call, function: Any, name: str) -> Any:
+    """What a call gives to a parameter; None where it gives nothing, or that cannot be told."""
+    given = keyword(call, name)
+    if given is not None:
+        return given
+    names = [each.arg for each in (*function.args.posonlyargs, *function.args.args)]
+    if class_of(function) and not any(dotted(one) == "staticmethod" for one in function.decorator_list):
+        names = names[1:]
+    if name in names and names.index(name) < len(call.args):
+        before = call.args[: names.index(name) + 1]
+        if not any(isinstance(one, ast.Starred) for one in before):
+            return before[-1]
+    return None
 
 
-def on_self(file: File, owner: ast.ClassDef, attribute: str) -> list[tuple[Any, int]]:
-    """The same for ``self.attribute`` in a class."""
-    found: list[tuple[Any, int]] = []
-    for node in file.stores.get(f"self.{attribute}", ()):
-        if class_of(function_of(node)) is not owner:
-            continue
-        found.append(stored_value(node))
-    return found
+def method(owner: ast.ClassDef, name: str) -> Function | None:
+    """A class's own method."""
+    return next((one for one in owner.body if isinstance(one, FUNCTIONS) and one.name == name), None)
 
 
-def yields(function: Any) -> list[Any]:
+def yields(function: Any) -> list[ast.Yield]:
     """The ``yield`` expressions of a function: what makes it a generator."""
     return [one for one in ast.walk(function) if isinstance(one, ast.Yield) and function_of(one) is function]
-
-
-def _static(function: Any) -> bool:
-    return any(dotted(one) == "staticmethod" for one in function.decorator_list)

@@ -4,25 +4,21 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from migrator.convert.program import File, Program
 from migrator.convert.syntax import (
-    FUNCTIONS,
     Definition,
-    File,
+    Value,
     argument,
-    bindings,
     class_of,
     dotted,
     function_of,
-    on_self,
+    method,
     parameters,
+    stored_value,
     yields,
 )
-
-if TYPE_CHECKING:
-    from migrator.convert.program import Program
-
 
 _DEPTH = 12
 
@@ -37,130 +33,8 @@ def call_sites(program: Program, function: Any) -> list[tuple[File, ast.Call]]:
     owner = class_of(function)
     if owner is None or function.name != "__init__":
         return sites
-    heirs = [one for _, one in program.families.get(id(owner), ()) if _method(one, "__init__") is None]
+    heirs = [one for _, one in program.families.get(id(owner), ()) if method(one, "__init__") is None]
     return [site for one in (owner, *heirs) for site in program.calls.get(id(one), ())] + sites
-
-
-def definition_of(
-    program: Program, file: File, call: ast.Call, depth: int = _DEPTH
-) -> tuple[File, Definition] | None:
-    """The project's own function, class or method that a call calls."""
-    func = call.func
-    owner: Any
-    if depth == 0:
-        return None
-    if id(call) in program.found:
-        return program.found[id(call)]
-    if isinstance(func, ast.Name):
-        owner = class_of(function_of(call))
-        if func.id == "cls" and owner is not None:
-            return file, owner
-        return _named(program, file, func.id, depth)
-    if not isinstance(func, ast.Attribute):
-        return None
-    base = dotted(func.value)
-    if base in file.imports:
-        name, inside = file.imports[base]
-        if not inside and name in program.files:
-            return _named(program, program.files[name], func.attr, depth - 1)
-    owner = None
-    place = file
-    if base in ("self", "cls") or _is_super(func.value):
-        owner = class_of(function_of(call))
-    else:
-        try:
-            for where, node in origins_of(program, file, func.value, depth - 1):
-                found = definition_of(program, where, node, depth - 1) if isinstance(node, ast.Call) else None
-                if found is None or not isinstance(found[1], ast.ClassDef) or owner not in (None, found[1]):
-                    return None
-                place, owner = found
-        except UnknownError:
-            return None
-    if not isinstance(owner, ast.ClassDef):
-        return None
-    for where, one in program.family(place, owner)[_is_super(func.value) :]:
-        method = _method(one, func.attr)
-        if method is not None:
-            return where, method
-    return None
-
-
-def _is_super(node: Any) -> bool:
-    return isinstance(node, ast.Call) and dotted(node.func) == "super"
-
-
-def _method(owner: ast.ClassDef, name: str) -> Any:
-    return next((node for node in owner.body if isinstance(node, FUNCTIONS) and node.name == name), None)
-
-
-def _named(program: Program, file: File, name: str, depth: int) -> tuple[File, Definition] | None:
-    found = file.defined.get(name)
-    if found:
-        return (file, found[0]) if len(found) == 1 else None
-    if name in file.imports and depth:
-        other, inside = file.imports[name]
-        if inside and other in program.files:
-            return _named(program, program.files[other], inside, depth - 1)
-    return None
-
-
-def origins_of(
-    program: Program, file: File, node: Any, depth: int = _DEPTH, place: int = -1
-) -> Iterator[tuple[File, Any]]:
-    """The expressions from which a value comes. Raises UnknownError where one of the ways is not known."""
-    if depth == 0 or node is None:
-        raise UnknownError
-    if place >= 0 and isinstance(node, (ast.Tuple, ast.List)):
-        if place >= len(node.elts) or any(isinstance(one, ast.Starred) for one in node.elts):
-            raise UnknownError
-        yield from origins_of(program, file, node.elts[place], depth - 1)
-    elif isinstance(node, ast.Name):
-        yield from _of_name(program, file, node, depth, place)
-    elif isinstance(node, ast.Attribute) and dotted(node.value) == "self":
-        owner = class_of(function_of(node))
-        for where, one in program.family(file, owner) if owner else ():
-            values = on_self(where, one, node.attr)
-            if values:
-                yield from _all(program, where, values, depth, place)
-                return
-        yield from _all(program, file, [], depth, place, node)
-    elif isinstance(node, ast.Attribute):
-        yield from _all(program, file, [], depth, place, node)
-    elif isinstance(node, ast.Call):
-        found = definition_of(program, file, node, depth - 1)
-        if found is None or isinstance(found[1], ast.ClassDef) or yields(found[1]):
-            if place >= 0:
-                raise UnknownError
-            yield file, node
-            return
-        where, function = found
-        returned = [one for one in ast.walk(function) if isinstance(one, ast.Return)]
-        values = [(one.value, place) for one in returned if function_of(one) is function]
-        yield from _all(program, where, values, depth)
-    elif place >= 0:
-        raise UnknownError
-    else:
-        yield file, node
-
-
-def _all(
-    program: Program,
-    file: File,
-    values: list[tuple[Any, int]],
-    depth: int,
-    place: int = -1,
-    node: Any = None,
-) -> Iterator[tuple[File, Any]]:
-    """The origins of all of some values; where there are none, of what ``elsewhere`` says of the node."""
-    every = [(file, value, position) for value, position in values]
-    if not every and node is not None:
-        every = program.stored(file, node)
-    if not every:
-        raise UnknownError
-    for where, value, position in every:
-        if position >= 0 and place >= 0:
-            raise UnknownError
-        yield from origins_of(program, where, value, depth - 1, max(position, place))
 
 
 def live_sites(program: Program, function: Any) -> list[tuple[File, ast.Call]]:
@@ -175,26 +49,162 @@ def _unused(program: Program, file: File, call: ast.Call) -> bool:
     return function is not None and file is not program.entry and not call_sites(program, function)
 
 
+def definition_of(
+    program: Program, file: File, call: Any, depth: int = _DEPTH
+) -> tuple[File, Definition] | None:
+    """The project's own function, class or method that a call calls; None for what is no call."""
+    if not isinstance(call, ast.Call) or depth == 0:
+        return None
+    func = call.func
+    if id(call) in program.found:
+        return program.found[id(call)]
+    if isinstance(func, ast.Name):
+        around = class_of(function_of(call))
+        return (file, around) if func.id == "cls" and around else _named(program, file, func.id, depth)
+    if not isinstance(func, ast.Attribute):
+        return None
+    base = dotted(func.value)
+    if base in file.imports:
+        name, inside = file.imports[base]
+        if not inside and name in program.files:
+            return _named(program, program.files[name], func.attr, depth - 1)
+    upwards = isinstance(func.value, ast.Call) and dotted(func.value.func) == "super"
+    if base in ("self", "cls") or upwards:
+        owner = class_of(function_of(call))
+        owners = [(file, owner)] if owner else []
+    else:
+        owners = _classes(program, file, func.value, depth)
+    for where, one in program.family(*owners[0])[upwards:] if owners else ():
+        found = method(one, func.attr)
+        if found is not None:
+            return where, found
+    return None
+
+
+def _classes(program: Program, file: File, node: ast.expr, depth: int) -> list[tuple[File, ast.ClassDef]]:
+    """The class of which an object is, once for each way to it; none where that is not known."""
+    found: list[tuple[File, ast.ClassDef]] = []
+    try:
+        for where, origin in _origins(program, file, node, depth - 1):
+            made = definition_of(program, where, origin, depth - 1)
+            if (
+                made is None
+                or not isinstance(made[1], ast.ClassDef)
+                or (found and found[0][1] is not made[1])
+            ):
+                return []
+            found.append((made[0], made[1]))
+    except UnknownError:
+        return []
+    return found[::-1]
+
+
+def _named(program: Program, file: File, name: str, depth: int) -> tuple[File, Definition] | None:
+    found = file.defined.get(name)
+    if found:
+        return (file, found[0]) if len(found) == 1 else None
+    if name in file.imports and depth:
+        other, inside = file.imports[name]
+        if inside and other in program.files:
+            return _named(program, program.files[other], inside, depth - 1)
+    return None
+
+
+def origins(program: Program, file: File, node: Any) -> list[tuple[File, Any]]:
+    """The expressions from which a value comes, through names, parameters, attributes and returns.
+
+    Empty where one of the ways to it is not known.
+    """
+    try:
+        return list(_origins(program, file, node))
+    except UnknownError:
+        return []
+
+
+def _origins(
+    program: Program, file: File, node: Any, depth: int = _DEPTH, place: int = -1
+) -> Iterator[tuple[File, Any]]:
+    """The same. Raises UnknownError where one of the ways is not known."""
+    if depth == 0 or node is None:
+        raise UnknownError
+    if place >= 0 and isinstance(node, (ast.Tuple, ast.List)):
+        if place >= len(node.elts) or any(isinstance(one, ast.Starred) for one in node.elts):
+            raise UnknownError
+        yield from _origins(program, file, node.elts[place], depth - 1)
+    elif isinstance(node, ast.Name):
+        yield from _of_name(program, file, node, depth, place)
+    elif isinstance(node, ast.Attribute):
+        owner = class_of(function_of(node)) if dotted(node.value) == "self" else None
+        for where, one in program.family(file, owner) if owner else ():
+            values = where.on_self(one, node.attr)
+            if values:
+                yield from _of_all(program, where, values, depth, place)
+                return
+        yield from _of_all(program, file, [], depth, place, node)
+    elif isinstance(node, ast.Call):
+        found = definition_of(program, file, node, depth - 1)
+        if found is None or isinstance(found[1], ast.ClassDef) or yields(found[1]):
+            if place >= 0:
+                raise UnknownError
+            yield file, node
+            return
+        where, function = found
+        returned = [one for one in ast.walk(function) if isinstance(one, ast.Return)]
+        values = [(one.value, place) for one in returned if function_of(one) is function]
+        yield from _of_all(program, where, values, depth)
+    elif place >= 0:
+        raise UnknownError
+    else:
+        yield file, node
+
+
 def _of_name(
     program: Program, file: File, node: ast.Name, depth: int, place: int
 ) -> Iterator[tuple[File, Any]]:
     function = function_of(node)
-    values = bindings(file, function, node.id)
+    values = file.bindings(function, node.id)
     if function is not None and node.id in parameters(function) and not values:
         sites = live_sites(program, function)
         if not sites:
             raise UnknownError
         for where, call in sites:
-            yield from origins_of(program, where, argument(call, function, node.id), depth - 1, place)
+            yield from _origins(program, where, argument(call, function, node.id), depth - 1, place)
         return
     if not values and function is not None:
-        values = bindings(file, None, node.id)
+        values = file.bindings(None, node.id)
     if not values and node.id in file.imports:
         name, inside = file.imports[node.id]
-        if inside and name in program.files:
-            other = program.files[name]
-            there = bindings(other, None, inside)
-            if there:
-                yield from _all(program, other, there, depth, place)
-                return
-    yield from _all(program, file, values, depth, place, node)
+        there = program.files[name].bindings(None, inside) if inside and name in program.files else []
+        if there:
+            yield from _of_all(program, program.files[name], there, depth, place)
+            return
+    yield from _of_all(program, file, values, depth, place, node)
+
+
+def _of_all(
+    program: Program, file: File, values: list[Value], depth: int, place: int = -1, node: Any = None
+) -> Iterator[tuple[File, Any]]:
+    """The origins of all of some values; where there are none, of what ``elsewhere`` says of the node."""
+    every = [(file, *value) for value in values]
+    if not every and node is not None:
+        every = list(_stored_elsewhere(program, file, node))
+    if not every:
+        raise UnknownError
+    for where, value, position in every:
+        if position >= 0 and place >= 0:
+            raise UnknownError
+        yield from _origins(program, where, value, depth - 1, max(position, place))
+
+
+def _stored_elsewhere(program: Program, file: File, node: Any) -> Iterator[tuple[File, Any, int]]:
+    """The values that something named has by ``elsewhere``, each with its place in a tuple, or -1."""
+    places = program.elsewhere.places(file.name, file.index, node) if program.elsewhere else []
+    for name, line, column in places:
+        for one in program.files[name].nodes(ast.Name, ast.Attribute) if name in program.files else ():
+            at = (
+                (one.end_col_offset or 0) - len(one.attr)
+                if isinstance(one, ast.Attribute)
+                else one.col_offset
+            )
+            if (one.lineno, at) == (line, column) and one is not node:
+                yield (program.files[name], *stored_value(one))

@@ -9,7 +9,7 @@ import tokenize
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from migrator.convert.syntax import Statement, block_around, blocks
+from migrator.convert.syntax import block_around, blocks
 from migrator.findings.edits import apply
 from migrator.findings.finding import Edit
 from migrator.names.index import ModuleIndex
@@ -32,14 +32,14 @@ class Changes:
     """
 
     edits: list[Edit] = field(default_factory=list)
-    before: dict[Statement, list[str]] = field(default_factory=dict)
-    after: dict[Statement, list[str]] = field(default_factory=dict)
-    first: dict[Statement, list[str]] = field(default_factory=dict)  # in the body of a compound statement
-    last: dict[Statement, list[str]] = field(default_factory=dict)
-    guards: dict[Statement, str] = field(default_factory=dict)
-    removed: set[Statement] = field(default_factory=set)  # with "after", those lines take its place
-    dissolved: set[Statement] = field(default_factory=set)  # of a with statement the body stays
-    contexts: dict[Statement, tuple[Statement, str]] = field(default_factory=dict)  # first: last, context
+    before: dict[ast.stmt, list[str]] = field(default_factory=dict)
+    after: dict[ast.stmt, list[str]] = field(default_factory=dict)
+    first: dict[ast.stmt, list[str]] = field(default_factory=dict)  # in the body of a compound statement
+    last: dict[ast.stmt, list[str]] = field(default_factory=dict)
+    guards: dict[ast.stmt, str] = field(default_factory=dict)
+    removed: set[ast.stmt] = field(default_factory=set)  # with "after", those lines take its place
+    dissolved: set[ast.stmt] = field(default_factory=set)  # of a with statement the body stays
+    contexts: dict[ast.stmt, tuple[ast.stmt, str]] = field(default_factory=dict)  # first: last, context
     imports: list[str] = field(default_factory=list)
     helpers: dict[str, str] = field(default_factory=dict)
     header: str = ""
@@ -253,7 +253,7 @@ def _text(layout: _Layout, lines: Sequence[str], indent: str) -> str:
     return result
 
 
-def _line(layout: _Layout, statement: Statement) -> tuple[int, str]:
+def _line(layout: _Layout, statement: ast.stmt) -> tuple[int, str]:
     """Where a statement's line begins, and its indentation. Raises NotPlacedError where it has none."""
     index = layout.index
     start = index.line_span(statement.lineno, statement.lineno)[0]
@@ -271,7 +271,7 @@ def _body_start(layout: _Layout, statement: ast.AST) -> int:
     return layout.index.line_span(line, line)[1]
 
 
-def _first_line(statement: Statement) -> int:
+def _first_line(statement: ast.stmt) -> int:
     lines: list[int] = [statement.lineno, *(one.lineno for one in getattr(statement, "decorator_list", ()))]
     return min(lines)
 
@@ -281,7 +281,7 @@ def _is_empty_or_comment(layout: _Layout, line: int) -> bool:
     return bool(text) and (not text.strip() or text.lstrip().startswith(b"#"))
 
 
-def _end(layout: _Layout, statement: Statement) -> int:
+def _end(layout: _Layout, statement: ast.stmt) -> int:
     """Where a statement's last line ends; comments that are indented like its last block belong to it."""
     index, line = layout.index, statement.end_lineno or 0
     inner = blocks(statement)
@@ -297,7 +297,7 @@ def _end(layout: _Layout, statement: Statement) -> int:
     return index.line_span(line, line)[1]
 
 
-def _behind_previous(layout: _Layout, statement: Statement) -> int:
+def _behind_previous(layout: _Layout, statement: ast.stmt) -> int:
     """Where the comments above a statement begin."""
     block, owner = block_around(statement)
     place = block.index(statement)

@@ -6,7 +6,7 @@ import ast
 from typing import Any
 
 from migrator.convert.distributed.training import Training
-from migrator.convert.distributed.wrapping import Wrapping, own_line
+from migrator.convert.distributed.wrapping import Wrapping
 from migrator.convert.draft import Draft
 from migrator.convert.syntax import dotted
 
@@ -51,7 +51,7 @@ def accumulate_without_sync(draft: Draft, training: Training, models: list[Wrapp
     }
     asked = {dotted(node) for node in ast.walk(steps[0].test) if isinstance(node, ast.Name)}
     plain = between and len(models) == 1 and step > end and not set_ & asked and wrapped.home.file is file
-    if not plain or not all(own_line(file, one) and not _multiline_text(one) for one in between):
+    if not plain or not all(file.own_line(one) and not _multiline_text(one) for one in between):
         draft.report("exchanged_every_step", file, training.backward, advice=advice)
         return
     first, last = body[calls[0]], body[end]

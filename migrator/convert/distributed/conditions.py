@@ -6,8 +6,8 @@ import ast
 from dataclasses import replace
 from typing import Any
 
-from migrator.convert.program import Program
-from migrator.convert.syntax import File, argument, bindings, default, function_of, parameters
+from migrator.convert.program import File, Program
+from migrator.convert.syntax import argument, default, function_of, parameters
 from migrator.convert.values import call_sites
 
 Guard = tuple[Any, bool]
@@ -96,7 +96,7 @@ def _reached(file: File, node: Any, function: Any, site: ast.Call) -> bool | Non
 def _asks_parameter(file: File, test: Any, function: Any) -> bool:
     names = {node.id for node in ast.walk(test) if isinstance(node, ast.Name)}
     for name in list(names):
-        for value, _ in bindings(file, function, name):
+        for value, _ in file.bindings(function, name):
             names |= {node.id for node in ast.walk(value or test) if isinstance(node, ast.Name)}
     return bool(names & {*parameters(function)} - {"self"})
 
@@ -108,7 +108,7 @@ def _value(file: File, node: Any, function: Any, site: ast.Call, depth: int) -> 
     if isinstance(node, ast.Constant):
         return node.value
     if isinstance(node, ast.Name):
-        bound = bindings(file, function, node.id)
+        bound = file.bindings(function, node.id)
         if len(bound) == 1 and bound[0][0] is not None and bound[0][1] < 0:
             return _value(file, bound[0][0], function, site, depth - 1)
         if bound or node.id not in parameters(function):

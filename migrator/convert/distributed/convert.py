@@ -8,7 +8,8 @@ from typing import Optional
 
 from migrator.convert.distributed.plan import plan
 from migrator.convert.draft import Draft, UncertainError, converted
-from migrator.convert.program import AlreadyDistributedError, Program, load
+from migrator.convert.load import AlreadyDistributedError, load
+from migrator.convert.program import Program
 from migrator.convert.result import Conversion
 from migrator.convert.texts import functions
 from migrator.convert.write import NotPlacedError

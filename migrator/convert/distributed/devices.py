@@ -6,10 +6,9 @@ import ast
 import re
 from typing import Any
 
-from migrator.convert.distributed.wrapping import own_line
 from migrator.convert.draft import Draft, UncertainError
-from migrator.convert.program import Program
-from migrator.convert.syntax import File, dotted
+from migrator.convert.program import File, Program
+from migrator.convert.syntax import dotted
 from migrator.convert.write import first_argument
 
 _NUMBERED = re.compile(r"cuda:(\d+)$")
@@ -116,7 +115,7 @@ def _visible_devices(draft: Draft, file: File, node: ast.Assign) -> None:
         return
     block = getattr(node, "parent", None)
     alone = len(getattr(block, "body", [0, 0])) < 2
-    if alone or not own_line(file, node):
+    if alone or not file.own_line(node):
         raise UncertainError("visible_devices", file, node)
     draft.of(file).removed.add(node)
     draft.changed(file, node, "the launcher chooses the cards (--devices)", "", "DELETE")

@@ -8,8 +8,8 @@ from typing import Any
 
 from migrator.convert.distributed.training import Training
 from migrator.convert.draft import Draft
-from migrator.convert.program import Program
-from migrator.convert.syntax import File, dotted, function_of
+from migrator.convert.program import File, Program
+from migrator.convert.syntax import dotted, function_of
 
 
 def report_differences(program: Program, draft: Draft, found: list[Training]) -> None:

@@ -8,8 +8,9 @@ from typing import Any
 
 from migrator.convert.distributed.iterables import loader_calls, passed_on
 from migrator.convert.distributed.training import Training
-from migrator.convert.program import Program
-from migrator.convert.syntax import File, dotted, function_of, parent
+from migrator.convert.program import File, Program
+from migrator.convert.syntax import dotted, function_of, parent
+from migrator.convert.values import origins
 
 _SAME = {"item", "double", "float", "cpu", "detach", "numpy", "tolist", "long", "int", "round", "max"}
 
@@ -82,7 +83,7 @@ def round_number(loop: Any) -> str:
 
 
 def _origins(program: Program, training: Training, node: Any) -> Iterator[tuple[File, Any]]:
-    for file, one in program.origins(training.file, node):
+    for file, one in origins(program, training.file, node):
         inner = passed_on(program, file, one, training.known) if isinstance(one, ast.Subscript) else []
         yield from [(where, value) for where, value, _ in inner] or [(file, one)]
 
@@ -108,7 +109,7 @@ def _length(program: Program, training: Training, file: File, node: Any) -> str:
             and function_of(data) is function_of(measured)
         ):
             return IS_SUM
-        own = {id(one) for _, one in program.origins(file, measured)}
-        if own and own == {id(one) for _, one in program.origins(loader.file, data)}:
+        own = {id(one) for _, one in origins(program, file, measured)}
+        if own and own == {id(one) for _, one in origins(program, loader.file, data)}:
             return IS_SUM
     return IS_UNCLEAR

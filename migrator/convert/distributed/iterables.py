@@ -8,16 +8,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from migrator.convert.distributed.conditions import Guard
-from migrator.convert.program import Program
-from migrator.convert.syntax import (
-    File,
-    argument,
-    bindings,
-    dotted,
-    function_of,
-    parameters,
-    yields,
-)
+from migrator.convert.program import File, Program
+from migrator.convert.syntax import argument, dotted, function_of, parameters, yields
+from migrator.convert.values import definition_of, origins
 from migrator.project.distributed_names import listed
 
 _DEPTH = 8
@@ -50,7 +43,7 @@ def loader_calls(
     ``known``: conditions that hold where the iterable stands.
     """
     found: dict[int, Loader] = {}
-    for where, origin in program.origins(file, stripped(node)) if depth else ():
+    for where, origin in origins(program, file, stripped(node)) if depth else ():
         if isinstance(origin, ast.Call) and listed("loaders", where.called(origin)):
             found.setdefault(id(origin), Loader(where, origin))
             continue
@@ -71,7 +64,7 @@ def passed_on(program: Program, file: File, node: Any, known: Sequence[Guard]) -
     if isinstance(node, ast.Call) and dotted(node.func) == "zip":
         return [(file, one, "") for one in node.args]
     if isinstance(node, ast.Call):
-        found = program.definition(file, node)
+        found = definition_of(program, file, node)
         for one in yields(found[1]) if found else ():
             loop: Any = one
             while loop is not None and not (
@@ -87,7 +80,7 @@ def passed_on(program: Program, file: File, node: Any, known: Sequence[Guard]) -
                 return [(file, node.body if holds else node.orelse, "")]
     if isinstance(node, ast.Subscript):
         key = _key(node, known)
-        for where, table in program.origins(file, node.value) if key is not None else ():
+        for where, table in origins(program, file, node.value) if key is not None else ():
             if isinstance(table, ast.Dict):
                 keys = [getattr(one, "value", None) for one in table.keys]
                 return [(where, table.values[keys.index(key)], "")] if key in keys else []
@@ -120,7 +113,7 @@ def loader_name(file: File, node: Any, known: Sequence[Guard] = ()) -> str:
     """What the loader under an iterable is called there: ``loader``, ``self.loader``, or nothing plain."""
     node = stripped(node)
     if isinstance(node, ast.Name):
-        values = bindings(file, function_of(node), node.id)
+        values = file.bindings(function_of(node), node.id)
         if len(values) == 1 and values[0][0] is not None and values[0][1] < 0:
             inner = stripped(values[0][0])
             if inner is not values[0][0] or isinstance(inner, ast.Subscript):

@@ -8,11 +8,10 @@ from typing import Any
 
 from migrator.convert.distributed.iterables import Loader
 from migrator.convert.distributed.training import Training
-from migrator.convert.distributed.wrapping import own_line
 from migrator.convert.draft import DIST, Draft, UncertainError
-from migrator.convert.program import Program
-from migrator.convert.syntax import File, dotted, function_of
-from migrator.convert.values import live_sites
+from migrator.convert.program import File, Program
+from migrator.convert.syntax import dotted, function_of
+from migrator.convert.values import definition_of, live_sites, origins
 
 _POSITIONS = ("dataset", "batch_size", "shuffle", "sampler", "batch_sampler")
 _IMPORT = "from torch.utils.data.distributed import DistributedSampler"
@@ -184,8 +183,8 @@ def _serves_others(program: Program, call: ast.Call) -> bool:
 
 
 def _iterable(program: Program, file: File, data: Any) -> bool:
-    for where, origin in program.origins(file, data):
-        found = program.definition(where, origin) if isinstance(origin, ast.Call) else None
+    for where, origin in origins(program, file, data):
+        found = definition_of(program, where, origin) if isinstance(origin, ast.Call) else None
         if found and isinstance(found[1], ast.ClassDef):
             bases = [dotted(base).split(".")[-1] for base in found[1].bases]
             if "IterableDataset" in bases:
@@ -199,7 +198,7 @@ def _named(draft: Draft, file: File, call: ast.Call, data: Any) -> str:
     while not isinstance(statement, ast.stmt):
         statement = statement.parent  # type: ignore[attr-defined]
     name = "train_dataset"
-    if not own_line(file, statement) or hasattr(statement, "body") or name in file.text:
+    if not file.own_line(statement) or hasattr(statement, "body") or name in file.text:
         raise UncertainError("dataset_without_name", file, call)
     draft.of(file).before.setdefault(statement, []).append(f"{name} = {file.index.segment(data)}")
     draft.replace(file, data, name)

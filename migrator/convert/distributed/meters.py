@@ -10,8 +10,9 @@ from migrator.convert.distributed.metrics import line_for, put, report_share, st
 from migrator.convert.distributed.training import Training
 from migrator.convert.draft import Draft, UncertainError
 from migrator.convert.program import Program
-from migrator.convert.syntax import bindings, dotted, function_of
+from migrator.convert.syntax import dotted, function_of
 from migrator.convert.texts import functions
+from migrator.convert.values import definition_of
 
 
 def reduce_meters(program: Program, draft: Draft, found: list[Training]) -> None:
@@ -37,8 +38,8 @@ def _meters(program: Program, draft: Draft, training: Training) -> None:
             and node.lineno > (loop.end_lineno or 0)
             and function_of(node) is function_of(loop)
         ]
-        made = bindings(file, function_of(loop), name) if used else []
-        owners = [program.definition(file, one) for one in _calls(made)]
+        made = file.bindings(function_of(loop), name) if used else []
+        owners = [definition_of(program, file, one) for one in _calls(made)]
         if len(owners) != 1 or owners[0] is None or not isinstance(owners[0][1], ast.ClassDef):
             continue
         stores = {

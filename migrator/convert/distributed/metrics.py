@@ -21,8 +21,8 @@ from migrator.convert.distributed.divisors import (
 )
 from migrator.convert.distributed.training import Training
 from migrator.convert.draft import DIST, Draft
-from migrator.convert.program import Program
-from migrator.convert.syntax import File, dotted, function_of, parent
+from migrator.convert.program import File, Program
+from migrator.convert.syntax import dotted, function_of, parent
 from migrator.convert.texts import functions
 
 WORLD = "dist.get_world_size()"

@@ -14,11 +14,11 @@ from migrator.convert.distributed.loaders import share_loaders
 from migrator.convert.distributed.meters import average_in_closures, reduce_meters
 from migrator.convert.distributed.metrics import reduce_metrics
 from migrator.convert.distributed.training import Training, trainings
-from migrator.convert.distributed.wrapping import Wrapping, held, own_line, wrapping
+from migrator.convert.distributed.wrapping import Wrapping, held, wrapping
 from migrator.convert.draft import DIST, Draft, UncertainError
 from migrator.convert.models import chosen, homes
-from migrator.convert.program import Program
-from migrator.convert.syntax import File, dotted, function_of, parent
+from migrator.convert.program import File, Program
+from migrator.convert.syntax import dotted, function_of, parent
 from migrator.convert.texts import functions
 from migrator.project.distributed_names import listed
 
@@ -104,10 +104,10 @@ def _data_parallel(program: Program, draft: Draft) -> bool:
                 continue
             block = parent(assign)
             if isinstance(block, ast.If) and assign in block.body and all(map(_says, block.body)):
-                if block.orelse or not own_line(file, block) or block.col_offset < 0:
+                if block.orelse or not file.own_line(block) or block.col_offset < 0:
                     raise UncertainError("data_parallel_condition", file, block)
                 draft.of(file).removed.add(block)
-            elif own_line(file, assign) and len(getattr(block, "body", [0, 0])) > 1:
+            elif file.own_line(assign) and len(getattr(block, "body", [0, 0])) > 1:
                 draft.of(file).removed.add(assign)
     return any_
 
@@ -146,7 +146,7 @@ def _set_epoch(program: Program, draft: Draft, training: Training) -> None:
         return
     line = f"{epochs.loader}.sampler.set_epoch({epochs.counter})"
     first = epochs.loop.body[0]
-    if not own_line(epochs.file, first):
+    if not epochs.file.own_line(first):
         draft.report("loop_of_one_line", epochs.file, epochs.loop, line=line)
         return
     if epochs.file is not program.entry:
@@ -170,7 +170,7 @@ def _rank_zero(program: Program, draft: Draft) -> None:
             test = "dist.get_rank() == 0"
             if file is not program.entry:
                 test = f"not dist.is_initialized() or {test}"
-            if not own_line(file, node) or _in_open(node):
+            if not file.own_line(node) or _in_open(node):
                 draft.report("written_by_every_rank", file, node, test=test)
                 continue
             draft.of(file).guards[node] = test
@@ -199,7 +199,7 @@ def _set_up(program: Program, draft: Draft) -> None:
     )
     call, end = "setup_distributed()", "dist.destroy_process_group()"
     if guard is not None and not _works_above(entry, guard):
-        if not own_line(entry, guard.body[0]):
+        if not entry.own_line(guard.body[0]):
             raise UncertainError("main_block", entry, guard)
         changes.first.setdefault(guard, []).insert(0, call)
         if not _leaves(guard.body[-1]):

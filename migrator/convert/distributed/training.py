@@ -11,17 +11,9 @@ from typing import Any
 from migrator.convert.distributed.conditions import Guard, backward_calls, guards, training_view
 from migrator.convert.distributed.iterables import Loader, counts, loader_calls, loader_name
 from migrator.convert.draft import UncertainError
-from migrator.convert.program import Program
-from migrator.convert.syntax import (
-    FUNCTIONS,
-    File,
-    argument,
-    class_of,
-    dotted,
-    function_of,
-    parameters,
-)
-from migrator.convert.values import call_sites
+from migrator.convert.program import File, Program
+from migrator.convert.syntax import FUNCTIONS, argument, class_of, dotted, function_of, parameters
+from migrator.convert.values import call_sites, definition_of
 
 _DEPTH = 8
 
@@ -157,7 +149,7 @@ def _with_gradients(program: Program, file: File, loop: Any) -> Iterator[int]:
             continue
         yield id(node)
         waiting += [(where, one) for one in ast.iter_child_nodes(node)]
-        found = program.definition(where, node) if isinstance(node, ast.Call) else None
+        found = definition_of(program, where, node) if isinstance(node, ast.Call) else None
         if found and isinstance(found[1], FUNCTIONS) and id(found[1]) not in seen:
             seen.add(id(found[1]))
             waiting.append(found)

@@ -10,21 +10,18 @@ from typing import Any
 from migrator.convert.distributed.training import Training
 from migrator.convert.draft import UncertainError
 from migrator.convert.models import Home, lasts, unmoved
-from migrator.convert.program import Program
+from migrator.convert.program import File, Program
 from migrator.convert.syntax import (
     FUNCTIONS,
-    File,
     argument,
-    bindings,
     class_of,
     dotted,
     function_of,
-    on_self,
     parameters,
     parent,
     taker_of,
 )
-from migrator.convert.values import call_sites
+from migrator.convert.values import call_sites, definition_of
 from migrator.project.distributed_names import listed
 
 _DEPTH = 6
@@ -63,7 +60,7 @@ def uses(home: Home) -> list[Any]:
                 found.append(node)
             continue
         while function is not home.scope and function is not None:
-            if home.text in parameters(function) or bindings(home.file, function, home.text):
+            if home.text in parameters(function) or home.file.bindings(function, home.text):
                 break
             function = function_of(function)
         if function is home.scope:
@@ -115,7 +112,7 @@ def wrapping(program: Program, ways: list[Home], found: list[Training]) -> Wrapp
             break
         behind = statement
         known = known or any(isinstance(getattr(node, "ctx", None), ast.Store) for node in mentioned)
-    if behind is None or not known or not own_line(home.file, behind):
+    if behind is None or not known or not home.file.own_line(behind):
         raise UncertainError("model_not_ready", home.file, (uses(home) or [None])[0], home=home)
     return Wrapping(home, behind)
 
@@ -123,7 +120,7 @@ def wrapping(program: Program, ways: list[Home], found: list[Training]) -> Wrapp
 def _called(program: Program, file: File, statement: Any) -> Iterator[Any]:
     """The project's functions that a statement calls."""
     for node in ast.walk(statement):
-        found = program.definition(file, node) if isinstance(node, ast.Call) else None
+        found = definition_of(program, file, node) if isinstance(node, ast.Call) else None
         if found:
             yield found[1]
 
@@ -165,16 +162,6 @@ def _only_block(statement: Any) -> list[Any] | None:
     return None
 
 
-def own_line(file: File, statement: Any) -> bool:
-    """Whether a statement stands on lines of its own, so that others can be put around it."""
-    lines = file.index.data.split(b"\n")
-    before = lines[statement.lineno - 1][: statement.col_offset]
-    if isinstance(getattr(statement, "body", None), list):
-        return not before.strip()
-    after = lines[statement.end_lineno - 1][statement.end_col_offset :]
-    return not before.strip() and not after.strip().startswith(b";")
-
-
 def _moved(program: Program, home: Home) -> bool:
     """Whether the model is put on a device in this scope, or comes from a function that does it."""
     for node in uses(home):
@@ -182,14 +169,14 @@ def _moved(program: Program, home: Home) -> bool:
         if isinstance(up, ast.Attribute) and _is_move(parent(up)):
             return True
     if isinstance(home.scope, ast.ClassDef):
-        values = on_self(home.file, home.scope, home.text.partition(".")[2])
+        values = home.file.on_self(home.scope, home.text.partition(".")[2])
     else:
-        values = bindings(home.file, home.scope, home.text)
+        values = home.file.bindings(home.scope, home.text)
     for value, _ in values:
         for call in ast.walk(value) if value is not None else ():
             if _is_move(call):
                 return True
-            found = program.definition(home.file, call) if isinstance(call, ast.Call) else None
+            found = definition_of(program, home.file, call) if isinstance(call, ast.Call) else None
             if found and isinstance(found[1], FUNCTIONS) and any(map(_is_move, ast.walk(found[1]))):
                 return True
     return False
@@ -216,7 +203,7 @@ def prepares(program: Program, file: File, node: Any, depth: int) -> bool:
     call = parent(up) if isinstance(up, ast.keyword) else up
     if not isinstance(call, ast.Call) or call.func is node:
         return False
-    if program.definition(file, call) is None:
+    if definition_of(program, file, call) is None:
         return not _loops(call)  # of another package
     for where, function, name in receiving(program, file, call, node):
         scope = Home(where, function, name)
@@ -233,7 +220,7 @@ def _loops(node: Any) -> bool:
 
 def receiving(program: Program, file: File, call: ast.Call, node: Any) -> Iterator[tuple[File, Any, str]]:
     """The project's function, its file, and its parameter, that gets an argument of a call."""
-    found = program.definition(file, call)
+    found = definition_of(program, file, call)
     if found is None:
         return
     where, function = found

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from migrator.convert.distributed.wrapping import own_line
 from migrator.convert.draft import DIST, Draft, UncertainError
 from migrator.convert.horovod.tables import PACKAGE, advice, imports, is_helper, names_in, table
 from migrator.convert.models import Home
-from migrator.convert.syntax import File, parent
+from migrator.convert.program import File
+from migrator.convert.syntax import parent
 from migrator.convert.write import rewritten
 from migrator.findings.finding import Operation
 
@@ -201,7 +201,7 @@ def _plan_import(file: File, statement: Any, plan: Plan) -> None:
     if any(name != "horovod" and not name.startswith(PACKAGE) for name in names):
         told = advice(names[0].partition(".")[2])
         plan.refuse("no_counterpart", file, statement, name=names[0], advice=told)
-    elif any(alias.name == "*" for alias in ours) or not own_line(file, statement):
+    elif any(alias.name == "*" for alias in ours) or not file.own_line(statement):
         plan.refuse("import_not_plain", file, statement)
     else:
         rest = [

@@ -12,9 +12,9 @@ from migrator.convert.horovod.calls import Plan, plan_names, references
 from migrator.convert.horovod.optimizer import plan_optimizer
 from migrator.convert.horovod.synchronize import plan_synchronize
 from migrator.convert.horovod.tables import PACKAGE, helpers, import_order, names_in
-from migrator.convert.program import Program, imports_one_of, load
+from migrator.convert.load import imports_one_of, load
+from migrator.convert.program import File, Program
 from migrator.convert.result import Converted
-from migrator.convert.syntax import File
 from migrator.convert.write import NotPlacedError
 from migrator.names.tree import parse
 

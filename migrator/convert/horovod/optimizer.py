@@ -5,14 +5,13 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from migrator.convert.distributed.wrapping import own_line
 from migrator.convert.draft import UncertainError
 from migrator.convert.horovod.calls import Plan, given, is_default
 from migrator.convert.horovod.tables import PACKAGE, table
 from migrator.convert.horovod.wrapped import Wrapped, follow
 from migrator.convert.models import Home, home_of, parameters_in
-from migrator.convert.program import Program
-from migrator.convert.syntax import File, bindings, dotted, function_of, parent
+from migrator.convert.program import File, Program
+from migrator.convert.syntax import dotted, function_of, parent
 from migrator.convert.write import first_argument
 
 _LINES = "model = DistributedDataParallel(model, broadcast_buffers=False)"
@@ -26,7 +25,7 @@ def plan_optimizer(program: Program, file: File, call: ast.Call, plan: Plan) -> 
         isinstance(statement, ast.Assign)
         and statement.value is call
         and len(statement.targets) == 1
-        and own_line(file, statement)
+        and file.own_line(statement)
     )
     if not plain or values is None or "optimizer" not in values:
         raise UncertainError("optimizer_not_plain", file, call)
@@ -107,7 +106,7 @@ def _mentioned(program: Program, file: File, value: Any, depth: int) -> list[tup
     for node in ast.walk(value):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
             function = function_of(node)
-            for bound, _ in bindings(file, function, node.id) or bindings(file, None, node.id):
+            for bound, _ in file.bindings(function, node.id) or file.bindings(None, node.id):
                 if bound is not None and not any(one is node for one in ast.walk(bound)):
                     found += _mentioned(program, file, bound, depth - 1)
     return found
@@ -155,7 +154,7 @@ def _is_compression(file: File, value: Any) -> bool:
     if file.index.qualified_name(value).startswith(f"{PACKAGE}.Compression."):
         return True
     if isinstance(value, ast.Name):
-        bound = bindings(file, function_of(value), value.id) or bindings(file, None, value.id)
+        bound = file.bindings(function_of(value), value.id) or file.bindings(None, value.id)
         return bool(bound) and all(one is not None and _is_compression(file, one) for one, _ in bound)
     return False
 

@@ -10,21 +10,18 @@ from typing import Any
 from migrator.convert.distributed.wrapping import prepares, uses
 from migrator.convert.draft import UncertainError
 from migrator.convert.models import Home, home_of
-from migrator.convert.program import Program
+from migrator.convert.program import File, Program
 from migrator.convert.syntax import (
     FUNCTIONS,
-    File,
     argument,
-    bindings,
     class_of,
     dotted,
     function_of,
-    on_self,
     parameters,
     parent,
     taker_of,
 )
-from migrator.convert.values import call_sites
+from migrator.convert.values import call_sites, definition_of
 
 _DEPTH = 6
 _MAY_TRAIN = re.compile(r"partial$|trainer|engine|learner|runner|worker|solver|agent|train|fit", re.I)
@@ -40,9 +37,9 @@ def check_before(program: Program, home: Home, behind: Any) -> None:
     """Before it is wrapped nothing may have got hold of the bare model that could train it."""
     function = function_of(behind)
     if isinstance(home.scope, ast.ClassDef):
-        values = on_self(home.file, home.scope, home.text.partition(".")[2])
+        values = home.file.on_self(home.scope, home.text.partition(".")[2])
     else:
-        values = bindings(home.file, home.scope, home.text)
+        values = home.file.bindings(home.scope, home.text)
     for value, _ in values:
         if not _is_only_name(value, home):
             raise UncertainError("other_name", home.file, value or behind, home=home)
@@ -79,7 +76,7 @@ def _stays(home: Home, node: Any) -> bool:
 def _is_kept(program: Program, file: File, node: Any) -> bool:
     """Whether the model goes to something of another package that, by its name, may train it later."""
     call = taker_of(node)
-    if not isinstance(call, ast.Call) or program.definition(file, call) is not None:
+    if not isinstance(call, ast.Call) or definition_of(program, file, call) is not None:
         return False
     name = file.called(call) or dotted(call.func)
     return bool(_MAY_TRAIN.search(name)) and not name.startswith("torch.")
@@ -124,14 +121,14 @@ def check_outside(program: Program, home: Home, depth: int = _DEPTH) -> None:
 
 def _goes_to(program: Program, file: File, node: Any, scope: Any) -> bool:
     call = taker_of(node)
-    found = program.definition(file, call) if isinstance(call, ast.Call) else None
+    found = definition_of(program, file, call)
     return found is not None and found[1] in (scope, class_of(scope))
 
 
 def _taken_from(home: Home) -> Iterator[tuple[Any, str]]:
     """The functions, each with its parameter, through which a model comes to its name."""
     if isinstance(home.scope, ast.ClassDef):
-        for value, _ in on_self(home.file, home.scope, home.text.partition(".")[2]):
+        for value, _ in home.file.on_self(home.scope, home.text.partition(".")[2]):
             function = function_of(value) if value is not None else None
             if isinstance(value, ast.Name) and function is not None and value.id in parameters(function):
                 yield function, value.id
@@ -155,7 +152,9 @@ def evaluates(program: Program, file: File, node: Any) -> bool:
     """Whether a use stands in a function, or goes to one, that only evaluates."""
     call = taker_of(node)
     places = [(file, function_of(node))]
-    found = program.definition(file, call) if isinstance(call, ast.Call) and call.func is not node else None
+    found = (
+        definition_of(program, file, call) if isinstance(call, ast.Call) and call.func is not node else None
+    )
     if found is not None:
         places.append(found)
     for where, function in places:

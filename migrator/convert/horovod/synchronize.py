@@ -6,10 +6,9 @@ import ast
 import re
 from typing import Any
 
-from migrator.convert.distributed.wrapping import own_line
 from migrator.convert.horovod.calls import Plan
-from migrator.convert.program import Program
-from migrator.convert.syntax import File, dotted, parent
+from migrator.convert.program import File, Program
+from migrator.convert.syntax import dotted, parent
 
 _OPTIMIZER = re.compile(r"(?:^|[._])(?:opt|optim|optimizer)\w*$", re.I)
 
@@ -30,11 +29,11 @@ def plan_synchronize(program: Program, plan: Plan) -> None:
 def _without(file: File, node: Any, plan: Plan) -> None:
     statement: Any = file.index.statement_of(node)
     call = node.parent
-    if isinstance(statement, ast.Expr) and statement.value is call and own_line(file, statement):
+    if isinstance(statement, ast.Expr) and statement.value is call and file.own_line(statement):
         plan.draft.of(file).removed.add(statement)
         if len(getattr(parent(statement), "body", [])) == 1:
             plan.draft.of(file).after[statement] = ["pass"]
-    elif isinstance(statement, ast.With) and len(statement.items) == 1 and own_line(file, statement):
+    elif isinstance(statement, ast.With) and len(statement.items) == 1 and file.own_line(statement):
         plan.draft.of(file).dissolved.add(statement)
     else:
         plan.refuse("synchronize_not_plain", file, node, name=node.attr)

@@ -12,18 +12,9 @@ from migrator.convert.draft import UncertainError
 from migrator.convert.horovod.other_names import check_before, check_outside, evaluates, is_after
 from migrator.convert.horovod.tables import PACKAGE, table
 from migrator.convert.models import Home
-from migrator.convert.program import Program
-from migrator.convert.syntax import (
-    FUNCTIONS,
-    File,
-    argument,
-    class_of,
-    dotted,
-    function_of,
-    parameters,
-    parent,
-)
-from migrator.convert.values import call_sites
+from migrator.convert.program import File, Program
+from migrator.convert.syntax import FUNCTIONS, argument, class_of, dotted, function_of, parameters, parent
+from migrator.convert.values import call_sites, definition_of
 from migrator.project.distributed_names import listed
 
 _DEPTH = 6
@@ -97,7 +88,7 @@ def _use(program: Program, home: Home, node: Any, result: Wrapped) -> Iterator[H
             result.calls.append((file, node))
             return
         given = list(receiving(program, file, call, node))
-        where = program.definition(file, call)
+        where = definition_of(program, file, call)
         if where is not None and isinstance(where[1], ast.ClassDef):
             _check_kept(program, node, result)
         name = file.called(call) or dotted(call.func)

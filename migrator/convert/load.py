@@ -1,0 +1,150 @@
+"""Reading a program: from the script that is started on, along the imports."""
+
+from __future__ import annotations
+
+import ast
+import posixpath
+import sys
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from typing import Any, Optional
+
+from migrator.convert.program import File, Program, read_file
+from migrator.convert.syntax import FUNCTIONS, Definition
+from migrator.convert.values import definition_of
+from migrator.names.hints import called_name
+from migrator.names.tree import walk
+from migrator.project.definitions import Definitions
+from migrator.project.distributed_use import is_distributed
+
+Read = Callable[[str], Optional[str]]
+UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
+_OTHERS = {
+    *("torch", "torchvision", "torchaudio", "numpy", "scipy", "PIL"),
+    *getattr(sys, "stdlib_module_names", ()),
+}
+
+
+class AlreadyDistributedError(Exception):
+    """A program that is for many cards."""
+
+
+def load(
+    entry: str,
+    read: Read,
+    elsewhere: Definitions | None = None,
+    more: Sequence[str] = (),
+    for_one_card: bool = True,
+) -> Program:
+    """The program of the file ``entry``; ``read`` gives the text of a file, None where there is none.
+
+    ``elsewhere`` is asked where the names say too little, ``more`` are other files that are started. Raises
+    what of UNREADABLE the entry does (other such files are left out), AlreadyDistributedError where it has to
+    be ``for_one_card``.
+    """
+    files: dict[str, File] = {}
+    waiting = [entry, *more]
+    while waiting:
+        name = waiting.pop(0)
+        text = read(name)
+        if name in files or text is None:
+            continue
+        if for_one_card and is_distributed(text):
+            raise AlreadyDistributedError
+        try:
+            file = files[name] = read_file(name, text)
+        except UNREADABLE:
+            if name == entry:
+                raise
+            continue
+        started = name if name in more else entry
+        for node, bound, module, attribute in _imported(file.nodes(ast.Import, ast.ImportFrom)):
+            found = _place(name, started, module, attribute, read)
+            if found is None and elsewhere and module.partition(".")[0] not in _OTHERS:
+                places = elsewhere.places(name, file.index, node)
+                found = (places[0][0], attribute if places[0][1] else "") if len(places) == 1 else None
+            if found:
+                waiting.append(found[0])
+                if bound != "*":
+                    file.imports[bound] = found
+    program = Program(files[entry], files, elsewhere=elsewhere)
+    _put_families(program)
+    names = {node.name for _, node in program.nodes(*FUNCTIONS, ast.ClassDef)}
+    for file, call in program.nodes(ast.Call):
+        definition = definition_of(program, file, call)
+        if definition is None and elsewhere and called_name(call) in names:
+            definition = program.found[id(call)] = _looked_up(program, elsewhere, file, call)
+        if definition:
+            program.calls.setdefault(id(definition[1]), []).append((file, call))
+    return program
+
+
+def _put_families(program: Program) -> None:
+    """Note for each class its bases, the nearest first, and then what inherits from it."""
+    classes = program.nodes(ast.ClassDef)
+    bases: dict[int, list[tuple[File, ast.ClassDef]]] = {}
+    for file, owner in classes:
+        known = bases[id(owner)] = []
+        waiting = [(file, owner)]
+        while waiting:
+            where, one = waiting.pop(0)
+            for base in one.bases:
+                found = definition_of(program, where, ast.Call(base, [], []))
+                if found and isinstance(found[1], ast.ClassDef):
+                    if found[1] is not owner and all(found[1] is not each for _, each in known):
+                        known.append((found[0], found[1]))
+                        waiting.append((found[0], found[1]))
+    program.families.update({key: list(known) for key, known in bases.items()})
+    for file, owner in classes:
+        for _, base in bases[id(owner)]:
+            program.families[id(base)].append((file, owner))
+
+
+def _looked_up(
+    program: Program, elsewhere: Definitions, file: File, call: ast.Call
+) -> tuple[File, Definition] | None:
+    """What ``elsewhere`` says that a call calls."""
+    found = [
+        (program.files[name], node)
+        for name, line, _ in elsewhere.places(file.name, file.index, call)
+        if name in program.files
+        for node in program.files[name].nodes(*FUNCTIONS, ast.ClassDef)
+        if node.lineno == line
+    ]
+    return found[0] if len(found) == 1 else None
+
+
+def imports_one_of(name: str, tree: ast.Module, wanted: Collection[str], read: Read) -> bool:
+    """Whether the file ``name`` imports one of some files of the project."""
+    found = (_place(name, name, module, attribute, read) for _, _, module, attribute in _imported(walk(tree)))
+    return any(one is not None and one[0] in wanted for one in found)
+
+
+def _imported(nodes: Iterable[Any]) -> Iterator[tuple[ast.alias, str, str, str]]:
+    """What imports among nodes bring: the place, the name that it binds, the module, and the name in that."""
+    for node in nodes:
+        for alias in node.names if isinstance(node, (ast.Import, ast.ImportFrom)) else ():
+            if isinstance(node, ast.Import):
+                yield alias, (alias.asname or alias.name), alias.name, ""
+            else:
+                module = "." * node.level + (node.module or "")
+                yield alias, (alias.asname or alias.name), module, alias.name if alias.name != "*" else ""
+
+
+def _place(importer: str, entry: str, module: str, attribute: str, read: Read) -> tuple[str, str] | None:
+    """The file, and the name in it, that an import means; None where it is none of the project's."""
+    level = len(module) - len(module.lstrip("."))
+    if level:
+        folders = [posixpath.normpath(posixpath.join(posixpath.dirname(importer), *[".."] * (level - 1)))]
+    else:
+        folders = list(dict.fromkeys([posixpath.dirname(entry), ""]))
+    parts = [part for part in module.lstrip(".").split(".") if part]
+    for folder in folders:
+        base = posixpath.normpath(posixpath.join(folder, *parts)) if folder or parts else "."
+        places = (
+            [(f"{base}/{attribute}.py", ""), (f"{base}/{attribute}/__init__.py", "")] if attribute else []
+        )
+        places += [(f"{base}.py", attribute), (f"{base}/__init__.py", attribute)] if parts else []
+        for name, inside in places:
+            if read(posixpath.normpath(name)) is not None:
+                return posixpath.normpath(name), inside
+    return None
