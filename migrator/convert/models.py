@@ -1,22 +1,30 @@
-"""The scopes in which the models that are trained have names."""
+"""The names that a model has in a program, and what is done with it under them."""
 
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from typing import Any
 
-from migrator.convert.distributed.training import Training
-from migrator.convert.draft import UncertainError
+from migrator.convert.draft import Draft
 from migrator.convert.program import File, Program
-from migrator.convert.syntax import argument, class_of, dotted, function_of, parameters
-from migrator.convert.values import call_sites, origins
-
-_OPTIMIZER = re.compile(r"(?:Adam|SGD|Lamb|LAMB|LARS|Lion|RMSprop|Adafactor|Optimizer|AdamW|Adagrad)\w*$")
-
-_DEPTH = 8
+from migrator.convert.syntax import (
+    FUNCTIONS,
+    LOOPS,
+    Value,
+    above,
+    argument,
+    class_of,
+    dotted,
+    function_of,
+    is_stored,
+    method,
+    parameters,
+    parent,
+    taker_of,
+)
+from migrator.convert.values import definition_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,34 +43,41 @@ class Home:
         """Whether both are the same name in the same scope."""
         return self.scope is other.scope and self.text == other.text and self.file is other.file
 
+    @property
+    def is_parameter(self) -> bool:
+        """Whether the name is a parameter of a function."""
+        return isinstance(self.scope, FUNCTIONS) and self.text in parameters(self.scope)
 
-def homes(program: Program) -> list[list[Home]]:
-    """For each model of each optimizer the scopes in which it has a name, the innermost first.
+    def values(self) -> list[Value]:
+        """What the name is set to."""
+        if isinstance(self.scope, ast.ClassDef):
+            return self.file.on_self(self.scope, self.text.partition(".")[2])
+        return self.file.bindings(self.scope, self.text)
 
-    Raises UncertainError for an optimizer whose model cannot be told, and where there is none.
+
+@dataclass
+class Wrapped:
+    """A model that is wrapped behind a statement, and what becomes of its uses.
+
+    ``inner``: the uses that need the model inside; True where it may be bare. ``unclear``: those that go
+    where nothing is known of. ``calls``: those that train. ``since``: names that become those of the wrapped
+    model by a statement.
     """
-    found = []
-    for file in program.files.values():
-        for call in file.nodes(ast.Call):
-            name = file.called(call)
-            own = (
-                name.startswith("torch.optim.") and ".lr_scheduler." not in name and ".swa_utils." not in name
-            )
-            if not (own and name.split(".")[-1][0].isupper()) and not (
-                _OPTIMIZER.match(dotted(call.func).split(".")[-1]) and parameters_in(call)
-            ):
-                continue
-            bases = _bases(program, file, call)
-            if not bases:
-                raise UncertainError("optimizer_without_model", file, call)
-            each: dict[tuple[int, str], Home] = {}
-            for where, node, text in bases:
-                home = replace(home_of(program, where, node, text), in_part=dotted(node) != text)
-                each.setdefault((id(where), text), home)
-            found += [list(_outwards(program, home, _DEPTH)) for home in each.values()]
-    if not found:
-        raise UncertainError("no_optimizer")
-    return found
+
+    home: Home
+    behind: Any
+    since: list[tuple[Home, Any]] = field(default_factory=list)
+    inner: dict[Any, tuple[File, bool]] = field(default_factory=dict)
+    unclear: list[tuple[File, Any]] = field(default_factory=list)
+    calls: list[tuple[File, Any]] = field(default_factory=list)
+
+
+def use_the_model_inside(draft: Draft, wrapped: Wrapped, message: str) -> None:
+    """Plan ``.module`` where the model itself is needed; report where that is not known."""
+    for node, (file, perhaps) in wrapped.inner.items():
+        draft.unwrap(file, node, message, perhaps)
+    for file, node in wrapped.unclear:
+        draft.report("wrapped_here", file, node, text=dotted(node) or "what comes back")
 
 
 def parameters_in(node: Any) -> list[Any]:
@@ -74,20 +89,6 @@ def parameters_in(node: Any) -> list[Any]:
         and isinstance(one.func, ast.Attribute)
         and one.func.attr in ("parameters", "named_parameters")
     ]
-
-
-def _bases(program: Program, file: File, call: ast.Call) -> list[tuple[File, Any, str]]:
-    places = [(file, node) for node in parameters_in(call)]
-    names = [node for one in call.args[:1] for node in ast.walk(one) if isinstance(node, ast.Name)]
-    for name in () if places else names:
-        for where, origin in origins(program, file, name):
-            places += [(where, node) for node in parameters_in(origin)]
-    found = []
-    for where, node in places:
-        parts = dotted(node).split(".")
-        text = ".".join(parts[:2] if parts[0] == "self" else parts[:1])
-        found.append((where, node, text))
-    return found if all(text and text != "self" for _, _, text in found) else []
 
 
 def home_of(program: Program, file: File, node: Any, text: str) -> Home:
@@ -104,30 +105,15 @@ def home_of(program: Program, file: File, node: Any, text: str) -> Home:
     return Home(file, function, text)
 
 
-def _outwards(program: Program, home: Home, depth: int) -> Iterator[Home]:
-    yield home
-    if not depth:
-        return
-    if isinstance(home.scope, ast.ClassDef):
-        values = home.file.on_self(home.scope, home.text.partition(".")[2])
-    elif home.scope is not None and home.text in parameters(home.scope):
-        given = [(w, argument(c, home.scope, home.text)) for w, c in call_sites(program, home.scope)]
-        names = {
-            (id(where), dotted(node), id(function_of(node))) for where, node in given if node is not None
-        }
-        if len(names) == 1 and len(given) == sum(node is not None for _, node in given):
-            where, node = given[0]
-            text = dotted(node)
-            if text and text != "self":
-                yield from _outwards(program, home_of(program, where, node, text), depth - 1)
-        return
-    else:
-        return
-    outer = {dotted(unmoved(value)) for value, _ in values if value is not None} - {"", home.text}
-    if len(outer) == 1:
-        text = outer.pop()
-        node = next(unmoved(value) for value, _ in values if dotted(unmoved(value)) == text)
-        yield from _outwards(program, home_of(program, home.file, node, text), depth - 1)
+def home_of_target(file: File, target: Any, node: Any) -> Home | None:
+    """The scope and the name that a target of an assignment is, where they are plain."""
+    text = dotted(target)
+    owner = class_of(function_of(node))
+    if isinstance(target, ast.Name):
+        return Home(file, function_of(node), text)
+    if text.startswith("self.") and text.count(".") == 1 and owner is not None:
+        return Home(file, owner, text)
+    return None
 
 
 def unmoved(node: Any) -> Any:
@@ -142,36 +128,53 @@ def unmoved(node: Any) -> Any:
     return node
 
 
-def chosen(
-    program: Program, candidates: list[list[Home]], found: list[Training], target: str
-) -> list[list[Home]]:
-    """For each model the scope to wrap it in, and behind it those around that one that have it too.
-
-    It is one through which the training goes: elsewhere the wrapped model would be
-    forgotten. ``target`` is the one model's name where the user gives it. Raises UncertainError.
-    """
-    models: list[list[Home]] = []
-    for ways in candidates:
-        kept = [home for home in ways if lasts(program, home, found)]
-        if target:
-            kept = [home for home in kept if target in (home.text, home.text.partition(".")[2])]
-        if not kept and not target:
-            home = ways[0]
-            raise UncertainError("model_elsewhere", home.file, home.scope, home=home)
-        if kept and not any(kept[0].same(one[0]) for one in models):
-            models.append([replace(kept[0], in_part=ways[0].in_part), *ways])
-    if not models:
-        raise UncertainError("no_such_model", candidates[0][0].file, target=target)
-    return models
+def uses(home: Home) -> list[Any]:
+    """The nodes by which a scope names the model, in the order of the lines."""
+    found = []
+    for node in home.file.nodes(ast.Attribute if "." in home.text else ast.Name):
+        if dotted(node) != home.text:
+            continue
+        function = function_of(node)
+        if isinstance(home.scope, ast.ClassDef):
+            function = class_of(function)
+        while function not in (home.scope, None) and not isinstance(function, ast.ClassDef):
+            if home.text in parameters(function) or home.file.bindings(function, home.text):
+                break
+            function = function_of(function)
+        if function is home.scope:
+            found.append(node)
+    return found
 
 
-def lasts(program: Program, home: Home, found: list[Training]) -> bool:
-    """Whether training goes through a scope: elsewhere a wrapped model would be forgotten."""
-    for training in found:
-        for file, function in training.scopes:
-            if isinstance(home.scope, ast.ClassDef):
-                if any(one is class_of(function) for _, one in program.family(home.file, home.scope)):
-                    return True
-            elif file is home.file and (function is home.scope or home.scope is None):
-                return True
-    return False
+def receiving(program: Program, file: File, call: ast.Call, node: Any) -> Iterator[Home]:
+    """The project's function, and its parameter, that gets an argument of a call."""
+    found = definition_of(program, file, call)
+    if found is None:
+        return
+    where, function = found[0], found[1]
+    if isinstance(function, ast.ClassDef):
+        starts = [(place, method(owner, "__init__")) for place, owner in program.family(where, function)]
+        where, start = next((one for one in starts if one[1]), (where, None))
+        if start is None:
+            return
+        function = start
+    for name in parameters(function):
+        if argument(call, function, name) is node:
+            yield Home(where, function, name)
+
+
+def prepares(program: Program, file: File, node: Any, depth: int = 6) -> bool:
+    """Whether a use of the model belongs to its making: it is not called, and not handed to what calls it."""
+    up, call = parent(node), taker_of(node)
+    if is_stored(node):
+        return True
+    if isinstance(up, ast.Attribute):
+        return up.attr != "forward"
+    if not isinstance(call, ast.Call) or call.func is node:
+        return False
+    if definition_of(program, file, call) is None:  # of another package
+        return not isinstance(next(up for _, up in above(call) if isinstance(up, ast.stmt)), LOOPS)
+    return all(
+        depth and all(prepares(program, scope.file, one, depth - 1) for one in uses(scope))
+        for scope in receiving(program, file, call, node)
+    )

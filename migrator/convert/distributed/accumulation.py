@@ -6,12 +6,12 @@ import ast
 from typing import Any
 
 from migrator.convert.distributed.training import Training
-from migrator.convert.distributed.wrapping import Wrapping
 from migrator.convert.draft import Draft
+from migrator.convert.models import Wrapped
 from migrator.convert.syntax import dotted
 
 
-def accumulate_without_sync(draft: Draft, training: Training, models: list[Wrapping]) -> None:
+def accumulate_without_sync(draft: Draft, training: Training, models: list[Wrapped]) -> None:
     """Plan ``no_sync()`` around forward and backward where ``optimizer.step()`` has a plain condition.
 
     Where it is not plain nothing changes: the result is the same, with more exchanges.

@@ -9,16 +9,17 @@ from migrator.convert.distributed.accumulation import accumulate_without_sync
 from migrator.convert.distributed.bars import show_bars_once
 from migrator.convert.distributed.devices import use_own_card
 from migrator.convert.distributed.differences import report_differences
+from migrator.convert.distributed.follow import follow
 from migrator.convert.distributed.iterables import counts
 from migrator.convert.distributed.loaders import share_loaders
 from migrator.convert.distributed.meters import average_in_closures, reduce_meters
 from migrator.convert.distributed.metrics import reduce_metrics
+from migrator.convert.distributed.models import models_to_wrap
 from migrator.convert.distributed.training import Training, trainings
-from migrator.convert.distributed.wrapping import Wrapping, held, wrapping
 from migrator.convert.draft import DIST, Draft, UncertainError
-from migrator.convert.models import chosen, homes
+from migrator.convert.models import Wrapped, use_the_model_inside
 from migrator.convert.program import File, Program
-from migrator.convert.syntax import dotted, function_of, parent
+from migrator.convert.syntax import above, dotted, function_of, is_main_guard, is_stored, method_name, parent
 from migrator.convert.texts import functions
 from migrator.project.distributed_names import listed
 
@@ -33,11 +34,13 @@ def plan(program: Program, target: str = "") -> Draft:
     """
     draft = Draft()
     found = trainings(program)
-    models = [wrapping(program, ways, found) for ways in chosen(program, homes(program), found, target)]
+    models = models_to_wrap(program, found, target)
     parallel = _data_parallel(program, draft)
     for model in models:
-        calls = _unwrap(program, draft, model, found)
-        _wrap(program, draft, model, calls, parallel, model is models[0])
+        follow(program, model, found)
+        message = "the model inside of DistributedDataParallel: keys have no module. before them"
+        use_the_model_inside(draft, model, message)
+        _wrap(program, draft, model, parallel, model is models[0])
     share_loaders(program, draft, found)
     use_own_card(program, draft)
     for training in found:
@@ -53,10 +56,10 @@ def plan(program: Program, target: str = "") -> Draft:
     return draft
 
 
-def _wrap(program: Program, draft: Draft, wrapped: Wrapping, calls: int, parallel: bool, first: bool) -> None:
+def _wrap(program: Program, draft: Draft, wrapped: Wrapped, parallel: bool, first: bool) -> None:
     home = wrapped.home
     options = f", device_ids={_OWN_CARD}" if parallel else ""
-    if calls > 1:  # a later call must not write the buffers with which an earlier one computed
+    if len(wrapped.calls) > 1:  # a later call must not write the buffers with which an earlier one computed
         options += ", broadcast_buffers=False"
     if home.in_part:  # the others may get no gradient
         options += ", find_unused_parameters=True"
@@ -90,7 +93,7 @@ def _data_parallel(program: Program, draft: Draft) -> bool:
             ):
                 continue
             up = node.parent
-            if isinstance(up, (ast.alias, ast.Attribute)) or isinstance(node.ctx, ast.Store):
+            if isinstance(up, (ast.alias, ast.Attribute)) or is_stored(node):
                 continue
             if not isinstance(up, ast.Call):
                 raise UncertainError("data_parallel_used", file, node)
@@ -123,20 +126,6 @@ def _says(statement: Any) -> bool:
     )
 
 
-def _unwrap(program: Program, draft: Draft, wrapped: Wrapping, found: list[Training]) -> int:
-    """Plan what needs the model inside of the wrapper; gives in how many places training calls the model."""
-    result = held(program, wrapped, found)
-    if not result.calls:
-        raise UncertainError("model_not_called", wrapped.home.file, wrapped.behind, home=wrapped.home)
-    for node, (file, perhaps) in result.inner.items():
-        message = "the model inside of DistributedDataParallel: keys have no module. before them"
-        draft.unwrap(file, node, message, perhaps)
-    for file, node in result.unclear:
-        text = dotted(node)
-        draft.report("wrapped_here", file, node, text=text)
-    return result.calls
-
-
 def _set_epoch(program: Program, draft: Draft, training: Training) -> None:
     epochs = training.epochs
     if epochs is None or not epochs.loader:
@@ -159,33 +148,28 @@ def _set_epoch(program: Program, draft: Draft, training: Training) -> None:
 
 
 def _rank_zero(program: Program, draft: Draft) -> None:
-    for file in program.files.values():
-        for node in file.nodes(ast.Expr):
-            call = node.value
-            if not isinstance(call, ast.Call):
-                continue
-            name = file.called(call) or f"?.{getattr(call.func, 'attr', '')}"
-            if not listed("rank_zero", name):
-                continue
-            test = "dist.get_rank() == 0"
-            if file is not program.entry:
-                test = f"not dist.is_initialized() or {test}"
-            if not file.own_line(node) or _in_open(node):
-                draft.report("written_by_every_rank", file, node, test=test)
-                continue
-            draft.of(file).guards[node] = test
-            draft.of(file).imports.append(DIST)
-            draft.changed(file, node, "one rank writes for all", f"if {test}:")
+    """Plan it for the statements that write files."""
+    for file, node in program.nodes(ast.Expr):
+        call = node.value
+        name = file.called(call) or f"?.{method_name(call)}" if isinstance(call, ast.Call) else ""
+        if not name or not listed("rank_zero", name):
+            continue
+        test = "dist.get_rank() == 0"
+        if file is not program.entry:
+            test = f"not dist.is_initialized() or {test}"
+        if not file.own_line(node) or _in_open(node):
+            draft.report("written_by_every_rank", file, node, test=test)
+            continue
+        draft.of(file).guards[node] = test
+        draft.of(file).imports.append(DIST)
+        draft.changed(file, node, "one rank writes for all", f"if {test}:")
 
 
 def _in_open(node: Any) -> bool:
     """Whether the file that is written is opened around a statement: that one rank does, too."""
-    up = node.parent
-    while up is not None and not isinstance(up, (ast.FunctionDef, ast.AsyncFunctionDef)):
-        if isinstance(up, ast.With) and any("id='open'" in ast.dump(item.context_expr) for item in up.items):
-            return True
-        up = getattr(up, "parent", None)
-    return False
+    function = function_of(node)
+    around = (up for _, up in above(node) if isinstance(up, ast.With) and function_of(up) is function)
+    return any("id='open'" in ast.dump(item.context_expr) for up in around for item in up.items)
 
 
 def _set_up(program: Program, draft: Draft) -> None:
@@ -194,9 +178,7 @@ def _set_up(program: Program, draft: Draft) -> None:
     changes.imports[:0] = ["import builtins", "import logging", "import os", "import torch", DIST]
     changes.header = functions("helpers.py")["setup_distributed"]
     tree = entry.index.tree
-    guard = next(
-        (node for node in tree.body if isinstance(node, ast.If) and "__name__" in ast.dump(node.test)), None
-    )
+    guard: Any = next(filter(is_main_guard, tree.body), None)
     call, end = "setup_distributed()", "dist.destroy_process_group()"
     if guard is not None and not _works_above(entry, guard):
         if not entry.own_line(guard.body[0]):
@@ -217,9 +199,9 @@ def _works_above(entry: File, guard: Any) -> bool:
     for node in entry.nodes(ast.Call):
         if function_of(node) is None and not guard.lineno <= node.lineno <= guard.end_lineno:
             name = entry.called(node)
-            moves = isinstance(node.func, ast.Attribute) and node.func.attr in ("to", "cuda", "backward")
-            if moves or (
-                name.startswith("torch.cuda.") and not name.endswith(("is_available", "device_count"))
+            asks = name.endswith(("is_available", "device_count"))
+            if method_name(node) in ("to", "cuda", "backward") or (
+                name.startswith("torch.cuda.") and not asks
             ):
                 return True
     return False

@@ -8,10 +8,10 @@ from typing import Any
 from migrator.convert.draft import UncertainError
 from migrator.convert.horovod.calls import Plan, given, is_default
 from migrator.convert.horovod.tables import PACKAGE, table
-from migrator.convert.horovod.wrapped import Wrapped, follow
-from migrator.convert.models import Home, home_of, parameters_in
+from migrator.convert.horovod.wrapped import follow
+from migrator.convert.models import Home, Wrapped, home_of, parameters_in, use_the_model_inside
 from migrator.convert.program import File, Program
-from migrator.convert.syntax import dotted, function_of, parent
+from migrator.convert.syntax import LOOPS, above, dotted, function_of, ids, keyword, method_name, parent
 from migrator.convert.write import first_argument
 
 _LINES = "model = DistributedDataParallel(model, broadcast_buffers=False)"
@@ -59,7 +59,8 @@ def plan_optimizer(program: Program, file: File, call: ast.Call, plan: Plan) -> 
         "DistributedDataParallel averages the gradients, in the backward pass",
         "\n".join(lines),
     )
-    _unwrap(plan, wrapped)
+    message = "the model inside of DistributedDataParallel: its keys stay"
+    use_the_model_inside(plan.draft, wrapped, message)
 
 
 def _model_of(program: Program, file: File, arguments: dict[str, Any], call: ast.Call) -> Home:
@@ -90,9 +91,7 @@ def _exclusive(one: Any, other: Any) -> bool:
     """Whether two statements stand in the two branches of one condition."""
     for up in (parent(one), parent(other)):
         if isinstance(up, ast.If):
-            branches = [
-                {id(node) for child in block for node in ast.walk(child)} for block in (up.body, up.orelse)
-            ]
+            branches = [ids(*block) for block in (up.body, up.orelse)]
             if any(id(one) in a and id(other) in b for a, b in (branches, branches[::-1])):
                 return True
     return False
@@ -176,38 +175,22 @@ def _check_others(file: File, arguments: dict[str, Any]) -> None:
 def _passes(program: Program, file: File, arguments: dict[str, Any], wrapped: Wrapped, plan: Plan) -> None:
     """Several backward passes for a step: right without a change where each follows its own forward pass."""
     passes = arguments.get("backward_passes_per_step")
-    for one in program.files.values():
-        for call in one.nodes(ast.Call):
-            if not (isinstance(call.func, ast.Attribute) and call.func.attr == "backward"):
-                continue
-            retains = [word for word in call.keywords if word.arg == "retain_graph"]
-            if retains and getattr(retains[0].value, "value", None) is not False:
-                raise UncertainError("retained_graph", one, call)
-            if not _is_one(passes) and not _has_own_forward(one, call, wrapped):
-                raise UncertainError("own_forward_pass", one, call)
+    for one, call in program.nodes(ast.Call):
+        if method_name(call) != "backward":
+            continue
+        retains = keyword(call, "retain_graph")
+        if retains is not None and getattr(retains, "value", None) is not False:
+            raise UncertainError("retained_graph", one, call)
+        if not _is_one(passes) and not _has_own_forward(call, wrapped):
+            raise UncertainError("own_forward_pass", one, call)
     if not _is_one(passes):
-        text = wrapped.home.text
-        plan.draft.report("averaged_each_pass", file, passes, text=text)
+        plan.draft.report("averaged_each_pass", file, passes, text=wrapped.home.text)
 
 
-def _has_own_forward(file: File, call: ast.Call, wrapped: Wrapped) -> bool:
+def _has_own_forward(call: ast.Call, wrapped: Wrapped) -> bool:
     """Whether the innermost loop around a backward pass calls the model, and goes backward just once."""
-    loop = parent(call)
-    while loop is not None and not isinstance(loop, (ast.For, ast.While, ast.FunctionDef)):
-        loop = getattr(loop, "parent", None)
+    loop = next((up for _, up in above(call) if isinstance(up, (*LOOPS, ast.FunctionDef))), None)
     if loop is None:
         return False
-    inside = {id(node) for node in ast.walk(loop)}
-    backward = [
-        node for node in ast.walk(loop) if isinstance(node, ast.Attribute) and node.attr == "backward"
-    ]
-    return len(backward) == 1 and any(id(node) in inside for _, node in wrapped.calls)
-
-
-def _unwrap(plan: Plan, wrapped: Wrapped) -> None:
-    for node, (file, perhaps) in wrapped.inner.items():
-        message = "the model inside of DistributedDataParallel: its keys stay"
-        plan.draft.unwrap(file, node, message, perhaps)
-    for file, node in wrapped.unclear:
-        text = dotted(node) or "what comes back"
-        plan.draft.report("wrapped_here", file, node, text=text)
+    backward = [one for one in ast.walk(loop) if isinstance(one, ast.Attribute) and one.attr == "backward"]
+    return len(backward) == 1 and any(id(node) in ids(loop) for _, node in wrapped.calls)

@@ -7,9 +7,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from migrator.convert.distributed.wrapping import prepares, uses
 from migrator.convert.draft import UncertainError
-from migrator.convert.models import Home, home_of
+from migrator.convert.models import Home, home_of, prepares, uses
 from migrator.convert.program import File, Program
 from migrator.convert.syntax import (
     FUNCTIONS,
@@ -17,6 +16,9 @@ from migrator.convert.syntax import (
     class_of,
     dotted,
     function_of,
+    ids,
+    is_after,
+    is_stored,
     parameters,
     parent,
     taker_of,
@@ -28,33 +30,23 @@ _MAY_TRAIN = re.compile(r"partial$|trainer|engine|learner|runner|worker|solver|a
 _EVALUATES = re.compile(r"\.eval\(\)|\bno_grad\b|\binference_mode\b|\btrain\(False\)")
 
 
-def lines(home: Home) -> str:
-    """The line that wraps a model."""
-    return f"{home.text} = DistributedDataParallel({home.text}, broadcast_buffers=False)"
-
-
 def check_before(program: Program, home: Home, behind: Any) -> None:
     """Before it is wrapped nothing may have got hold of the bare model that could train it."""
     function = function_of(behind)
-    if isinstance(home.scope, ast.ClassDef):
-        values = home.file.on_self(home.scope, home.text.partition(".")[2])
-    else:
-        values = home.file.bindings(home.scope, home.text)
+    values = home.values()
     for value, _ in values:
         if not _is_only_name(value, home):
             raise UncertainError("other_name", home.file, value or behind, home=home)
-    known = home.scope is not None and not isinstance(home.scope, ast.ClassDef)
-    if not values and not (known and home.text in parameters(home.scope)):
+    if not values and not home.is_parameter:
         raise UncertainError("origin_not_seen", home.file, behind, home=home)
     for node in uses(home):
         same = function_of(node) is function
-        if isinstance(node.ctx, ast.Store):
+        if is_stored(node):
             if same and is_after(node, behind):
                 raise UncertainError("set_anew", home.file, node, home=home)
-        elif same and not is_after(node, behind) and not _inside(node, behind):
-            prepared = prepares(program, home.file, node, _DEPTH) and not _is_kept(program, home.file, node)
-            prepared = prepared or _stays(home, node)
-            if not prepared and not evaluates(program, home.file, node):
+        elif same and not is_after(node, behind) and id(node) not in ids(behind):
+            prepared = prepares(program, home.file, node) and not _is_kept(program, home.file, node)
+            if not prepared and not _stays(home, node) and not evaluates(program, home.file, node):
                 raise UncertainError("used_before", home.file, node, home=home)
 
 
@@ -62,7 +54,9 @@ def _is_only_name(value: Any, home: Home) -> bool:
     """Whether what a name is set to is new, or had that name before."""
     if isinstance(value, ast.IfExp):
         return _is_only_name(value.body, home) and _is_only_name(value.orelse, home)
-    return isinstance(value, ast.Call) or dotted(value) == home.text or _is_parameter(value, home)
+    if isinstance(value, ast.Call) or dotted(value) == home.text:
+        return True
+    return isinstance(home.scope, ast.ClassDef) and _function_with_parameter(value) is not None
 
 
 def _stays(home: Home, node: Any) -> bool:
@@ -82,15 +76,10 @@ def _is_kept(program: Program, file: File, node: Any) -> bool:
     return bool(_MAY_TRAIN.search(name)) and not name.startswith("torch.")
 
 
-def _is_parameter(value: Any, home: Home) -> bool:
-    """Whether ``self.model`` is set to a method's parameter: who gives it is looked at, too."""
-    function = function_of(value)
-    return (
-        isinstance(home.scope, ast.ClassDef)
-        and isinstance(value, ast.Name)
-        and function is not None
-        and value.id in parameters(function)
-    )
+def _function_with_parameter(value: Any) -> Any:
+    """The function of which a value is a parameter: who gives it is looked at, too."""
+    function = function_of(value) if isinstance(value, ast.Name) else None
+    return function if function is not None and value.id in parameters(function) else None
 
 
 def check_outside(program: Program, home: Home, depth: int = _DEPTH) -> None:
@@ -107,14 +96,9 @@ def check_outside(program: Program, home: Home, depth: int = _DEPTH) -> None:
                 raise UncertainError("argument_not_plain", where, call, scope=scope, name=name, home=home)
             outer = home_of(program, where, value, dotted(value))
             for node in uses(outer):
-                mine = (
-                    node is value or isinstance(node.ctx, ast.Store) or _goes_to(program, where, node, scope)
-                )
-                if (
-                    not mine
-                    and not prepares(program, where, node, _DEPTH)
-                    and not evaluates(program, where, node)
-                ):
+                mine = node is value or is_stored(node) or _goes_to(program, where, node, scope)
+                harmless = mine or prepares(program, where, node) or evaluates(program, where, node)
+                if not harmless:
                     raise UncertainError("not_the_wrapped", where, node, outer=outer)
             check_outside(program, outer, depth - 1)
 
@@ -127,34 +111,19 @@ def _goes_to(program: Program, file: File, node: Any, scope: Any) -> bool:
 
 def _taken_from(home: Home) -> Iterator[tuple[Any, str]]:
     """The functions, each with its parameter, through which a model comes to its name."""
-    if isinstance(home.scope, ast.ClassDef):
-        for value, _ in home.file.on_self(home.scope, home.text.partition(".")[2]):
-            function = function_of(value) if value is not None else None
-            if isinstance(value, ast.Name) and function is not None and value.id in parameters(function):
-                yield function, value.id
-    elif home.scope is not None and home.text in parameters(home.scope):
+    for value, _ in home.values() if isinstance(home.scope, ast.ClassDef) else ():
+        function = _function_with_parameter(value)
+        if isinstance(value, ast.Name) and function is not None:
+            yield function, value.id
+    if home.is_parameter:
         yield home.scope, home.text
-
-
-def is_after(node: Any, statement: Any) -> bool:
-    """Whether a node stands behind a statement in the text."""
-    return (node.lineno, node.col_offset) > (statement.end_lineno, statement.end_col_offset)
-
-
-def _inside(node: Any, statement: Any) -> bool:
-    return not is_after(node, statement) and (node.lineno, node.col_offset) >= (
-        statement.lineno,
-        statement.col_offset,
-    )
 
 
 def evaluates(program: Program, file: File, node: Any) -> bool:
     """Whether a use stands in a function, or goes to one, that only evaluates."""
     call = taker_of(node)
     places = [(file, function_of(node))]
-    found = (
-        definition_of(program, file, call) if isinstance(call, ast.Call) and call.func is not node else None
-    )
+    found = definition_of(program, file, call) if getattr(call, "func", None) is not node else None
     if found is not None:
         places.append(found)
     for where, function in places:

@@ -4,37 +4,30 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Any
 
-from migrator.convert.distributed.wrapping import receiving, uses
 from migrator.convert.draft import UncertainError
-from migrator.convert.horovod.other_names import check_before, check_outside, evaluates, is_after
+from migrator.convert.horovod.other_names import check_before, check_outside, evaluates
 from migrator.convert.horovod.tables import PACKAGE, table
-from migrator.convert.models import Home
+from migrator.convert.models import Home, Wrapped, home_of_target, receiving, uses
 from migrator.convert.program import File, Program
-from migrator.convert.syntax import FUNCTIONS, argument, class_of, dotted, function_of, parameters, parent
+from migrator.convert.syntax import (
+    FUNCTIONS,
+    above,
+    argument,
+    dotted,
+    function_of,
+    is_after,
+    is_main_guard,
+    is_stored,
+    parameters,
+    parent,
+    taker_of,
+)
 from migrator.convert.values import call_sites, definition_of
 from migrator.project.distributed_names import listed
 
-_DEPTH = 6
 _MOVES = ("cuda", "to", "npu")
-
-
-@dataclass
-class Wrapped:
-    """The uses of a model that is wrapped behind a statement.
-
-    ``inner``: those that need the model inside; True where it may be bare. ``since``: names that
-    become those of the wrapped model by a statement.
-    """
-
-    home: Home
-    behind: Any
-    since: list[tuple[Home, Any]] = field(default_factory=list)
-    inner: dict[Any, tuple[File, bool]] = field(default_factory=dict)
-    unclear: list[tuple[File, Any]] = field(default_factory=list)
-    calls: list[tuple[File, Any]] = field(default_factory=list)
 
 
 def follow(program: Program, home: Home, behind: Any) -> Wrapped:
@@ -57,7 +50,7 @@ def follow(program: Program, home: Home, behind: Any) -> Wrapped:
             _from_outside(program, one, result)
     if not result.calls:
         raise UncertainError("call_not_seen", home.file, behind, home=home)
-    conditional = _is_conditional(home, behind)
+    conditional = _is_conditional(behind)
     for node, (file, _) in list(result.inner.items()):
         perhaps = conditional or _may_be_bare(program, file, node, result, seen)
         result.inner[node] = (file, perhaps)
@@ -76,14 +69,12 @@ def _uses_of_wrapped(home: Home, wrapped: Wrapped) -> list[Any]:
 
 def _use(program: Program, home: Home, node: Any, result: Wrapped) -> Iterator[Home]:
     """Judge one use of the wrapped model; gives the scopes to which it hands it."""
-    file, up = home.file, node.parent
-    if isinstance(node.ctx, ast.Store):
+    file, up, call = home.file, parent(node), taker_of(node)
+    if is_stored(node):
         return
     if isinstance(up, ast.Attribute):
         _attribute(program, home, node, up, result)
-        return
-    call = parent(up) if isinstance(up, ast.keyword) else up
-    if isinstance(call, ast.Call):
+    elif isinstance(call, ast.Call):
         if call.func is node:
             result.calls.append((file, node))
             return
@@ -93,8 +84,7 @@ def _use(program: Program, home: Home, node: Any, result: Wrapped) -> Iterator[H
             _check_kept(program, node, result)
         name = file.called(call) or dotted(call.func)
         if given:
-            for place, function, parameter in given:
-                yield Home(place, function, parameter)
+            yield from given
         elif dotted(call.func) in table("asks"):
             if not _about_the_wrapper(file, call):
                 result.inner[node] = (file, False)
@@ -108,13 +98,9 @@ def _use(program: Program, home: Home, node: Any, result: Wrapped) -> Iterator[H
         if not isinstance(up.targets[0], ast.Name):
             _check_kept(program, node, result)
         yield from _kept(file, up.targets[0], node, result)
-    elif isinstance(up, ast.Return):
+    elif isinstance(up, ast.Return) or (isinstance(up, ast.Tuple) and isinstance(parent(up), ast.Return)):
         _check_kept(program, node, result)
-        yield from _returned(program, node, -1, 0, result)
-    elif isinstance(up, ast.Tuple) and isinstance(parent(up), ast.Return):
-        whole: Any = up
-        _check_kept(program, node, result)
-        yield from _returned(program, node, whole.elts.index(node), len(whole.elts), result)
+        yield from _returned(program, node, up if isinstance(up, ast.Tuple) else None, result)
     elif isinstance(up, ast.Subscript):
         raise UncertainError("part_of_model", file, up, home=home)
     elif not isinstance(up, (ast.Compare, ast.Expr, ast.BoolOp, ast.If)):
@@ -133,20 +119,19 @@ def _check_kept(program: Program, node: Any, result: Wrapped) -> None:
     if any(function_of(statement) is function for _, statement in result.since):
         return
     if function is not None and not _only_called_after(program, function, result.behind):
-        home = result.home
-        raise UncertainError("handed_on", home.file, result.behind, home=home)
+        raise UncertainError("handed_on", result.home.file, result.behind, home=result.home)
 
 
-def _returned(program: Program, node: Any, place: int, count: int, result: Wrapped) -> Iterator[Home]:
-    """The scopes that get a value which a function returns, alone or at a place of a tuple."""
+def _returned(program: Program, node: Any, together: ast.Tuple | None, result: Wrapped) -> Iterator[Home]:
+    """The scopes that get a value which a function returns, alone or in a tuple."""
     for file, site in call_sites(program, function_of(node)):
         assign = parent(site)
         if isinstance(assign, ast.Expr):
             continue
         target: Any = assign.targets[0] if isinstance(assign, ast.Assign) else None
-        if target is not None and place >= 0:
-            plain = isinstance(target, ast.Tuple) and len(target.elts) == count
-            target = target.elts[place] if plain else None
+        if target is not None and together is not None:
+            plain = isinstance(target, ast.Tuple) and len(target.elts) == len(together.elts)
+            target = target.elts[together.elts.index(node)] if plain else None
         if target is None:
             result.unclear.append((file, site))
         else:
@@ -155,20 +140,16 @@ def _returned(program: Program, node: Any, place: int, count: int, result: Wrapp
 
 def _kept(file: File, target: Any, node: Any, result: Wrapped) -> Iterator[Home]:
     """The scope in which a value is kept under a name."""
-    text = dotted(target)
-    owner = class_of(function_of(node))
-    if isinstance(target, ast.Name):
-        kept = Home(file, function_of(node), text)
-        if not any(kept.same(one) for one, _ in result.since):
-            result.since.append((kept, file.index.statement_of(target)))
-        yield kept
-    elif text.startswith("self.") and text.count(".") == 1 and owner is not None:
-        yield Home(file, owner, text)
-    else:
+    kept = home_of_target(file, target, node)
+    if kept is None:
         result.unclear.append((file, node))
+        return
+    if isinstance(target, ast.Name) and not any(kept.same(one) for one, _ in result.since):
+        result.since.append((kept, file.index.statement_of(target)))
+    yield kept
 
 
-def _attribute(program: Program, home: Home, node: Any, up: Any, result: Wrapped) -> None:
+def _attribute(program: Program, home: Home, node: Any, up: ast.Attribute, result: Wrapped) -> None:
     """Judge ``model.something``."""
     file = home.file
     chain: Any = up
@@ -193,57 +174,49 @@ def _attribute(program: Program, home: Home, node: Any, up: Any, result: Wrapped
     computes = called and bool(call.args or call.keywords) and last not in methods
     if computes and not {"weight", "bias", "data"} & set(dotted(chain).split(".")):
         if not evaluates(program, file, node):
-            raise UncertainError("submodule_called", file, call, called=dotted(chain), home=home, last=last)
+            raise UncertainError("submodule_called", file, call, home=home, last=last, called=dotted(chain))
     result.inner[node] = (file, False)
 
 
 def _from_outside(program: Program, home: Home, result: Wrapped) -> None:
     """``trainer.model.state_dict()``: an attribute of another object that may be the wrapped model."""
-    name = home.text.partition(".")[2]
     mine = {id(node) for node in uses(home)}
-    for file in program.files.values():
-        for node in file.nodes(ast.Attribute):
-            up = node.parent
-            if node.attr != name or id(node) in mine or not isinstance(up, ast.Attribute):
-                continue
+    for file, node in program.nodes(ast.Attribute):
+        up = parent(node)
+        if (
+            node.attr == home.text.partition(".")[2]
+            and id(node) not in mine
+            and isinstance(up, ast.Attribute)
+        ):
             if up.attr in ("state_dict", "load_state_dict") and isinstance(node.ctx, ast.Load):
                 result.inner[node] = (file, True)
 
 
-def _is_conditional(home: Home, behind: Any) -> bool:
+def _is_conditional(behind: Any) -> bool:
     """Whether there are ways past the statement, on which the model stays bare."""
-    up = behind.parent
-    while up is not None and not isinstance(up, (*FUNCTIONS, ast.Module)):
-        guard = isinstance(up, ast.If) and "__name__" in ast.dump(up.test)
-        if not guard and not isinstance(up, ast.With):
+    for _, up in above(behind):
+        if isinstance(up, FUNCTIONS):
+            break
+        if not is_main_guard(up) and not isinstance(up, (ast.With, ast.Module)):
             return True
-        up = getattr(up, "parent", None)
     return False
 
 
 def _may_be_bare(program: Program, file: File, node: Any, wrapped: Wrapped, seen: list[Home]) -> bool:
     """Whether what is wrapped when the program trains may be the bare model at other times."""
-    home = wrapped.home
     if wrapped.inner[node][1]:
         return True
     function = function_of(node)
     if any(one.file is file and function_of(statement) is function for one, statement in wrapped.since):
         return False
     if function is None:
-        return file is not home.file
+        return file is not wrapped.home.file
     text = dotted(node)
-    if text in parameters(function):
-        sites = [(where, argument(call, function, text)) for where, call in call_sites(program, function)]
-        return not sites or not all(
-            any(
-                value is one
-                for scope in seen
-                if scope.file is where
-                for one in _uses_of_wrapped(scope, wrapped)
-            )
-            for where, value in sites
-        )
-    return not _only_called_after(program, function, wrapped.behind)
+    if text not in parameters(function):
+        return not _only_called_after(program, function, wrapped.behind)
+    known = {(id(scope.file), id(one)) for scope in seen for one in _uses_of_wrapped(scope, wrapped)}
+    sites = [(where, argument(call, function, text)) for where, call in call_sites(program, function)]
+    return not sites or any((id(where), id(value)) not in known for where, value in sites)
 
 
 def _only_called_after(program: Program, function: Any, behind: Any, depth: int = 4) -> bool:
