@@ -8,6 +8,8 @@ from functools import cache
 
 from migrator.api_support import tables
 
+CONDITION = re.compile(r"(>=|<=|==|>|<)\s*(\d+(?:\.\d+)*)\Z")
+
 
 class UnknownVersion(ValueError):  # noqa: N818 - it says what is wrong, as LookupError does
     """A version that is not in versions.csv; the message lists those that are."""
@@ -95,3 +97,24 @@ def _version(row: list[str]) -> TorchVersion:
         autoloads_backends=autoload,
         documents=row[-1].partition("documents ")[2],
     )
+
+
+def in_range(conditions: str, version: tuple[int, ...]) -> bool:
+    """Whether a version meets all of ``conditions``, such as ``>=2.1,<2.6``; none are always met."""
+    for condition in filter(None, (part.strip() for part in conditions.split(","))):
+        match = CONDITION.match(condition)
+        if match is None:
+            return False
+        wanted = tuple(int(part) for part in match.group(2).split("."))
+        have = version[: len(wanted)]
+        sign = match.group(1)
+        fits = {
+            ">=": have >= wanted,
+            "<=": have <= wanted,
+            "==": have == wanted,
+            ">": have > wanted,
+            "<": have < wanted,
+        }[sign]
+        if not fits:
+            return False
+    return True

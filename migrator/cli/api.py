@@ -50,8 +50,7 @@ def _api(given: argparse.Namespace) -> int:
         hint = f"; is it {' or '.join(nearest[:3])}?" if nearest else ""
         say(f"nothing is known of {given.name}{hint}")
     else:
-        from migrator.cli import api_text
-        from migrator.report import colors
+        from migrator.report import api_text, colors
 
         lines = api_text.table(answers, at) if pattern else api_text.page(answers[0], at)
         text = "\n".join(lines)

@@ -67,9 +67,9 @@ def find_start(folder: Path, main: str | None) -> tuple[Start, str, list[str]]:
     from migrator.files.errors import SourceError, Unreadable, shown
     from migrator.files.source import read
     from migrator.launch.add import place_of
-    from migrator.launch.entry import candidate, has_relative_imports, ranked
     from migrator.launch.target import start_of
     from migrator.project.distributed_use import is_distributed
+    from migrator.project.entry import candidate, has_relative_imports, ranked
 
     if not folder.is_dir():
         raise SourceError(f"{shown(folder)} is no folder: -o names that of the migrated project")

@@ -12,9 +12,9 @@ from migrator.files.document import is_notebook
 from migrator.files.errors import SourceError, Unreadable, shown
 from migrator.files.source import read
 from migrator.files.writing import OutputTree, add
-from migrator.launch.entry import Candidate, has_relative_imports
 from migrator.launch.script import NAME, run_script
 from migrator.launch.target import start_of
+from migrator.project.entry import Candidate, has_relative_imports
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,8 @@ from pathlib import PurePosixPath
 
 import yaml
 
-from migrator.api_support.versions import TorchVersion
+from migrator.api_support.versions import TorchVersion, in_range
 from migrator.data_folders import data_folder
-from migrator.matchers.packs import in_range
 
 
 @dataclass(frozen=True)

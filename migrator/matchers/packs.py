@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Callable, Generic, cast
 
+from migrator.api_support.versions import CONDITION, in_range
 from migrator.data_folders import data_folder
 from migrator.files.errors import reason, shown
 from migrator.matchers.finders import HANDLERS, KINDS, Finder
@@ -43,7 +44,6 @@ _EXAMPLE_FIELDS = (
 )
 _EXAMPLE_KINDS = ({"before", "after"}, {"unchanged"}, {"reported"})
 _CODE = re.compile(r"[A-Z]{2,8}\d{3,4}\Z")
-_CONDITION = re.compile(r"(>=|<=|==|>|<)\s*(\d+(?:\.\d+)*)\Z")
 
 
 class RuleError(ValueError):
@@ -256,34 +256,13 @@ def _check_choice(entry: dict[str, Any], key: str, allowed: tuple[str, ...], pla
 
 def _check_versions(text: str, place: str) -> None:
     for condition in filter(None, (part.strip() for part in text.split(","))):
-        if not _CONDITION.match(condition):
+        if not CONDITION.match(condition):
             raise RuleError(f"{place}: versions {text!r} is not like '>=2.1,<2.6'")
 
 
 def applies(rule: Rule, version: tuple[int, ...]) -> bool:
     """Whether a rule holds for a torch version such as ``(2, 6, 0)``."""
     return in_range(rule.versions, version)
-
-
-def in_range(conditions: str, version: tuple[int, ...]) -> bool:
-    """Whether a version meets all of ``conditions``, such as ``>=2.1,<2.6``; none are always met."""
-    for condition in filter(None, (part.strip() for part in conditions.split(","))):
-        match = _CONDITION.match(condition)
-        if match is None:
-            return False
-        wanted = tuple(int(part) for part in match.group(2).split("."))
-        have = version[: len(wanted)]
-        sign = match.group(1)
-        fits = {
-            ">=": have >= wanted,
-            "<=": have <= wanted,
-            "==": have == wanted,
-            ">": have > wanted,
-            "<": have < wanted,
-        }[sign]
-        if not fits:
-            return False
-    return True
 
 
 Load = Callable[[Path], list[Rule]]

@@ -27,9 +27,9 @@ from migrator.files.output import OutputTree, add, copy, output_tree, write
 from migrator.files.source import read
 from migrator.findings.finding import Result
 from migrator.launch.add import Launcher, add_launcher, place_of
-from migrator.launch.entry import Candidate, ranked
 from migrator.matchers.other_files import is_candidate
 from migrator.project.distributed_use import is_distributed
+from migrator.project.entry import Candidate, ranked
 from migrator.project.project import Project
 from migrator.report.csv_tables import CsvTables
 from migrator.report.log_file import log_to, log_trace

@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass
 
 from migrator.files.document import is_notebook
-from migrator.launch.entry import Candidate, candidate
 from migrator.project.distributed_use import may_be_distributed
+from migrator.project.entry import Candidate, candidate
 
 _HOROVOD = re.compile(r"^[ \t]*(?:import[^\n]*|from)[ \t]horovod\b", re.M)
 

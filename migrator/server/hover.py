@@ -48,7 +48,7 @@ def api_status(name: str, version: str) -> str:
     found = look_up(name)
     if found is None or (found.kind == "environment") != variable:
         return ""
-    from migrator.cli.api_text import page
+    from migrator.report.api_text import page
     from migrator.report.colors import plain
 
     head, _, *lines = (plain(line) for line in page(found, resolve(version)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from migrator.launch.entry import candidate, ranked
+from migrator.project.entry import candidate, ranked
 
 GUARD = "if __name__ == '__main__':\n    main()\n"
 TRAINS = "def main():\n    loss.backward()\n    optimizer.step()\n"
