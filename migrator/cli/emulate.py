@@ -74,38 +74,21 @@ def prepare() -> tuple[Installed, Built]:
 
 def _show_installed() -> None:
     from migrator.emulator.build import built, cache_folder
-    from migrator.emulator.installed import (
-        EmulatorError,
-        compiler_trouble,
-        find_compiler,
-        look,
-        pair_trouble,
-        platform_trouble,
-        version_of,
-    )
+    from migrator.emulator.installed import EmulatorError, find_compiler, look, troubles, version_of
 
     compiler = find_compiler()
     found = {name: version_of(name) for name in ("torch", "torch_npu", "torchvision")}
     for name, version in found.items():
         typer.echo(f"{name:<12} {version or 'not installed'}")
     typer.echo(f"{'compiler':<12} {' '.join(compiler) if compiler else 'not installed'}")
-    troubles = [
-        trouble
-        for trouble in (
-            platform_trouble(),
-            pair_trouble(found["torch"], found["torch_npu"]),
-            compiler_trouble(compiler),
-        )
-        if trouble
-    ]
-    if troubles:
-        for trouble in troubles:
-            typer.echo(f"missing: {trouble}")
-        return
+    missing = troubles(found["torch"], found["torch_npu"], compiler)
     try:
-        ready = built(look())
+        ready = built(look()) if not missing else None
     except EmulatorError as error:
-        typer.echo(f"missing: {error}")
+        missing = [str(error)]
+    for trouble in missing:
+        typer.echo(f"missing: {trouble}")
+    if missing:
         return
     typer.echo(
         f"{'libraries':<12} {ready.folder if ready else f'built at the first run, in {cache_folder()}'}"

@@ -82,15 +82,21 @@ def compiler_trouble(compiler: tuple[str, ...] | None) -> str | None:
     return f"no C++ compiler: install the package {COMPILER_PACKAGES}, or name one in CXX"
 
 
+def troubles(torch: str | None, torch_npu: str | None, compiler: tuple[str, ...] | None) -> list[str]:
+    """Why the emulator cannot run with these here; empty where it can."""
+    found = (platform_trouble(), pair_trouble(torch, torch_npu), compiler_trouble(compiler))
+    return [trouble for trouble in found if trouble]
+
+
 def look() -> Installed:
     """Return what is installed.
 
     Raises EmulatorError with the first thing that is missing.
     """
     torch, torch_npu, compiler = version_of("torch"), version_of("torch_npu"), find_compiler()
-    trouble = platform_trouble() or pair_trouble(torch, torch_npu) or compiler_trouble(compiler)
-    if trouble or torch is None or torch_npu is None or compiler is None:
-        raise EmulatorError(trouble or "not installed")
+    missing = troubles(torch, torch_npu, compiler)
+    if missing or torch is None or torch_npu is None or compiler is None:
+        raise EmulatorError(missing[0])
     said = subprocess.run([*compiler, "--version"], capture_output=True, text=True, check=False)
     return Installed(
         torch,
