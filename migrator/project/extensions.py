@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Optional
 
 from migrator.names.index import ModuleIndex
+from migrator.names.scopes import Scope
 from migrator.native.model import NativeFile
 from migrator.native.suffixes import is_cuda, is_native
 
@@ -66,9 +67,8 @@ def scan_extensions(file: str, index: ModuleIndex) -> tuple[Extension, ...]:
     """The extension modules that a file builds, in the order of their lines. Nothing is run."""
     for statement in index.statements:
         index.expand(statement)
-    values = _Values(index)
-    found = [_from_call(file, call, values) for call in reversed(index.calls)]
-    found += [_from_builder(file, owner, values) for owner in index.classes]
+    found = [_from_call(file, call, _Values(index, index.scope_of(call))) for call in reversed(index.calls)]
+    found += [_from_builder(file, owner, index) for owner in index.classes]
     return tuple(sorted(filter(None, found), key=lambda extension: extension.line))
 
 
@@ -102,11 +102,7 @@ def _from_call(file: str, call: ast.Call, values: _Values) -> Extension | None:
 
 
 def _inline(
-    file: str,
-    call: ast.Call,
-    name: str,
-    keywords: dict[str, ast.expr],
-    values: _Values,
+    file: str, call: ast.Call, name: str, keywords: dict[str, ast.expr], values: _Values
 ) -> Extension:
     every = {**dict(zip(("name", "cpp_sources", "cuda_sources", "functions"), call.args)), **keywords}
     texts, complete = values.all_texts(
@@ -123,7 +119,7 @@ def _inline(
     )
 
 
-def _from_builder(file: str, owner: ast.ClassDef, values: _Values) -> Extension | None:
+def _from_builder(file: str, owner: ast.ClassDef, index: ModuleIndex) -> Extension | None:
     """A class with a method ``sources`` that names CUDA files, and a base that builds operators."""
     bases = [dotted(base) for base in owner.bases]
     if not any(base.endswith("Builder") or "Extension" in base for base in bases):
@@ -132,9 +128,12 @@ def _from_builder(file: str, owner: ast.ClassDef, values: _Values) -> Extension 
         return Extension(owner.name, "npu", file, owner.lineno)
     methods = {item.name: item for item in owner.body if isinstance(item, ast.FunctionDef)}
     listed = methods.get("sources") or methods.get("sources_files")
-    if listed is None:
+    scope = index.inside(listed) if listed else None
+    if listed is None or scope is None:
         return None
-    texts, _ = values.all_texts([listed])
+    lists = (node for node in ast.walk(listed) if isinstance(node, (ast.List, ast.Return)))
+    given = [node.value if isinstance(node, ast.Return) else node for node in lists]
+    texts, _ = _Values(index, scope).all_texts([node for node in given if node is not None])
     sources = [text for text in texts if is_native(text)]  # and not compiler flags
     if not any(is_cuda(source) for source in sources):
         return None
@@ -142,10 +141,11 @@ def _from_builder(file: str, owner: ast.ClassDef, values: _Values) -> Extension 
 
 
 class _Values:
-    """The texts that expressions of one file can stand for, from constants and plain assignments."""
+    """The texts that expressions in a scope can stand for, from constants and plain assignments."""
 
-    def __init__(self, index: ModuleIndex) -> None:
+    def __init__(self, index: ModuleIndex, scope: Scope) -> None:
         self.index = index
+        self.scope = scope
 
     def is_loader(self, function: ast.expr) -> bool:
         """Whether a function is torch's ``load`` or ``load_inline``."""
@@ -160,7 +160,7 @@ class _Values:
 
     def assigned(self, node: ast.Name) -> list[ast.expr]:
         """What a name is assigned; nothing where a caller gives it."""
-        bindings = self.index.bindings(node)
+        bindings = self.scope.look_up(node.id)
         if any(binding.kind == "param" for binding in bindings):
             return []
         added = (b.node.value if isinstance(b.node, ast.AugAssign) else b.value for b in bindings)
@@ -168,27 +168,12 @@ class _Values:
 
     def text(self, node: ast.expr | None) -> str | None:
         """The one text of an expression; None where it is none or cannot be told."""
-        if node is None:
-            return None
-        found = list(self._texts(node, 0))
-        return found[0] if found and found[0] is not None else None
+        return next(self._texts(node, 0), None)
 
-    def all_texts(self, nodes: Sequence[ast.expr | ast.FunctionDef]) -> tuple[list[str], bool]:
-        """Every text in the expressions (or in what a function returns), and whether those are all."""
-        found: list[str | None] = []
-        for node in nodes:
-            if isinstance(node, ast.FunctionDef):
-                found += [
-                    text
-                    for inner in ast.walk(node)
-                    if isinstance(inner, (ast.List, ast.Return))
-                    and getattr(inner, "value", inner) is not None
-                    for text in self._texts(inner.value if isinstance(inner, ast.Return) else inner, 0)
-                ]
-            else:
-                found += list(self._texts(node, 0))
-        texts = list(dict.fromkeys(text for text in found if text is not None))
-        return texts, None not in found
+    def all_texts(self, nodes: Sequence[ast.expr]) -> tuple[list[str], bool]:
+        """Every text in the expressions, and whether those are all."""
+        found = dict.fromkeys(text for node in nodes for text in self._texts(node, 0))
+        return [text for text in found if text is not None], None not in found
 
     def _texts(self, node: ast.expr | None, depth: int) -> Iterator[str | None]:
         if node is None or depth > 8:
@@ -222,7 +207,7 @@ class _Values:
             yield None
 
     def _one(self, node: ast.expr, depth: int) -> str | None:
-        return next(iter(self._texts(node, depth + 1)), None)
+        return next(self._texts(node, depth + 1), None)
 
     def _sum(self, node: ast.BinOp, depth: int) -> Iterator[str | None]:
         left, right = list(self._texts(node.left, depth + 1)), list(self._texts(node.right, depth + 1))
