@@ -51,10 +51,6 @@ class ModuleFacts:
         """Whether the file is an ``__init__.py``."""
         return self.file.endswith("__init__.py")
 
-    def names(self, kind: str) -> list[str]:
-        """The names of all that is a class, or a function."""
-        return [name for name, definition in self.definitions.items() if definition.kind == kind]
-
 
 def scan_module(file: str, index: ModuleIndex, package: str = "") -> ModuleFacts:
     """The facts of a file; ``package`` is the name of the project's folder where that is a package."""
