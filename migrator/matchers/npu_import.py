@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from typing import Union
 
 from migrator.files.source import newline_of
 from migrator.findings.finding import Edit
 from migrator.names.index import ModuleIndex
-
-Import = Union[ast.Import, ast.ImportFrom]
+from migrator.names.tree import FUNCTIONS, Import
 
 
 def torch_npu_imports(index: ModuleIndex, needing: Sequence[ast.AST]) -> list[tuple[ast.stmt, Edit]]:
@@ -113,19 +111,12 @@ def _only_for_types(index: ModuleIndex, node: Import) -> bool:
     return False
 
 
-def _block(index: ModuleIndex, node: ast.stmt) -> list[ast.stmt]:
-    """The list of statements that holds a statement."""
-    parent = index.parent(node)
-    blocks = (getattr(parent, field, []) for field in ("body", "orelse", "finalbody"))
-    return next(block for block in blocks if node in block)
-
-
 def _first_of_each_block(index: ModuleIndex, nodes: list[Import], besides: list[Import]) -> list[Import]:
     """The first node of each block that has none of those ``besides``."""
-    seen = {id(_block(index, node)) for node in besides}
+    seen = {id(index.block(node)) for node in besides}
     first = []
     for node in nodes:
-        block = id(_block(index, node))
+        block = id(index.block(node))
         if block not in seen:
             seen.add(block)
             first.append(node)
@@ -148,9 +139,9 @@ def _not_dominated(index: ModuleIndex, nodes: list[Import]) -> list[Import]:
 
 def _comes_before(index: ModuleIndex, other: Import, node: Import) -> bool:
     """Whether a statement stands earlier in a block around another one, without leaving its function."""
-    block = _block(index, other)
-    around = node
-    while not isinstance(around, (ast.Module, ast.FunctionDef, ast.AsyncFunctionDef)):
+    block = index.block(other)
+    around: ast.AST | None = node
+    while around is not None and not isinstance(around, (ast.Module, *FUNCTIONS)):
         if around in block:
             return block.index(other) < block.index(around)
         around = index.parent(around)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from migrator.names.device_vocabulary import (
     DeviceVocabulary,
@@ -132,7 +133,7 @@ class _Climb:
             elif isinstance(parent, ast.keyword):
                 call = self.index.parent(parent)
                 outcome = self._keyword(call, parent)
-                parent = call  # its value flows on
+                parent = call or parent  # its value flows on
             elif isinstance(parent, ast.Call):
                 outcome = self._argument(parent, child)
             elif isinstance(parent, ast.Attribute):
@@ -354,11 +355,7 @@ class _Climb:
         return DeviceContext(UNCLEAR, "a comparison")
 
     def _match_case(self, pattern: ast.AST) -> DeviceContext:
-        match = self.index.statement_of(pattern)
-        while match is not None and match.__class__.__name__ != "Match":
-            match = self.index.parent(match)
-        if match is None:
-            return DeviceContext(UNCLEAR, "a match case")
+        match: Any = self.index.parent(self.index.statement_of(pattern))  # Python 3.9 has no ast.Match
         if self.vocabulary.says_device(match.subject):
             return DeviceContext(CERTAIN, "a case of a device or a backend")
         patterns = [case.pattern for case in match.cases]

@@ -108,8 +108,9 @@ def is_argument_of(index: ModuleIndex, node: String, name: str) -> bool:
 def _is_searched_for(index: ModuleIndex, node: String) -> bool:
     """Whether a string is looked for inside another one: ``"nccl" in line``."""
     parent = index.parent(node)
-    is_left = isinstance(parent, ast.Compare) and node is parent.left
-    return is_left and isinstance(parent.ops[0], (ast.In, ast.NotIn))
+    if not isinstance(parent, ast.Compare) or node is not parent.left:
+        return False
+    return isinstance(parent.ops[0], (ast.In, ast.NotIn))
 
 
 def _is_compared_with_type(index: ModuleIndex, node: String) -> bool:

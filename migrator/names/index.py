@@ -19,7 +19,17 @@ from typing import Any
 from migrator.files.source import line_starts
 from migrator.names.fstrings import Part, place_fstring
 from migrator.names.scopes import Binding, Scope, bind_import, bound_names
-from migrator.names.tree import String, children, fields_of, parse
+from migrator.names.tree import (
+    FUNCTIONS,
+    Function,
+    Import,
+    Statement,
+    String,
+    children,
+    fields_of,
+    parse,
+    string_value,
+)
 
 _WORD = re.compile(r"[^\W\d]\w*")
 _WORD_BYTES = frozenset(bytes([byte]) for byte in range(256) if bytes([byte]).isalnum() or byte in (95,))
@@ -48,19 +58,17 @@ class ModuleIndex:
         self.tree = parse(text)
         self._starts = line_starts(self.data)
         self.module_scope = Scope(self.tree, None)
-        self.statements: list[Any] = []  # except handlers and match cases too
-        self.imports: list[ast.Import | ast.ImportFrom] = []
+        self.statements: list[Statement] = []
+        self.imports: list[Import] = []
         self.classes: list[ast.ClassDef] = []
-        self.functions: list[ast.FunctionDef | ast.AsyncFunctionDef] = []
+        self.functions: list[Function] = []
         self.refs: list[ast.expr] = []
         self.calls: list[ast.Call] = []
         self.strings: list[String] = []
-        self.compares: list[ast.expr] = []
-        self.patterns: list[ast.AST] = []
         self._named: dict[str, dict[Scope, list[ast.Name]]] = {}
         self._parents: dict[object, ast.AST] = {}
         self._scopes: dict[object, Scope] = {}  # of the statements
-        self._opened: dict[ast.AST, Scope] = {self.tree: self.module_scope}
+        self._opened: dict[object, Scope] = {self.tree: self.module_scope}
         self._expanded: set[ast.AST] = set()
         self._parts: dict[ast.JoinedStr, list[Part]] = {}
         self._spans: dict[ast.AST, tuple[int, int]] = {}  # of what is inside f-strings
@@ -176,7 +184,7 @@ class ModuleIndex:
                 position = data.find(wanted, end, stop)
         return sorted(lines)
 
-    def _expand_on(self, lines: list[int], statements: Iterable[Any]) -> None:
+    def _expand_on(self, lines: list[int], statements: Iterable[Statement]) -> None:
         """Walk the expressions of statements that lie on one of ``lines``, which are in order."""
         if not lines:
             return
@@ -192,7 +200,7 @@ class ModuleIndex:
                 if _touches(child, lines):
                     self._expand_once(statement, child, [child])
 
-    def expand(self, statement: Any) -> None:
+    def expand(self, statement: ast.AST) -> None:
         """Walk all expressions of a statement, wherever they are."""
         if not _bodies_of(statement.__class__):
             self._expand_once(statement, statement, children(statement))
@@ -200,16 +208,16 @@ class ModuleIndex:
         for child in _headers(statement):
             self._expand_once(statement, child, [child])
 
-    def _expand_once(self, statement: Any, what: Any, nodes: list[Any]) -> None:
+    def _expand_once(self, statement: ast.AST, what: ast.AST, nodes: list[ast.AST]) -> None:
         if what not in self._expanded:
             self._expanded.add(what)
             self._expand(statement, nodes)
 
-    def _expand(self, statement: Any, nodes: list[Any]) -> None:
+    def _expand(self, statement: ast.AST, nodes: list[ast.AST]) -> None:
         parents = self._parents
         for node in nodes:
             parents.setdefault(node, statement)
-        stack = nodes[::-1]
+        stack: list[Any] = nodes[::-1]
         scope = self._scopes[statement]
         while stack:
             node = stack.pop()
@@ -234,10 +242,6 @@ class ModuleIndex:
                 continue
             elif cls is ast.Call:
                 self.calls.append(node)
-            elif cls is ast.Compare:
-                self.compares.append(node)
-            elif cls.__name__ == "MatchValue":
-                self.patterns.append(node)
             for field in fields_of(cls):
                 child = getattr(node, field)
                 if child.__class__ is list:
@@ -251,7 +255,7 @@ class ModuleIndex:
 
     # -- what is around a node -------------------------------------------
 
-    def parent(self, node: ast.AST | None) -> Any:
+    def parent(self, node: ast.AST | None) -> ast.AST | None:
         """The node around one; None for the module, and for a node that no word led to."""
         return self._parents.get(node)
 
@@ -273,48 +277,50 @@ class ModuleIndex:
         """The parts of an f-string, in order; empty where its text cannot be read."""
         return self._parts.get(string, ())
 
-    def statement_of(self, node: Any) -> Any:
+    def statement_of(self, node: ast.AST) -> Statement:
         """The statement (or except handler, or match case) that a node belongs to."""
-        while node not in self._scopes:
-            node = self._parents.get(node) or self._statement_around(node)
-        return node
+        found: Any = node
+        while found not in self._scopes:
+            found = self._parents.get(found) or self._statement_around(found)
+        return found  # type: ignore[no-any-return]
 
-    def _statement_around(self, node: Any) -> Any:
+    def _statement_around(self, node: Any) -> Statement:
         """The statement of a node that was not walked, because no word led to it; walks it."""
         place = (node.lineno, node.col_offset)
-        around: Any = self.tree.body[0]
+        around: Statement = self.tree.body[0]
         for statement in self.statements:  # an inner one comes behind its outer one
-            if hasattr(statement, "lineno"):
+            if isinstance(statement, (ast.stmt, ast.ExceptHandler)):
                 heads = [statement, *getattr(statement, "decorator_list", ())]
                 start = min((head.lineno, head.col_offset) for head in heads)
-                if start <= place < (statement.end_lineno, statement.end_col_offset):
+                if start <= place < (statement.end_lineno or 0, statement.end_col_offset or 0):
                     around = statement
         self.expand(around)
         return around
 
-    def scope_of(self, node: Any) -> Scope:
+    def scope_of(self, node: ast.AST) -> Scope:
         """The scope in which a node's names are looked up."""
         return self._scopes[self.statement_of(node)]
 
-    def function_of(self, node: Any) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
+    def function_of(self, node: ast.AST) -> Function | None:
         """The innermost function whose body holds a node."""
-        scope: Scope | None = self.scope_of(node)
-        while scope is not None:
-            if isinstance(scope.node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-                return scope.node
-            scope = scope.parent
-        return None
+        owners = (scope.node for scope in self.scope_of(node).and_outer())
+        return next((owner for owner in owners if isinstance(owner, FUNCTIONS)), None)
+
+    def class_of(self, node: ast.AST) -> ast.ClassDef | None:
+        """The innermost class whose body, or whose methods' bodies, hold a node."""
+        owners = (scope.node for scope in self.scope_of(node).and_outer())
+        return next((owner for owner in owners if isinstance(owner, ast.ClassDef)), None)
 
     @property
     def scopes(self) -> Iterable[Scope]:
         """All scopes, the outer ones before those inside them."""
         return self._opened.values()
 
-    def inside(self, node: ast.AST) -> Scope | None:
+    def inside(self, node: ast.AST | None) -> Scope | None:
         """The scope that a function or a class opens; None for anything else."""
         return self._opened.get(node)
 
-    def statements_in(self, function: Any) -> list[Any]:
+    def statements_in(self, function: Function) -> list[Statement]:
         """The statements of a function's body, without those of functions and classes inside it."""
         return self._opened[function].statements
 
@@ -324,28 +330,19 @@ class ModuleIndex:
         if stored is None:
             stored = self._stored[owner] = {}
             for method in owner.body:
-                if isinstance(method, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                if isinstance(method, FUNCTIONS):
                     for statement in self.statements_in(method):
                         for name, value in _on_self(statement):
                             self.expand(statement)
                             stored.setdefault(name, []).append(value)
         return stored
 
-    def class_of(self, node: Any) -> ast.ClassDef | None:
-        """The innermost class whose body, or whose methods' bodies, hold a node."""
-        scope: Scope | None = self.scope_of(node)
-        while scope is not None:
-            if isinstance(scope.node, ast.ClassDef):
-                return scope.node
-            scope = scope.parent
-        return None
-
     # -- what a name means -------------------------------------------------
 
     def bindings(self, node: ast.Name) -> list[Binding]:
         """Everything that binds a name in the scope where Python would find it."""
         name = node.id
-        child: Any = node
+        child: ast.AST = node
         while not isinstance(child, ast.stmt) and child in self._parents:
             parent = self._parents[child]
             if isinstance(parent, ast.Lambda) and child is parent.body:
@@ -358,7 +355,7 @@ class ModuleIndex:
             child = parent
         return self.scope_of(node).look_up(name)
 
-    def qualified_name(self, node: Any) -> str:
+    def qualified_name(self, node: ast.AST) -> str:
         """The full dotted name that an expression stands for; empty where that cannot be told.
 
         Resolves import aliases, plain assignments (``cudas = torch.cuda``),
@@ -371,7 +368,7 @@ class ModuleIndex:
                 self._qualified[node] = name
         return name
 
-    def _full_name(self, node: Any, depth: int) -> str:
+    def _full_name(self, node: ast.AST, depth: int) -> str:
         if depth > 12:
             return ""
         if isinstance(node, ast.Attribute):
@@ -392,8 +389,8 @@ class ModuleIndex:
         for binding in bindings:
             if binding.kind == "import":
                 return binding.name
-        if len(bindings) == 1 and bindings[0].kind == "assign" and bindings[0].value is not None:
-            value = bindings[0].value
+        value = bindings[0].value if len(bindings) == 1 and bindings[0].kind == "assign" else None
+        if value is not None:
             if not isinstance(value, (ast.Name, ast.Attribute)) and not _is_import_call(value):
                 return ""
             if isinstance(value, ast.Name) and value.id == node.id:
@@ -405,14 +402,14 @@ class ModuleIndex:
     def _called_name(self, node: ast.Call, depth: int) -> str:
         if not node.args or node.keywords:
             return ""
-        last = node.args[-1]
-        if not (isinstance(last, ast.Constant) and isinstance(last.value, str)):
+        last = string_value(node.args[-1])
+        if last is None:
             return ""
         if isinstance(node.func, ast.Name) and node.func.id == "getattr" and len(node.args) == 2:
             base = self._full_name(node.args[0], depth + 1)
-            return f"{base}.{last.value}" if base else ""
+            return f"{base}.{last}" if base else ""
         if len(node.args) == 1 and _is_import_call(node):
-            return last.value
+            return last
         return ""
 
     def uses(self, name: str, scope: Scope) -> list[ast.Name]:
@@ -431,12 +428,12 @@ class ModuleIndex:
         ]
 
 
-def _on_self(statement: Any) -> Iterator[tuple[str, Any]]:
+def _on_self(statement: Statement) -> Iterator[tuple[str, ast.expr]]:
     """The attributes of ``self`` that a statement gives a value."""
-    value = getattr(statement, "value", None)
-    if value is None:
+    if not isinstance(statement, (ast.Assign, ast.AnnAssign, ast.Expr)) or statement.value is None:
         return
-    if isinstance(statement, (ast.Assign, ast.AnnAssign)):
+    value = statement.value
+    if not isinstance(statement, ast.Expr):
         targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
         for target in targets:
             if (
@@ -451,7 +448,7 @@ def _on_self(statement: Any) -> Iterator[tuple[str, Any]]:
             yield str(value.args[0].value), value.args[1]
 
 
-def _is_import_call(node: Any) -> bool:
+def _is_import_call(node: ast.AST) -> bool:
     if not isinstance(node, ast.Call):
         return False
     function = node.func
@@ -496,7 +493,7 @@ def _head_lines(statement: Any) -> tuple[int, int]:
     return first, getattr(below, "lineno", statement.end_lineno)  # the cases of a match have no place
 
 
-def _headers(statement: Any) -> Iterator[Any]:
+def _headers(statement: ast.AST) -> Iterator[ast.AST]:
     """The parts of a compound statement that are not its body."""
     for field in fields_of(statement.__class__):
         if field not in _BODY_FIELDS:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, Union
+from typing import Union
+
+from migrator.names.tree import Function, Import, Statement
 
 Binder = Union[ast.stmt, ast.expr, ast.arg, ast.ExceptHandler]
 
@@ -31,11 +33,11 @@ class Scope:
 
     __slots__ = ("bindings", "node", "outer", "parent", "statements")
 
-    def __init__(self, node: Any, parent: Scope | None) -> None:
+    def __init__(self, node: ast.Module | ast.ClassDef | Function, parent: Scope | None) -> None:
         self.node = node
         self.parent = parent
         self.bindings: dict[str, list[Binding]] = {}
-        self.statements: list[Any] = []  # of this scope, not of those inside it
+        self.statements: list[Statement] = []  # of this scope, not of those inside it
         self.outer: set[str] = set()  # declared global or nonlocal
 
     def bind(self, name: str, binding: Binding) -> None:
@@ -45,23 +47,27 @@ class Scope:
     def bind_arguments(self, arguments: ast.arguments) -> None:
         """Record a function's parameters, with their defaults."""
         positional = [*arguments.posonlyargs, *arguments.args]
-        defaults: list[Any] = [None] * (len(positional) - len(arguments.defaults))
-        pairs = list(zip(positional, [*defaults, *arguments.defaults]))
-        pairs += list(zip(arguments.kwonlyargs, arguments.kw_defaults))
-        pairs += [(star, None) for star in (arguments.vararg, arguments.kwarg) if star]
-        for argument, default in pairs:
+        defaults: list[ast.expr | None] = [None] * (len(positional) - len(arguments.defaults))
+        defaults += [*arguments.defaults, *arguments.kw_defaults, None, None]
+        stars = [star for star in (arguments.vararg, arguments.kwarg) if star]
+        for argument, default in zip([*positional, *arguments.kwonlyargs, *stars], defaults):
             binding = Binding("param", argument, value=default, annotation=argument.annotation)
             self.bind(argument.arg, binding)
 
-    def owner(self, name: str) -> Scope | None:
-        """The scope that binds a name read in this one; None for built-in names."""
+    def and_outer(self) -> Iterator[Scope]:
+        """This scope and those around it, the innermost first."""
         scope: Scope | None = self
         while scope is not None:
+            yield scope
+            scope = scope.parent
+
+    def owner(self, name: str) -> Scope | None:
+        """The scope that binds a name read in this one; None for built-in names."""
+        for scope in self.and_outer():
             if name in scope.bindings and name not in scope.outer:
                 # A class's names are not seen from its methods.
                 if scope is self or not isinstance(scope.node, ast.ClassDef):
                     return scope
-            scope = scope.parent
         return None
 
     def home(self, name: str) -> Scope:
@@ -78,15 +84,10 @@ class Scope:
 
     def inside(self, other: Scope) -> bool:
         """Whether this is ``other`` or a scope within it."""
-        scope: Scope | None = self
-        while scope is not None:
-            if scope is other:
-                return True
-            scope = scope.parent
-        return False
+        return any(scope is other for scope in self.and_outer())
 
 
-def bind_import(scope: Scope, node: ast.Import | ast.ImportFrom) -> None:
+def bind_import(scope: Scope, node: Import) -> None:
     """Bind what an import statement binds, at module level where the name is declared global."""
     if isinstance(node, ast.Import):
         for alias in node.names:
@@ -104,34 +105,35 @@ def bind_import(scope: Scope, node: ast.Import | ast.ImportFrom) -> None:
             )
 
 
-def bound_names(node: Any) -> Iterable[tuple[str, Any]]:
+def bound_names(node: Statement) -> Iterable[tuple[str, ast.expr | None]]:
     """The bare names that a statement assigns, each with its value where that is plain."""
-    cls = node.__class__
-    if cls is ast.Assign:
+    if isinstance(node, ast.Assign):
         return _of_targets(node.targets, node.value)
-    if cls is ast.AnnAssign:
+    if isinstance(node, ast.AnnAssign):
         return _targets(node.target, node.value)
-    if cls is ast.AugAssign or cls is ast.For or cls is ast.AsyncFor:
+    if isinstance(node, (ast.AugAssign, ast.For, ast.AsyncFor)):
         return _targets(node.target, None)
-    if cls is ast.With or cls is ast.AsyncWith:
+    if isinstance(node, (ast.With, ast.AsyncWith)):
         return _of_targets([item.optional_vars for item in node.items], None)
-    if cls is ast.ExceptHandler and node.name:
+    if isinstance(node, ast.ExceptHandler) and node.name:
         return [(node.name, None)]
     return ()
 
 
-def _of_targets(targets: list[Any], value: Any) -> Iterator[tuple[str, Any]]:
+def _of_targets(
+    targets: Iterable[ast.expr | None], value: ast.expr | None
+) -> Iterator[tuple[str, ast.expr | None]]:
     for target in targets:
         yield from _targets(target, value)
 
 
-def _targets(target: Any, value: Any) -> Iterator[tuple[str, Any]]:
+def _targets(target: ast.expr | None, value: ast.expr | None) -> Iterator[tuple[str, ast.expr | None]]:
     if isinstance(target, ast.Name):
         yield target.id, value
     elif isinstance(target, (ast.Tuple, ast.List)):
-        values: list[Any] = [None] * len(target.elts)
+        values: list[ast.expr | None] = [None] * len(target.elts)
         if isinstance(value, (ast.Tuple, ast.List)) and len(value.elts) == len(target.elts):
-            values = list(value.elts)
+            values = [*value.elts]
         for element, element_value in zip(target.elts, values):
             yield from _targets(element, element_value)
     elif isinstance(target, ast.Starred):

@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 import re
 from dataclasses import dataclass
-from typing import Any
 
 from migrator.findings.finding import Edit
 from migrator.names.fstrings import place_fstring
 from migrator.names.index import ModuleIndex
+from migrator.names.tree import String, string_value
 
 _PLAIN = re.compile(r"([bBuUrR]{0,2})('''|\"\"\"|'|\")(.*)\2\Z", re.S)
 
@@ -23,7 +23,7 @@ class Piece:
     raw: str
 
 
-def pieces(index: ModuleIndex, node: Any) -> list[Piece]:
+def pieces(index: ModuleIndex, node: String) -> list[Piece]:
     """The literal text of a string, part by part; without the fields of an f-string.
 
     Empty where the parts cannot be told apart.
@@ -40,7 +40,7 @@ def pieces(index: ModuleIndex, node: Any) -> list[Piece]:
     return [Piece(part.start, part.end, part.raw) for part in parts]
 
 
-def replace_text(index: ModuleIndex, node: Any, old: str, new: str, count: int = 0) -> list[Edit]:
+def replace_text(index: ModuleIndex, node: String, old: str, new: str, count: int = 0) -> list[Edit]:
     """Replace ``old`` in a literal's text, everywhere or ``count`` times.
 
     Where the text is split over concatenated parts, the whole literal is
@@ -53,8 +53,8 @@ def replace_text(index: ModuleIndex, node: Any, old: str, new: str, count: int =
             start = piece.start + len(piece.raw[:position].encode("utf-8"))
             edits.append(Edit(start, start + len(old.encode("utf-8")), new))
             position = piece.raw.find(old, position + len(old))
-    value = node.value if isinstance(node, ast.Constant) else None
-    if edits or not isinstance(value, str) or old not in value:
+    value = string_value(node)
+    if edits or value is None or old not in value:
         return edits
     quote = '"' if '"' in index.segment(node)[:3] else "'"
     text = value.replace(old, new, count or -1).replace("\\", "\\\\").replace(quote, "\\" + quote)

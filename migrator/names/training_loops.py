@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from typing import Any
+from typing import Union
 
 from migrator.names.index import ModuleIndex
-from migrator.names.tree import called_name, last_name
+from migrator.names.tree import FUNCTIONS, Function, called_name, last_name
 
 # What a file with one has one of.
 STARTING_WORDS = frozenset({"backward", "step", "training_step"})
@@ -21,12 +21,12 @@ _NOW_AND_THEN = re.compile(
 _OPTIMIZER = re.compile(r"optim|^opt|^solver|scaler", re.IGNORECASE)
 # Functions that compute gradients to measure or to check something.
 _NO_TRAINING = re.compile(r"_*(?:test|check|bench|profil|measur|backward$|step$|__call__$)", re.IGNORECASE)
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+Region = Union[ast.For, ast.AsyncFor, ast.While, Function]
 
 
-def training_regions(index: ModuleIndex) -> list[Any]:
+def training_regions(index: ModuleIndex) -> list[Region]:
     """The innermost loops, or functions without one, that call ``backward()`` or step an optimizer."""
-    regions: dict[int, Any] = {}
+    regions: dict[int, Region] = {}
     for call in index.calls:
         name = called_name(call)
         if name == "backward" or (name == "step" and _is_optimizer(call)):
@@ -40,40 +40,40 @@ def training_regions(index: ModuleIndex) -> list[Any]:
     return [r for r in regions.values() if not any(id(up) in regions for up in _above(index, r))]
 
 
-def _is_optimizer(call: Any) -> bool:
+def _is_optimizer(call: ast.Call) -> bool:
     return isinstance(call.func, ast.Attribute) and bool(_OPTIMIZER.search(last_name(call.func.value)))
 
 
-def _above(index: ModuleIndex, node: Any) -> Iterator[Any]:
-    node = index.parent(node)
-    while node is not None:
-        yield node
-        node = index.parent(node)
+def _above(index: ModuleIndex, node: ast.AST) -> Iterator[ast.AST]:
+    parent = index.parent(node)
+    while parent is not None:
+        yield parent
+        parent = index.parent(parent)
 
 
-def _region(index: ModuleIndex, node: Any) -> Any:
+def _region(index: ModuleIndex, node: ast.AST) -> Region | None:
     """The innermost loop around a node within its function; else the function, unless it tests something."""
     function = index.function_of(node)
     if function is not None and _NO_TRAINING.match(function.name):
         return None
     for up in _above(index, index.statement_of(node)):
-        if isinstance(up, (ast.For, ast.AsyncFor, ast.While, *_FUNCTIONS)):
+        if isinstance(up, (ast.For, ast.AsyncFor, ast.While, *FUNCTIONS)):
             return up
     return None
 
 
-def every_step(index: ModuleIndex, node: Any, regions: list[Any]) -> Any:
+def every_step(index: ModuleIndex, node: ast.AST, regions: list[Region]) -> Region | None:
     """The region in whose every step a node is reached; None where it is reached now and then, or never."""
-    wanted = {id(region): region for region in regions}
-    child = index.statement_of(node)
-    if id(child) in wanted:
+    child: ast.AST = index.statement_of(node)
+    if child in regions:
         return None  # the head of the loop
     for up in _above(index, child):
         if (isinstance(up, ast.If) and _is_rare(index, up)) or isinstance(up, ast.ExceptHandler):
             return None
-        if id(up) in wanted:
-            return None if child in getattr(up, "orelse", ()) else up
-        if isinstance(up, (*_FUNCTIONS, ast.ClassDef)):
+        region = next((each for each in regions if each is up), None)
+        if region is not None:
+            return None if child in getattr(region, "orelse", ()) else region
+        if isinstance(up, (*FUNCTIONS, ast.ClassDef)):
             return None
         child = up
     return None
@@ -85,12 +85,11 @@ def _is_rare(index: ModuleIndex, statement: ast.If) -> bool:
     return bool(_NOW_AND_THEN.search(index.segment(statement.test)))
 
 
-def losses(index: ModuleIndex, region: Any) -> set[str]:
+def losses(index: ModuleIndex, region: Region) -> set[str]:
     """The names of tensors in a region: those that ``backward()`` is called on, or given to ``scale()``."""
-    first, last = region.lineno, region.end_lineno
     names = set()
     for call in index.calls:
-        if not first <= call.lineno <= last:
+        if not region.lineno <= call.lineno <= (region.end_lineno or 0):
             continue
         if called_name(call) == "backward" and isinstance(call.func, ast.Attribute):
             value = call.func.value

@@ -275,6 +275,8 @@ class _Question:
     def _just_before(self, node: ast.Name, bindings: list[Binding]) -> ast.expr | None:
         """What a name was given last, where no branch and no loop lies between; None where one may."""
         here = self.index.statement_of(node)
+        if not isinstance(here, ast.stmt):
+            return None
         before = [each for each in bindings if each.node.lineno < here.lineno]
         last = max(before, key=lambda each: each.node.lineno, default=None)
         if last is None or not isinstance(last.node, ast.Assign):

@@ -85,7 +85,7 @@ def scopes_by_name(index: ModuleIndex) -> dict[str, Scope]:
     names: dict[Scope, str] = {}
     for scope in index.scopes:
         name = ""
-        if scope.parent is not None:
+        if scope.parent is not None and not isinstance(scope.node, ast.Module):
             outer = names[scope.parent]
             name = plain = f"{outer}.{scope.node.name}" if outer else scope.node.name
             number = 2

@@ -15,7 +15,8 @@ _OPTIMIZER = re.compile(r"(?:^|[._])(?:opt|optim|optimizer)\w*$", re.I)
 
 def plan_synchronize(program: Program, plan: Plan) -> None:
     """``optimizer.synchronize()`` and what skips it: the gradients are reduced when backward() returns."""
-    names = {dotted(file.index.statement_of(call).targets[0]) for file, call in plan.optimizers}
+    made = [file.index.statement_of(call) for file, call in plan.optimizers]
+    names = {dotted(each.targets[0]) for each in made if isinstance(each, ast.Assign)}
     for file in program.files.values():
         for node in file.nodes(ast.Attribute):
             text = dotted(node.value)
