@@ -11,8 +11,7 @@ from typing import Any, Optional
 from migrator.convert.program import File, Program, read_file
 from migrator.convert.syntax import FUNCTIONS, Definition
 from migrator.convert.values import definition_of
-from migrator.names.tree import called_name
-from migrator.names.tree import walk
+from migrator.names.tree import called_name, walk
 from migrator.project.definitions import Definitions
 from migrator.project.distributed_use import is_distributed
 

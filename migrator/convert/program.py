@@ -101,6 +101,7 @@ def read_file(name: str, text: str) -> File:
         index.expand(statement)
     _put_fields(index)
     file = File(name, index)
+    child: Any
     for node in walk(index.tree):
         for child in children(node):
             child.parent = node
