@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Optional
 
+from migrator.core.changes import Change, described, planned
 from migrator.core.fix_guards import guarded
 from migrator.core.matching import Admit, Choice, choose_fixes, match_rules
 from migrator.core.rules import Rules
@@ -21,7 +22,7 @@ from migrator.files.document import Document
 from migrator.files.lines import Lines
 from migrator.findings.edits import OffsetMap, apply
 from migrator.findings.finding import Edit, Finding, Result, SyntaxTrouble
-from migrator.matchers.context import FileContext, Match
+from migrator.matchers.context import FileContext
 from migrator.matchers.packs import Rule
 from migrator.names.index import ModuleIndex
 from migrator.names.npu_branches import knows_npus
@@ -98,22 +99,6 @@ def check(
             gc.enable()
 
 
-@dataclass(frozen=True)
-class _Made:
-    """A fix that was made: its finding, and the lines of the input from ``start`` to ``end`` that it touches.
-
-    ``opens`` and ``closes``: it inserts something right before or behind these lines, which belongs to them.
-    ``inserted`` is the statement that it adds, empty where it changes what is there.
-    """
-
-    finding: Finding
-    start: int
-    end: int
-    opens: bool
-    closes: bool
-    inserted: str
-
-
 class _Check:
     """One file on its way through the passes."""
 
@@ -138,7 +123,7 @@ class _Check:
         """The passes over a text, which is the document's or what a conversion made of it."""
         left_alone = 0
         findings: list[Finding] = []
-        made: list[_Made] = []
+        made: list[Change] = []
         aware = knows_npus(text)
         if converted is not None:
             findings += converted.findings
@@ -151,7 +136,10 @@ class _Check:
                 findings += [self._located(item.finding) for item in choice.reported]
             if not choice.made:
                 break
-            made += [self._made(item, index) for item in (*choice.made, *choice.imports)]
+            made += [
+                planned(self._in_input(item.finding), item.finding, index, self.map)
+                for item in (*choice.made, *choice.imports)
+            ]
             edits = choice.edits()
             self.map = self.map.then(edits)
             text = apply(index.data, edits).decode("utf-8")
@@ -164,9 +152,9 @@ class _Check:
             return Result(self.name, skipped=reason)
         if write:
             result = Lines(text)
-            findings += [self._described(item, result) for item in made]
+            findings += [described(change, self.lines, result, self.map) for change in made]
         else:
-            findings += [item.finding for item in made]
+            findings += [change.finding for change in made]
         changed = text if write and text != self.text else None
         return Result(self.name, _in_order(findings), changed, left_alone=left_alone)
 
@@ -207,49 +195,6 @@ class _Check:
         if first is not None and finding.fix.operation != "INSERT":
             return first
         return replace(finding, fix=replace(finding.fix, edits=(), imports=()))
-
-    def _made(self, item: Match, index: ModuleIndex) -> _Made:
-        """A fix that is about to be made in the text as it is in this pass."""
-        fix = item.finding.fix
-        assert fix is not None
-        spans = [item.finding.span, *((edit.start, edit.end) for edit in fix.edits)]
-        if fix.operation == "INSERT":
-            spans = [(max(fix.edits[0].start - 1, 0), 0)]
-        first = min(index.line_of(start) for start, _ in spans)
-        last = max(index.line_of(max(start, end - 1)) for start, end in spans)
-        start, end = index.line_span(first, last)
-        end = start + len(index.data[start:end].rstrip(b"\r\n"))
-        return _Made(
-            self._in_input(item.finding),
-            self.map.back(start),
-            self.map.back(end),
-            opens=any(edit.start == edit.end == start for edit in fix.edits),
-            closes=any(edit.start == edit.end == end for edit in fix.edits),
-            inserted=fix.edits[0].text.strip("; \r\n") if fix.operation == "INSERT" else "",
-        )
-
-    def _described(self, item: _Made, result: Lines) -> Finding:
-        """The finding with its fix as made: the lines of the input, and what stands there in the result."""
-        finding, fix = item.finding, item.finding.fix
-        assert fix is not None
-        first = self.lines.line_of(item.start)
-        last = max(first, self.lines.line_of(item.end))
-        if fix.operation == "INSERT":
-            return replace(finding, fix=replace(fix, made=True, after=item.inserted, lines=(first, first)))
-        before = self.lines.span(first, last)[0], self.lines.content_end(last)
-        begin = self.map.forward(before[0], behind=not item.opens)
-        finish = self.map.forward(before[1], behind=item.closes)
-        new_first = result.line_of(begin)
-        new_last = max(new_first, result.line_of(finish))
-        after = result.span(new_first, new_last)[0], result.content_end(new_last)
-        fix = replace(
-            fix,
-            made=True,
-            lines=(first, last),
-            before=self.lines.data[slice(*before)].decode("utf-8").strip(),
-            after=result.data[slice(*after)].decode("utf-8").strip(),
-        )
-        return replace(finding, fix=fix)
 
 
 def _in_order(findings: list[Finding]) -> tuple[Finding, ...]:

@@ -1,0 +1,119 @@
+"""Before and After of each change: who puts After in the place of Before gets the result."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from benchmarks.projects import PROJECTS, fetch
+from migrator.core.rules import rules_for
+from migrator.core.settings import Settings
+from migrator.files.errors import Unreadable
+from migrator.files.source import lines_of, read
+from migrator.findings.finding import Fix, Result
+from migrator.matchers.packs import load_all
+from migrator.project.facts import scan_file
+from migrator.project.project import Project, merge_facts
+from tests.checking import migrate_text
+
+LABELLED = Path(__file__).parents[1] / "verdicts" / "labelled"
+EXAMPLES = [
+    pytest.param(example["before"], example.get("version", "2.6"), id=f"{rule.code}-{place}")
+    for rule in load_all()
+    for place, example in enumerate(rule.examples)
+    if "before" in example
+]
+OPT_IN = tuple(rule.code for rule in load_all() if rule.opt_in)
+
+
+def made(result: Result) -> Iterator[tuple[int, int, Fix]]:
+    for finding in result.findings:
+        if finding.fixed:
+            assert finding.fix
+            assert finding.fix.lines
+            yield (*finding.fix.lines, finding.fix)
+
+
+def rebuilt(lines: list[str], result: Result) -> list[str]:
+    """The lines of the input with After in place of Before, and each insertion behind its line."""
+    places: dict[int, tuple[int, str]] = {}  # of rows that overlap the one with the most lines
+    inserted: dict[int, str] = {}
+    for first, last, fix in sorted(made(result), key=lambda row: (row[0], -row[1])):
+        if fix.operation == "INSERT":
+            inserted[first] = fix.after
+        elif not any(start <= first and last <= end for start, (end, _) in places.items()):
+            places[first] = (last, fix.after)
+    text = []
+    skip = 0
+    for number, line in enumerate(lines, 1):
+        if number in places:
+            skip, after = places[number]
+            text.append(after)
+        elif number > skip:
+            text.append(line)
+        if number in inserted:
+            text.append(inserted[number])
+    return "\n".join(text).split("\n")
+
+
+def check_rows(before: str, result: Result) -> int:
+    old = lines_of(before)
+    rows = 0
+    for first, last, fix in made(result):
+        rows += 1
+        if fix.operation != "INSERT":
+            assert fix.before == "\n".join(old[first - 1 : last]).strip()
+    if result.text is not None:
+        new = [line.strip() for line in lines_of(result.text) if line.strip()]
+        assert [line.strip() for line in rebuilt(old, result) if line.strip()] == new
+    return rows
+
+
+@pytest.mark.parametrize(("before", "version"), EXAMPLES)
+@pytest.mark.parametrize("select", [("ALL",), ("ALL", *OPT_IN)], ids=["default", "all"])
+def test_examples(before: str, version: str, select: tuple[str, ...]) -> None:
+    rules = rules_for(Settings(version=version, select=select))
+    check_rows(
+        before, migrate_text(rules, "example.py", before, merge_facts([scan_file("example.py", before)]))
+    )
+
+
+def test_places_that_were_wrong_when_fixes_were_spliced() -> None:
+    text = "import torch\nfrom torch.cuda import is_available, Stream, Event as E\nmodel = net.cuda()\n"
+    result = migrate_text(rules_for(Settings(version="2.6")), "a.py", text, Project())
+    rows = [(first, fix.before, fix.after) for first, _, fix in made(result)]
+    assert rows == [
+        (1, "", "import torch_npu"),
+        (
+            2,
+            "from torch.cuda import is_available, Stream, Event as E",
+            "from torch_npu.npu import is_available, Stream, Event as E",
+        ),
+        (3, "model = net.cuda()", "model = net.npu()"),
+    ]
+
+
+def test_the_labelled_set() -> None:
+    rules = rules_for(Settings(version="2.6", select=("ALL", *OPT_IN)))
+    files = sorted(LABELLED.rglob("*.py"))
+    texts = {file.name: file.read_text(encoding="utf-8") for file in files}
+    assert (
+        sum(check_rows(text, migrate_text(rules, name, text, Project())) for name, text in texts.items()) > 20
+    )
+
+
+@pytest.mark.parametrize("name", ["basicsr", "open_clip_torch", "timm"])
+def test_a_project(name: str) -> None:
+    root = fetch(next(project for project in PROJECTS if project.name == name))
+    rules = rules_for(Settings(version="2.6"))
+    texts = {}
+    for path in sorted(root.rglob("*.py")):
+        try:
+            texts[path.relative_to(root).as_posix()] = read(path, path.name).text
+        except Unreadable:
+            continue
+    project = merge_facts(scan_file(*item) for item in texts.items())
+    rows = sum(check_rows(text, migrate_text(rules, file, text, project)) for file, text in texts.items())
+    assert rows >= 20
