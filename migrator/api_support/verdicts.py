@@ -21,47 +21,7 @@ _ANY_USE = frozenset(
 # What a kernel says where no document does.
 _BY_KERNEL = {"kernel": "supported", "composite": "supported", "none": "fallback", "python": "supported"}
 _FIRST_LISTS = (2, 1)  # from here on a wheel lists every kernel that it registers
-# Which aten operator a function stands for, where the tables do not say.
 _FLAT = ("torch.Tensor.", "torch.nn.functional.", "torch.")
-_OPERATORS = {
-    "torch.nn.functional.grid_sample": "grid_sampler_2d",
-    "torch.masked_fill": "masked_fill_",
-    "torch.scalar_tensor": "fill_",
-    "torch.special.gammaln": "lgamma",
-    "torch.special.psi": "digamma",
-    "torch.special.gammainc": "igamma",
-    "torch.special.gammaincc": "igammac",
-    "torch.det": "_linalg_det",
-    "torch.logdet": "_linalg_slogdet",
-    "torch.slogdet": "_linalg_slogdet",
-    "torch.linalg.det": "_linalg_det",
-    "torch.linalg.slogdet": "_linalg_slogdet",
-    "torch.linalg.eigh": "_linalg_eigh",
-    "torch.linalg.eigvalsh": "_linalg_eigh",
-    "torch.linalg.solve": "_linalg_solve_ex",
-    "torch.linalg.cholesky": "linalg_cholesky_ex",
-    "torch.linalg.svd": "_linalg_svd",
-    "torch.linalg.svdvals": "_linalg_svd",
-    "torch.linalg.inv": "inverse",
-    "torch.fft.fft": "_fft_c2c",
-    "torch.fft.ifft": "_fft_c2c",
-    "torch.fft.fft2": "_fft_c2c",
-    "torch.fft.ifft2": "_fft_c2c",
-    "torch.fft.fftn": "_fft_c2c",
-    "torch.fft.ifftn": "_fft_c2c",
-    "torch.fft.rfft": "_fft_r2c",
-    "torch.fft.rfft2": "_fft_r2c",
-    "torch.fft.irfft": "_fft_c2r",
-    "torch.fft.irfft2": "_fft_c2r",
-}
-# What torch builds a composite from, where that is one operator whose kernel decides.
-_BUILT_FROM = {
-    "torch.Tensor.to_sparse": "_to_sparse",
-    "torch.Tensor.to_sparse_bsc": "_to_sparse_bsc",
-    "torch.Tensor.to_sparse_bsr": "_to_sparse_bsr",
-    "torch.Tensor.to_sparse_csc": "_to_sparse_csc",
-    "torch.Tensor.to_sparse_csr": "_to_sparse_csr",
-}
 # Parameters that nearly every call names, whatever their limit is (torch.norm).
 _IN_EVERY_CALL = {"dim"}
 _HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")  # MaxPool2d is max_pool2d
@@ -203,8 +163,9 @@ def _status(known: support.Support, kernel: str, version: TorchVersion) -> str:
 
 def _kernel(listed: str, api: str, version: TorchVersion) -> str:
     """What is registered for the operator behind an API; empty where it is none, or not known."""
-    if listed == "composite" and api in _BUILT_FROM:
-        return support.kernel(_BUILT_FROM[api], version)
+    operator, decides = _by_hand().get(api, ("", ""))
+    if listed == "composite" and decides:
+        return support.kernel(operator, version)
     if listed:
         return listed
     for operator in _operators(api):
@@ -219,10 +180,17 @@ def _kernel(listed: str, api: str, version: TorchVersion) -> str:
     return support.composed(api, version) or ""
 
 
+@cache
+def _by_hand() -> dict[str, tuple[str, str]]:
+    """The operator behind an API whose name does not show it; ``yes`` where it decides of a composite."""
+    return {api: (operator, decides) for api, operator, decides, _ in tables.rows("by_hand/operators")}
+
+
 def _operators(api: str) -> list[str]:
     """The names that an aten operator behind an API may have."""
-    if api in _OPERATORS:
-        return [_OPERATORS[api]]
+    operator, decides = _by_hand().get(api, ("", ""))
+    if operator and not decides:
+        return [operator]
     if api.startswith("torch.nn.") and api.count(".") == 2 and api[9:10].isupper():
         return [_HUMP.sub("_", api[9:]).lower()]
     for prefix in _PREFIXED:
