@@ -1,0 +1,67 @@
+"""One project, however it is loaded: in processes, or from the cache."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from migrator.files.discover import Entry, discover
+from migrator.project.project import Project
+from migrator.run import loading
+from migrator.run.cache import Cache, digest
+from migrator.run.loading import Loader, PythonFile, load_project
+from tests.run.test_json_form import NATIVE, PYTHON
+
+FILES = {
+    "setup.py": PYTHON,
+    "pkg/__init__.py": "",
+    "train.py": "import horovod.torch as hvd\n\nif __name__ == '__main__':\n    loss.backward()\n",
+    "scale.cu": NATIVE,
+    "broken.py": "def cuda(:\n",
+}
+
+
+@pytest.fixture
+def entries(tmp_path: Path) -> Sequence[Entry]:
+    for name, text in FILES.items():
+        (tmp_path / "project" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "project" / name).write_text(text)
+    return list(discover(tmp_path / "project"))
+
+
+def known(entries: Sequence[Entry], cache: Cache) -> Project:
+    native = [(entry.name, entry.path) for entry in entries if entry.kind == "file"]
+    loader = Loader(cache, native, 1)
+    for entry in entries:
+        if entry.holds_python:
+            data = entry.path.read_bytes()
+            loader.add(PythonFile(entry.name, entry.path), data, digest(data))
+    assert loader.key() == loader.key()
+    cache.flush()
+    return loader.project()
+
+
+def test_the_cache_gives_what_the_files_give(entries, tmp_path, monkeypatch) -> None:
+    plain, size = load_project(entries, 1)
+    assert size == sum(len(text) for name, text in FILES.items() if name.endswith(".py"))
+    assert [facts.name for facts in plain.classes] == ["Box"]
+    assert plain.packages == {"pkg"}
+    first = known(entries, Cache(tmp_path / "cache", "tool"))
+    monkeypatch.setattr(loading, "read_python", None)
+    monkeypatch.setattr(loading, "read_native", None)
+    assert known(entries, Cache(tmp_path / "cache", "tool")) == first
+    assert (first.classes, first.packages) == (plain.classes, plain.packages)
+    assert replace(first.operators, extensions={}) == replace(plain.operators, in_file={}, extensions={})
+
+
+def test_processes_give_the_same_project(entries) -> None:
+    assert load_project(entries, 2, starts=True) == load_project(entries, 1, starts=True)
+
+
+def test_how_programs_are_started_is_told_where_it_is_asked(entries) -> None:
+    assert load_project(entries, 1)[0].starts == ()
+    (start,) = load_project(entries, 1, starts=True)[0].starts
+    assert (start.file, start.horovod, start.may_be_distributed) == ("train.py", True, True)
