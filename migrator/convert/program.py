@@ -55,6 +55,11 @@ class File:
         """The values that a scope's assignments give to a name; the scope None is the file's margin."""
         return [stored_value(node) for node in self.stores.get(name, ()) if function_of(node) is function]
 
+    def only_value(self, function: Any, name: str) -> ast.expr | None:
+        """The value of a name that a scope sets once, and plainly."""
+        bound = self.bindings(function, name)
+        return bound[0][0] if len(bound) == 1 and bound[0][1] < 0 else None
+
     def on_self(self, owner: ast.ClassDef, attribute: str) -> list[Value]:
         """The same for ``self.attribute`` in a class."""
         stores = self.stores.get(f"self.{attribute}", ())

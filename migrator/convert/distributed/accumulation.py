@@ -8,7 +8,7 @@ from typing import Any
 from migrator.convert.distributed.training import Training
 from migrator.convert.draft import Draft
 from migrator.convert.models import Wrapped
-from migrator.convert.syntax import dotted
+from migrator.convert.syntax import dotted, ids, method_name, stored_below
 
 
 def accumulate_without_sync(draft: Draft, training: Training, models: list[Wrapped]) -> None:
@@ -16,40 +16,25 @@ def accumulate_without_sync(draft: Draft, training: Training, models: list[Wrapp
 
     Where it is not plain nothing changes: the result is the same, with more exchanges.
     """
-    body, wrapped = training.batches.body, models[0]
-    steps = [
-        one
-        for one in body
-        if isinstance(one, ast.If)
-        and not one.orelse
-        and any(map(_is_step, ast.walk(one)))
-        and "Mod()" in ast.dump(one.test)
-    ]
-    always = [one for one in body if one not in steps and any(map(_is_step, ast.walk(one)))]
-    holding = [
-        number for number, one in enumerate(body) if any(node is training.backward for node in ast.walk(one))
-    ]
-    if len(steps) != 1 or len(holding) != 1 or always:
+    file, body, wrapped = training.file, training.batches.body, models[0]
+    stepping = [number for number, one in enumerate(body) if any(map(_is_step, ast.walk(one)))]
+    holding = [number for number, one in enumerate(body) if id(training.backward) in ids(one)]
+    if len(stepping) != 1 or len(holding) != 1:
         return
-    file, end = training.file, holding[0]
+    step, end = stepping[0], holding[0]
+    condition = body[step]
+    if not isinstance(condition, ast.If) or condition.orelse or "Mod()" not in ast.dump(condition.test):
+        return
     calls = [
         number
         for number, one in enumerate(body[: end + 1])
-        if any(
-            isinstance(node, ast.Call) and dotted(node.func) == wrapped.home.text for node in ast.walk(one)
-        )
+        if wrapped.home.text in (dotted(node.func) for node in ast.walk(one) if isinstance(node, ast.Call))
     ]
-    step = body.index(steps[0])
-    test = file.index.segment(steps[0].test)
+    test = file.index.segment(condition.test)
     advice = f"with contextlib.nullcontext() if {test} else {wrapped.home.text}.no_sync():"
     between = body[calls[0] : step] if calls else []
-    set_ = {
-        dotted(node)
-        for one in between
-        for node in ast.walk(one)
-        if isinstance(getattr(node, "ctx", None), ast.Store)
-    }
-    asked = {dotted(node) for node in ast.walk(steps[0].test) if isinstance(node, ast.Name)}
+    set_ = {dotted(node) for one in between for node in stored_below(one)}
+    asked = {dotted(node) for node in ast.walk(condition.test) if isinstance(node, ast.Name)}
     plain = between and len(models) == 1 and step > end and not set_ & asked and wrapped.home.file is file
     if not plain or not all(file.own_line(one) and not _multiline_text(one) for one in between):
         draft.report("exchanged_every_step", file, training.backward, advice=advice)
@@ -62,9 +47,7 @@ def accumulate_without_sync(draft: Draft, training: Training, models: list[Wrapp
 
 
 def _is_step(node: Any) -> bool:
-    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
-        return False
-    return node.func.attr == "step" and "sched" not in dotted(node.func.value).lower()
+    return method_name(node) == "step" and "sched" not in dotted(node.func.value).lower()
 
 
 def _multiline_text(statement: Any) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from migrator.convert.program import File, Program
-from migrator.convert.syntax import argument, default, function_of, parameters
+from migrator.convert.syntax import above, argument, default, function_of, method_name, parameters, walk_all
 from migrator.convert.values import call_sites
 
 Guard = tuple[Any, bool]
@@ -21,30 +21,21 @@ def guards(node: Any, top: Any) -> list[Guard]:
     A condition both of whose branches call ``backward`` is none.
     """
     found: list[Guard] = []
-    child, up = node, node.parent
-    while up is not None and child is not top:
+    for child, up in above(node):
+        if child is top:
+            break
         if isinstance(up, ast.If) and child is not up.test:
             then = child in up.body
-            if not _trains(up.orelse if then else up.body):
+            if not any(
+                getattr(one, "attr", "") == "backward" for one in walk_all(up.orelse if then else up.body)
+            ):
                 found.append((up.test, then))
-        child, up = up, getattr(up, "parent", None)
     return found
-
-
-def _trains(block: list[Any]) -> bool:
-    return any(
-        isinstance(node, ast.Attribute) and node.attr == "backward" for one in block for node in ast.walk(one)
-    )
 
 
 def backward_calls(program: Program) -> list[tuple[File, ast.Call]]:
     """Where a program calls ``backward()``."""
-    return [
-        (file, call)
-        for file in program.files.values()
-        for call in file.nodes(ast.Call)
-        if isinstance(call.func, ast.Attribute) and call.func.attr == "backward"
-    ]
+    return [(file, call) for file, call in program.nodes(ast.Call) if method_name(call) == "backward"]
 
 
 def training_view(program: Program) -> tuple[Program, set[int]]:
@@ -108,13 +99,17 @@ def _value(file: File, node: Any, function: Any, site: ast.Call, depth: int) -> 
     if isinstance(node, ast.Constant):
         return node.value
     if isinstance(node, ast.Name):
-        bound = file.bindings(function, node.id)
-        if len(bound) == 1 and bound[0][0] is not None and bound[0][1] < 0:
-            return _value(file, bound[0][0], function, site, depth - 1)
-        if bound or node.id not in parameters(function):
+        bound = file.only_value(function, node.id)
+        if bound is not None:
+            return _value(file, bound, function, site, depth - 1)
+        if file.bindings(function, node.id) or node.id not in parameters(function):
             return _UNKNOWN
         given = argument(site, function, node.id)
-        if given is None and not _may_be_given(site):
+        stars = [
+            *(isinstance(one, ast.Starred) for one in site.args),
+            *(one.arg is None for one in site.keywords),
+        ]
+        if given is None and not any(stars):
             given = default(function, node.id)
         return given.value if isinstance(given, ast.Constant) else _UNKNOWN if given is None else _SOMETHING
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
@@ -142,9 +137,3 @@ def _compared(file: File, node: ast.Compare, function: Any, site: ast.Call, dept
     if isinstance(node.ops[0], ast.Eq):
         return left == right
     return left != right if isinstance(node.ops[0], ast.NotEq) else _UNKNOWN
-
-
-def _may_be_given(site: ast.Call) -> bool:
-    return any(isinstance(one, ast.Starred) for one in site.args) or any(
-        keyword.arg is None for keyword in site.keywords
-    )

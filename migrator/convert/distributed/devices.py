@@ -8,11 +8,11 @@ from typing import Any
 
 from migrator.convert.draft import Draft, UncertainError
 from migrator.convert.program import File, Program
-from migrator.convert.syntax import dotted
+from migrator.convert.syntax import dotted, is_alone, method_name
 from migrator.convert.write import first_argument
 
 _NUMBERED = re.compile(r"cuda:(\d+)$")
-_DATA_PARALLEL = ("torch.nn.DataParallel", "torch.nn.parallel.DataParallel")
+DATA_PARALLEL = ("torch.nn.DataParallel", "torch.nn.parallel.DataParallel")
 _LOCAL_RANK = 'int(os.environ.get("LOCAL_RANK", 0))'
 _ADVICE = "Each rank uses the card that torch.cuda.set_device chose: write 'cuda' without a number."
 
@@ -20,10 +20,9 @@ _ADVICE = "Each rank uses the card that torch.cuda.set_device chose: write 'cuda
 def use_own_card(program: Program, draft: Draft) -> None:
     """Plan it for the whole program. Raises UncertainError where it uses several cards."""
     numbers: dict[str, tuple[File, Any]] = {}
-    for file in program.files.values():
-        for node in file.nodes(ast.Constant, ast.JoinedStr, ast.BinOp, ast.Call, ast.Assign):
-            for number in _plan(draft, file, node):
-                numbers.setdefault(number, (file, node))
+    for file, node in program.nodes(ast.Constant, ast.JoinedStr, ast.BinOp, ast.Call, ast.Assign):
+        for number in _plan(draft, file, node):
+            numbers.setdefault(number, (file, node))
     if len(numbers) > 1:
         file, node = list(numbers.values())[1]
         raise UncertainError("several_cards", file, node)
@@ -66,7 +65,7 @@ def _device_string(file: File, node: Any) -> str:
 
 def _call(draft: Draft, file: File, node: ast.Call) -> list[str]:
     name = file.called(node)
-    if name in _DATA_PARALLEL and node.args:
+    if name in DATA_PARALLEL and node.args:
         draft.of(file).edits += first_argument(file.index, node)
         draft.changed(file, node, "DistributedDataParallel takes its place", file.index.segment(node.args[0]))
         return []
@@ -83,13 +82,13 @@ def _call(draft: Draft, file: File, node: ast.Call) -> list[str]:
         draft.change_arguments(file, node, [1], [])
         draft.changed(file, node, "the card is the one of the rank", 'torch.device("cuda")')
         return [file.index.segment(given[1])]
-    moves = isinstance(node.func, ast.Attribute) and node.func.attr in ("cuda", "to")
+    moves = method_name(node)
     named = next((place for place, one in enumerate(node.keywords) if one.arg == "device"), None)
     place = 0 if node.args else None if named is None else named
-    if moves and name != "torch.cuda" and place is not None:
+    if moves in ("cuda", "to") and name != "torch.cuda" and place is not None:
         card = given[place]
         number = file.index.segment(card)
-        if node.func.attr == "cuda" and not _holds_string(card):  # type: ignore[attr-defined]
+        if moves == "cuda" and not _holds_string(card):
             draft.change_arguments(file, node, [place], [])
             draft.changed(file, node, "the card is the one of the rank", ".cuda()")
             return [number] if isinstance(card, ast.Constant) else []
@@ -113,9 +112,7 @@ def _visible_devices(draft: Draft, file: File, node: ast.Assign) -> None:
         return
     if file.index.qualified_name(target.value) != "os.environ":
         return
-    block = getattr(node, "parent", None)
-    alone = len(getattr(block, "body", [0, 0])) < 2
-    if alone or not file.own_line(node):
+    if is_alone(node) or not file.own_line(node):
         raise UncertainError("visible_devices", file, node)
     draft.of(file).removed.add(node)
     draft.changed(file, node, "the launcher chooses the cards (--devices)", "", "DELETE")

@@ -9,35 +9,29 @@ from typing import Any
 from migrator.convert.distributed.training import Training
 from migrator.convert.draft import Draft
 from migrator.convert.program import File, Program
-from migrator.convert.syntax import dotted, function_of
+from migrator.convert.syntax import LOOPS, above, dotted, function_of, keyword, method_name
 
 
 def report_differences(program: Program, draft: Draft, found: list[Training]) -> None:
     """Add it to the draft."""
     texts = " ".join(file.text for file in program.files.values())
     seeded = re.search(r"\bmanual_seed\(|\bseed_everything\(|\brandom_state\s*=", texts)
-    for file in program.files.values():
-        for call in file.nodes(ast.Call):
-            name = file.called(call)
-            last = (name or dotted(call.func)).split(".")[-1] or getattr(call.func, "attr", "")
-            if last == "ReduceLROnPlateau":
-                draft.report("scheduler_metric", file, call)
-            elif (
-                last == "random_split" and not seeded and not any(k.arg == "generator" for k in call.keywords)
-            ):
-                draft.report("random_split", file, call)
-            elif last == "SummaryWriter" or name == "wandb.init":
-                draft.report("own_logs", file, call)
-            elif last == "open" and _writes(call):
-                draft.report("opened_by_every_rank", file, call)
-            elif name == "torch.load" and any(_comes_after(file, call, one) for one in found):
-                draft.report("read_after_training", file, call)
-            elif name == "torch.load" and not _given(call, "map_location"):
-                draft.report("map_location", file, call)
-            elif any(k.arg == "download" and getattr(k.value, "value", None) is True for k in call.keywords):
-                draft.report("download", file, call)
-            elif name == "os.mkdir" or (name == "os.makedirs" and not _given(call, "exist_ok")):
-                draft.report("folder", file, call)
+    for file, call in program.nodes(ast.Call):
+        name = file.called(call)
+        last = (name or dotted(call.func)).split(".")[-1] or method_name(call)
+        reasons = {
+            "scheduler_metric": last == "ReduceLROnPlateau",
+            "random_split": last == "random_split" and not seeded and not keyword(call, "generator"),
+            "own_logs": last == "SummaryWriter" or name == "wandb.init",
+            "opened_by_every_rank": last == "open" and _writes(call),
+            "read_after_training": name == "torch.load"
+            and any(_comes_after(file, call, one) for one in found),
+            "map_location": name == "torch.load" and not keyword(call, "map_location"),
+            "download": getattr(keyword(call, "download"), "value", None) is True,
+            "folder": name == "os.mkdir" or (name == "os.makedirs" and not keyword(call, "exist_ok")),
+        }
+        for key in [key for key, holds in reasons.items() if holds][:1]:
+            draft.report(key, file, call)
     for training in found:
         _whole_batch(program, draft, training)
         if training.epochs:
@@ -46,24 +40,14 @@ def report_differences(program: Program, draft: Draft, found: list[Training]) ->
 
 def _whole_batch(program: Program, draft: Draft, training: Training) -> None:
     """Report a loss that means something else where each rank has a part of the batch."""
-    for file in program.files.values():
-        for node in file.nodes(ast.Call, ast.BinOp):
-            if id(node) not in training.inside and "loss" not in _owner(node).lower():
-                continue
-            if isinstance(node, ast.Call) and any(
-                one.arg == "reduction" and getattr(one.value, "value", "") == "sum" for one in node.keywords
-            ):
-                draft.report("summed_loss", file, node)
-            elif _compares_within(file, node):
-                draft.report("within_batch", file, node)
-
-
-def _owner(node: Any) -> str:
-    """The class in which a node stands."""
-    up = node
-    while up is not None and not isinstance(up, ast.ClassDef):
-        up = getattr(up, "parent", None)
-    return up.name if up is not None else ""
+    for file, node in program.nodes(ast.Call, ast.BinOp):
+        owner = next((up.name for _, up in above(node) if isinstance(up, ast.ClassDef)), "")
+        if id(node) not in training.inside and "loss" not in owner.lower():
+            continue
+        if isinstance(node, ast.Call) and getattr(keyword(node, "reduction"), "value", "") == "sum":
+            draft.report("summed_loss", file, node)
+        elif _compares_within(file, node):
+            draft.report("within_batch", file, node)
 
 
 def _compares_within(file: File, node: Any) -> bool:
@@ -81,7 +65,7 @@ def _compares_within(file: File, node: Any) -> bool:
 
 def _writes(call: ast.Call) -> bool:
     """Whether a call of ``open`` names a mode in which files are written."""
-    modes = [*call.args[1:2], *(one.value for one in call.keywords if one.arg == "mode")]
+    modes = [*call.args[1:2], keyword(call, "mode")]
     return any(isinstance(mode, ast.Constant) and set("wax+") & set(str(mode.value)) for mode in modes)
 
 
@@ -93,15 +77,9 @@ def _comes_after(file: File, call: ast.Call, training: Training) -> bool:
     return bool(call.lineno > (epochs.loop.end_lineno or 0))
 
 
-def _given(call: ast.Call, name: str) -> bool:
-    return any(keyword.arg == name for keyword in call.keywords)
-
-
 def _breaks(draft: Draft, file: File, loop: Any, batches: Any) -> None:
     for node in ast.walk(loop):
         if isinstance(node, ast.Break):
-            up = node.parent  # type: ignore[attr-defined]
-            while not isinstance(up, (ast.For, ast.While)):
-                up = up.parent
-            if up is loop and up is not batches:
+            left = next(up for _, up in above(node) if isinstance(up, (*LOOPS, ast.AsyncFor)))
+            if left is loop and left is not batches:
                 draft.report("early_stop", file, node)

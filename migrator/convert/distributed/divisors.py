@@ -9,10 +9,12 @@ from typing import Any
 from migrator.convert.distributed.iterables import loader_calls, passed_on
 from migrator.convert.distributed.training import Training
 from migrator.convert.program import File, Program
-from migrator.convert.syntax import dotted, function_of, parent
+from migrator.convert.syntax import dotted, function_of, is_stored, keyword, parent
 from migrator.convert.values import origins
 
 _SAME = {"item", "double", "float", "cpu", "detach", "numpy", "tolist", "long", "int", "round", "max"}
+
+_SAME_BY_CALL = ("float", "int", "round", "max")
 
 IS_SUM, IS_MEAN, IS_EITHER, IS_SHOWN, IS_UNCLEAR = "sum", "mean", "either", "shown", "unclear"
 
@@ -20,7 +22,7 @@ IS_SUM, IS_MEAN, IS_EITHER, IS_SHOWN, IS_UNCLEAR = "sum", "mean", "either", "sho
 def kind_of_use(program: Program, training: Training, node: Any, sums: set[str]) -> str:
     """What a use of a sum says of it."""
     up: Any = node.parent
-    if isinstance(node.ctx, ast.Store):  # loss /= n
+    if is_stored(node):  # loss /= n
         return _by(program, training, up.value, sums) if isinstance(up.op, ast.Div) else IS_UNCLEAR
     node = same_number(node)
     up = node.parent
@@ -44,11 +46,7 @@ def same_number(node: Any) -> Any:
         up: Any = node.parent
         if isinstance(up, ast.Attribute) and up.attr in _SAME and isinstance(parent(up), ast.Call):
             node = parent(up)
-        elif (
-            isinstance(up, ast.Call)
-            and dotted(up.func) in ("float", "int", "round", "max")
-            and node in up.args
-        ):
+        elif isinstance(up, ast.Call) and dotted(up.func) in _SAME_BY_CALL and node in up.args:
             node = up
         elif isinstance(up, ast.BinOp) and isinstance(up.op, ast.Mult):
             other = up.left if up.right is node else up.right
@@ -76,8 +74,8 @@ def _by(program: Program, training: Training, node: Any, sums: set[str]) -> str:
 
 def round_number(loop: Any) -> str:
     """What ``enumerate`` counts in."""
-    walked = (one for one in ast.walk(loop.iter) if isinstance(one, ast.Call))
-    if any(dotted(one.func) == "enumerate" for one in walked) and isinstance(loop.target, ast.Tuple):
+    called = [dotted(one.func) for one in ast.walk(loop.iter) if isinstance(one, ast.Call)]
+    if "enumerate" in called and isinstance(loop.target, ast.Tuple):
         return dotted(loop.target.elts[0])
     return ""
 
@@ -99,15 +97,11 @@ def _length(program: Program, training: Training, file: File, node: Any) -> str:
     if loader_calls(program, file, measured, training.known):
         return IS_MEAN
     for loader in training.loaders:
-        data = next(iter(loader.call.args), None)
-        data = next((one.value for one in loader.call.keywords if one.arg == "dataset"), data)
+        data = keyword(loader.call, "dataset") or next(iter(loader.call.args), None)
         if data is None:
             continue
-        if (
-            loader.file is file
-            and ast.dump(data) == ast.dump(measured)
-            and function_of(data) is function_of(measured)
-        ):
+        same = loader.file is file and function_of(data) is function_of(measured)
+        if same and ast.dump(data) == ast.dump(measured):
             return IS_SUM
         own = {id(one) for _, one in origins(program, file, measured)}
         if own and own == {id(one) for _, one in origins(program, loader.file, data)}:

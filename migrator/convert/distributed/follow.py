@@ -10,15 +10,7 @@ from migrator.convert.distributed.training import Training
 from migrator.convert.draft import UncertainError
 from migrator.convert.models import Home, Wrapped, home_of_target, receiving, uses
 from migrator.convert.program import File, Program
-from migrator.convert.syntax import (
-    argument,
-    dotted,
-    function_of,
-    is_after,
-    is_stored,
-    parent,
-    taker_of,
-)
+from migrator.convert.syntax import argument, dotted, function_of, is_after, is_stored, parent, taker_of
 from migrator.convert.values import call_sites
 from migrator.project.distributed_names import listed
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from migrator.convert.distributed.conditions import Guard
 from migrator.convert.program import File, Program
-from migrator.convert.syntax import argument, dotted, function_of, parameters, yields
+from migrator.convert.syntax import above, argument, dotted, function_of, last_name, parameters, yields
 from migrator.convert.values import definition_of, origins
 from migrator.project.distributed_names import listed
 
@@ -27,10 +27,7 @@ class Loader:
 
 def stripped(node: Any) -> Any:
     """What ``enumerate``, ``tqdm`` and the like are put around."""
-    while isinstance(node, ast.Call) and node.args:
-        name = dotted(node.func).split(".")[-1]
-        if not listed("pass_items_on", name):
-            break
+    while isinstance(node, ast.Call) and node.args and listed("pass_items_on", last_name(node)):
         node = node.args[0]
     return node
 
@@ -66,12 +63,9 @@ def passed_on(program: Program, file: File, node: Any, known: Sequence[Guard]) -
     if isinstance(node, ast.Call):
         found = definition_of(program, file, node)
         for one in yields(found[1]) if found else ():
-            loop: Any = one
-            while loop is not None and not (
-                isinstance(loop, ast.For) and dotted(loop.target) == dotted(one.value)
-            ):
-                loop = getattr(loop, "parent", None)
-            name = dotted(stripped(loop.iter)) if loop is not None else ""
+            loops = (up for _, up in above(one) if isinstance(up, ast.For))
+            drawn = (loop.iter for loop in loops if dotted(loop.target) == dotted(one.value))
+            name = dotted(stripped(next(drawn, None)))
             given = argument(node, found[1], name) if found and name in parameters(found[1]) else None
             return [(file, given, "")] if given is not None else []
     if isinstance(node, ast.IfExp):
@@ -95,12 +89,8 @@ def _key(node: ast.Subscript, known: Sequence[Guard]) -> Any:
         return node.slice.value
     for test, holds in known:
         if holds and isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.Eq) and len(test.ops) == 1:
-            value = test.comparators[0]
-            if (
-                dotted(node.slice)
-                and dotted(test.left) == dotted(node.slice)
-                and isinstance(value, ast.Constant)
-            ):
+            value, name = test.comparators[0], dotted(node.slice)
+            if name and dotted(test.left) == name and isinstance(value, ast.Constant):
                 return value.value
     return None
 
@@ -113,11 +103,10 @@ def loader_name(file: File, node: Any, known: Sequence[Guard] = ()) -> str:
     """What the loader under an iterable is called there: ``loader``, ``self.loader``, or nothing plain."""
     node = stripped(node)
     if isinstance(node, ast.Name):
-        values = file.bindings(function_of(node), node.id)
-        if len(values) == 1 and values[0][0] is not None and values[0][1] < 0:
-            inner = stripped(values[0][0])
-            if inner is not values[0][0] or isinstance(inner, ast.Subscript):
-                return loader_name(file, inner, known) if not isinstance(inner, ast.Name) else inner.id
+        value = file.only_value(function_of(node), node.id)
+        inner = stripped(value)
+        if inner is not value or isinstance(inner, ast.Subscript):
+            return loader_name(file, inner, known) if not isinstance(inner, ast.Name) else inner.id
     if isinstance(node, ast.Subscript) and dotted(node.value):
         key = _key(node, known)
         return f"{dotted(node.value)}[{_quoted(key)}]" if key is not None else ""
@@ -126,6 +115,4 @@ def loader_name(file: File, node: Any, known: Sequence[Guard] = ()) -> str:
 
 def counts(call: Any) -> bool:
     """Whether an iterable is a ``range``."""
-    inner = stripped(call)
-    name = dotted(inner.func).split(".")[-1] if isinstance(inner, ast.Call) else ""
-    return name in ("range", "trange", "count")
+    return last_name(stripped(call)) in ("range", "trange", "count")

@@ -10,7 +10,7 @@ from migrator.convert.distributed.iterables import Loader
 from migrator.convert.distributed.training import Training
 from migrator.convert.draft import DIST, Draft, UncertainError
 from migrator.convert.program import File, Program
-from migrator.convert.syntax import dotted, function_of
+from migrator.convert.syntax import dotted, function_of, last_name
 from migrator.convert.values import definition_of, live_sites, origins
 
 _POSITIONS = ("dataset", "batch_size", "shuffle", "sampler", "batch_sampler")
@@ -90,13 +90,8 @@ def _otherwise(conditions: list[str]) -> str:
 
 def _repeatable(file: File, data: Any) -> str:
     """The text of a dataset that can be written twice: a name, or a place in a named table."""
-    if (
-        isinstance(data, ast.Subscript)
-        and dotted(data.value)
-        and isinstance(data.slice, (ast.Constant, ast.Name))
-    ):
-        return file.index.segment(data)
-    return dotted(data)
+    plain = isinstance(data, ast.Subscript) and isinstance(data.slice, (ast.Constant, ast.Name))
+    return file.index.segment(data) if plain and dotted(data.value) else dotted(data)
 
 
 def _read(file: File, call: ast.Call) -> _Given:
@@ -128,9 +123,8 @@ def _read(file: File, call: ast.Call) -> _Given:
 
 def _no_samplers(file: File) -> bool:
     words = {node.value for node in file.nodes(ast.Constant) if isinstance(node.value, str)}
-    for call in file.nodes(ast.Call):
-        if dotted(call.func).split(".")[-1] in ("dict", "update"):
-            words |= {str(keyword.arg) for keyword in call.keywords}
+    calls = (call for call in file.nodes(ast.Call) if last_name(call) in ("dict", "update"))
+    words |= {str(keyword.arg) for call in calls for keyword in call.keywords}
     return not {"sampler", "batch_sampler"} & words
 
 
@@ -183,20 +177,14 @@ def _serves_others(program: Program, call: ast.Call) -> bool:
 
 
 def _iterable(program: Program, file: File, data: Any) -> bool:
-    for where, origin in origins(program, file, data):
-        found = definition_of(program, where, origin) if isinstance(origin, ast.Call) else None
-        if found and isinstance(found[1], ast.ClassDef):
-            bases = [dotted(base).split(".")[-1] for base in found[1].bases]
-            if "IterableDataset" in bases:
-                return True
-    return False
+    made = [definition_of(program, where, origin) for where, origin in origins(program, file, data)]
+    bases = [base for one in made if one and isinstance(one[1], ast.ClassDef) for base in one[1].bases]
+    return any(dotted(base).split(".")[-1] == "IterableDataset" for base in bases)
 
 
 def _named(draft: Draft, file: File, call: ast.Call, data: Any) -> str:
     """A name for a dataset that the call makes itself: the sampler needs it, too."""
-    statement = call
-    while not isinstance(statement, ast.stmt):
-        statement = statement.parent  # type: ignore[attr-defined]
+    statement = file.index.statement_of(call)
     name = "train_dataset"
     if not file.own_line(statement) or hasattr(statement, "body") or name in file.text:
         raise UncertainError("dataset_without_name", file, call)

@@ -6,11 +6,20 @@ import ast
 from collections.abc import Sequence
 from typing import Any
 
-from migrator.convert.distributed.metrics import line_for, put, report_share, statements_before
+from migrator.convert.distributed.metrics import behind, line_for, put, report_share, statements_before
 from migrator.convert.distributed.training import Training
 from migrator.convert.draft import Draft, UncertainError
 from migrator.convert.program import Program
-from migrator.convert.syntax import dotted, function_of
+from migrator.convert.syntax import (
+    dotted,
+    function_of,
+    ids,
+    last_name,
+    method_name,
+    names_below,
+    stored_below,
+    walk_all,
+)
 from migrator.convert.texts import functions
 from migrator.convert.values import definition_of
 
@@ -25,26 +34,14 @@ def reduce_meters(program: Program, draft: Draft, found: list[Training]) -> None
 def _meters(program: Program, draft: Draft, training: Training) -> None:
     """Objects of a class with ``sum`` and ``count`` that the loop updates."""
     file, loop = training.file, training.batches
-    updated = {
-        dotted(node.func.value): None
-        for node in ast.walk(loop)
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "update"
-    }
-    for name in updated:
-        used = [
-            node
-            for node in file.nodes(ast.Name)
-            if node.id == name
-            and node.lineno > (loop.end_lineno or 0)
-            and function_of(node) is function_of(loop)
-        ]
+    updated = [dotted(node.func.value) for node in walk_all([loop]) if method_name(node) == "update"]
+    for name in dict.fromkeys(updated):
+        used = any(node.id == name for node in behind(file, loop, ast.Name))
         made = file.bindings(function_of(loop), name) if used else []
         owners = [definition_of(program, file, one) for one in _calls(made)]
         if len(owners) != 1 or owners[0] is None or not isinstance(owners[0][1], ast.ClassDef):
             continue
-        stores = {
-            dotted(one) for one in ast.walk(owners[0][1]) if isinstance(getattr(one, "ctx", None), ast.Store)
-        }
+        stores = set(map(dotted, stored_below(owners[0][1])))
         if not {"self.sum", "self.count"} <= stores:
             continue
         if not _fresh(loop, name, made):
@@ -61,8 +58,7 @@ def average_in_closures(program: Program, draft: Draft, found: list[Training]) -
 
     Raises UncertainError where that loss has no name.
     """
-    optimizers = (file.called(call) for file in program.files.values() for call in file.nodes(ast.Call))
-    if "torch.optim.LBFGS" not in optimizers:
+    if "torch.optim.LBFGS" not in (file.called(call) for file, call in program.nodes(ast.Call)):
         return
     for training in found:
         closure = function_of(training.backward)
@@ -93,32 +89,19 @@ def _calls(made: Sequence[tuple[Any, int]]) -> list[Any]:
 def _fresh(loop: Any, name: str, made: Sequence[tuple[Any, int]]) -> bool:
     """Whether an object is made, or reset, in the loop's block before it."""
     before = statements_before(loop)
-    ids = {id(node) for one in before for node in ast.walk(one)}
-    resets = (
-        node
-        for one in before
-        for node in ast.walk(one)
-        if isinstance(node, ast.Call) and dotted(node.func) == f"{name}.reset"
-    )
-    return all(id(one) in ids for one in _calls(made)) or any(resets)
+    calls = [one for one in walk_all(before) if isinstance(one, ast.Call)]
+    resets = (one for one in calls if dotted(one.func) == f"{name}.reset")
+    return set(map(id, _calls(made))) <= ids(*before) or any(resets)
 
 
 def _lists(draft: Draft, training: Training) -> None:
     """``losses.append(loss.item())``: what is made of the list is of one rank."""
     file, loop = training.file, training.batches
-    for node in ast.walk(loop):
-        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or len(node.args) != 1:
+    appends = (node for node in walk_all([loop]) if method_name(node) == "append" and len(node.args) == 1)
+    for node in appends:
+        if "loss" not in ast.dump(node.args[0]).lower():
             continue
         name = dotted(node.func.value)
-        if node.func.attr != "append" or "loss" not in ast.dump(node.args[0]).lower():
-            continue
-        behind = (
-            one
-            for one in file.nodes(ast.Call)
-            if one.lineno > (loop.end_lineno or 0)
-            and function_of(one) is function_of(loop)
-            and dotted(one.func).split(".")[-1] in ("mean", "sum")
-            and name in map(dotted, ast.walk(one))
-        )
-        if name and next(behind, None) is not None:
+        taken = (one for one in behind(file, loop, ast.Call) if last_name(one) in ("mean", "sum"))
+        if name and any(name in names_below(one) for one in taken):
             draft.report("mean_of_list", file, node, name=name)

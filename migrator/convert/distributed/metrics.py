@@ -22,7 +22,16 @@ from migrator.convert.distributed.divisors import (
 from migrator.convert.distributed.training import Training
 from migrator.convert.draft import DIST, Draft
 from migrator.convert.program import File, Program
-from migrator.convert.syntax import dotted, function_of, parent
+from migrator.convert.syntax import (
+    block_around,
+    dotted,
+    function_of,
+    is_stored,
+    names_below,
+    parent,
+    stored_below,
+    walk_all,
+)
 from migrator.convert.texts import functions
 
 WORLD = "dist.get_world_size()"
@@ -84,13 +93,10 @@ def report_share(draft: Draft, training: Training, name: str) -> None:
     draft.report("own_share", training.file, training.batches, name=name)
 
 
-def _block(node: Any) -> list[Any]:
-    """The statements among which one stands; none for what is no statement."""
-    up = parent(node)
-    for name in ("body", "orelse", "finalbody"):
-        if node in (getattr(up, name, None) or ()):
-            return list(getattr(up, name))
-    return []
+def behind(file: File, loop: Any, kind: type) -> list[Any]:
+    """The nodes of a kind behind a loop, in its function."""
+    function = function_of(loop)
+    return [one for one in file.nodes(kind) if one.lineno > loop.end_lineno and function_of(one) is function]
 
 
 def statements_before(loop: Any) -> list[Any]:
@@ -98,9 +104,9 @@ def statements_before(loop: Any) -> list[Any]:
     found: list[Any] = []
     node = loop
     while True:
-        block = _block(node)
+        block, owner = block_around(node)
         found += block[: block.index(node)] if block else []
-        node = parent(node)
+        node = owner
         if not isinstance(node, (ast.With, ast.Try, ast.If)):
             return found
 
@@ -108,10 +114,10 @@ def statements_before(loop: Any) -> list[Any]:
 def _sums(loop: Any) -> dict[str, list[ast.AugAssign]]:
     """What a loop adds to, by name, in the order of the lines."""
     found: dict[str, list[ast.AugAssign]] = {}
-    for node in ast.walk(loop):
-        if isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add) and dotted(node.target):
-            if function_of(node) is function_of(loop):
-                found.setdefault(dotted(node.target), []).append(node)
+    for node in walk_all([loop]):
+        adds = isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add) and dotted(node.target)
+        if adds and function_of(node) is function_of(loop):
+            found.setdefault(dotted(node.target), []).append(node)
     return dict(sorted(found.items(), key=lambda one: one[1][0].lineno))
 
 
@@ -122,11 +128,8 @@ def _counts_rounds(loop: Any, name: str) -> bool:
 def _is_nothing(value: Any) -> bool:
     if isinstance(value, ast.Constant):
         return type(value.value) in (int, float) and value.value == 0
-    return (
-        isinstance(value, ast.Call)
-        and dotted(value.func) in ("torch.zeros", "torch.tensor")
-        and (dotted(value.func) == "torch.zeros" or _is_nothing(value.args[0] if value.args else None))
-    )
+    name = dotted(value.func) if isinstance(value, ast.Call) else ""
+    return name == "torch.zeros" or (name == "torch.tensor" and _is_nothing(next(iter(value.args), None)))
 
 
 def _begun(file: File, loop: Any, name: str) -> Any:
@@ -157,12 +160,10 @@ def _uses_behind(file: File, loop: Any, name: str) -> list[Any] | None:
     if _begun(file, loop, name) is None:
         return None
     used = []
-    for node in file.nodes(ast.Attribute if "." in name else ast.Name):
-        if dotted(node) != name or node.lineno <= loop.end_lineno:
+    for node in behind(file, loop, ast.Attribute if "." in name else ast.Name):
+        if dotted(node) != name:
             continue
-        if function_of(node) is not function_of(loop):
-            continue
-        if isinstance(node.ctx, ast.Store):
+        if is_stored(node):
             if isinstance(node.parent, ast.AugAssign):
                 used.append(node)
             elif isinstance(node.parent, ast.Assign):  # loss = loss / n
@@ -178,10 +179,11 @@ def _together(sums: dict[str, list[Any]]) -> list[list[str]]:
     for name, uses in sums.items():
         for use in uses:
             up = same_number(use).parent if isinstance(use.ctx, ast.Load) else use.parent
+            near: set[str] = set()
             if isinstance(up, ast.BinOp) and isinstance(up.op, (ast.Div, ast.FloorDiv)):
-                near = {dotted(one) for one in ast.walk(up)}
-            else:
-                near = {dotted(one) for one in ast.walk(up.value)} if isinstance(up, ast.AugAssign) else set()
+                near = names_below(up)
+            elif isinstance(up, ast.AugAssign):
+                near = names_below(up.value)
             for other in near & set(sums):
                 one = next(group for group in groups if name in group)
                 two = next(group for group in groups if other in group)
@@ -221,14 +223,6 @@ def _in_windows(program: Program, draft: Draft, training: Training) -> None:
 
 def _same_on_every_rank(loop: Any, test: Any) -> bool:
     """Whether a condition depends on the number of the round alone."""
-    stored: dict[str, list[Any]] = {}
-    node: Any
-    for node in ast.walk(loop):
-        if isinstance(getattr(node, "ctx", None), ast.Store):
-            stored.setdefault(dotted(node), []).append(node.parent)
-    for name in {dotted(node) for node in ast.walk(test) if isinstance(node, (ast.Name, ast.Attribute))}:
-        for up in stored.get(name, ()):
-            counted = isinstance(up, ast.AugAssign) and isinstance(up.value, ast.Constant)
-            if not counted and name != round_number(loop):
-                return False
-    return True
+    asked = names_below(test) - {round_number(loop)}
+    setting = (parent(node) for node in stored_below(loop) if dotted(node) in asked)
+    return all(isinstance(up, ast.AugAssign) and isinstance(up.value, ast.Constant) for up in setting)

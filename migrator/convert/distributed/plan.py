@@ -7,7 +7,7 @@ from typing import Any
 
 from migrator.convert.distributed.accumulation import accumulate_without_sync
 from migrator.convert.distributed.bars import show_bars_once
-from migrator.convert.distributed.devices import use_own_card
+from migrator.convert.distributed.devices import DATA_PARALLEL, use_own_card
 from migrator.convert.distributed.differences import report_differences
 from migrator.convert.distributed.follow import follow
 from migrator.convert.distributed.iterables import counts
@@ -19,7 +19,17 @@ from migrator.convert.distributed.training import Training, trainings
 from migrator.convert.draft import DIST, Draft, UncertainError
 from migrator.convert.models import Wrapped, use_the_model_inside
 from migrator.convert.program import File, Program
-from migrator.convert.syntax import above, dotted, function_of, is_main_guard, is_stored, method_name, parent
+from migrator.convert.syntax import (
+    above,
+    dotted,
+    function_of,
+    is_alone,
+    is_main_guard,
+    is_stored,
+    last_name,
+    method_name,
+    parent,
+)
 from migrator.convert.texts import functions
 from migrator.project.distributed_names import listed
 
@@ -72,58 +82,49 @@ def _wrap(program: Program, draft: Draft, wrapped: Wrapped, parallel: bool, firs
     changes.imports.append(_CLASS)
     message = "the model is wrapped: gradients are averaged over the ranks"
     draft.changed(home.file, wrapped.behind, message, line, "INSERT")
-    if first and any("BatchNorm" in name for file in program.files.values() for name in _names(file)):
+    named = (
+        getattr(node, "attr", "") or getattr(node, "id", "")
+        for _, node in program.nodes(ast.Attribute, ast.Name)
+    )
+    if first and any("BatchNorm" in name for name in named):
         draft.report("batch_norm", home.file, wrapped.behind, home=home)
-
-
-def _names(file: File) -> list[str]:
-    return [
-        getattr(node, "attr", "") or getattr(node, "id", "") for node in file.nodes(ast.Attribute, ast.Name)
-    ]
 
 
 def _data_parallel(program: Program, draft: Draft) -> bool:
     """Take nn.DataParallel's guards away; whether there is one."""
     any_ = False
-    for file in program.files.values():
-        for node in file.nodes(ast.Name, ast.Attribute):
-            if file.index.qualified_name(node) not in (
-                "torch.nn.DataParallel",
-                "torch.nn.parallel.DataParallel",
-            ):
-                continue
-            up = node.parent
-            if isinstance(up, (ast.alias, ast.Attribute)) or is_stored(node):
-                continue
-            if not isinstance(up, ast.Call):
-                raise UncertainError("data_parallel_used", file, node)
-            if up.func is not node:  # isinstance(model, nn.DataParallel)
-                draft.replace(file, node, "DistributedDataParallel")
-                draft.of(file).imports.append(_CLASS)
-                continue
-            any_ = True
-            assign = parent(up)
-            if not isinstance(assign, ast.Assign) or dotted(assign.targets[0]) != dotted(up.args[0]):
-                continue
-            block = parent(assign)
-            if isinstance(block, ast.If) and assign in block.body and all(map(_says, block.body)):
-                if block.orelse or not file.own_line(block) or block.col_offset < 0:
-                    raise UncertainError("data_parallel_condition", file, block)
-                draft.of(file).removed.add(block)
-            elif file.own_line(assign) and len(getattr(block, "body", [0, 0])) > 1:
-                draft.of(file).removed.add(assign)
+    for file, node in program.nodes(ast.Name, ast.Attribute):
+        up = parent(node)
+        if file.index.qualified_name(node) not in DATA_PARALLEL:
+            continue
+        if isinstance(up, (ast.alias, ast.Attribute)) or is_stored(node):
+            continue
+        if not isinstance(up, ast.Call):
+            raise UncertainError("data_parallel_used", file, node)
+        if up.func is not node:  # isinstance(model, nn.DataParallel)
+            draft.replace(file, node, "DistributedDataParallel")
+            draft.of(file).imports.append(_CLASS)
+            continue
+        any_ = True
+        assign = parent(up)
+        if not isinstance(assign, ast.Assign) or dotted(assign.targets[0]) != dotted(up.args[0]):
+            continue
+        block = parent(assign)
+        if isinstance(block, ast.If) and assign in block.body and all(map(_only_wraps, block.body)):
+            if block.orelse or not file.own_line(block):
+                raise UncertainError("data_parallel_condition", file, block)
+            draft.of(file).removed.add(block)
+        elif file.own_line(assign) and not is_alone(assign):
+            draft.of(file).removed.add(assign)
     return any_
 
 
-def _says(statement: Any) -> bool:
+def _only_wraps(statement: Any) -> bool:
+    """Whether a statement wraps a model for several cards, or says so."""
+    called = last_name(getattr(statement, "value", None))
     if isinstance(statement, ast.Assign):
-        call = statement.value
-        return isinstance(call, ast.Call) and dotted(call.func).endswith("DataParallel")
-    return (
-        isinstance(statement, ast.Expr)
-        and isinstance(statement.value, ast.Call)
-        and dotted(statement.value.func).split(".")[-1] in ("print", "info")
-    )
+        return called.endswith("DataParallel")
+    return isinstance(statement, ast.Expr) and called in ("print", "info")
 
 
 def _set_epoch(program: Program, draft: Draft, training: Training) -> None:

@@ -12,7 +12,18 @@ from migrator.convert.distributed.conditions import Guard, backward_calls, guard
 from migrator.convert.distributed.iterables import Loader, counts, loader_calls, loader_name
 from migrator.convert.draft import UncertainError
 from migrator.convert.program import File, Program
-from migrator.convert.syntax import FUNCTIONS, argument, class_of, dotted, function_of, parameters
+from migrator.convert.syntax import (
+    FUNCTIONS,
+    LOOPS,
+    above,
+    argument,
+    class_of,
+    dotted,
+    function_of,
+    names_below,
+    parameters,
+    stored_below,
+)
 from migrator.convert.values import call_sites, definition_of
 
 _DEPTH = 8
@@ -73,10 +84,10 @@ def _above(
 ) -> Iterator[Training]:
     function = function_of(node)
     known = guards(node, function)
-    child, up, inner = node, node.parent, False
-    while up is not None:
-        if isinstance(up, (ast.For, ast.While)) and child in up.body:
-            items = _drawn(up) if inner is False else []
+    inner = False
+    for child, up in above(node):
+        if isinstance(up, LOOPS) and child in up.body:
+            items = [] if inner else _drawn(up)
             items = [up.iter, *items] if isinstance(up, ast.For) else items
             ways = [loader_calls(program, file, one, known) for one in items]
             loaders = {id(one.call): one for way in ways for one in way}
@@ -90,17 +101,13 @@ def _above(
                 yield from _above(program, mixed, where, call, backward, (*scopes, (file, up)), depth - 1)
             if sites or class_of(up) is not None:
                 return  # a function that is only handed on, as an optimizer's closure, runs where it stands
-        child, up = up, getattr(up, "parent", None)
 
 
 def _drawn(loop: Any) -> list[Any]:
     """The iterators from which a loop draws in each round: ``next(batches)``."""
-    found = []
-    for node in ast.walk(loop):
-        if isinstance(node, ast.Call) and dotted(node.func) == "next" and node.args:
-            if not guards(node, loop) and function_of(node) is function_of(loop):
-                found.append(node.args[0])
-    return found
+    drawn = (one for one in ast.walk(loop) if isinstance(one, ast.Call) and dotted(one.func) == "next")
+    same = (one for one in drawn if not guards(one, loop) and function_of(one) is function_of(loop))
+    return [one.args[0] for one in same if one.args]
 
 
 def _training(
@@ -134,9 +141,8 @@ def _when(file: File, loop: Any, known: list[Guard]) -> str:
     """The text of the one condition under which a loop trains, where it is the same before and behind it."""
     if len(known) != 1 or not known[0][1]:
         return ""
-    names = {dotted(node) for node in ast.walk(known[0][0])}
-    stored = {dotted(node) for node in ast.walk(loop) if isinstance(getattr(node, "ctx", None), ast.Store)}
-    return "" if names & stored - {""} else file.index.segment(known[0][0])
+    stored = set(map(dotted, stored_below(loop)))
+    return "" if names_below(known[0][0]) & stored else file.index.segment(known[0][0])
 
 
 def _with_gradients(program: Program, file: File, loop: Any) -> Iterator[int]:
@@ -149,7 +155,7 @@ def _with_gradients(program: Program, file: File, loop: Any) -> Iterator[int]:
             continue
         yield id(node)
         waiting += [(where, one) for one in ast.iter_child_nodes(node)]
-        found = definition_of(program, where, node) if isinstance(node, ast.Call) else None
+        found = definition_of(program, where, node)
         if found and isinstance(found[1], FUNCTIONS) and id(found[1]) not in seen:
             seen.add(id(found[1]))
             waiting.append(found)
@@ -167,9 +173,8 @@ def _without_gradients(node: Any) -> bool:
 def _epochs(
     program: Program, file: File, loop: Any, text: str, way: list[tuple[File, Any]], depth: int
 ) -> Epochs | None:
-    child, up = loop, loop.parent
-    while up is not None:
-        counter = _counter(up) if isinstance(up, (ast.For, ast.While)) and child in up.body else ""
+    for child, up in above(loop):
+        counter = _counter(up) if isinstance(up, LOOPS) and child in up.body else ""
         if counter:
             return Epochs(file, up, counter, text if _outside(up, text) else "")
         if isinstance(up, FUNCTIONS) and child in up.body:
@@ -179,7 +184,6 @@ def _epochs(
             where, call = sites[0]
             way.append((where, function_of(call)))
             return _epochs(program, where, call, _renamed(up, call, text), way, depth - 1)
-        child, up = up, getattr(up, "parent", None)
     return None
 
 
@@ -196,9 +200,7 @@ def _counter(loop: Any) -> str:
 
 def _outside(loop: Any, text: str) -> bool:
     """Whether a name is bound outside of the loop."""
-    name = text.partition("[")[0]
-    stores = (node for node in ast.walk(loop) if isinstance(getattr(node, "ctx", None), ast.Store))
-    return bool(text) and not any(dotted(node) == name for node in stores)
+    return bool(text) and text.partition("[")[0] not in map(dotted, stored_below(loop))
 
 
 def _renamed(function: Any, call: ast.Call, text: str) -> str:

@@ -12,7 +12,7 @@ from migrator.convert.draft import DIST, Draft, UncertainError
 from migrator.convert.horovod.tables import PACKAGE, advice, imports, is_helper, names_in, table
 from migrator.convert.models import Home
 from migrator.convert.program import File
-from migrator.convert.syntax import parent
+from migrator.convert.syntax import above, parent
 from migrator.convert.write import rewritten
 from migrator.findings.finding import Operation
 
@@ -25,9 +25,8 @@ _AVERAGE, _SUM = "dist.ReduceOp.AVG", "dist.ReduceOp.SUM"
 class Plan:
     """What is planned for the files that belong together: changes, and what stands against them.
 
-    ``used``: the helpers of each file;
-    ``optimizers``: the calls of DistributedOptimizer; ``wrapped``: the models, and the statements that wrap
-    them.
+    ``used``: the helpers of each file; ``optimizers``: the calls of DistributedOptimizer; ``wrapped``: the
+    models, and the statements that wrap them.
     """
 
     draft: Draft
@@ -42,9 +41,8 @@ class Plan:
 
     def replace(self, file: File, node: Any, code: str, message: str) -> None:
         """Put code in the place of an expression."""
-        up = node.parent
-        while isinstance(up, ast.expr) and not isinstance(up, ast.JoinedStr):
-            up = parent(up)
+        around = (up for _, up in above(node))
+        up = next(up for up in around if isinstance(up, ast.JoinedStr) or not isinstance(up, ast.expr))
         if isinstance(up, ast.JoinedStr) and '"' in file.index.segment(up):
             code = code.replace('"', "'")  # before Python 3.12 the text's own quotes would end it
         self.draft.replace(file, node, code)
@@ -183,9 +181,7 @@ def _instead(parameter: str) -> str:
 
 def _chosen_for_optimizer(file: File, node: Any) -> bool:
     """Whether Adasum stands in the ``op`` of DistributedOptimizer, which is looked at there."""
-    up = node.parent
-    while isinstance(up, (ast.IfExp, ast.keyword)):
-        up = parent(up)
+    up = next(up for _, up in above(node) if not isinstance(up, (ast.IfExp, ast.keyword)))
     return isinstance(up, ast.Call) and file.called(up) == f"{PACKAGE}.{_OPTIMIZER}"
 
 

@@ -4,24 +4,24 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Any, Optional
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
 
 from migrator.convert.draft import Draft, UncertainError, converted
 from migrator.convert.horovod.calls import Plan, plan_names, references
 from migrator.convert.horovod.optimizer import plan_optimizer
 from migrator.convert.horovod.synchronize import plan_synchronize
 from migrator.convert.horovod.tables import PACKAGE, helpers, import_order, names_in
-from migrator.convert.load import imports_one_of, load
+from migrator.convert.load import UNREADABLE, Read, imports_one_of, load
 from migrator.convert.program import File, Program
 from migrator.convert.result import Converted
+from migrator.convert.syntax import above, is_main_guard
 from migrator.convert.write import NotPlacedError
 from migrator.names.tree import parse
 
 _CHANGED, _REPORTED = "NPU930", "NPU931"
 _OWN_WAY = ("init_process_group", "DistributedDataParallel")
 _TENSORS_OF_BOTH = (2, 1)  # one process group with a backend for the CPU and one for the card
-_UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
 _STEPS = (
     "init",
     "DistributedOptimizer",
@@ -30,7 +30,6 @@ _STEPS = (
     "allreduce",
 )
 _NAMES = ("dist", "os", "io", "default_hooks", "DistributedDataParallel")
-Read = Callable[[str], Optional[str]]
 
 
 def convert(
@@ -61,9 +60,9 @@ def _programs(names: Sequence[str], others: Iterable[str], read: Read) -> list[P
     for entry in entries:
         try:
             program = load(entry, read, for_one_card=False)
-        except _UNREADABLE:
+        except UNREADABLE:
             continue  # the engine's turn meets it again, and reports it
-        mine = {name for name in program.files if name in names and _uses(program.files[name])}
+        mine = {name for name in program.files if name in names and _imports(program.files[name])}
         if not mine:
             continue
         merged = [entry]
@@ -81,12 +80,13 @@ def _programs(names: Sequence[str], others: Iterable[str], read: Read) -> list[P
 def _imports_one_of(name: str, wanted: Collection[str], read: Read) -> bool:
     try:
         return imports_one_of(name, parse(read(name) or ""), wanted, read)
-    except _UNREADABLE:
+    except UNREADABLE:
         return False  # the engine's turn meets it again, and reports it
 
 
-def _uses(file: File) -> bool:
-    return any(_is_horovod(statement) for statement in file.index.imports)
+def _imports(file: File) -> list[tuple[File, Any]]:
+    """A file's imports of horovod.torch."""
+    return [(file, statement) for statement in file.index.imports if _is_horovod(statement)]
 
 
 def _is_horovod(statement: Any) -> bool:
@@ -99,19 +99,17 @@ def _is_horovod(statement: Any) -> bool:
 
 
 def _converted(program: Program, version: tuple[int, ...]) -> dict[str, Converted]:
-    ours = [file for file in program.files.values() if _uses(file)]
+    ours = [file for file in program.files.values() if _imports(file)]
+    places = [place for file in ours for place in _imports(file)]
     plan = Plan(Draft(changed_code=_CHANGED, reported_code=_REPORTED))
-    optional = [(file, node) for file in ours for node in file.index.imports if _is_optional(node)]
+    optional = [(file, node) for file, node in places if _is_optional(node)]
     own_way = any(_has_own_way(file) for file in program.files.values())
     if optional or own_way:
-        places = optional or [
-            (file, node) for file in ours for node in file.index.imports if _is_horovod(node)
-        ]
-        for file, node in places:
+        for file, node in optional or places:
             plan.draft.report("beside_own_way" if own_way else "one_of_several_ways", file, node)
         return converted(program.files, plan.draft)
     if version < _TENSORS_OF_BOTH:
-        plan.refuse("old_torch", ours[0], next(filter(_is_horovod, ours[0].index.imports)))
+        plan.refuse("old_torch", ours[0], places[0][1])
     for file in ours:
         plan_names(file, plan)
         _check_names(file, plan)
@@ -149,12 +147,8 @@ def _check_left(program: Program, result: Mapping[str, Converted]) -> None:
 
 def _imported_names(file: File) -> set[str]:
     """The names that imports of Horovod bind in a file."""
-    return {
-        (alias.asname or alias.name).split(".")[0]
-        for statement in file.index.imports
-        if _is_horovod(statement)
-        for alias in statement.names
-    }
+    aliases = (alias for _, statement in _imports(file) for alias in statement.names)
+    return {(alias.asname or alias.name).split(".")[0] for alias in aliases}
 
 
 def _has_own_way(file: File) -> bool:
@@ -168,13 +162,8 @@ def _has_own_way(file: File) -> bool:
 
 def _is_optional(statement: Any) -> bool:
     """Whether an import of Horovod stands under a condition, or may fail."""
-    up = statement.parent
-    while _is_horovod(statement) and up is not None:
-        if isinstance(up, (ast.Try, ast.If, ast.ExceptHandler)):
-            if not (isinstance(up, ast.If) and "__name__" in ast.dump(up.test)):
-                return True
-        up = getattr(up, "parent", None)
-    return False
+    around = (up for _, up in above(statement) if isinstance(up, (ast.Try, ast.If, ast.ExceptHandler)))
+    return not all(map(is_main_guard, around))
 
 
 def _check_names(file: File, plan: Plan) -> None:
@@ -193,9 +182,7 @@ def _leave_at_the_end(program: Program, plan: Plan) -> None:
         tree = file.index.tree
         if "init" not in called or "shutdown" in called:
             continue
-        guard = next(
-            (one for one in tree.body if isinstance(one, ast.If) and "__name__" in ast.dump(one.test)), None
-        )
+        guard: Any = next(filter(is_main_guard, tree.body), None)
         line = "dist.destroy_process_group()"
         changes = plan.draft.of(file)
         if guard is not None and not guard.orelse:
@@ -216,7 +203,7 @@ def _by_hand(ours: list[File], plan: Plan) -> Draft:
         draft.refuse(error.file or ours[0], error, "not converted from Horovod: ")
     for file in ours:
         names = {name.split(".")[0] for _, name in references(file)}
-        node = next(one for one in file.index.imports if _is_horovod(one))
+        node = _imports(file)[0][1]
         for name in _STEPS:
             if name in names:
                 draft.report(f"hvd.{name}", file, node)
