@@ -9,12 +9,18 @@ from pathlib import Path
 
 import pytest
 
+from migrator.core.rules import Rules
+from migrator.core.settings import Settings
 from migrator.matchers.finders import HANDLERS, KINDS
 from migrator.matchers.kinds.argument import ArgumentOptions
 from migrator.matchers.options import Options
 from migrator.matchers.packs import RuleError, load, load_all
 from migrator.matchers.starting_words import line_words, starting_words
+from migrator.project.facts import scan_file
+from migrator.project.project import merge_facts
+from tests.checking import migrate_text
 
+EVERY = load_all()
 RULE = """\
 - code: ACME101
   name: acme-cuda
@@ -140,12 +146,12 @@ def test_options_are_typed(tmp_path):
     assert rule.options == ArgumentOptions(argument="device", position=1, file_has=("torch",))
 
 
-@pytest.mark.parametrize("rule", [rule for rule in load_all() if rule.words], ids=lambda rule: rule.code)
+@pytest.mark.parametrize("rule", [rule for rule in EVERY if rule.words], ids=lambda rule: rule.code)
 def test_words_are_written_only_where_they_are_not_those_of_the_names(rule):
     assert set(rule.words) != starting_words(replace(rule, words=()))
 
 
-@pytest.mark.parametrize("rule", load_all(), ids=lambda rule: rule.code)
+@pytest.mark.parametrize("rule", EVERY, ids=lambda rule: rule.code)
 def test_every_rule_starts_from_words(rule):
     words = starting_words(rule) | line_words(rule)
     from_elsewhere = rule.handler == "none" or rule.finder.words_from in (
@@ -156,8 +162,28 @@ def test_every_rule_starts_from_words(rule):
     assert all(word.isidentifier() for word in words)
 
 
+@pytest.mark.parametrize("rule", [rule for rule in EVERY if rule.match], ids=lambda rule: rule.code)
+def test_the_code_looks_at_the_names_of_every_rule(rule):
+    """With other names a rule finds less in one of its examples."""
+    if rule.code == "NPU711" or (rule.kind == "pattern" and rule.options.definitions):
+        return  # the name is what it advises; definitions are found by their names
+    other = replace(rule, match=("nothing.like.it",), words=tuple(starting_words(rule)))
+    shown = [example for example in rule.examples if "unchanged" not in example]
+    assert any(count(rule, example) > count(other, example) for example in shown)
+
+
+def count(rule, example):
+    def load(path):
+        return [rule if one.code == rule.code else one for one in EVERY if one.origin.startswith(f"{path}:")]
+
+    rules = Rules(Settings(example.get("version", "2.6"), ("ALL", rule.code)), load)
+    text = example.get("before") or example["reported"]
+    result = migrate_text(rules, "a.py", text, merge_facts([scan_file("a.py", text)]))
+    return [finding.code for finding in result.findings].count(rule.code)
+
+
 def test_every_handler_has_a_rule():
-    assert {rule.handler for rule in load_all()} == {"", *HANDLERS}
+    assert {rule.handler for rule in EVERY} == {"", *HANDLERS}
 
 
 @pytest.mark.parametrize("finder", [*KINDS.values(), *HANDLERS.values()], ids=str)

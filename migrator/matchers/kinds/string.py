@@ -112,7 +112,11 @@ def find(
     result: list[Match] = []
     left_alone = 0
     for node in context.index.strings:
-        for shape, chosen in by_shape.items():
+        text = written(context.index, node)
+        for shape, several in by_shape.items():
+            chosen = [rule for rule in several if any(name in text for name in rule.match)]
+            if not chosen:
+                continue
             places = backend_data if shape == "backend" else data
             outcome = _SHAPES[shape](context, chosen, places, node)
             if outcome is None:
