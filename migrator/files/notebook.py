@@ -15,7 +15,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Optional
 
-from migrator.files.source import LINE_END, Unreadable
+from migrator.files.errors import Unreadable
+from migrator.files.source import LINE_END
 
 _SPACE = re.compile(r"[ \t\n\r]*")
 # ``!=``, ``% (`` and an indented ``% `` begin lines of Python: black breaks long expressions before them.

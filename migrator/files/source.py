@@ -13,19 +13,6 @@ from itertools import accumulate
 
 from migrator.files.errors import Unreadable, unreadable
 
-__all__ = [
-    "LINE_END",
-    "Source",
-    "Unreadable",
-    "decode",
-    "encode",
-    "line_starts",
-    "lines_of",
-    "newline_of",
-    "read",
-    "read_bytes",
-]
-
 # Above this a "Python file" is data, and parsing it takes gigabytes.
 LARGEST = 64 << 20
 
