@@ -55,12 +55,52 @@ def _moved_from_import(source: str, new: dict[str, str]) -> list[str]:
     homes = [new[match["name"]].rpartition(".")[0] if match["name"] in new else "" for match in aliases]
     if len(set(homes)) == 1:
         return [start + homes[0] + middle + _ALIAS.sub(lambda match: _renamed(match, new), names)]
+    if "#" in names:
+        return _split_with_comments(source, new)
     groups: dict[str, list[str]] = {"": []} if "" in homes else {}  # what stays comes first
     for match, home in zip(aliases, homes):
         groups.setdefault(home, []).append(re.sub(_GAP, " ", _renamed(match, new)))
     if middle.endswith("import"):
         middle += " "
     return [start + (home or module) + middle + ", ".join(group) for home, group in groups.items()]
+
+
+def _split_with_comments(source: str, new: dict[str, str]) -> list[str]:
+    """As many statements as the names have homes, each in parentheses with the comments of its names.
+
+    LibCST knows which name a comment belongs to. It is loaded for such statements only: that takes longer
+    than all the rest of a hook's run.
+    """
+    import libcst
+
+    tree = libcst.parse_module(source)
+    statement = libcst.ensure_type(
+        libcst.ensure_type(tree.body[0], libcst.SimpleStatementLine).body[0], libcst.ImportFrom
+    )
+    assert not isinstance(statement.names, libcst.ImportStar)
+    groups: dict[str, list[libcst.ImportAlias]] = {"": []}  # what stays comes first
+    for alias in statement.names:
+        old = alias.evaluated_name
+        home, _, name = new.get(old, f".{old}").rpartition(".")
+        if name != old:
+            bound = libcst.AsName(libcst.Name(alias.evaluated_alias or old))
+            same = alias.evaluated_alias == name
+            alias = alias.with_changes(name=libcst.Name(name), asname=None if same else bound)
+        groups.setdefault(home, []).append(alias)
+    split = []
+    for home, aliases in groups.items():
+        if aliases:
+            comma = aliases[-1].comma  # with what stood between the name and the next one, or the parenthesis
+            if isinstance(comma, libcst.Comma) and comma is not statement.names[-1].comma:
+                between = comma.whitespace_after
+                if isinstance(between, libcst.ParenthesizedWhitespace):
+                    between = between.with_changes(last_line=libcst.SimpleWhitespace(""))
+                else:
+                    between = libcst.SimpleWhitespace("")
+                aliases[-1] = aliases[-1].with_changes(comma=comma.with_changes(whitespace_after=between))
+            module = libcst.parse_expression(home) if home else statement.module
+            split.append(tree.code_for_node(statement.with_changes(module=module, names=aliases)))
+    return split
 
 
 def _renamed(alias: re.Match[str], new: dict[str, str]) -> str:

@@ -48,7 +48,17 @@ CASES = [
         "from n import (  # x and (y)\n    x,  # first\n    z as y  # x\n    ,\n)",
     ),
     ({"x": "n.x"}, "from m import (\r\n    x,\r\n)", "from n import (\r\n    x,\r\n)"),
-    ({"x": "n.x"}, "from m import (\n    x  # one\n    as y, z\n)", "from m import z\nfrom n import x as y"),
+    (
+        {"x": "n.x"},
+        "from m import (\n    x  # one\n    as y, z\n)",
+        "from m import (\n    z\n)\nfrom n import (\n    x  # one\n    as y,\n)",
+    ),
+    (
+        {"x": "n.x", "z": "n.o.w"},
+        "from m import (\n    x,  # first\n    y,  # second\n    z,\n)",
+        "from m import (\n    y,  # second\n)\nfrom n import (\n    x,  # first\n)"
+        "\nfrom n.o import (\n    w as z,\n)",
+    ),
     ({"x": "n.x"}, "if a:\n    from m import x, y\n", "if a:\n    from m import y\n    from n import x\n"),
     (
         {"x": "n.x"},
