@@ -49,15 +49,8 @@ class CallGraph:
         """The facts of a definition."""
         return self.modules[key[0]].definitions[key[1]]
 
-    def is_class(self, key: Key) -> bool:
-        """Whether the project defines such a class."""
-        return self._kind(key) == "class"
-
-    def is_function(self, key: Key) -> bool:
-        """Whether the project defines such a function or method."""
-        return self._kind(key) == "function"
-
-    def _kind(self, key: Key) -> str:
+    def kind(self, key: Key) -> str:
+        """What a name of a module is: class, function, module, or '' for what it does not define."""
         definition = self.modules[key[0]].definitions.get(key[1])
         return definition.kind if definition else ""
 
@@ -99,9 +92,9 @@ class CallGraph:
     def _inside(self, module: str, rest: list[str], depth: int) -> Meaning | None:
         facts, own = self.modules[module], self.definition((module, ""))
         name, inner = rest[0], ".".join(rest)
-        if self.is_class((module, name)):
-            return Meaning(self._kind((module, inner)) or "member", module, inner)
-        if self.is_function((module, name)):
+        if self.kind((module, name)) == "class":
+            return Meaning(self.kind((module, inner)) or "member", module, inner)
+        if self.kind((module, name)) == "function":
             return Meaning("function", module, name) if len(rest) == 1 else None
         after = inner[len(name) :]
         if name in own.values and own.values[name][0].split(".")[0] != name:
@@ -151,7 +144,7 @@ class CallGraph:
     def method(self, key: Key, name: str, skip_own: bool = False) -> Key | None:
         """The method that a class has under a name."""
         for module, owner in self.ancestors(key)[1 if skip_own else 0 :]:
-            if self.is_function((module, f"{owner}.{name}")):
+            if self.kind((module, f"{owner}.{name}")) == "function":
                 return module, f"{owner}.{name}"
         return None
 
@@ -200,14 +193,14 @@ class _Resolver:
         self.around: list[tuple[str, Definition]] = [
             (outer, graph.definition((self.module, outer)))
             for outer in around
-            if graph.is_function((self.module, outer))
+            if graph.kind((self.module, outer)) == "function"
         ]
-        self.owner = next((outer for outer in around[1:] if graph.is_class((self.module, outer))), "")
+        self.owner = next((outer for outer in around[1:] if graph.kind((self.module, outer)) == "class"), "")
 
     def meaning(self, dotted: str) -> Meaning | None:
         first = dotted.partition(".")[0]
         for outer, facts in self.around:
-            if self.graph.is_function((self.module, f"{outer}.{first}")):
+            if self.graph.kind((self.module, f"{outer}.{first}")) == "function":
                 return Meaning("function", self.module, f"{outer}.{dotted}")
             if first in facts.imports:
                 return self.graph.named(self.module, dotted, 0, facts.imports)
@@ -246,7 +239,7 @@ class _Resolver:
             return [made] if made else []
         if meant.kind == "member":
             owner, _, last = meant.name.rpartition(".")
-            if self.graph.is_class((meant.module, owner)):
+            if self.graph.kind((meant.module, owner)) == "class":
                 return [runs for runs in self._member((meant.module, owner), last, 0) if runs]
         return []
 

@@ -28,16 +28,8 @@ _IMPORT_TEST = re.compile(
     r"(?:^|_)(?:has|have|is|with)_.*|.*_(?:available|installed|found|exists|enabled)$|.*AVAILABLE.*", re.I
 )
 _IMPORT_ERRORS = frozenset(
-    {
-        "ImportError",
-        "ModuleNotFoundError",
-        "Exception",
-        "OSError",
-        "RuntimeError",
-        "BaseException",
-        "AttributeError",
-        "NameError",
-    }
+    "ImportError ModuleNotFoundError Exception OSError RuntimeError BaseException AttributeError"
+    " NameError".split()
 )
 _CALLS_ITS_ARGUMENT = frozenset({"checkpoint", "map", "vmap", "apply_along", "run_function"})
 

@@ -106,7 +106,7 @@ def _is_reachable(facts: ModuleFacts, name: str) -> bool:
     if any(part.startswith("_") and not (part.startswith("__") and part.endswith("__")) for part in parts):
         return False
     around = (facts.definitions.get(".".join(parts[:length])) for length in range(1, len(parts)))
-    return "#" not in name and not any(outer and outer.kind == "function" for outer in around)
+    return "#" not in name and all(outer is None or outer.kind == "class" for outer in around)
 
 
 def _chain(library: CallGraph, verdict: Verdict) -> str:
