@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import re
 from dataclasses import replace
-from typing import Any
 
 from migrator.findings.finding import Severity
 from migrator.matchers.context import Match
@@ -71,7 +70,7 @@ def _with_fitting_quotes(index: ModuleIndex, item: Match) -> Match:
     return replace(item, finding=replace(item.finding, fix=replace(fix, edits=edits)))
 
 
-def enclosing_fstring(index: ModuleIndex, node: Any) -> Any:
+def enclosing_fstring(index: ModuleIndex, node: ast.AST) -> ast.JoinedStr | None:
     """The outermost f-string around a node, None where there is none."""
     outer = None
     parent = index.parent(node)

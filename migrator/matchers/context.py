@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Optional, cast
+from typing import Optional, cast
 
 from migrator.api_support.versions import TorchVersion
 from migrator.findings.finding import Edit, Finding, Fix, Safety, Severity
@@ -42,7 +42,7 @@ class Match:
     """
 
     finding: Finding
-    node: Any
+    node: ast.AST
     needs_npu: bool = True
     claims: tuple[int, int] | None = None
 
@@ -50,7 +50,7 @@ class Match:
 def found(
     context: FileContext,
     rule: Rule,
-    node: Any,
+    node: ast.AST,
     *,
     api: str = "",
     edits: Sequence[Edit] = (),
@@ -100,7 +100,7 @@ def found(
     return Match(finding, node, needs_npu, (start, end) if claims else None)
 
 
-def insertion(context: FileContext, rule: Rule, node: Any, edit: Edit, safety: Safety = "safe") -> Match:
+def insertion(context: FileContext, rule: Rule, node: ast.AST, edit: Edit, safety: Safety = "safe") -> Match:
     """The insertion of a statement behind ``node``."""
     item = found(context, rule, node, api="torch_npu")
     fix = Fix((edit,), safety, "INSERT")

@@ -14,9 +14,10 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any, NamedTuple, Optional
+from typing import NamedTuple, Optional
 
 from migrator.names.index import ModuleIndex
+from migrator.names.tree import bare_name
 
 _VARIABLE = re.compile(r"[A-Z][A-Z0-9]*\Z")
 _CASTS = frozenset({"float", "half", "bfloat16", "to", "type_as", "contiguous"})
@@ -54,7 +55,7 @@ class Term(NamedTuple):
     kind: str
     label: str
     parts: tuple[Term, ...]
-    node: Any
+    node: ast.expr
 
     def same(self, other: Term) -> bool:
         """Whether both are the same expression."""
@@ -70,7 +71,7 @@ class PatternMatch:
     """What a pattern's variables stand for, and what had to be looked through to see it."""
 
     variables: dict[str, Term] = field(default_factory=dict)
-    assignments: list[Any] = field(default_factory=list)  # statements whose values stand for names
+    assignments: list[ast.Assign] = field(default_factory=list)  # statements whose values stand for names
     names: list[ast.Name] = field(default_factory=list)  # these names
     casts: bool = False
 
@@ -81,7 +82,7 @@ def compiled(pattern: str) -> Term:
     return _Reader(None).term(ast.parse(pattern, mode="eval").body)
 
 
-def matched(index: ModuleIndex, pattern: Term, node: Any) -> Optional[PatternMatch]:
+def matched(index: ModuleIndex, pattern: Term, node: ast.expr) -> Optional[PatternMatch]:
     """What a pattern's variables stand for where it fits an expression, None where it does not."""
     reader = _Reader(index)
     outcome = PatternMatch()
@@ -104,7 +105,7 @@ def _fits(reader: _Reader, pattern: Term, term: Term, outcome: PatternMatch, dep
     if term.kind == "cast":
         outcome.casts = True
         return _fits(reader, pattern, term.parts[0], outcome, depth + 1)
-    if term.kind == "name" and pattern[:2] != term[:2]:
+    if isinstance(term.node, ast.Name) and term.kind == "name" and pattern[:2] != term[:2]:
         value = reader.assigned(term.node)
         if value is None:
             return False
@@ -143,7 +144,7 @@ def _is_inside(reader: _Reader, pattern: Term, term: Term, outcome: PatternMatch
         return True
     if depth > _DEEPEST:
         return False
-    if term.kind == "name":
+    if isinstance(term.node, ast.Name) and term.kind == "name":
         value = reader.assigned(term.node)
         return value is not None and _is_inside(reader, pattern, value[0], outcome, depth + 1)
     return any(_is_inside(reader, pattern, part, outcome, depth + 1) for part in term.parts)
@@ -155,7 +156,7 @@ class _Reader:
     def __init__(self, index: ModuleIndex | None) -> None:
         self.index = index
 
-    def term(self, node: Any, depth: int = 0) -> Term:
+    def term(self, node: ast.expr, depth: int = 0) -> Term:
         if depth > 4 * _DEEPEST:
             return Term("other", "", (), node)
         if isinstance(node, ast.Name):
@@ -203,7 +204,7 @@ class _Reader:
         name = self._qualified(node)
         return Term("reference", name, (), node) if name else Term("name", node.id, (), node)
 
-    def _qualified(self, node: Any) -> str:
+    def _qualified(self, node: ast.AST) -> str:
         if self.index is not None:
             return self.index.qualified_name(node)
         text = ast.unparse(node)
@@ -217,7 +218,7 @@ class _Reader:
         if len(arguments) + len(keywords) != len(node.args) + len(node.keywords):
             return Term("other", str(id(node)), (), node)
         name = self._qualified(node.func)
-        last = name.rpartition(".")[2] if name else getattr(node.func, "attr", getattr(node.func, "id", ""))
+        last = name.rpartition(".")[2] if name else bare_name(node.func)
         last = _SPELLINGS.get(last, last)
         if name.startswith("torch.") or not isinstance(node.func, ast.Attribute):
             if name.split(".")[0] in _OTHER_LIBRARIES:
@@ -252,11 +253,11 @@ class _Reader:
             "call", f"{last}({','.join(labels)})", (receiver, *(given[label] for label in labels)), node
         )
 
-    def assigned(self, node: ast.Name) -> tuple[Term, Any] | None:
+    def assigned(self, node: ast.Name) -> tuple[Term, ast.Assign] | None:
         """What a name was last assigned before it is read, and the statement that does it."""
         if self.index is None:
             return None
-        best: Any = None
+        best: ast.Assign | None = None
         line = node.lineno
         home = self.index.scope_of(node)
         for binding in home.bindings.get(node.id, ()):
@@ -293,9 +294,10 @@ def _squared(term: Term) -> Term:
     return term
 
 
-def ancestors(index: ModuleIndex, node: Any) -> Iterator[Any]:
+def ancestors(index: ModuleIndex, node: ast.expr) -> Iterator[ast.expr]:
     """A node and the expressions around it, the innermost first."""
-    while node is not None and not isinstance(node, ast.stmt):
-        if isinstance(node, ast.expr):
-            yield node
-        node = index.parent(node)
+    around: ast.AST | None = node
+    while around is not None and not isinstance(around, ast.stmt):
+        if isinstance(around, ast.expr):
+            yield around
+        around = index.parent(around)

@@ -80,19 +80,28 @@ class ModuleIndex:
 
     # -- places ---------------------------------------------------------
 
-    def start(self, node: Any) -> int:
+    def start(self, node: ast.AST) -> int:
         """Byte offset of a node's first byte."""
-        span = self._spans.get(node)
-        return span[0] if span else int(self._starts[node.lineno - 1] + node.col_offset)
+        return self._span(node)[0]
 
-    def end(self, node: Any) -> int:
+    def end(self, node: ast.AST) -> int:
         """Byte offset behind a node's last byte."""
-        span = self._spans.get(node)
-        return span[1] if span else int(self._starts[node.end_lineno - 1] + node.end_col_offset)
+        return self._span(node)[1]
 
-    def segment(self, node: Any) -> str:
+    def _span(self, node: Any) -> tuple[int, int]:
+        span = self._spans.get(node)
+        if span is None:
+            starts = self._starts
+            span = (
+                starts[node.lineno - 1] + node.col_offset,
+                starts[node.end_lineno - 1] + node.end_col_offset,
+            )
+        return span
+
+    def segment(self, node: ast.AST) -> str:
         """A node's source."""
-        return self.data[self.start(node) : self.end(node)].decode("utf-8")
+        start, end = self._span(node)
+        return self.data[start:end].decode("utf-8")
 
     def line_of(self, offset: int) -> int:
         """The 1-based line of a byte offset."""
@@ -411,6 +420,15 @@ class ModuleIndex:
         if len(node.args) == 1 and _is_import_call(node):
             return last
         return ""
+
+    def assigned(self, node: ast.Name) -> list[ast.expr]:
+        """The values that assignments give a name."""
+        found = []
+        for binding in self.bindings(node):
+            if binding.kind == "assign" and binding.value is not None:
+                self.expand(binding.node)
+                found.append(binding.value)
+        return found
 
     def uses(self, name: str, scope: Scope) -> list[ast.Name]:
         """Every read of a name that a scope binds, there and in the scopes inside it."""

@@ -88,3 +88,17 @@ def last_name(node: ast.AST | None) -> str:
 def string_value(node: ast.AST | None) -> str | None:
     """The text of a string literal; None for anything else."""
     return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else None
+
+
+def attributes(node: ast.AST) -> Iterator[ast.Attribute]:
+    """The attributes of a dotted name, the last one first: ``a.b.c`` and ``a.b``."""
+    while isinstance(node, ast.Attribute):
+        yield node
+        node = node.value
+
+
+def root(node: ast.expr) -> ast.expr:
+    """What a dotted name begins with: ``a`` of ``a.b.c``."""
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return node

@@ -7,13 +7,13 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from migrator.files.discover import discover
 from migrator.files.errors import Unreadable
 from migrator.files.source import read
 from migrator.names.device_strings import is_docstring, names_backend, names_device, written
 from migrator.names.index import ModuleIndex
+from migrator.names.tree import attributes
 
 # The words that a line has to hold; names that stand for one of them are followed by the index.
 _WORDS = ("cuda", "is_cuda", "nccl", "is_nccl_available")
@@ -64,7 +64,7 @@ def find_places(root: Path) -> list[Place]:
     return found
 
 
-def _nodes(index: ModuleIndex) -> Iterator[tuple[Any, str]]:
+def _nodes(index: ModuleIndex) -> Iterator[tuple[ast.AST, str]]:
     for statement in index.imports:
         names = [alias.name for alias in statement.names]
         module = getattr(statement, "module", None) or ""
@@ -91,15 +91,14 @@ def _of_torch_cuda(name: str) -> bool:
     return name == "torch.cuda" or name.startswith("torch.cuda.")
 
 
-def _members(index: ModuleIndex, node: Any) -> Iterator[tuple[Any, str]]:
+def _members(index: ModuleIndex, reference: ast.expr) -> Iterator[tuple[ast.AST, str]]:
     """The members of tensors and modules in a dotted name: ``x.cuda`` only where it is called."""
-    while isinstance(node, ast.Attribute):
+    for node in attributes(reference):
         if node.attr == "is_cuda" or (node.attr == "cuda" and index.call_of(node)):
             yield node, f".{node.attr}"
-        node = node.value
 
 
-def _span(index: ModuleIndex, node: Any) -> tuple[int, int, int, int]:
+def _span(index: ModuleIndex, node: ast.AST) -> tuple[int, int, int, int]:
     """Where a node is; inside f-strings ``ast`` itself has wrong places before Python 3.12."""
     begin, end = index.start(node), index.end(node)
     first, last = index.line_of(begin), index.line_of(end)

@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, Literal, Optional
+from typing import Literal, Optional
 
 from migrator.findings.finding import Edit
 from migrator.matchers.calls import hands_on
@@ -100,11 +100,11 @@ def _checked(context: FileContext, rule: Rule[ArgumentOptions], call: ast.Call, 
     return found(context, rule, call, api=name, edits=edits)
 
 
-def _is_empty(node: Any) -> bool:
+def _is_empty(node: ast.AST) -> bool:
     return isinstance(node, (ast.List, ast.Tuple)) and not node.elts
 
 
-def _is_false(node: Any) -> bool:
+def _is_false(node: ast.AST) -> bool:
     return isinstance(node, ast.Constant) and not node.value
 
 

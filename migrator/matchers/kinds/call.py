@@ -80,7 +80,7 @@ def _wanted(context: FileContext, call: ast.Call, options: CallOptions) -> bool:
     return given.isdisjoint(options.has_not)
 
 
-def _is_off(node: Any) -> bool:
+def _is_off(node: ast.AST) -> bool:
     return isinstance(node, ast.Constant) and node.value in (False, None)
 
 

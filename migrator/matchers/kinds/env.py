@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from migrator.api_support import env_vars
 from migrator.findings.finding import Edit
@@ -15,7 +15,7 @@ from migrator.matchers.options import Options
 from migrator.matchers.packs import Rule
 from migrator.names.index import ModuleIndex
 from migrator.names.strings import replace_text
-from migrator.names.tree import called_name
+from migrator.names.tree import bare_name, called_name, string_value
 
 _ENV_NAME = re.compile(r"(?:^|_)env(?:iron|ironment|s|_vars?|_dict|_variables)?$|^environ$", re.IGNORECASE)
 _CALLS = frozenset(
@@ -94,7 +94,7 @@ def find(context: FileContext, rules: list[Rule[EnvOptions]]) -> Iterator[Match]
             message=f"{name} is {variable.npu} on an NPU"
             + ("" if variable.same_values else "; its values differ"),
             # What is not written beside the variable may be a number that the NPU's one does not take.
-            safety="unsafe" if variable.values and is_set and _text_of(value) is None else "",
+            safety="unsafe" if variable.values and is_set and string_value(value) is None else "",
         )
 
 
@@ -140,7 +140,7 @@ def _values_carry_over(variable: env_vars.EnvVar) -> bool:
     return variable.same_values or variable.name in env_vars.ALLOCATOR_VARIABLES
 
 
-def _place(context: FileContext, node: Any) -> str | None:
+def _place(context: FileContext, node: ast.Constant) -> str | None:
     """``certain`` for an environment's key, ``likely`` for another exact text, None for prose."""
     parent = context.index.parent(node)
     if isinstance(parent, ast.Expr):
@@ -168,19 +168,20 @@ def _place(context: FileContext, node: Any) -> str | None:
     return "likely"
 
 
-def _is_own_name(context: FileContext, table: ast.Dict, key: Any) -> bool:
+def _is_own_name(context: FileContext, table: ast.Dict, key: ast.expr) -> bool:
     """Whether a key is the program's own name for what it reads: ``{name: lambda: os.environ.get(name)}``."""
     value = table.values[table.keys.index(key)]
     if isinstance(value, ast.Call) and context.index.qualified_name(value.func).startswith("os."):
         return False
-    variable = env_vars.look_up(key.value)
-    names = {key.value, variable.npu if variable is not None else ""}
+    name = string_value(key) or ""
+    variable = env_vars.look_up(name)
+    names = {name, variable.npu if variable is not None else ""}
     return isinstance(value, (ast.Lambda, ast.Call)) and any(
-        isinstance(part, ast.Constant) and part.value in names for part in ast.walk(value)
+        string_value(part) in names for part in ast.walk(value)
     )
 
 
-def _given_to(index: ModuleIndex, node: Any) -> Any:
+def _given_to(index: ModuleIndex, node: ast.AST) -> ast.expr | None:
     """The name that a dictionary is given to, by assignment or as a keyword."""
     holder = index.parent(node)
     if isinstance(holder, ast.keyword):
@@ -188,11 +189,10 @@ def _given_to(index: ModuleIndex, node: Any) -> Any:
     return holder.targets[0] if isinstance(holder, ast.Assign) else None
 
 
-def _is_environment(context: FileContext, node: Any) -> bool:
+def _is_environment(context: FileContext, node: ast.expr | None) -> bool:
     if node is None:
         return False
-    last = node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
-    if _ENV_NAME.search(last):
+    if _ENV_NAME.search(bare_name(node)):
         return True
     return context.index.parent(node) is not None and context.index.qualified_name(node) in (
         "os.environ",
@@ -200,9 +200,9 @@ def _is_environment(context: FileContext, node: Any) -> bool:
     )
 
 
-def _foreign_value(variable: env_vars.EnvVar, value: Any) -> str:
+def _foreign_value(variable: env_vars.EnvVar, value: ast.expr | None) -> str:
     """What is set beside a variable and refused on an NPU: a number, or an option of the allocator."""
-    text = _text_of(value)
+    text = string_value(value)
     if text is None:
         return ""
     if variable.name not in env_vars.ALLOCATOR_VARIABLES:
@@ -214,12 +214,7 @@ def _foreign_value(variable: env_vars.EnvVar, value: Any) -> str:
     return ""
 
 
-def _text_of(value: Any) -> str | None:
-    """The text that is written; None where the value is made by the program."""
-    return value.value if isinstance(value, ast.Constant) and isinstance(value.value, str) else None
-
-
-def _is_set(index: ModuleIndex, node: Any) -> bool:
+def _is_set(index: ModuleIndex, node: ast.AST) -> bool:
     """Whether the place gives the variable a value, and does not only ask for it."""
     parent = index.parent(node)
     if isinstance(parent, ast.Subscript):
@@ -229,7 +224,7 @@ def _is_set(index: ModuleIndex, node: Any) -> bool:
     return isinstance(parent, ast.Dict)
 
 
-def _assigned(index: ModuleIndex, node: Any) -> Any:
+def _assigned(index: ModuleIndex, node: ast.AST) -> ast.expr | None:
     parent = index.parent(node)
     if isinstance(parent, ast.Dict) and node in parent.keys:
         return parent.values[parent.keys.index(node)]
@@ -239,11 +234,11 @@ def _assigned(index: ModuleIndex, node: Any) -> Any:
     return around.value if isinstance(around, ast.Assign) and isinstance(parent, ast.Subscript) else None
 
 
-def _text(index: ModuleIndex, node: Any) -> str:
+def _text(index: ModuleIndex, node: ast.JoinedStr) -> str:
     return "".join(part.raw for part in index.parts(node) if part.expression is None)
 
 
-def _is_message(holder: Any) -> bool:
+def _is_message(holder: ast.AST | None) -> bool:
     """Whether a text is an argument of a call that only shows it."""
     if not isinstance(holder, ast.Call):
         return False
@@ -255,7 +250,7 @@ _MESSAGES = frozenset("print info debug warning warn error critical exception lo
 _SETTING = re.compile(r"\b([A-Z][A-Z0-9_]+)=")
 
 
-def _inside(context: FileContext, by_verdict: dict[str, Rule], node: Any, text: str) -> Iterator[Match]:
+def _inside(context: FileContext, by_verdict: dict[str, Rule], node: ast.AST, text: str) -> Iterator[Match]:
     """A shell line such as ``CUDA_VISIBLE_DEVICES=0 python train.py`` in a text."""
     rule = by_verdict.get("report")
     if (

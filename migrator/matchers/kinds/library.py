@@ -8,14 +8,14 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from migrator.matchers.context import FileContext, Match, found
 from migrator.matchers.dotted import rule_of
 from migrator.matchers.options import Options
 from migrator.matchers.packs import Rule
 from migrator.names.index import ModuleIndex
-from migrator.names.tree import called_name
+from migrator.names.tree import Import, called_name
 
 _LESS = {"error": "warning", "warning": "info", "info": "info"}
 _CAUGHT = frozenset({"ImportError", "ModuleNotFoundError", "Exception", "BaseException"})
@@ -63,7 +63,7 @@ def _every(context: FileContext, rules: list[Rule[ImportOptions]]) -> Iterator[M
                 yield _found(context, owner, call, [library], severity)
 
 
-def _found(context: FileContext, rule: Rule, node: Any, names: list[str], severity: str = "") -> Match:
+def _found(context: FileContext, rule: Rule, node: ast.AST, names: list[str], severity: str = "") -> Match:
     library = names[0].partition(".")[0]
     message = (rule.message or rule.summary).replace("{library}", library)
     if not severity and _may_fail(context.index, node):
@@ -72,7 +72,7 @@ def _found(context: FileContext, rule: Rule, node: Any, names: list[str], severi
     return found(context, rule, node, api=", ".join(names), message=message, severity=severity)
 
 
-def _may_fail(index: ModuleIndex, node: Any) -> bool:
+def _may_fail(index: ModuleIndex, node: ast.AST) -> bool:
     """Whether an import stands in a ``try`` that catches its error, and does not raise another one."""
     child, parent = node, index.parent(node)
     while parent is not None and not isinstance(parent, (ast.FunctionDef, ast.AsyncFunctionDef)):
@@ -92,7 +92,7 @@ def _is_own(context: FileContext, name: str) -> bool:
     return context.project.owns(name.partition(".")[0], context.name)
 
 
-def _imported(node: Any) -> list[str]:
+def _imported(node: Import) -> list[str]:
     if isinstance(node, ast.Import):
         return [alias.name for alias in node.names]
     if node.level or not node.module:

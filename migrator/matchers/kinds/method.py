@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from typing import Any
 
 from migrator.findings.finding import Edit
 from migrator.matchers.context import FileContext, Match, found
 from migrator.matchers.packs import Rule
+from migrator.names.tree import attributes, bare_name
 from migrator.names.values import CLASS, FOREIGN, MODULE, TENSOR, options_like
 
 _KEYWORDS = frozenset({"device", "non_blocking", "memory_format"})
@@ -41,14 +41,10 @@ def find_attributes(context: FileContext, rules: list[Rule]) -> Iterator[Match]:
 
 def _members(context: FileContext, names: set[str]) -> Iterator[ast.Attribute]:
     for ref in context.index.refs:
-        node: Any = ref
-        while isinstance(node, ast.Attribute):
-            if node.attr in names:
-                yield node
-            node = node.value
+        yield from (node for node in attributes(ref) if node.attr in names)
 
 
-def _arguments_fit(call: Any) -> bool:
+def _arguments_fit(call: ast.Call) -> bool:
     """Whether a call could be torch's ``cuda(device=None, non_blocking=False)``."""
     return len(call.args) <= 2 and all(k.arg is None or k.arg in _KEYWORDS for k in call.keywords)
 
@@ -75,17 +71,16 @@ def _handed_on(context: FileContext, node: ast.Attribute) -> bool:
     ``map(x.cuda, …)`` hands it to a call, ``move = x.cuda`` to a name that is called; elsewhere
     (``{"move": model.cuda}``) the name of what has it has to say that it is a tensor or a module.
     """
-    around: Any = context.index.parent(node)
+    around = context.index.parent(node)
     if not isinstance(node.ctx, ast.Load):
         return False
-    last = node.value.attr if isinstance(node.value, ast.Attribute) else getattr(node.value, "id", "")
     if isinstance(around, ast.Call):
         likely = node in around.args
     elif isinstance(around, ast.Assign) and _is_called(context, around):
         likely = True
     else:
         holds = (ast.Assign, ast.Dict, ast.List, ast.Tuple, ast.Return, ast.keyword)
-        likely = isinstance(around, holds) and bool(_MOVABLE.search(last))
+        likely = isinstance(around, holds) and bool(_MOVABLE.search(bare_name(node.value)))
     if not likely:
         return False
     name = context.index.qualified_name(node.value)
@@ -186,29 +181,32 @@ def _inside_moved_method(context: FileContext, node: ast.Attribute) -> bool:
     return facts is None or context.project.related(facts)
 
 
-def _in_torchscript(context: FileContext, node: Any) -> bool:
+_COMPILERS = frozenset({"torch.jit.script", "torch.jit.script_method", "torch.jit.export"})
+
+
+def _in_torchscript(context: FileContext, node: ast.AST) -> bool:
     """Whether a function is compiled by TorchScript, which knows neither .npu nor .is_npu."""
-    function: Any = context.index.function_of(node)
-    owner = context.index.class_of(node)
-    for statement in filter(None, (function, owner)):
-        context.index.expand(statement)
-    names = {context.index.qualified_name(d) for d in getattr(function, "decorator_list", ())}
-    if names & {"torch.jit.script", "torch.jit.script_method", "torch.jit.export"}:
-        return True
-    return owner is not None and any(
-        context.index.qualified_name(base) == "torch.jit.ScriptModule" for base in owner.bases
-    )
+    index = context.index
+    function, owner = index.function_of(node), index.class_of(node)
+    if function is not None:
+        index.expand(function)
+        if any(index.qualified_name(each) in _COMPILERS for each in function.decorator_list):
+            return True
+    if owner is None:
+        return False
+    index.expand(owner)
+    return any(index.qualified_name(base) == "torch.jit.ScriptModule" for base in owner.bases)
 
 
 def _scripted(context: FileContext, rule: Rule, node: ast.Attribute) -> Match:
     """The forms that TorchScript compiles: ``x.device.type == "npu"`` and ``x.to("npu")``."""
     index = context.index
-    call: Any = index.parent(node)
+    call = index.call_of(node)
     if node.attr == "is_cuda":
         start, end = index.start(node), index.end(node)
         edits = [Edit(start, start, "("), Edit(end - len("is_cuda"), end, 'device.type == "npu")')]
         return found(context, rule, node, api=".is_cuda", edits=edits)
-    if index.call_of(node) and not call.args and not call.keywords:
+    if call is not None and not call.args and not call.keywords:
         end = index.end(node)
         edits = [Edit(end - len("cuda"), index.end(call), 'to("npu")')]
         return found(context, rule, node, api=".cuda", edits=edits)
@@ -217,5 +215,5 @@ def _scripted(context: FileContext, rule: Rule, node: ast.Attribute) -> Match:
     )
 
 
-def _is_super(node: Any) -> bool:
+def _is_super(node: ast.expr) -> bool:
     return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "super"

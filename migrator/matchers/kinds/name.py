@@ -6,7 +6,6 @@ import ast
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from migrator.api_support import npu_names
 from migrator.findings.finding import Edit
@@ -16,6 +15,7 @@ from migrator.matchers.moved_imports import import_form, move_names
 from migrator.matchers.options import Options
 from migrator.matchers.packs import Rule
 from migrator.names.index import ModuleIndex
+from migrator.names.tree import Import, attributes
 
 
 @dataclass(frozen=True)
@@ -61,15 +61,11 @@ def npu_form(context: FileContext, rule: NameRule, name: str) -> tuple[str, str]
     return rule.replace, ""
 
 
-def _in_reference(context: FileContext, rules: list[NameRule], ref: Any) -> Iterator[Match]:
+def _in_reference(context: FileContext, rules: list[NameRule], ref: ast.expr) -> Iterator[Match]:
     index = context.index
-    chain = []  # the attributes, outermost first
-    root = ref
-    while isinstance(root, ast.Attribute):
-        chain.append(root)
-        root = root.value
+    written = [*attributes(ref)][::-1]  # from the root on
+    root = written[0].value if written else ref
     base = index.qualified_name(root)
-    written = [*reversed(chain)]
     if not base:
         yield from _kept_module(context, rules, written)
         return
@@ -81,7 +77,7 @@ def _in_reference(context: FileContext, rules: list[NameRule], ref: Any) -> Iter
         return
     # The node of the matched name: the chain may go on, as in torch.cuda.Event.record.
     used = len(name.split(".")) - len(base.split("."))
-    node = written[used - 1] if used > 0 else root
+    node: ast.expr = written[used - 1] if used > 0 else root
     if used <= 0 and isinstance(root, ast.Name):
         # A bare name: the import or the assignment that binds it is what changes.
         if not _is_import_bound(context, root):
@@ -118,7 +114,9 @@ def _in_reference(context: FileContext, rules: list[NameRule], ref: Any) -> Iter
         )
 
 
-def _kept_module(context: FileContext, rules: list[NameRule], written: list[Any]) -> Iterator[Match]:
+def _kept_module(
+    context: FileContext, rules: list[NameRule], written: list[ast.Attribute]
+) -> Iterator[Match]:
     """``self.torch.cuda.synchronize()``: a module that is kept in an attribute is reported, not followed."""
     names = [node.attr for node in written]
     for place in range(len(names) - 2):
@@ -138,7 +136,7 @@ def _kept_module(context: FileContext, rules: list[NameRule], written: list[Any]
             return
 
 
-def _has_other_arguments(index: ModuleIndex, rule: NameRule, ref: Any) -> bool:
+def _has_other_arguments(index: ModuleIndex, rule: NameRule, ref: ast.expr) -> bool:
     """Whether the new name takes other arguments than this use has, or those that call it later."""
     call = index.call_of(ref)
     if call is not None:
@@ -150,7 +148,7 @@ def _known(context: FileContext, name: str) -> bool:
     return npu_names.look_up(name, context.version) is not None
 
 
-def _report(context: FileContext, rule: NameRule, node: Any, name: str, advice: str) -> Match:
+def _report(context: FileContext, rule: NameRule, node: ast.AST, name: str, advice: str) -> Match:
     """What is said of a name without an NPU form, or of one that the database does not know."""
     if rule.replace != "api_db":
         foreseen = rule.status == "absent" and _is_asked_for(context, name)
@@ -189,7 +187,7 @@ def _is_asked_for(context: FileContext, name: str) -> bool:
     return re.search(rf"\bhasattr\([^()]*[\"']{last}[\"']", context.index.text) is not None
 
 
-def _is_tested(index: ModuleIndex, node: Any) -> bool:
+def _is_tested(index: ModuleIndex, node: ast.AST) -> bool:
     """Whether a condition asks whether a value is there: ``if x``, ``not x``, ``x is None``, ``x and …``."""
     parent = index.parent(node)
     if isinstance(parent, ast.Compare):
@@ -233,9 +231,9 @@ def _is_import_bound(context: FileContext, node: ast.Name) -> bool:
 def _renaming(
     context: FileContext,
     rules: list[NameRule],
-    root: Any,
+    root: ast.expr,
     base: str,
-    written: list[Any],
+    written: list[ast.Attribute],
     name: str,
     target: str,
 ) -> list[Edit]:
@@ -263,7 +261,7 @@ def _moved_by_import(context: FileContext, rules: list[NameRule], base: str) -> 
     return any(rule_fits(rule, base) and npu_form(context, rule, base)[0] for rule in rules)
 
 
-def _import_moves(context: FileContext, rules: list[NameRule], root: Any, base: str) -> bool:
+def _import_moves(context: FileContext, rules: list[NameRule], root: ast.expr, base: str) -> bool:
     return (
         isinstance(root, ast.Name)
         and _is_import_bound(context, root)
@@ -271,7 +269,7 @@ def _import_moves(context: FileContext, rules: list[NameRule], root: Any, base: 
     )
 
 
-def _in_import(context: FileContext, rules: list[NameRule], node: Any) -> Iterator[Match]:
+def _in_import(context: FileContext, rules: list[NameRule], node: Import) -> Iterator[Match]:
     """Move the imported names that have an NPU form; report those that have none."""
     moved: dict[str, str] = {}
     reasons: list[tuple[NameRule, str]] = []

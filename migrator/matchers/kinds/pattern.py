@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from typing import Any
 
 from migrator.findings.finding import Edit
 from migrator.matchers.context import FileContext, Match, found
-from migrator.matchers.normal_form import PatternMatch, ancestors, compiled, matched
+from migrator.matchers.normal_form import PatternMatch, Term, ancestors, compiled, matched
 from migrator.matchers.options import Options
 from migrator.matchers.packs import Rule
 from migrator.matchers.starting_words import starting_words
 from migrator.names.index import ModuleIndex, identifiers
-from migrator.names.tree import called_name
+from migrator.names.tree import FUNCTIONS, Function, called_name
 
 _WORD = re.compile(r"[A-Z][A-Z0-9]*\b")
 _SIMPLE = (ast.Name, ast.Attribute, ast.Constant, ast.Subscript, ast.UnaryOp)
@@ -81,18 +80,18 @@ def _of_rule(context: FileContext, rule: PatternRule) -> Iterator[Match]:
     yield from _by_name(context, rule, holders)
 
 
-def _first(index: ModuleIndex, patterns: Any, node: Any) -> PatternMatch | None:
+def _first(index: ModuleIndex, patterns: Iterable[Term], node: ast.expr) -> PatternMatch | None:
     return next((outcome for p in patterns if (outcome := matched(index, p, node)) is not None), None)
 
 
-def _report(context: FileContext, rule: PatternRule, node: Any, edits: list[Edit]) -> Match:
+def _report(context: FileContext, rule: PatternRule, node: ast.AST, edits: list[Edit]) -> Match:
     kind, name = _defined_as(context, rule, node) or ("special", rule.name)
     form = {"def": "function"}.get(kind, kind)
     own = rule.replace.startswith("torch_npu.")
     return found(context, rule, node, api=name, edits=edits, form=form, needs_npu=own)
 
 
-def _defined_as(context: FileContext, rule: PatternRule, node: Any) -> tuple[str, str] | None:
+def _defined_as(context: FileContext, rule: PatternRule, node: ast.AST) -> tuple[str, str] | None:
     """The definition around a node that one of the rule's ``definitions`` names: its kind and name."""
     function, owner = context.index.function_of(node), context.index.class_of(node)
     around = (("def", getattr(function, "name", "")), ("class", getattr(owner, "name", "")))
@@ -138,7 +137,7 @@ def _by_name(context: FileContext, rule: PatternRule, holders: set[int]) -> Iter
         )
 
 
-def _rewriting(context: FileContext, rule: PatternRule, node: Any, outcome: PatternMatch) -> list[Edit]:
+def _rewriting(context: FileContext, rule: PatternRule, node: ast.AST, outcome: PatternMatch) -> list[Edit]:
     """The edits that put the replacement there, and take away the assignment that only it needed."""
     if not rule.replace or outcome.casts or not _fits_rule(context, rule, node, outcome):
         return []
@@ -171,7 +170,7 @@ def _has_torch(index: ModuleIndex) -> bool:
     return bool(bindings) and all(binding.name == "torch" for binding in bindings)
 
 
-def _fits_rule(context: FileContext, rule: PatternRule, node: Any, outcome: PatternMatch) -> bool:
+def _fits_rule(context: FileContext, rule: PatternRule, node: ast.AST, outcome: PatternMatch) -> bool:
     for name in rule.options.plain:
         value = outcome.variables[name].node
         if not isinstance(value, (ast.Constant, ast.Attribute, ast.UnaryOp)):
@@ -187,7 +186,7 @@ def _fits_rule(context: FileContext, rule: PatternRule, node: Any, outcome: Patt
     return True
 
 
-def _returns(index: ModuleIndex, function: Any, patterns: Any) -> bool:
+def _returns(index: ModuleIndex, function: Function, patterns: Iterable[str]) -> bool:
     last = function.body[-1]
     if not isinstance(last, ast.Return) or last.value is None:
         return False
@@ -195,16 +194,16 @@ def _returns(index: ModuleIndex, function: Any, patterns: Any) -> bool:
     return any(matched(index, compiled(pattern), last.value) is not None for pattern in patterns)
 
 
-def _folded(index: ModuleIndex, node: Any, outcome: PatternMatch) -> list[Edit] | None:
+def _folded(index: ModuleIndex, node: ast.AST, outcome: PatternMatch) -> list[Edit] | None:
     """The removal of the one assignment in front that the match looked through; None where it must stay."""
-    statements = {id(statement): statement for statement in outcome.assignments}
-    if not statements:
+    assignments = outcome.assignments
+    if not assignments:
         return []
     here = index.statement_of(node)
-    block = next((b for b in _blocks(index.parent(here)) if any(item is here for item in b)), [])
+    block = index.block(here)
     place = next((p for p, item in enumerate(block) if item is here), 0)
-    before = block[place - 1] if place else None
-    if len(statements) > 1 or before is None or id(before) not in statements:
+    before = assignments[0]
+    if not place or any(each is not block[place - 1] for each in assignments):
         return None
     # In a loop what stands above reads the name as well, on the next turn.
     loop = any(isinstance(up, (ast.For, ast.AsyncFor, ast.While)) for up in _statements_around(index, here))
@@ -220,18 +219,12 @@ def _folded(index: ModuleIndex, node: Any, outcome: PatternMatch) -> list[Edit] 
     return [Edit(start, end, "")]
 
 
-def _blocks(parent: Any) -> Iterator[list[Any]]:
-    for name in ("body", "orelse", "finalbody"):
-        block = getattr(parent, name, None)
-        if isinstance(block, list):
-            yield block
+def _statements_around(index: ModuleIndex, statement: ast.AST) -> Iterator[ast.AST]:
+    around: ast.AST | None = statement
+    while around is not None and not isinstance(around, (*FUNCTIONS, ast.Module)):
+        yield around
+        around = index.parent(around)
 
 
-def _statements_around(index: ModuleIndex, node: Any) -> Iterator[Any]:
-    while not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Module)):
-        yield node
-        node = index.parent(node)
-
-
-def _targets(statement: Any) -> list[str]:
+def _targets(statement: ast.Assign) -> list[str]:
     return [name.id for name in ast.walk(statement.targets[0]) if isinstance(name, ast.Name)]

@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from migrator.matchers.context import FileContext, Match, found
 from migrator.matchers.options import Options
@@ -68,7 +68,7 @@ def _goes_on_as_said(rule: Rule[TextOptions], value: str, phrase: str) -> bool:
     return not goes_on or bool(re.match(goes_on, value[value.index(phrase) + len(phrase) :]))
 
 
-def _place(context: FileContext, node: Any, rule: Rule[TextOptions]) -> str | None:
+def _place(context: FileContext, node: ast.AST, rule: Rule[TextOptions]) -> str | None:
     """``safe`` where the text is surely compared, ``unsafe`` where it may be, None where it is a message."""
     where = rule.options.where
     child, parent = node, context.index.parent(node)
@@ -97,14 +97,14 @@ def _place(context: FileContext, node: Any, rule: Rule[TextOptions]) -> str | No
     return None
 
 
-def _called(call: Any, argument: Any) -> str:
+def _called(call: ast.AST | None, argument: ast.AST) -> str:
     """The last name of what is called with an argument; empty where nothing is."""
     if not isinstance(call, ast.Call) or argument not in call.args:
         return ""
     return called_name(call)
 
 
-def _beside(context: FileContext, node: Any, word: str) -> bool:
+def _beside(context: FileContext, node: ast.AST, word: str) -> bool:
     """Whether a text and one with ``word`` are looked for in the same condition."""
     comparison = context.index.parent(node)
     condition = context.index.parent(comparison)
@@ -114,7 +114,7 @@ def _beside(context: FileContext, node: Any, word: str) -> bool:
     return any(word in context.index.segment(other) for other in others)
 
 
-def _compared_later(context: FileContext, assignment: Any) -> bool:
+def _compared_later(context: FileContext, assignment: ast.Assign | ast.AnnAssign) -> bool:
     """Whether a name that is given the text is compared with something."""
     target = assignment.targets[0] if isinstance(assignment, ast.Assign) else assignment.target
     if not isinstance(target, ast.Name):

@@ -11,7 +11,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Literal
+from typing import Literal
 
 from migrator.api_support.limits import limit_words
 from migrator.api_support.verdicts import DTYPES, WIDE_DTYPES, Verdict, judge, resolve, tensor_methods
@@ -20,7 +20,9 @@ from migrator.matchers.context import FileContext, Match, found
 from migrator.matchers.dotted import pattern_fits
 from migrator.matchers.options import Options
 from migrator.matchers.packs import Rule
+from migrator.names.device_vocabulary import is_cpu
 from migrator.names.index import ModuleIndex
+from migrator.names.tree import attributes, root
 from migrator.names.values import MAYBE, TENSOR, options_like
 from migrator.names.written_names import Written, behind_a_dot, qualified
 
@@ -116,8 +118,8 @@ def find(context: FileContext, rule: Rule[VerdictOptions]) -> Iterator[Match]:
 
 
 _LOAD = ast.Load()
-_Use = tuple[Any, Verdict, str, str, str]
-_last: tuple[Any, list[_Use]] | None = None
+_Use = tuple[ast.AST, Verdict, str, str, str]
+_last: tuple[ModuleIndex, list[_Use]] | None = None
 
 
 def _uses(context: FileContext) -> list[_Use]:
@@ -134,31 +136,23 @@ def _walk(context: FileContext) -> Iterator[_Use]:
     for ref in context.index.refs:
         name = context.index.qualified_name(ref)
         if name:
-            if isinstance(getattr(_root(ref), "ctx", _LOAD), ast.Load):  # a call's root has none
+            if isinstance(getattr(root(ref), "ctx", _LOAD), ast.Load):  # a call's root has none
                 for use in _named(context, ref, name):
                     named.add(use[1].api)
                     yield use
             # What is imported from another file may be a tensor, if somebody looks there.
             if name.startswith("torch.") or context.elsewhere is None:
                 continue
-        node: Any = ref
-        while isinstance(node, ast.Attribute):
+        for node in attributes(ref):
             if node.attr in methods and isinstance(node.ctx, ast.Load):
                 yield from _member(context, node)
-            node = node.value
     for call in context.index.calls:
         if isinstance(call.func, ast.Name) and call.func.id == "getattr":
             yield from _named(context, call, context.index.qualified_name(call))
     yield from _imported(context, named)
 
 
-def _root(node: Any) -> Any:
-    while isinstance(node, ast.Attribute):
-        node = node.value
-    return node
-
-
-def _named(context: FileContext, ref: Any, name: str) -> Iterator[_Use]:
+def _named(context: FileContext, ref: ast.expr, name: str) -> Iterator[_Use]:
     verdict = _verdict(name, context.version, context.hardware) if name.startswith("torch.") else None
     if verdict is None or _asks_for_type(context.index, ref):
         return
@@ -177,7 +171,7 @@ def _named(context: FileContext, ref: Any, name: str) -> Iterator[_Use]:
             yield ref, verdict, "partial", note, "certain"
 
 
-def _asks_for_type(index: ModuleIndex, ref: Any) -> bool:
+def _asks_for_type(index: ModuleIndex, ref: ast.expr) -> bool:
     """Whether a class is only compared with: ``isinstance(x, (nn.GRU, nn.LSTM))``."""
     child, call = ref, index.parent(ref)
     if isinstance(call, ast.Tuple):
@@ -231,13 +225,13 @@ def _dtype_note(context: FileContext, verdict: Verdict, dtype: str) -> str:
     return f"{dtype} is not among the dtypes that the documents list for it ({allowed})"
 
 
-def _dtype_name(context: FileContext, node: Any) -> str:
+def _dtype_name(context: FileContext, node: ast.AST) -> str:
     """``float64`` for torch.float64; empty for anything else."""
     name = context.index.qualified_name(node)
     return name[len("torch.") :] if name.startswith("torch.") else ""
 
 
-def _dtype_of(context: FileContext, node: Any, depth: int = 0) -> str:
+def _dtype_of(context: FileContext, node: ast.AST, depth: int = 0) -> str:
     """The dtype that an expression shows to have: by a cast, or by its factory's dtype."""
     if isinstance(node, ast.Name) and depth < 3:
         bindings = context.index.bindings(node)
@@ -293,7 +287,7 @@ def _member(context: FileContext, node: ast.Attribute) -> Iterator[_Use]:
         )
 
 
-def _on_the_cpu(node: Any) -> bool:
+def _on_the_cpu(node: ast.expr) -> bool:
     """Whether an expression has just been moved to the CPU: ``x.detach().cpu()``."""
     while isinstance(node, (ast.Call, ast.Attribute, ast.Subscript)):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
@@ -305,28 +299,23 @@ def _on_the_cpu(node: Any) -> bool:
     return False
 
 
-def _is_kept_on_the_cpu(context: FileContext, node: Any) -> bool:
+def _is_kept_on_the_cpu(context: FileContext, node: ast.expr) -> bool:
     """Whether an expression, or all that its name is assigned, has just been moved to the CPU."""
     if not isinstance(node, ast.Name):
         return _on_the_cpu(node)
-    bindings = context.index.bindings(node)
-    for binding in bindings:
-        if binding.kind != "assign" or binding.value is None:
-            return False
-        context.index.expand(binding.node)
-    return bool(bindings) and all(_on_the_cpu(binding.value) for binding in bindings)
+    values = context.index.assigned(node)
+    return len(values) == len(context.index.bindings(node)) > 0 and all(map(_on_the_cpu, values))
 
 
 def _says_cpu(call: ast.Call) -> bool:
-    first = call.args[0] if call.args else None
-    return isinstance(first, ast.Constant) and first.value == "cpu"
+    return bool(call.args) and is_cpu(call.args[0])
 
 
-def _is_cpu(context: FileContext, device: Any) -> bool:
+def _is_cpu(context: FileContext, device: ast.expr | None) -> bool:
     """Whether a device is written as the CPU: ``"cpu"``, ``torch.device("cpu")``."""
     if isinstance(device, ast.Call) and context.index.qualified_name(device.func) == "torch.device":
         return _says_cpu(device)
-    return isinstance(device, ast.Constant) and device.value == "cpu"
+    return is_cpu(device)
 
 
 # Methods that nothing but a tensor (or a numpy-like twin of one) has.
@@ -359,7 +348,12 @@ def _imported(context: FileContext, named: set[str]) -> Iterator[_Use]:
 
 
 def _found(
-    context: FileContext, rule: Rule[VerdictOptions], node: Any, verdict: Verdict, note: str, certainty: str
+    context: FileContext,
+    rule: Rule[VerdictOptions],
+    node: ast.AST,
+    verdict: Verdict,
+    note: str,
+    certainty: str,
 ) -> Match:
     message, severity = _words(context, verdict, rule.options.verdict, note, rule)
     if certainty != "certain":

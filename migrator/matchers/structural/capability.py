@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
 from migrator.findings.finding import Edit
 from migrator.matchers.calls import calls_of
@@ -13,6 +12,7 @@ from migrator.matchers.context import FileContext, Match, found
 from migrator.matchers.options import Options
 from migrator.matchers.packs import Rule
 from migrator.names.index import ModuleIndex
+from migrator.names.tree import attributes
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ def find_calls(context: FileContext, rule: Rule) -> Iterator[Match]:
         yield found(context, rule, call, api=name, edits=edits)
 
 
-def _has_stand_in(index: ModuleIndex, call: Any) -> bool:
+def _has_stand_in(index: ModuleIndex, call: ast.Call) -> bool:
     parent = index.parent(call)
     return isinstance(parent, ast.BoolOp) and isinstance(parent.op, ast.Or) and call is not parent.values[-1]
 
@@ -70,14 +70,12 @@ def find_properties(context: FileContext, rule: Rule[PropertyOptions]) -> Iterat
 def _property_reads(context: FileContext, rule: Rule[PropertyOptions]) -> Iterator[ast.Attribute]:
     wanted = rule.options.words_of_lines()
     for ref in context.index.refs:
-        node: Any = ref
-        while isinstance(node, ast.Attribute):
+        for node in attributes(ref):
             if node.attr in wanted and _is_properties(context.index, rule, node.value):
                 yield node
-            node = node.value
 
 
-def _is_properties(index: ModuleIndex, rule: Rule, node: Any) -> bool:
+def _is_properties(index: ModuleIndex, rule: Rule, node: ast.AST) -> bool:
     if isinstance(node, ast.Call):
         return index.qualified_name(node.func) in rule.match
     if not isinstance(node, ast.Name):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import Any
 
 from migrator.findings.finding import Edit
 from migrator.matchers.context import FileContext, Match, found
 from migrator.matchers.packs import Rule
+from migrator.names.tree import Function
 
 
 def find(context: FileContext, rule: Rule) -> Iterator[Match]:
@@ -34,7 +34,7 @@ def _is_related(context: FileContext, owner: ast.ClassDef) -> bool:
 
 
 def _renamed(
-    context: FileContext, rule: Rule, owner: ast.ClassDef, definitions: list[Any], old: str, new: str
+    context: FileContext, rule: Rule, owner: ast.ClassDef, definitions: list[Function], old: str, new: str
 ) -> Match:
     index = context.index
     edits = []

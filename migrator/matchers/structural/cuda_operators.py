@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import Any
 
 from migrator.matchers.context import FileContext, Match, found
 from migrator.matchers.dotted import rule_fits
 from migrator.matchers.packs import Rule
 from migrator.names.npu_branches import knows_npus
-from migrator.names.tree import called_name
+from migrator.names.tree import Import, called_name
 from migrator.project.module_names import absolute_name
 from migrator.project.operators import Catalog, Module, Operator
 
@@ -85,7 +84,7 @@ def _builders(context: FileContext, rule: Rule) -> Iterator[Match]:
 
 
 def _building(
-    context: FileContext, rule: Rule, node: Any, module: Module, span: tuple[int, int] | None
+    context: FileContext, rule: Rule, node: ast.AST, module: Module, span: tuple[int, int] | None
 ) -> Match:
     message = f"{module.name} compiles CUDA sources when it is loaded"
     if module.npu:
@@ -97,7 +96,12 @@ def _building(
 
 
 def _used(
-    context: FileContext, rule: Rule, node: Any, api: str, operator: Operator | None, module: Module | None
+    context: FileContext,
+    rule: Rule,
+    node: ast.AST,
+    api: str,
+    operator: Operator | None,
+    module: Module | None,
 ) -> Match:
     if module is not None and api == module.name:
         message = f"{api} is an extension that is built from CUDA sources"
@@ -124,7 +128,7 @@ class _Users:
         for name, module in self.operators.modules.items():
             self.by_short.setdefault(name.rpartition(".")[2], module)
 
-    def imported(self, node: Any) -> Iterator[str]:
+    def imported(self, node: Import) -> Iterator[str]:
         """What an import statement imports, by full names."""
         for alias in node.names:
             if isinstance(node, ast.Import):
@@ -146,7 +150,7 @@ class _Users:
         long, short = sorted((name, candidate.name), key=len, reverse=True)
         return candidate if (long.endswith("." + short) and "." in short) or name == short else None
 
-    def operator(self, ref: Any) -> tuple[str, Operator | None, Module | None] | None:
+    def operator(self, ref: ast.expr) -> tuple[str, Operator | None, Module | None] | None:
         """The operator that a dotted name stands for, with its name."""
         if not isinstance(ref, (ast.Attribute, ast.Name)) or not isinstance(ref.ctx, ast.Load):
             return None
@@ -167,7 +171,7 @@ class _Users:
         return None
 
     def _in(
-        self, module: Module | None, last: str, name: str, ref: Any
+        self, module: Module | None, last: str, name: str, ref: ast.expr
     ) -> tuple[str, Operator | None, Module | None] | None:
         if module is None:
             return None
@@ -176,7 +180,7 @@ class _Users:
         operator = module.operators.get(last)
         return (name, operator, module) if operator else None
 
-    def _held(self, node: Any) -> Module | None:
+    def _held(self, node: ast.expr) -> Module | None:
         """The module that an expression holds: the result of a loader."""
         index = self.context.index
         if isinstance(node, ast.Name):
@@ -191,7 +195,7 @@ class _Users:
             return self.operators.variables.get((self.context.name, node.attr))
         return self._loaded(node)
 
-    def _loaded(self, value: Any) -> Module | None:
+    def _loaded(self, value: ast.expr) -> Module | None:
         """The module that ``load_ext("_ext", …)`` or ``FusedAdamBuilder().load()`` gives."""
         if not isinstance(value, ast.Call):
             return None

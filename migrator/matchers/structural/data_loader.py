@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from typing import Any
 
 from migrator.matchers.calls import calls_of, hands_on
 from migrator.matchers.context import FileContext, Match, found
@@ -18,7 +17,7 @@ _TRAINING = re.compile(r"train", re.IGNORECASE)
 _OTHER = re.compile(r"val|test|eval|infer|pred|demo", re.IGNORECASE)
 
 
-def _loaders(context: FileContext, rule: Rule) -> Iterator[tuple[ast.Call, dict[str, Any]]]:
+def _loaders(context: FileContext, rule: Rule) -> Iterator[tuple[ast.Call, dict[str, ast.expr]]]:
     """The calls of torch's DataLoader whose arguments are all written there."""
     for call, _ in calls_of(context.index, rule):
         if hands_on(call):
@@ -28,7 +27,7 @@ def _loaders(context: FileContext, rule: Rule) -> Iterator[tuple[ast.Call, dict[
         yield call, given
 
 
-def _is_off(node: Any) -> bool:
+def _is_off(node: ast.expr | None) -> bool:
     return node is None or (isinstance(node, ast.Constant) and not node.value)
 
 
@@ -55,16 +54,15 @@ def find_last_batch(context: FileContext, rule: Rule) -> Iterator[Match]:
                 yield found(context, rule, call, api=rule.match[0])
 
 
-def _is_one(node: Any) -> bool:
+def _is_one(node: ast.expr | None) -> bool:
     return node is None or (isinstance(node, ast.Constant) and node.value in (1, None))
 
 
-def _is_training(context: FileContext, call: Any, given: dict[str, Any]) -> bool:
+def _is_training(context: FileContext, call: ast.Call, given: dict[str, ast.expr]) -> bool:
     """Whether a loader is for training: it shuffles, or what it is called or given says so."""
     statement = context.index.statement_of(call)
-    texts = []
-    for target in getattr(statement, "targets", ()):
-        texts.append(context.index.segment(target))
+    targets = statement.targets if isinstance(statement, ast.Assign) else []
+    texts = [context.index.segment(target) for target in targets]
     if "dataset" in given:
         texts.append(context.index.segment(given["dataset"]))
     function = context.index.function_of(call)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import Any
 
 from migrator.findings.finding import Edit
 from migrator.matchers.calls import argument_of, calls_of, hands_on
@@ -42,7 +41,7 @@ def find(context: FileContext, rule: Rule) -> Iterator[Match]:
             yield found(context, rule, call, api=name, edits=_first_only(context, ids))
 
 
-def _is_first_only(node: Any) -> bool:
+def _is_first_only(node: ast.AST) -> bool:
     """Whether an expression is already cut down: ``(ids or [0])[:1]``."""
     if not (isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice)):
         return False
@@ -50,7 +49,7 @@ def _is_first_only(node: Any) -> bool:
     return lower is None and isinstance(upper, ast.Constant) and upper.value == 1
 
 
-def _first_only(context: FileContext, ids: Any) -> list[Edit]:
+def _first_only(context: FileContext, ids: ast.expr) -> list[Edit]:
     index = context.index
     start, end = index.start(ids), index.end(ids)
     # Without device ids torch takes every card, so None has to become a card as well.

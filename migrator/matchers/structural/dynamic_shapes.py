@@ -66,7 +66,7 @@ def _depends(call: ast.Call, name: str, first: int) -> bool:
     return not (name == "nonzero" and "size" in keywords)
 
 
-def _tensor(context: FileContext, node: Any) -> str:
+def _tensor(context: FileContext, node: ast.expr) -> str:
     """``certain``, ``likely`` or empty: whether an expression is a tensor."""
     index = context.index
     value = context.value(node)
@@ -152,7 +152,7 @@ def _masks_in(context: FileContext, rule: Rule, statement: Any) -> Iterator[Matc
             return
 
 
-def _mask(index: ModuleIndex, node: Any, asked: tuple[str, ...] = ()) -> str:
+def _mask(index: ModuleIndex, node: ast.AST, asked: tuple[str, ...] = ()) -> str:
     """``certain``, ``likely`` or empty: whether an index is a mask of true and false.
 
     ``asked`` are the names on the way here: ``keep = keep & more`` leads to itself.
@@ -184,7 +184,7 @@ def _mask(index: ModuleIndex, node: Any, asked: tuple[str, ...] = ()) -> str:
     return "likely" if isinstance(node, ast.Attribute) and _MASK.search(node.attr) else ""
 
 
-def _root_name(node: Any) -> str:
+def _root_name(node: ast.AST) -> str:
     """The name on which an expression calls methods: x for ``x.cuda().bool()``."""
     while isinstance(node, (ast.Attribute, ast.Call, ast.Subscript)):
         node = node.func if isinstance(node, ast.Call) else node.value
@@ -226,7 +226,7 @@ def find_batches(context: FileContext, rule: Rule) -> Iterator[Match]:
             yield found(context, rule, call, api=function.name)
 
 
-def _is_length(node: Any) -> bool:
+def _is_length(node: ast.AST) -> bool:
     if isinstance(node, ast.Call):
         return called_name(node) in ("len", "size")
     return isinstance(node, ast.Attribute) and node.attr == "shape"
@@ -240,7 +240,7 @@ def find_random_sizes(context: FileContext, rule: Rule) -> Iterator[Match]:
             yield found(context, rule, call, api=rule.match[0])
 
 
-def _is_random(index: ModuleIndex, node: Any, depth: int) -> bool:
+def _is_random(index: ModuleIndex, node: ast.expr, depth: int) -> bool:
     for inner in ast.walk(node):
         if isinstance(inner, ast.Call):
             if index.qualified_name(inner.func).startswith(("random.", "numpy.random.", "torch.rand")):

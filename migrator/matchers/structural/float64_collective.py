@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from migrator.findings.finding import Edit
 from migrator.matchers.calls import calls_of
@@ -37,18 +36,13 @@ def find(context: FileContext, rule: Rule[CollectiveOptions]) -> Iterator[Match]
                     yield _report(context, rule, maker, name)
 
 
-def _makers(index: ModuleIndex, rule: Rule[CollectiveOptions], node: Any) -> Iterator[Any]:
+def _makers(index: ModuleIndex, rule: Rule[CollectiveOptions], node: ast.expr) -> Iterator[ast.expr]:
     """The expressions that give the tensor: itself, or what its name was assigned."""
-    if isinstance(node, ast.Name):
-        for binding in index.bindings(node):
-            if binding.kind == "assign" and binding.value is not None:
-                index.expand(binding.node)
-                yield from _double(index, rule, binding.value)
-    else:
-        yield from _double(index, rule, node)
+    for value in index.assigned(node) if isinstance(node, ast.Name) else [node]:
+        yield from _double(index, rule, value)
 
 
-def _double(index: ModuleIndex, rule: Rule[CollectiveOptions], node: Any) -> Iterator[Any]:
+def _double(index: ModuleIndex, rule: Rule[CollectiveOptions], node: ast.expr) -> Iterator[ast.expr]:
     """The ``dtype=torch.float64``, ``.double()`` or ``.to(torch.float64)`` in a chain of calls."""
     while isinstance(node, ast.Call):
         for value in [*node.args, *(k.value for k in node.keywords)]:
@@ -64,7 +58,7 @@ def _double(index: ModuleIndex, rule: Rule[CollectiveOptions], node: Any) -> Ite
         node = node.func.value
 
 
-def _report(context: FileContext, rule: Rule, maker: Any, name: str) -> Match:
+def _report(context: FileContext, rule: Rule, maker: ast.expr, name: str) -> Match:
     index = context.index
     end = index.end(maker)
     written = maker.attr if isinstance(maker, ast.Attribute) else ""

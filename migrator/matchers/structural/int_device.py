@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from migrator.findings.finding import Edit
 from migrator.matchers.context import FileContext, Match, found
@@ -43,7 +42,7 @@ def find(context: FileContext, rule: Rule[IntOptions]) -> Iterator[Match]:
         yield found(context, rule, node, api="int device", edits=edits)
 
 
-def _device_argument(index: ModuleIndex, rule: Rule[IntOptions], call: ast.Call) -> Any:
+def _device_argument(index: ModuleIndex, rule: Rule[IntOptions], call: ast.Call) -> ast.expr | None:
     name = index.qualified_name(call.func)
     method = f".{call.func.attr}" if isinstance(call.func, ast.Attribute) else ""
     if any(isinstance(a, ast.Starred) for a in call.args):
@@ -59,7 +58,7 @@ def _device_argument(index: ModuleIndex, rule: Rule[IntOptions], call: ast.Call)
     return None
 
 
-def _surely_int(index: ModuleIndex, rule: Rule[IntOptions], node: Any, depth: int = 0) -> bool:
+def _surely_int(index: ModuleIndex, rule: Rule[IntOptions], node: ast.AST, depth: int = 0) -> bool:
     if isinstance(node, ast.Constant):
         return type(node.value) is int
     if isinstance(node, ast.Call):

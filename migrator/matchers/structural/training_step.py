@@ -5,15 +5,14 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from migrator.matchers.context import FileContext, Match, found
 from migrator.matchers.dotted import pattern_fits
 from migrator.matchers.options import Options
 from migrator.matchers.packs import Rule
 from migrator.names.index import ModuleIndex
-from migrator.names.training_loops import every_step, losses, training_regions
-from migrator.names.tree import called_name
+from migrator.names.training_loops import Region, every_step, losses, training_regions
+from migrator.names.tree import bare_name, called_name
 
 _TEXTS = frozenset({"print", "format", "info", "debug", "set_postfix", "set_description", "write"})
 _FOREIGN = frozenset({"numpy", "cv2", "pandas", "PIL", "random", "math"})
@@ -39,7 +38,7 @@ def find(context: FileContext, rule: Rule[StepOptions]) -> Iterator[Match]:
     regions = training_regions(index)
     if not regions:
         return
-    blocks: dict[tuple[int, int], list[Any]] = {}
+    blocks: dict[tuple[int, int], list[ast.expr]] = {}
     for node in _places(context, rule, regions):
         region = every_step(index, node, regions)
         if region is not None:
@@ -65,7 +64,7 @@ def find_settings(context: FileContext, rule: Rule) -> Iterator[Match]:
             yield found(context, rule, first, api=rule.match[0], span=(start, end))
 
 
-def _places(context: FileContext, rule: Rule[StepOptions], regions: list[Any]) -> Iterator[Any]:
+def _places(context: FileContext, rule: Rule[StepOptions], regions: list[Region]) -> Iterator[ast.expr]:
     index = context.index
     options = rule.options
     for call in index.calls:
@@ -85,7 +84,7 @@ def _places(context: FileContext, rule: Rule[StepOptions], regions: list[Any]) -
             yield from _values(index, losses(index, region), region)
 
 
-def _is_foreign(index: ModuleIndex, node: Any) -> bool:
+def _is_foreign(index: ModuleIndex, node: ast.AST) -> bool:
     """Whether a value comes from another library, such as an array of NumPy."""
     while isinstance(node, (ast.Attribute, ast.Subscript, ast.Call)):
         if isinstance(node, ast.Call):
@@ -96,17 +95,15 @@ def _is_foreign(index: ModuleIndex, node: Any) -> bool:
         else:
             node = node.value
     if isinstance(node, ast.Name):
-        for binding in index.bindings(node):
-            if binding.kind == "assign" and isinstance(binding.value, ast.Call):
-                index.expand(binding.node)
-                if index.qualified_name(binding.value.func).split(".")[0] in _FOREIGN:
-                    return True
+        for value in index.assigned(node):
+            if isinstance(value, ast.Call) and index.qualified_name(value.func).split(".")[0] in _FOREIGN:
+                return True
     return False
 
 
-def _is_of_batch(index: ModuleIndex, call: ast.Call, regions: list[Any]) -> bool:
+def _is_of_batch(index: ModuleIndex, call: ast.Call, regions: list[Region]) -> bool:
     """Whether what is moved is what a loop over a loader gave: its target, or a part of that."""
-    node: Any = call.func.value if isinstance(call.func, ast.Attribute) else None
+    node = call.func.value if isinstance(call.func, ast.Attribute) else None
     while isinstance(node, (ast.Attribute, ast.Subscript)):
         node = node.value
     if not isinstance(node, ast.Name):
@@ -125,7 +122,7 @@ def _is_of_batch(index: ModuleIndex, call: ast.Call, regions: list[Any]) -> bool
     return False
 
 
-def _values(index: ModuleIndex, names: set[str], region: Any) -> Iterator[Any]:
+def _values(index: ModuleIndex, names: set[str], region: Region) -> Iterator[ast.expr]:
     """Where the value of one of these tensors is needed on the host."""
     for name in names:
         for scope_use in index.uses(name, index.scope_of(region.body[0])):
@@ -144,10 +141,10 @@ def _values(index: ModuleIndex, names: set[str], region: Any) -> Iterator[Any]:
                     yield scope_use
 
 
-def _written(index: ModuleIndex, node: Any) -> str:
+def _written(index: ModuleIndex, node: ast.AST) -> str:
     if isinstance(node, ast.Call):
         name = called_name(node)
         if isinstance(node.func, ast.Attribute):
             return f".{name}()" if not index.qualified_name(node.func) else index.qualified_name(node.func)
         return name
-    return str(getattr(node, "id", ""))
+    return bare_name(node)
