@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from migrator.cli.own_parser import Parser, UsageError, ended, fail
+from migrator.cli.progress import ProgressBar
 from migrator.cli.values import split
 from migrator.lint.option_table import OPTIONS, Option
 
@@ -73,10 +74,12 @@ def _lint(given: argparse.Namespace) -> int:
         if line.watch:
             from migrator.lint.watching import lint_and_watch
 
-            return lint_and_watch(line)
+            with ProgressBar(shown=not (line.quiet or line.silent)) as bar:
+                return lint_and_watch(line, bar)
         from migrator.lint.command import lint_once
 
-        return lint_once(line)
+        with ProgressBar(shown=not (line.quiet or line.silent)) as bar:
+            return lint_once(line, bar)
     except (ConfigError, SourceError) as error:
         return fail(str(error))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import sys
 import time
 from collections.abc import Iterator
@@ -17,7 +16,7 @@ _PAUSE = 0.1  # seconds between two pictures of it
 
 
 class ProgressBar:
-    """Called with stage, done and total; remembers them. At the end of its context the bar goes away."""
+    """Called with stage, done and total; remembers them. At the end of a stage the bar goes away."""
 
     def __init__(self, shown: bool) -> None:
         self.stage = ""
@@ -31,7 +30,9 @@ class ProgressBar:
     def __call__(self, stage: str, done: int, total: int) -> None:
         """Note how far the work is."""
         self.stage, self.done, self.total = stage, done, total
-        if self._shown and time.monotonic() >= self._next:
+        if total and done >= total:  # what is printed now does not run into it
+            self._stop()
+        elif self._shown and time.monotonic() >= self._next:
             self._draw()
             self._next = time.monotonic() + _PAUSE
 
@@ -39,9 +40,12 @@ class ProgressBar:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._stop()
+
+    def _stop(self) -> None:
         if self._bar:
             self._bar.stop()
-            self._bar = None
+            self._bar = self._task = None
 
     def _draw(self) -> None:
         if self._bar is None or self._task is None:
@@ -66,6 +70,8 @@ class ProgressBar:
 @contextmanager
 def log_on_terminal(verbose: bool) -> Iterator[None]:
     """Let the log run on the standard error, too, where ``verbose``."""
+    import logging  # lint, which needs a start as short as can be, has no log
+
     logger = logging.getLogger("npumigrate")
     logger.setLevel(logging.DEBUG if verbose else logging.INFO)
     logger.propagate = False

@@ -27,6 +27,10 @@ Trouble = Callable[[str], None]
 Progress = Callable[[str, int, int], None]
 
 
+def no_progress(_stage: str, _done: int, _total: int) -> None:
+    """For who does not want to know."""
+
+
 @dataclass(frozen=True)
 class Checked:
     """The findings that remain in a file, and how many its comments suppress.

@@ -14,6 +14,7 @@ from typing import Any, Optional
 from migrator.files.errors import shown
 from migrator.files.replacing import replace_file
 from migrator.findings.finding import Severity
+from migrator.lint.checking import Progress, no_progress
 from migrator.lint.config_files import Configuration, inline_values
 from migrator.lint.files import Target, excluded, targets
 from migrator.lint.options import (
@@ -81,8 +82,8 @@ def configuration_of(line: CommandLine) -> Configuration:
     return Configuration(values, Path(os.path.abspath(files[0])) if files else None, line.isolated)
 
 
-def lint_once(line: CommandLine) -> int:
-    """Lint, print, and give the exit code.
+def lint_once(line: CommandLine, progress: Progress = no_progress) -> int:
+    """Lint, print, and give the exit code; ``progress`` is told how many files are looked at.
 
     Raises ConfigError and SourceError for what makes a run impossible.
     """
@@ -104,7 +105,7 @@ def lint_once(line: CommandLine) -> int:
         _check_rules(options, line)
         if not troubles and not line.silent:
             print("npumigrate: no Python files or notebooks found under the given paths", file=sys.stderr)
-    outcome = run(_request(line, options, files, native, data), _cache(line, options))
+    outcome = run(_request(line, options, files, native, data), _cache(line, options), progress)
     troubles += outcome.troubles
     if not line.silent:
         _print(line, options, outcome, bool(troubles))

@@ -11,7 +11,7 @@ from typing import Callable, Optional
 from migrator.files.errors import shown
 from migrator.findings.finding import Finding
 from migrator.lint import baseline
-from migrator.lint.checking import Checked, Checker, Progress
+from migrator.lint.checking import Checked, Checker, Progress, no_progress
 from migrator.lint.files import Target
 from migrator.lint.options import ignored_codes, severity_at_least, with_wanted_fixes
 from migrator.lint.texts import Texts
@@ -38,7 +38,6 @@ class Request:
     fix: str = ""  # safe | unsafe; empty: fix nothing
     diff: bool = False  # show what fixes would do instead of making them
     data: Mapping[Path, bytes] = field(default_factory=dict)
-    progress: Progress = lambda _stage, _done, _total: None
 
 
 @dataclass
@@ -60,7 +59,7 @@ class Outcome:
     files: int = 0
 
 
-def run(request: Request, cache: Cache) -> Outcome:
+def run(request: Request, cache: Cache, progress: Progress = no_progress) -> Outcome:
     """Look at all files, and do what was asked for with the findings.
 
     Raises ConfigError for a baseline, a revision or a choice of rules that cannot be used,
@@ -80,7 +79,7 @@ def run(request: Request, cache: Cache) -> Outcome:
     outcome.files = len(files)
     found: dict[str, list[Finding]] = {}  # all that are grave enough, by file
     looked_at: list[tuple[Target, Checked]] = []
-    for (target, _), checked in zip(files, checker.check(files, request.progress)):
+    for (target, _), checked in zip(files, checker.check(files, progress)):
         if checked.trouble:
             outcome.troubles.append(f"{shown(target.path)}: {checked.trouble}")
         else:

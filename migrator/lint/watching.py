@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 from migrator.files.errors import SourceError
+from migrator.lint.checking import Progress
 from migrator.lint.command import CommandLine, configuration_of, lint_once
 from migrator.lint.config_files import CONFIG_NAMES
 from migrator.lint.files import targets
@@ -18,7 +19,7 @@ _PAUSE = 0.5  # seconds between two looks
 State = dict[Path, tuple[int, int]]
 
 
-def lint_and_watch(line: CommandLine) -> int:
+def lint_and_watch(line: CommandLine, progress: Progress) -> int:
     """Lint until the user has enough: never returns but by KeyboardInterrupt.
 
     Raises ConfigError where the first run does; a configuration that breaks later is
@@ -26,7 +27,7 @@ def lint_and_watch(line: CommandLine) -> int:
     """
     if "-" in line.paths:
         raise ConfigError("--watch needs files, not the standard input")
-    lint_once(line)
+    lint_once(line, progress)
     state = _state(line)
     while True:
         time.sleep(_PAUSE)
@@ -36,7 +37,7 @@ def lint_and_watch(line: CommandLine) -> int:
         if sys.stdout.isatty():
             print("\x1b[2J\x1b[H", end="")
         try:
-            lint_once(line)
+            lint_once(line, progress)
         except (ConfigError, SourceError) as error:
             print(f"npumigrate: {error}", file=sys.stderr)
         sys.stdout.flush()
