@@ -36,10 +36,11 @@ class Changes:
     after: dict[ast.stmt, list[str]] = field(default_factory=dict)
     first: dict[ast.stmt, list[str]] = field(default_factory=dict)  # in the body of a compound statement
     last: dict[ast.stmt, list[str]] = field(default_factory=dict)
-    guards: dict[ast.stmt, str] = field(default_factory=dict)
+    around: dict[ast.stmt, tuple[ast.stmt, str]] = field(
+        default_factory=dict
+    )  # first: last, the block's head
     removed: set[ast.stmt] = field(default_factory=set)  # with "after", those lines take its place
     dissolved: set[ast.stmt] = field(default_factory=set)  # of a with statement the body stays
-    contexts: dict[ast.stmt, tuple[ast.stmt, str]] = field(default_factory=dict)  # first: last, context
     imports: list[str] = field(default_factory=list)
     helpers: dict[str, str] = field(default_factory=dict)
     header: str = ""
@@ -177,7 +178,6 @@ def _covers(outer: Edit, edit: Edit) -> bool:
 
 def _around(layout: _Layout, changes: Changes) -> Iterator[Edit]:
     """The lines before and behind statements, and those in their places."""
-    index = layout.index
     for statement, lines in changes.before.items():
         start, indent = _line(layout, statement)
         yield _inserted(layout, start, lines, indent)
@@ -189,10 +189,6 @@ def _around(layout: _Layout, changes: Changes) -> Iterator[Edit]:
     for statement, lines in changes.after.items():
         if statement not in changes.removed:
             yield _inserted(layout, _end(layout, statement), lines, _line(layout, statement)[1])
-    for statement, test in changes.guards.items():
-        start, indent = _line(layout, statement)
-        yield _inserted(layout, start, [f"if {test}:"], indent)
-        yield from _indented(layout, statement.lineno, index.line_of(_end(layout, statement) - 1))
 
 
 def _in_bodies(layout: _Layout, changes: Changes) -> Iterator[Edit]:
@@ -206,12 +202,15 @@ def _in_bodies(layout: _Layout, changes: Changes) -> Iterator[Edit]:
 
 
 def _moved(layout: _Layout, changes: Changes) -> Iterator[Edit]:
-    """Statements that get a ``with`` around them, or lose it."""
+    """Statements that come into a block of their own, or out of one."""
     index = layout.index
-    for first, (last, context) in changes.contexts.items():
+    for first, (last, head) in changes.around.items():
         start, indent = _line(layout, first)
-        yield _inserted(layout, start, [f"with {context}:"], indent)
-        yield from _indented(layout, first.lineno, index.line_of(_end(layout, last) - 1))
+        yield _inserted(layout, start, [head], indent)
+        for line in range(first.lineno, index.line_of(_end(layout, last) - 1) + 1):
+            start, end = index.line_span(line, line)
+            if line not in layout.fixed and index.data[start:end].strip():
+                yield Edit(start, start, layout.step)
     for statement in changes.dissolved:
         start, indent = _line(layout, statement)
         body = blocks(statement)[0]
@@ -225,14 +224,6 @@ def _moved(layout: _Layout, changes: Changes) -> Iterator[Edit]:
             at = index.line_span(line, line)[0] + len(indent)
             if line not in layout.fixed and not index.data[at : at + extra].strip(b" \t"):
                 yield Edit(at, at + extra, "")
-
-
-def _indented(layout: _Layout, first: int, last: int) -> Iterator[Edit]:
-    """Lines, one step further in."""
-    for line in range(first, last + 1):
-        start, end = layout.index.line_span(line, line)
-        if line not in layout.fixed and layout.index.data[start:end].strip():
-            yield Edit(start, start, layout.step)
 
 
 def _inserted(layout: _Layout, at: int, lines: Sequence[str], indent: str) -> Edit:

@@ -5,17 +5,17 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from migrator.convert.distributed.accumulation import accumulate_without_sync
-from migrator.convert.distributed.bars import show_bars_once
-from migrator.convert.distributed.devices import DATA_PARALLEL, use_own_card
-from migrator.convert.distributed.differences import report_differences
-from migrator.convert.distributed.follow import follow
-from migrator.convert.distributed.iterables import counts
-from migrator.convert.distributed.loaders import share_loaders
-from migrator.convert.distributed.meters import average_in_closures, reduce_meters
-from migrator.convert.distributed.metrics import reduce_metrics
-from migrator.convert.distributed.models import models_to_wrap
-from migrator.convert.distributed.training import Training, trainings
+from migrator.convert.distributed.changes.accumulation import accumulate_without_sync
+from migrator.convert.distributed.changes.bars import show_bars_once
+from migrator.convert.distributed.changes.devices import DATA_PARALLEL, use_own_card
+from migrator.convert.distributed.changes.differences import report_differences
+from migrator.convert.distributed.changes.loaders import share_loaders
+from migrator.convert.distributed.changes.meters import average_in_closures, reduce_meters
+from migrator.convert.distributed.changes.metrics import reduce_metrics
+from migrator.convert.distributed.find.iterables import counts
+from migrator.convert.distributed.find.models import models_to_wrap
+from migrator.convert.distributed.find.training import Training, trainings
+from migrator.convert.distributed.find.uses import follow
 from migrator.convert.draft import DIST, Draft, UncertainError
 from migrator.convert.models import Wrapped, use_the_model_inside
 from migrator.convert.program import File, Program
@@ -161,7 +161,7 @@ def _rank_zero(program: Program, draft: Draft) -> None:
         if not file.own_line(node) or _in_open(node):
             draft.report("written_by_every_rank", file, node, test=test)
             continue
-        draft.of(file).guards[node] = test
+        draft.of(file).around[node] = (node, f"if {test}:")
         draft.of(file).imports.append(DIST)
         draft.changed(file, node, "one rank writes for all", f"if {test}:")
 

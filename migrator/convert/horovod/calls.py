@@ -63,7 +63,7 @@ def plan_names(file: File, plan: Plan) -> None:
     """Plan it for all of a file but DistributedOptimizer, whose calls are collected."""
     collectives = []  # last: their arguments may hold other names
     for node, name in references(file):
-        up = node.parent
+        up = parent(node)
         if isinstance(up, ast.Call) and up.func is node:
             if name in table("calls"):
                 collectives.append((up, name))
@@ -86,7 +86,7 @@ def plan_names(file: File, plan: Plan) -> None:
 def references(file: File) -> Iterator[tuple[Any, str]]:
     """The outermost names in a file that mean something of Horovod's, and what follows ``horovod.torch.``"""
     for node in file.nodes(ast.Name, ast.Attribute):
-        if isinstance(node.parent, (ast.Attribute, ast.alias)) or not isinstance(node.ctx, ast.Load):
+        if isinstance(parent(node), (ast.Attribute, ast.alias)) or not isinstance(node.ctx, ast.Load):
             continue
         name = file.index.qualified_name(node)
         if name == "horovod" or name.startswith("horovod."):
@@ -96,7 +96,7 @@ def references(file: File) -> Iterator[tuple[Any, str]]:
 
 def _is_left_away(file: File, keyword: Any) -> bool:
     """Whether an argument of Horovod's says what is so without it, and goes."""
-    call = keyword.parent
+    call = parent(keyword)
     called = isinstance(call, ast.Call) and file.called(call).startswith(f"{PACKAGE}.")
     return called and is_default(file, keyword.arg, keyword.value)
 

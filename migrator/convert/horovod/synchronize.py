@@ -29,7 +29,7 @@ def plan_synchronize(program: Program, plan: Plan) -> None:
 
 def _without(file: File, node: Any, plan: Plan) -> None:
     statement: Any = file.index.statement_of(node)
-    call = node.parent
+    call = parent(node)
     if isinstance(statement, ast.Expr) and statement.value is call and file.own_line(statement):
         plan.draft.of(file).removed.add(statement)
         if len(getattr(parent(statement), "body", [])) == 1:

@@ -6,8 +6,8 @@ import ast
 from dataclasses import dataclass
 from typing import Any
 
-from migrator.convert.distributed.iterables import Loader
-from migrator.convert.distributed.training import Training
+from migrator.convert.distributed.find.iterables import Loader
+from migrator.convert.distributed.find.training import Training
 from migrator.convert.draft import DIST, Draft, UncertainError
 from migrator.convert.program import File, Program
 from migrator.convert.syntax import dotted, function_of, last_name

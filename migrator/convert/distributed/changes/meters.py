@@ -6,8 +6,14 @@ import ast
 from collections.abc import Sequence
 from typing import Any
 
-from migrator.convert.distributed.metrics import behind, line_for, put, report_share, statements_before
-from migrator.convert.distributed.training import Training
+from migrator.convert.distributed.changes.metrics import (
+    behind,
+    line_for,
+    put,
+    report_share,
+    statements_before,
+)
+from migrator.convert.distributed.find.training import Training
 from migrator.convert.draft import Draft, UncertainError
 from migrator.convert.program import Program
 from migrator.convert.syntax import (

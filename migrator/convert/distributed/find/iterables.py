@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from migrator.convert.distributed.conditions import Guard
+from migrator.convert.distributed.find.conditions import Guard
 from migrator.convert.program import File, Program
 from migrator.convert.syntax import above, argument, dotted, function_of, last_name, parameters, yields
 from migrator.convert.values import definition_of, origins

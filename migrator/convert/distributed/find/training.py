@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from migrator.convert.distributed.conditions import Guard, backward_calls, guards, training_view
-from migrator.convert.distributed.iterables import Loader, counts, loader_calls, loader_name
+from migrator.convert.distributed.find.conditions import Guard, backward_calls, guards, training_view
+from migrator.convert.distributed.find.iterables import Loader, counts, loader_calls, loader_name
 from migrator.convert.draft import UncertainError
 from migrator.convert.program import File, Program
 from migrator.convert.syntax import (

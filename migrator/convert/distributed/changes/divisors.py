@@ -6,8 +6,8 @@ import ast
 from collections.abc import Iterator
 from typing import Any
 
-from migrator.convert.distributed.iterables import loader_calls, passed_on
-from migrator.convert.distributed.training import Training
+from migrator.convert.distributed.find.iterables import loader_calls, passed_on
+from migrator.convert.distributed.find.training import Training
 from migrator.convert.program import File, Program
 from migrator.convert.syntax import dotted, function_of, is_stored, keyword, parent
 from migrator.convert.values import origins
@@ -21,11 +21,11 @@ IS_SUM, IS_MEAN, IS_EITHER, IS_SHOWN, IS_UNCLEAR = "sum", "mean", "either", "sho
 
 def kind_of_use(program: Program, training: Training, node: Any, sums: set[str]) -> str:
     """What a use of a sum says of it."""
-    up: Any = node.parent
+    up: Any = parent(node)
     if is_stored(node):  # loss /= n
         return _by(program, training, up.value, sums) if isinstance(up.op, ast.Div) else IS_UNCLEAR
     node = same_number(node)
-    up = node.parent
+    up = parent(node)
     if isinstance(up, ast.BinOp) and isinstance(up.op, (ast.Div, ast.FloorDiv)):
         if up.left is node:
             return _by(program, training, up.right, sums)
@@ -43,7 +43,7 @@ def kind_of_use(program: Program, training: Training, node: Any, sums: set[str])
 def same_number(node: Any) -> Any:
     """What stands for the same number, or that many times it: ``100 * float(node.item())``."""
     while True:
-        up: Any = node.parent
+        up: Any = parent(node)
         if isinstance(up, ast.Attribute) and up.attr in _SAME and isinstance(parent(up), ast.Call):
             node = parent(up)
         elif isinstance(up, ast.Call) and dotted(up.func) in _SAME_BY_CALL and node in up.args:

@@ -8,8 +8,7 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from migrator.convert.distributed.conditions import training_view
-from migrator.convert.distributed.divisors import (
+from migrator.convert.distributed.changes.divisors import (
     IS_EITHER,
     IS_MEAN,
     IS_SHOWN,
@@ -19,7 +18,8 @@ from migrator.convert.distributed.divisors import (
     round_number,
     same_number,
 )
-from migrator.convert.distributed.training import Training
+from migrator.convert.distributed.find.conditions import training_view
+from migrator.convert.distributed.find.training import Training
 from migrator.convert.draft import DIST, Draft
 from migrator.convert.program import File, Program
 from migrator.convert.syntax import (
@@ -137,12 +137,12 @@ def _begun(file: File, loop: Any, name: str) -> Any:
     stores = [
         node
         for node in file.stores.get(name, ())
-        if function_of(node) is function_of(loop) and not isinstance(node.parent, ast.AugAssign)
+        if function_of(node) is function_of(loop) and not isinstance(parent(node), ast.AugAssign)
     ]
     before = statements_before(loop)
     begun = None
     for node in stores:
-        up: Any = node.parent
+        up: Any = parent(node)
         value = up.value if isinstance(up, (ast.Assign, ast.AnnAssign)) else None
         if isinstance(up, ast.Tuple) and isinstance(parent(up), ast.Assign):  # a, b = 0, 0
             given = parent(up).value
@@ -164,10 +164,10 @@ def _uses_behind(file: File, loop: Any, name: str) -> list[Any] | None:
         if dotted(node) != name:
             continue
         if is_stored(node):
-            if isinstance(node.parent, ast.AugAssign):
+            if isinstance(parent(node), ast.AugAssign):
                 used.append(node)
-            elif isinstance(node.parent, ast.Assign):  # loss = loss / n
-                used += [one for one in ast.walk(node.parent.value) if dotted(one) == name]
+            elif isinstance(parent(node), ast.Assign):  # loss = loss / n
+                used += [one for one in ast.walk(parent(node).value) if dotted(one) == name]
             break
         used.append(node)
     return used
@@ -178,7 +178,7 @@ def _together(sums: dict[str, list[Any]]) -> list[list[str]]:
     groups = [[name] for name in sums]
     for name, uses in sums.items():
         for use in uses:
-            up = same_number(use).parent if isinstance(use.ctx, ast.Load) else use.parent
+            up = parent(same_number(use)) if isinstance(use.ctx, ast.Load) else parent(use)
             near: set[str] = set()
             if isinstance(up, ast.BinOp) and isinstance(up.op, (ast.Div, ast.FloorDiv)):
                 near = names_below(up)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from migrator.convert.distributed.training import Training
+from migrator.convert.distributed.find.training import Training
 from migrator.convert.draft import UncertainError
 from migrator.convert.models import Home, Wrapped, home_of, parameters_in, prepares, receiving, unmoved, uses
 from migrator.convert.program import File, Program

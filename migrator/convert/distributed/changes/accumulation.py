@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from migrator.convert.distributed.training import Training
+from migrator.convert.distributed.find.training import Training
 from migrator.convert.draft import Draft
 from migrator.convert.models import Wrapped
 from migrator.convert.syntax import dotted, ids, method_name, stored_below
@@ -40,10 +40,11 @@ def accumulate_without_sync(draft: Draft, training: Training, models: list[Wrapp
         draft.report("exchanged_every_step", file, training.backward, advice=advice)
         return
     first, last = body[calls[0]], body[end]
-    context = f"contextlib.nullcontext() if {' '.join(test.split())} else {wrapped.home.text}.no_sync()"
-    draft.of(file).contexts[first] = (last, context)
+    model = wrapped.home.text
+    head = f"with contextlib.nullcontext() if {' '.join(test.split())} else {model}.no_sync():"
+    draft.of(file).around[first] = (last, head)
     draft.of(file).imports.append("import contextlib")
-    draft.changed(file, first, "gradients are exchanged in the step that uses them", f"with {context}:")
+    draft.changed(file, first, "gradients are exchanged in the step that uses them", head)
 
 
 def _is_step(node: Any) -> bool:

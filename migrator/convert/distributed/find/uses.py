@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from typing import Any
 
-from migrator.convert.distributed.training import Training
+from migrator.convert.distributed.find.training import Training
 from migrator.convert.draft import UncertainError
 from migrator.convert.models import Home, Wrapped, home_of_target, receiving, uses
 from migrator.convert.program import File, Program

@@ -6,7 +6,7 @@ import ast
 import re
 from typing import Any
 
-from migrator.convert.distributed.training import Training
+from migrator.convert.distributed.find.training import Training
 from migrator.convert.draft import Draft
 from migrator.convert.program import File, Program
 from migrator.convert.syntax import LOOPS, above, dotted, function_of, keyword, method_name
