@@ -86,7 +86,7 @@ class Cache:
     def put(self, key: bytes, value: Any) -> None:
         """Remember a value, which JSON can hold; ``flush`` writes it."""
         if self._database is not None:
-            self._added.append((key, json.dumps(value, ensure_ascii=False, separators=(",", ":"))))
+            self._added.append((key, json.dumps(value, separators=(",", ":"))))
 
     def flush(self) -> None:
         """Write what was put, all of it or nothing."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -21,6 +22,7 @@ FILES = {
     "train.py": "import horovod.torch as hvd\n\nif __name__ == '__main__':\n    loss.backward()\n",
     "scale.cu": NATIVE,
     "broken.py": "def cuda(:\n",
+    os.fsdecode(b"odd-\xff.py"): "class Odd:\n    def cuda(self): ...\n",
 }
 
 
@@ -47,7 +49,7 @@ def known(entries: Sequence[Entry], cache: Cache) -> Project:
 def test_the_cache_gives_what_the_files_give(entries, tmp_path, monkeypatch) -> None:
     plain, size = load_project(entries, 1)
     assert size == sum(len(text) for name, text in FILES.items() if name.endswith(".py"))
-    assert [facts.name for facts in plain.classes] == ["Box"]
+    assert [facts.name for facts in plain.classes] == ["Odd", "Box"]
     assert plain.packages == {"pkg"}
     first = known(entries, Cache(tmp_path / "cache", "tool"))
     monkeypatch.setattr(loading, "read_python", None)
