@@ -84,8 +84,9 @@ def change(document: Any, cluster: Cluster, image: str) -> Draft:
         _pytorch_job(draft, document, cluster, image)
     else:
         _volcano_job(draft, document, cluster, image)
-    for path, words in _about_gpus(document, ()):
-        if not draft.settled(path) and path[-1:] not in (("name",), ("namespace",)):
+    for path, text in _texts(document, ()):
+        words = commands.about_gpus([text])
+        if words and not draft.settled(path) and path[-1:] not in (("name",), ("namespace",)):
             draft.note(path, f"left as it is: {', '.join(words)}")
     return draft
 
@@ -168,8 +169,8 @@ def _finish(draft: Draft, job: dict[str, Any], cluster: Cluster, pods: Sequence[
 
 def _refuse_gpus(document: Any) -> None:
     """Raise PlaceError for a document with GPUs that is no job of the two kinds."""
-    for path, key in _keys(document, ()):
-        if is_gpu(key):
+    for path, text in _texts(document, ()):
+        if path[-1:] == (text,) and is_gpu(text):
             kind = document.get("kind") if isinstance(document, dict) else ""
             raise PlaceError(
                 path,
@@ -177,33 +178,17 @@ def _refuse_gpus(document: Any) -> None:
             )
 
 
-def _keys(value: Any, path: Path) -> Iterator[tuple[Path, str]]:
+def _texts(value: Any, path: Path) -> Iterator[tuple[Path, str]]:
+    """Every key and text with its place, a key before what it holds."""
     if isinstance(value, dict):
         for key, entry in value.items():
             yield (*path, key), str(key)
-            yield from _keys(entry, (*path, key))
+            yield from _texts(entry, (*path, key))
     elif isinstance(value, list):
         for number, item in enumerate(value):
-            yield from _keys(item, (*path, number))
-
-
-def _about_gpus(value: Any, path: Path) -> Iterator[tuple[Path, list[str]]]:
-    """Every key and text that speaks of GPUs."""
-    if isinstance(value, dict):
-        for key, entry in value.items():
-            here = (*path, key)
-            words = commands.about_gpus([str(key)])
-            if words:
-                yield here, words
-            else:
-                yield from _about_gpus(entry, here)
-    elif isinstance(value, list):
-        for number, item in enumerate(value):
-            yield from _about_gpus(item, (*path, number))
+            yield from _texts(item, (*path, number))
     elif isinstance(value, str):
-        words = commands.about_gpus([value])
-        if words:
-            yield path, words
+        yield path, value
 
 
 def _double(node: Any) -> Any:
