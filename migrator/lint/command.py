@@ -13,7 +13,6 @@ from typing import Any, Optional
 
 from migrator.files.errors import shown
 from migrator.files.replacing import replace_file
-from migrator.findings.finding import Severity
 from migrator.lint.checking import Progress, no_progress
 from migrator.lint.config_files import Configuration, inline_values
 from migrator.lint.files import Target, excluded, targets
@@ -294,7 +293,6 @@ def _write_statistics(report: LintReport, options: Options, stream: io.StringIO)
 
 
 def _rule_texts(options: Options, noqa: bool) -> dict[str, RuleText]:
-    from typing import cast
 
     from migrator.lint.rule_sets import rules_of
 
@@ -304,7 +302,7 @@ def _rule_texts(options: Options, noqa: bool) -> dict[str, RuleText]:
             code=code,
             name=rule.name,
             summary=rule.summary,
-            severity=cast(Severity, rule.severity),
+            severity=rule.severity,
             why=rule.why,
             fix=rule.fix,
             url=next(iter(rule.references), ""),

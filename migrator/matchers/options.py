@@ -53,7 +53,7 @@ def typed(declared: type[T], values: Mapping[str, Any]) -> T:
             raise OptionError(name, f"unknown option {name!r}{did_you_mean(name, types)}")
     for field in fields(declared):  # type: ignore[arg-type]  # only dataclasses are declared
         if field.name not in values and field.metadata.get("required"):
-            raise OptionError(field.name, f"the option {field.name!r} is missing")
+            raise OptionError(field.name, f"{field.name!r} is missing")
     return declared(**{name: _value(name, types[name], value) for name, value in values.items()})
 
 
@@ -71,6 +71,8 @@ def did_you_mean(name: object, known: Iterable[str]) -> str:
 
 
 def _value(name: str, wanted: Any, value: Any) -> Any:
+    if wanted is Any or type(value) is wanted:
+        return value
     origin, parts = get_origin(wanted), get_args(wanted)
     if is_dataclass(wanted) and isinstance(value, dict):
         try:
@@ -83,11 +85,10 @@ def _value(name: str, wanted: Any, value: Any) -> Any:
     if origin is dict and isinstance(value, dict) and all(isinstance(key, str) for key in value):
         return {key: _value(name, parts[1], item) for key, item in value.items()}
     if origin is Literal and value not in parts:
-        raise OptionError(name, f"the option {name!r} is one of {', '.join(parts)}, not {value!r}")
-    plain = parts if origin is Union else (wanted,)
-    if origin is Literal or type(value) in plain:
+        raise OptionError(name, f"{name!r} is one of {', '.join(map(repr, parts))}, not {value!r}")
+    if origin is Literal or (origin is Union and type(value) in parts):
         return value
-    raise OptionError(name, f"the option {name!r} is {_described(wanted)}, not {value!r}")
+    raise OptionError(name, f"{name!r} is {_described(wanted)}, not {value!r}")
 
 
 def _described(wanted: Any) -> str:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Callable, Generic, cast
+from typing import TYPE_CHECKING, Any, Callable, Generic, Literal, cast
 
 from migrator.api_support.versions import CONDITION, in_range
 from migrator.data_folders import data_folder
@@ -24,9 +24,6 @@ else:  # before Python 3.13 a type variable has no default, and a rule is a rule
 
     OptionsOf = TypeVar("OptionsOf")
 
-FIXES = ("safe", "unsafe", "none")
-SEVERITIES = ("error", "warning", "info")
-STATUSES = ("", "absent", "unsupported", "fallback", "partial", "unknown")
 _FIELDS = frozenset(
     "code name summary kind match except replace versions fix severity status why message advice words"
     " options examples references opt_in".split()
@@ -66,14 +63,14 @@ class Rule(Generic[OptionsOf]):
     excluded: tuple[str, ...] = ()
     replace: str = ""
     versions: str = ""
-    fix: str = "none"
-    severity: str = "warning"
-    status: str = ""
+    fix: Literal["safe", "unsafe", "none"] = "none"
+    severity: Literal["error", "warning", "info"] = "warning"
+    status: Literal["", "absent", "unsupported", "fallback", "partial", "unknown"] = ""
     why: str = ""
     message: str = ""
     advice: str = ""
     words: tuple[str, ...] = ()
-    given: Mapping[str, Any] = field(default_factory=dict)
+    given: dict[str, Any] = field(default_factory=dict)
     examples: tuple[Mapping[str, Any], ...] = ()
     opt_in: bool = False
     references: tuple[str, ...] = ()
@@ -138,44 +135,26 @@ def _rule(entry: Any, node: Any, path: Path) -> Rule:
     for key in ("code", "name", "summary", "kind"):
         if not isinstance(entry.get(key), str) or not entry[key].strip():
             raise RuleError(f"{place}: the field {key!r} is missing")
-    _check_choice(entry, "kind", (*KINDS, "structural"), place)
-    _check_choice(entry, "fix", FIXES, place)
-    _check_choice(entry, "severity", SEVERITIES, place)
-    _check_choice(entry, "status", STATUSES, place)
+    if entry["kind"] not in (*KINDS, "structural"):
+        raise RuleError(f"{place}: kind {entry['kind']!r} is not one of {', '.join(KINDS)}, structural")
     if not _CODE.match(entry["code"]):
         raise RuleError(f"{place}: code {entry['code']!r} is not letters and digits, such as ACME101")
-    _check_versions(str(entry.get("versions", "")), place)
     examples = entry.get("examples", ())
     if not isinstance(examples, (list, tuple)) or not all(isinstance(item, dict) for item in examples):
         raise RuleError(f"{place}: 'examples' is a list of mappings with before/after or unchanged")
     for number, example in enumerate(examples):
         _check_example(example, f"{place}: example {number} of {entry['code']}")
     handler, given = _options(entry, node, path)
-    rule = Rule(
-        code=entry["code"],
-        name=entry["name"],
-        summary=entry["summary"],
-        kind=entry["kind"],
-        handler=handler,
-        match=_texts(entry.get("match", ()), "match", place),
-        excluded=_texts(entry.get("except", ()), "except", place),
-        replace=str(entry.get("replace", "")),
-        versions=str(entry.get("versions", "")),
-        fix=entry.get("fix", "none"),
-        severity=entry.get("severity", "warning"),
-        status=entry.get("status", ""),
-        why=str(entry.get("why", "")).strip(),
-        message=" ".join(str(entry.get("message", "")).split()),
-        advice=" ".join(str(entry.get("advice", "")).split()),
-        words=_texts(entry.get("words", ()), "words", place),
-        given=given,
-        examples=tuple(examples),
-        opt_in=entry.get("opt_in", False) is True,
-        references=_texts(entry.get("references", ()), "references", place),
-        origin=place,
-    )
+    values = {key: value for key, value in entry.items() if key not in ("options", "except")}
+    more = {"excluded": entry.get("except", ()), "given": given, "handler": handler, "origin": place}
+    try:
+        rule = typed(Rule, {**values, **more, "examples": ()})
+    except OptionError as error:
+        raise RuleError(f"{path}:{_line(node, error.name)}: {error}") from None
+    _check_versions(rule.versions, place)
     _check_names(rule, node, path)
-    return rule
+    message, advice = (" ".join(text.split()) for text in (rule.message, rule.advice))
+    return replace(rule, why=rule.why.strip(), message=message, advice=advice, examples=tuple(examples))
 
 
 def _options(entry: dict[str, Any], node: Any, path: Path) -> tuple[str, dict[str, Any]]:
@@ -229,14 +208,6 @@ def _line(node: Any, *keys: str) -> int:
     return line
 
 
-def _texts(value: Any, key: str, place: str) -> tuple[str, ...]:
-    if isinstance(value, str):
-        return (value,)
-    if isinstance(value, (list, tuple)) and all(isinstance(item, str) for item in value):
-        return tuple(value)
-    raise RuleError(f"{place}: {key!r} is a text or a list of texts")
-
-
 def _check_example(example: dict[Any, Any], place: str) -> None:
     for key, value in example.items():
         if key not in _EXAMPLE_FIELDS:
@@ -245,13 +216,6 @@ def _check_example(example: dict[Any, Any], place: str) -> None:
             raise RuleError(f"{place}: {key!r} is a text; write a number in quotes")
     if {"before", "after", "unchanged", "reported"} & set(example) not in _EXAMPLE_KINDS:
         raise RuleError(f"{place}: it has both before and after, or only unchanged, or only reported")
-
-
-def _check_choice(entry: dict[str, Any], key: str, allowed: tuple[str, ...], place: str) -> None:
-    value = entry.get(key, allowed[-1] if key != "status" else "")
-    if value not in allowed:
-        choices = ", ".join(item or "''" for item in allowed)
-        raise RuleError(f"{place}: {key} {value!r} is not one of {choices}")
 
 
 def _check_versions(text: str, place: str) -> None:
