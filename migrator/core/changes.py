@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from migrator.files.lines import Lines
 from migrator.findings.edits import OffsetMap
-from migrator.findings.finding import Finding
+from migrator.findings.finding import Edit, Finding
 from migrator.names.index import ModuleIndex
 
 
@@ -74,9 +75,34 @@ def described(change: Change, lines: Lines, result: Lines, way: OffsetMap) -> Fi
     if after:
         before, last = "", first
     else:
-        new_first = result.line_of(way.forward(start, behind=not change.opens))
-        new_last = max(new_first, result.line_of(way.forward(end, behind=change.closes)))
-        begin, finish = result.span(new_first, new_last)[0], result.content_end(new_last)
-        after = result.data[begin:finish].decode("utf-8").strip()
+        after = _whole_lines(result, way.forward(start, not change.opens), way.forward(end, change.closes))
     fix = replace(fix, made=True, lines=(first, last), before=before, after=after)
     return replace(change.finding, fix=fix)
+
+
+def of_conversion(
+    finding: Finding, edits: Iterable[Edit], lines: Lines, result: Lines, way: OffsetMap
+) -> Finding:
+    """The finding of a conversion as it was made: by ``edits``, each of which may serve several findings."""
+    fix = finding.fix
+    if fix is None:
+        return finding
+    if fix.operation == "INSERT":
+        word = fix.after.partition("\n")[0]
+        places = [edit.start for edit in edits if edit.start == edit.end and word in edit.text]
+        spans = [(way.forward(place), way.forward(place, behind=True)) for place in places]
+        return replace(
+            finding, fix=replace(fix, after=_whole_lines(result, *spans[0]) if spans else fix.after)
+        )
+    start, end = lines.span(finding.line, finding.line)[0], lines.content_end(finding.end_line)
+    before = lines.data[start:end].decode("utf-8").strip()
+    after = _whole_lines(result, way.forward(start), way.forward(end, behind=True))
+    return replace(finding, fix=replace(fix, before=before, after=after))
+
+
+def _whole_lines(text: Lines, start: int, end: int) -> str:
+    """The lines between two offsets, without what surrounds them; empty where nothing is between these."""
+    if start >= end:
+        return ""
+    first, last = text.line_of(start), text.line_of(end - 1)
+    return text.data[text.span(first, last)[0] : text.content_end(last)].decode("utf-8").strip()

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Optional
 
-from migrator.core.changes import Change, described, planned
+from migrator.core.changes import Change, described, of_conversion, planned
 from migrator.core.fix_guards import guarded
 from migrator.core.matching import Admit, Choice, choose_fixes, match_rules
 from migrator.core.rules import Rules
@@ -126,7 +126,6 @@ class _Check:
         made: list[Change] = []
         aware = knows_npus(text)
         if converted is not None:
-            findings += converted.findings
             self.map = self.map.then(converted.edits)
         for step in range(_MAX_PASSES):
             index = ModuleIndex(text, words)
@@ -153,6 +152,11 @@ class _Check:
         if write:
             result = Lines(text)
             findings += [described(change, self.lines, result, self.map) for change in made]
+            if converted:
+                findings += [
+                    of_conversion(finding, converted.edits, self.lines, result, self.map)
+                    for finding in converted.findings
+                ]
         else:
             findings += [change.finding for change in made]
         changed = text if write and text != self.text else None
