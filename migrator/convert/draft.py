@@ -41,9 +41,11 @@ class Draft:
         """The changes of a file, to add to."""
         return self.changes.setdefault(file.name, Changes())
 
-    def replace(self, file: File, node: ast.AST, code: str) -> None:
-        """Put code in the place of a node."""
+    def replace(self, file: File, node: ast.AST, code: str, message: str = "") -> None:
+        """Put code in the place of a node, and say so where there is a message."""
         self.of(file).edits.append(replaced(file.index, node, code))
+        if message:
+            self.changed(file, node, message, code)
 
     def change_arguments(self, file: File, call: ast.Call, drop: Sequence[int], add: Sequence[str]) -> None:
         """Take the arguments at these places away from a call, and add others."""
@@ -53,8 +55,7 @@ class Draft:
         """Put the model inside of a wrapped one in its place; ``perhaps``: it may be bare."""
         text = file.index.segment(node)
         code = f'getattr({text}, "module", {text})' if perhaps else f"{text}.module"
-        self.replace(file, node, code)
-        self.changed(file, node, message, code)
+        self.replace(file, node, code, message)
 
     def changed(
         self, file: File, node: Any, message: str, after: str, operation: Operation = "MODIFY"

@@ -12,9 +12,8 @@ from migrator.convert.draft import DIST, Draft, UncertainError
 from migrator.convert.horovod.tables import PACKAGE, advice, imports, is_helper, names_in, table
 from migrator.convert.models import Home
 from migrator.convert.program import File
-from migrator.convert.syntax import above, parent
+from migrator.convert.syntax import above, is_alone, parent
 from migrator.convert.write import rewritten
-from migrator.findings.finding import Operation
 
 _OWN_MODULES = re.compile(r"^(?:mpi_ops|functions|optimizer|compression|sync_batch_norm)\.")
 _OPTIMIZER = "DistributedOptimizer"
@@ -45,9 +44,8 @@ class Plan:
         up = next(up for up in around if isinstance(up, ast.JoinedStr) or not isinstance(up, ast.expr))
         if isinstance(up, ast.JoinedStr) and '"' in file.index.segment(up):
             code = code.replace('"', "'")  # before Python 3.12 the text's own quotes would end it
-        self.draft.replace(file, node, code)
+        self.draft.replace(file, node, code, message)
         self.use(file, code)
-        self.draft.changed(file, node, message, code)
 
     def use(self, file: File, code: str) -> None:
         """Import what new code needs, and take over the helpers that it calls."""
@@ -167,10 +165,6 @@ def _plan_collective(file: File, call: ast.Call, name: str, plan: Plan) -> None:
     plan.draft.changed(file, call, f"{name} over torch.distributed", code)
 
 
-def _made(lines: list[str]) -> Operation:
-    return "MODIFY" if lines else "DELETE"
-
-
 def _instead(parameter: str) -> str:
     return {
         "compression": "Reduce tensor.half(), and convert the result back.",
@@ -209,10 +203,9 @@ def _plan_import(file: File, statement: Any, plan: Plan) -> None:
         others = plan.draft.of(file).after.values()
         if DIST not in file.text and not any(DIST in new for new in others):
             lines.append(DIST)
-        elif len(getattr(parent(statement), "body", [])) == 1:
+        elif is_alone(statement):
             lines.append("pass")
         plan.draft.of(file).removed.add(statement)
         plan.draft.of(file).after[statement] = lines
-        plan.draft.changed(
-            file, statement, "torch.distributed does what Horovod did", "\n".join(lines), _made(lines)
-        )
+        message = "torch.distributed does what Horovod did"
+        plan.draft.changed(file, statement, message, "\n".join(lines), "MODIFY" if lines else "DELETE")

@@ -14,8 +14,6 @@ from migrator.convert.program import File, Program
 from migrator.convert.syntax import LOOPS, above, dotted, function_of, ids, keyword, method_name, parent
 from migrator.convert.write import first_argument
 
-_LINES = "model = DistributedDataParallel(model, broadcast_buffers=False)"
-
 
 def plan_optimizer(program: Program, file: File, call: ast.Call, plan: Plan) -> None:
     """Plan it for one call of DistributedOptimizer. Raises UncertainError where it has no place."""
@@ -37,9 +35,11 @@ def plan_optimizer(program: Program, file: File, call: ast.Call, plan: Plan) -> 
     plan.wrapped.append((home, statement))
     wrapped = follow(program, home, statement)
     model = home.text
-    lines = [f"{model} = DistributedDataParallel({model}, broadcast_buffers=False)"]
-    lines = [*_op(file, arguments.get("op"), model, plan, arguments), *lines]
-    lines += _hooks(file, arguments, model, plan)
+    lines = [
+        *_op(file, arguments.get("op"), model, plan, arguments),
+        f"{model} = DistributedDataParallel({model}, broadcast_buffers=False)",
+        *_hooks(file, arguments, model, plan),
+    ]
     _check_others(file, arguments)
     _passes(program, file, arguments, wrapped, plan)
     changes = plan.draft.of(file)
@@ -53,12 +53,8 @@ def plan_optimizer(program: Program, file: File, call: ast.Call, plan: Plan) -> 
     changes.after.setdefault(statement, []).extend(lines)
     for line in lines:
         plan.use(file, line)
-    plan.draft.changed(
-        file,
-        statement,
-        "DistributedDataParallel averages the gradients, in the backward pass",
-        "\n".join(lines),
-    )
+    message = "DistributedDataParallel averages the gradients, in the backward pass"
+    plan.draft.changed(file, statement, message, "\n".join(lines))
     message = "the model inside of DistributedDataParallel: its keys stay"
     use_the_model_inside(plan.draft, wrapped, message)
 
@@ -68,11 +64,8 @@ def _model_of(program: Program, file: File, arguments: dict[str, Any], call: ast
     places: list[tuple[File, Any]] = []
     for name in ("named_parameters", "optimizer"):
         value = arguments.get(name)
-        if value is None or (isinstance(value, ast.Constant) and value.value is None):
-            continue
-        places = _mentioned(program, file, value, 4)
-        if places:
-            break
+        if value is not None and not places:
+            places = _mentioned(file, value, 4)
     texts = {(where.name, dotted(node)) for where, node in places}
     if len(texts) != 1:
         what = "several models" if texts else "a model that is not seen"
@@ -97,7 +90,7 @@ def _exclusive(one: Any, other: Any) -> bool:
     return False
 
 
-def _mentioned(program: Program, file: File, value: Any, depth: int) -> list[tuple[File, Any]]:
+def _mentioned(file: File, value: Any, depth: int) -> list[tuple[File, Any]]:
     """The models whose parameters an expression asks for, directly or through names."""
     found = [(file, node) for node in parameters_in(value)]
     if found or not depth:
@@ -107,16 +100,14 @@ def _mentioned(program: Program, file: File, value: Any, depth: int) -> list[tup
             function = function_of(node)
             for bound, _ in file.bindings(function, node.id) or file.bindings(None, node.id):
                 if bound is not None and not any(one is node for one in ast.walk(bound)):
-                    found += _mentioned(program, file, bound, depth - 1)
+                    found += _mentioned(file, bound, depth - 1)
     return found
 
 
 def _op(file: File, op: Any, model: str, plan: Plan, arguments: dict[str, Any]) -> list[str]:
     """Lines before the wrapping, for the ``op`` of the optimizer. Raises UncertainError for Adasum."""
-    names = []
     branches = [op.body, op.orelse] if isinstance(op, ast.IfExp) else [op] if op is not None else []
-    for branch in branches:
-        names.append(file.index.qualified_name(branch).rpartition(".")[2])
+    names = [file.index.qualified_name(branch).rpartition(".")[2] for branch in branches]
     if names in ([], ["Average"]):
         return []
     if sorted(names) == ["Adasum", "Average"]:

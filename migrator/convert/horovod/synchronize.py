@@ -8,7 +8,7 @@ from typing import Any
 
 from migrator.convert.horovod.calls import Plan
 from migrator.convert.program import File, Program
-from migrator.convert.syntax import dotted, parent
+from migrator.convert.syntax import dotted, is_alone, parent
 
 _OPTIMIZER = re.compile(r"(?:^|[._])(?:opt|optim|optimizer)\w*$", re.I)
 
@@ -32,7 +32,7 @@ def _without(file: File, node: Any, plan: Plan) -> None:
     call = parent(node)
     if isinstance(statement, ast.Expr) and statement.value is call and file.own_line(statement):
         plan.draft.of(file).removed.add(statement)
-        if len(getattr(parent(statement), "body", [])) == 1:
+        if is_alone(statement):
             plan.draft.of(file).after[statement] = ["pass"]
     elif isinstance(statement, ast.With) and len(statement.items) == 1 and file.own_line(statement):
         plan.draft.of(file).dissolved.add(statement)

@@ -8,13 +8,13 @@ from typing import Any
 
 from migrator.convert.draft import Draft, UncertainError
 from migrator.convert.program import File, Program
-from migrator.convert.syntax import dotted, is_alone, method_name
+from migrator.convert.syntax import dotted, is_alone, method_name, parent
 from migrator.convert.write import first_argument
 
 _NUMBERED = re.compile(r"cuda:(\d+)$")
 DATA_PARALLEL = ("torch.nn.DataParallel", "torch.nn.parallel.DataParallel")
 _LOCAL_RANK = 'int(os.environ.get("LOCAL_RANK", 0))'
-_ADVICE = "Each rank uses the card that torch.cuda.set_device chose: write 'cuda' without a number."
+_MESSAGE = "the card is the one of the rank"
 
 
 def use_own_card(program: Program, draft: Draft) -> None:
@@ -35,14 +35,12 @@ def _plan(draft: Draft, file: File, node: Any) -> list[str]:
         return []
     if isinstance(node, ast.Call):
         return _call(draft, file, node)
-    up = getattr(node, "parent", None)
-    if isinstance(up, (ast.JoinedStr, ast.FormattedValue, ast.Expr)):
+    if isinstance(parent(node), (ast.JoinedStr, ast.FormattedValue, ast.Expr)):
         return []
     number = _device_string(file, node)
     if not number:
         return []
-    draft.replace(file, node, '"cuda"')
-    draft.changed(file, node, "the card is the one of the rank", '"cuda"')
+    draft.replace(file, node, '"cuda"', _MESSAGE)
     return [number]
 
 
@@ -76,11 +74,11 @@ def _call(draft: Draft, file: File, node: ast.Call) -> list[str]:
         number = file.index.segment(given[0])
         draft.replace(file, given[0], _LOCAL_RANK)
         draft.of(file).imports.append("import os")
-        draft.changed(file, node, "the card is the one of the rank", f"{name}({_LOCAL_RANK})")
+        draft.changed(file, node, _MESSAGE, f"{name}({_LOCAL_RANK})")
         return [number] if not _holds_string(given[0]) and not dotted(given[0]).endswith("device") else []
     if name == "torch.device" and len(given) == 2 and getattr(given[0], "value", "") == "cuda":
         draft.change_arguments(file, node, [1], [])
-        draft.changed(file, node, "the card is the one of the rank", 'torch.device("cuda")')
+        draft.changed(file, node, _MESSAGE, 'torch.device("cuda")')
         return [file.index.segment(given[1])]
     moves = method_name(node)
     named = next((place for place, one in enumerate(node.keywords) if one.arg == "device"), None)
@@ -90,11 +88,11 @@ def _call(draft: Draft, file: File, node: ast.Call) -> list[str]:
         number = file.index.segment(card)
         if moves == "cuda" and not _holds_string(card):
             draft.change_arguments(file, node, [place], [])
-            draft.changed(file, node, "the card is the one of the rank", ".cuda()")
+            draft.changed(file, node, _MESSAGE, ".cuda()")
             return [number] if isinstance(card, ast.Constant) else []
         if isinstance(card, ast.Constant) and type(card.value) is int:
             draft.replace(file, card, '"cuda"')
-            draft.changed(file, node, "the card is the one of the rank", '.to("cuda")')
+            draft.changed(file, node, _MESSAGE, '.to("cuda")')
             return [number]
     return []
 
