@@ -80,7 +80,8 @@ class Program:
     """The files of a program, the entry first. ``calls``: where each function and class of it is called.
 
     ``families``: for each class those of the project that it inherits from, and those that inherit from it.
-    ``elsewhere`` knows more of names than what is read here; ``found`` is what it said of calls.
+    ``elsewhere`` knows more of names than what is read here; ``found`` is what it said of calls. ``mixed``:
+    the ids of functions that are called both to train and not to, or for which that is not known.
     """
 
     entry: File
@@ -89,6 +90,7 @@ class Program:
     families: dict[int, list[tuple[File, ast.ClassDef]]] = field(default_factory=dict)
     elsewhere: Definitions | None = None
     found: dict[int, tuple[File, Definition] | None] = field(default_factory=dict)
+    mixed: frozenset[int] = frozenset()
 
     def family(self, file: File, owner: ast.ClassDef) -> list[tuple[File, ast.ClassDef]]:
         """A class, those that it inherits from, and those that inherit from it."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Literal
 
 from migrator.convert.distributed.find.iterables import loader_calls, passed_on
 from migrator.convert.distributed.find.training import Training
@@ -16,28 +16,29 @@ _SAME = {"item", "double", "float", "cpu", "detach", "numpy", "tolist", "long", 
 
 _SAME_BY_CALL = ("float", "int", "round", "max")
 
-IS_SUM, IS_MEAN, IS_EITHER, IS_SHOWN, IS_UNCLEAR = "sum", "mean", "either", "shown", "unclear"
+# How a sum is made one of all ranks: as a sum or as a mean, as another one is, or only for the screen.
+Use = Literal["sum", "mean", "either", "shown", "unclear"]
 
 
-def kind_of_use(program: Program, training: Training, node: Any, sums: set[str]) -> str:
+def kind_of_use(program: Program, training: Training, node: Any, sums: set[str]) -> Use:
     """What a use of a sum says of it."""
     up: Any = parent(node)
     if is_stored(node):  # loss /= n
-        return _by(program, training, up.value, sums) if isinstance(up.op, ast.Div) else IS_UNCLEAR
+        return _by(program, training, up.value, sums) if isinstance(up.op, ast.Div) else "unclear"
     node = same_number(node)
     up = parent(node)
     if isinstance(up, ast.BinOp) and isinstance(up.op, (ast.Div, ast.FloorDiv)):
         if up.left is node:
             return _by(program, training, up.right, sums)
-        return IS_EITHER if sums & set(map(dotted, ast.walk(up.left))) else IS_UNCLEAR
+        return "either" if sums & set(map(dotted, ast.walk(up.left))) else "unclear"
     while not isinstance(up, ast.stmt):
         if isinstance(
             up, (ast.Call, ast.JoinedStr, ast.Tuple, ast.FormattedValue, ast.Attribute, ast.keyword)
         ) or (isinstance(up, ast.BinOp) and isinstance(up.op, ast.Mod) and up.right is node):
             node, up = up, parent(up)
         else:
-            return IS_UNCLEAR
-    return IS_SHOWN if isinstance(up, ast.Expr) else IS_UNCLEAR
+            return "unclear"
+    return "shown" if isinstance(up, ast.Expr) else "unclear"
 
 
 def same_number(node: Any) -> Any:
@@ -57,19 +58,17 @@ def same_number(node: Any) -> Any:
             return node
 
 
-def _by(program: Program, training: Training, node: Any, sums: set[str]) -> str:
+def _by(program: Program, training: Training, node: Any, sums: set[str]) -> Use:
     """What the number by which a sum is divided says of it."""
     while isinstance(node, ast.Call) and dotted(node.func) in ("float", "int", "max") and node.args:
         node = node.args[0]
     if dotted(node) in sums:
-        return IS_EITHER
+        return "either"
     index = round_number(training.batches)
     if index and isinstance(node, ast.BinOp) and dotted(node.left) == index:
-        return (
-            IS_MEAN if isinstance(node.op, ast.Add) and isinstance(node.right, ast.Constant) else IS_UNCLEAR
-        )
+        return "mean" if isinstance(node.op, ast.Add) and isinstance(node.right, ast.Constant) else "unclear"
     answers = {_length(program, training, file, one) for file, one in _origins(program, training, node)}
-    return answers.pop() if len(answers) == 1 else IS_UNCLEAR
+    return answers.pop() if len(answers) == 1 else "unclear"
 
 
 def round_number(loop: Any) -> str:
@@ -86,24 +85,24 @@ def _origins(program: Program, training: Training, node: Any) -> Iterator[tuple[
         yield from [(where, value) for where, value, _ in inner] or [(file, one)]
 
 
-def _length(program: Program, training: Training, file: File, node: Any) -> str:
+def _length(program: Program, training: Training, file: File, node: Any) -> Use:
     """What a number that is the length of something means for a sum that is divided by it."""
     if not isinstance(node, ast.Call) or dotted(node.func) != "len" or len(node.args) != 1:
-        return IS_UNCLEAR
+        return "unclear"
     measured = node.args[0]
     if isinstance(measured, ast.Attribute) and measured.attr in ("dataset", "sampler"):
         if loader_calls(program, file, measured.value, training.known):
-            return IS_SUM if measured.attr == "dataset" else IS_MEAN
+            return "sum" if measured.attr == "dataset" else "mean"
     if loader_calls(program, file, measured, training.known):
-        return IS_MEAN
+        return "mean"
     for loader in training.loaders:
         data = keyword(loader.call, "dataset") or next(iter(loader.call.args), None)
         if data is None:
             continue
         same = loader.file is file and function_of(data) is function_of(measured)
         if same and ast.dump(data) == ast.dump(measured):
-            return IS_SUM
+            return "sum"
         own = {id(one) for _, one in origins(program, file, measured)}
         if own and own == {id(one) for _, one in origins(program, loader.file, data)}:
-            return IS_SUM
-    return IS_UNCLEAR
+            return "sum"
+    return "unclear"

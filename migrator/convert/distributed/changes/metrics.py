@@ -8,16 +8,7 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from migrator.convert.distributed.changes.divisors import (
-    IS_EITHER,
-    IS_MEAN,
-    IS_SHOWN,
-    IS_SUM,
-    IS_UNCLEAR,
-    kind_of_use,
-    round_number,
-    same_number,
-)
+from migrator.convert.distributed.changes.divisors import kind_of_use, round_number, same_number
 from migrator.convert.distributed.find.conditions import training_view
 from migrator.convert.distributed.find.training import Training
 from migrator.convert.draft import DIST, Draft
@@ -39,7 +30,7 @@ WORLD = "dist.get_world_size()"
 
 def reduce_metrics(program: Program, draft: Draft, found: list[Training]) -> None:
     """Plan it for the sums whose uses say how; the others are reported, with the lines to write."""
-    view = training_view(program)[0]
+    view = training_view(program)
     for training in found:
         if isinstance(training.batches, ast.For):
             _after_loop(view, draft, training)
@@ -59,13 +50,13 @@ def _after_loop(program: Program, draft: Draft, training: Training) -> None:
         every = {kind for name in group for kind in kinds[name]}
         if not every or all(_counts_rounds(loop, name) for name in group):
             continue
-        unclear = IS_UNCLEAR in every or {IS_SUM, IS_MEAN} <= every or {IS_SHOWN, IS_MEAN} <= every
-        fixed = every - {IS_EITHER, IS_MEAN}  # not the same for loaders that are whole
+        unclear = "unclear" in every or {"sum", "mean"} <= every or {"shown", "mean"} <= every
+        fixed = every - {"either", "mean"}  # not the same for loaders that are whole
         if unclear or (training.mixed and fixed and not training.when):
             for name in group:
                 report_share(draft, training, name)
             continue
-        lines = [line_for(name, IS_MEAN in every) for name in group]
+        lines = [line_for(name, "mean" in every) for name in group]
         (conditional if training.mixed and fixed else always).extend(lines)
     if conditional:
         always.append(f"if {training.when}:\n" + "\n".join(f"    {line}" for line in conditional))

@@ -38,11 +38,8 @@ def backward_calls(program: Program) -> list[tuple[File, ast.Call]]:
     return [(file, call) for file, call in program.nodes(ast.Call) if method_name(call) == "backward"]
 
 
-def training_view(program: Program) -> tuple[Program, set[int]]:
-    """The program without the calls that never reach ``backward()``, as ``run(loader, train=False)``.
-
-    With it the ids of the functions that are called both to train and not to, or for which that is not known.
-    """
+def training_view(program: Program) -> Program:
+    """The program without the calls that never reach ``backward()``, as ``run(loader, train=False)``."""
     reaching = backward_calls(program)
     while True:
         by_function: dict[int, tuple[Any, list[tuple[File, Any]]]] = {}
@@ -67,7 +64,7 @@ def training_view(program: Program) -> tuple[Program, set[int]]:
         reaching += more
     calls = {key: [one for one in sites if id(one[1]) not in quiet] for key, sites in program.calls.items()}
     mixed = {key for key, sites in calls.items() if len(sites) != len(program.calls[key])}
-    return replace(program, calls=calls), mixed | doubtful
+    return replace(program, calls=calls, mixed=frozenset(mixed | doubtful))
 
 
 def _reached(file: File, node: Any, function: Any, site: ast.Call) -> bool | None:

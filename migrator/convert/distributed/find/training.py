@@ -62,11 +62,11 @@ class Training:
 
 def trainings(program: Program) -> list[Training]:
     """The program's training loops. Raises UncertainError where there is none over a known loader."""
-    view, mixed = training_view(program)
+    view = training_view(program)
     found: dict[int, Training] = {}
     backwards = backward_calls(program)
     for file, call in backwards:
-        for training in _above(view, mixed, file, call, call, (), _DEPTH):
+        for training in _above(view, file, call, call, ()):
             found.setdefault(id(training.batches), training)
     if not found:
         raise UncertainError("no_loop_over_loader" if backwards else "no_backward")
@@ -74,14 +74,9 @@ def trainings(program: Program) -> list[Training]:
 
 
 def _above(
-    program: Program,
-    mixed: set[int],
-    file: File,
-    node: Any,
-    backward: ast.Call,
-    scopes: tuple[Any, ...],
-    depth: int,
+    program: Program, file: File, node: Any, backward: ast.Call, scopes: tuple[tuple[File, Any], ...]
 ) -> Iterator[Training]:
+    """The innermost training loop on each way to a node; ``scopes`` are those on the way so far."""
     function = function_of(node)
     known = guards(node, function)
     inner = False
@@ -92,13 +87,13 @@ def _above(
             ways = [loader_calls(program, file, one, known) for one in items]
             loaders = {id(one.call): one for way in ways for one in way}
             if loaders:
-                yield _training(program, mixed, file, backward, up, known, tuple(loaders.values()), scopes)
+                yield _training(program, file, backward, up, known, tuple(loaders.values()), scopes)
                 return
             inner = inner or (isinstance(up, ast.For) and not counts(up.iter))
         if isinstance(up, FUNCTIONS) and child in up.body:
             sites = call_sites(program, up)
-            for where, call in sites if depth else ():
-                yield from _above(program, mixed, where, call, backward, (*scopes, (file, up)), depth - 1)
+            for where, call in sites if len(scopes) < _DEPTH else ():
+                yield from _above(program, where, call, backward, (*scopes, (file, up)))
             if sites or class_of(up) is not None:
                 return  # a function that is only handed on, as an optimizer's closure, runs where it stands
 
@@ -112,7 +107,6 @@ def _drawn(loop: Any) -> list[Any]:
 
 def _training(
     program: Program,
-    mixed: set[int],
     file: File,
     backward: ast.Call,
     loop: Any,
@@ -122,7 +116,7 @@ def _training(
 ) -> Training:
     function = function_of(loop)
     doubtful = len(loaders) > 1 and len(call_sites(program, function)) > 1 if function is not None else False
-    if doubtful and id(function) in mixed:
+    if doubtful and id(function) in program.mixed:
         raise UncertainError("trains_and_validates", file, loop)
     way: list[tuple[File, Any]] = [*scopes, (file, function)]
     text = loader_name(file, loop.iter, known) if isinstance(loop, ast.For) else ""
@@ -131,7 +125,8 @@ def _training(
         callers = call_sites(program, place[1]) if place[1] is not None else []
         more = [(where, function_of(call)) for where, call in callers]
         way.extend(one for one in more if one not in way)
-    also = any(id(one) in mixed for _, one in (*scopes, (file, function))) or any(one.only for one in loaders)
+    functions = (one for _, one in (*scopes, (file, function)))
+    also = any(id(one) in program.mixed for one in functions) or any(one.only for one in loaders)
     inside = frozenset(_with_gradients(program, file, loop))
     when = _when(file, loop, known) if also else ""
     return Training(file, backward, loop, loaders, epochs, tuple(way), inside, tuple(known), also, when)
