@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
-from typing import Any, Callable
+from typing import Any, Callable, Literal
 
 from migrator.matchers.options import Options
 
@@ -18,7 +18,7 @@ class Finder:
     """A function in a module of this package, and the dataclass beside it that its rules' options are.
 
     Rules start from the last parts of their ``match``, or from the words that ``words_from`` names. One
-    without ``takes_match`` does not go by names.
+    without ``takes_match`` does not go by names. ``replaces`` says what it does with ``replace``.
     """
 
     module: str
@@ -26,6 +26,7 @@ class Finder:
     options: str = ""
     words_from: str = ""
     takes_match: bool = True
+    replaces: Literal["no", "may", "must"] = "no"
 
     @property
     def code(self) -> Callable[..., Any]:
@@ -46,16 +47,16 @@ def _imported(module: str, name: str) -> Any:
 
 
 KINDS = {
-    "name": Finder("kinds.name", options="NameOptions"),
+    "name": Finder("kinds.name", options="NameOptions", replaces="may"),
     "import": Finder("kinds.library", options="ImportOptions"),
-    "method": Finder("kinds.method", "find_methods"),
-    "attribute": Finder("kinds.method", "find_attributes"),
+    "method": Finder("kinds.method", "find_methods", replaces="must"),
+    "attribute": Finder("kinds.method", "find_attributes", replaces="must"),
     "argument": Finder("kinds.argument", options="ArgumentOptions"),
-    "string": Finder("kinds.string", options="StringOptions"),
-    "text": Finder("kinds.text", options="TextOptions"),
+    "string": Finder("kinds.string", options="StringOptions", replaces="may"),
+    "text": Finder("kinds.text", options="TextOptions", replaces="may"),
     "env": Finder("kinds.env", options="EnvOptions", words_from="env_vars", takes_match=False),
-    "call": Finder("kinds.call", options="CallOptions"),
-    "pattern": Finder("kinds.pattern", options="PatternOptions"),
+    "call": Finder("kinds.call", options="CallOptions", replaces="may"),
+    "pattern": Finder("kinds.pattern", options="PatternOptions", replaces="may"),
 }
 
 # Of the rules of kind ``structural``. What has the handler ``none`` is found by another part of npumigrate.

@@ -187,8 +187,11 @@ def _check_names(rule: Rule, node: Any, path: Path) -> None:
     finder = rule.finder
     if finder.takes_match and not (rule.match and all(pattern.strip(".* ") for pattern in rule.match)):
         raise RuleError(f"{path}:{_line(node, 'match')}: the field 'match' is missing or empty")
+    if finder.replaces == "must" and not rule.replace:
+        raise RuleError(f"{rule.origin}: the field 'replace' is missing")
     idle = {
         "match": rule.match and not finder.takes_match,
+        "replace": rule.replace and finder.replaces == "no",
         "words": rule.words and (finder.words_from or not finder.module),
     }
     for key in (key for key, is_idle in idle.items() if is_idle):

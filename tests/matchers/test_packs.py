@@ -134,6 +134,12 @@ PACK = """\
         ("  kind: name\n  words: [a]\n  match: [a.b, '']", 6, "the field 'match' is missing or empty"),
         ("  kind: env\n  match: environ", 5, "the kind 'env' does not look at the field 'match'"),
         (
+            "  kind: import\n  match: a\n  replace: b",
+            6,
+            "the kind 'import' does not look at the field 'replace'",
+        ),
+        ("  kind: method\n  match: .a", 1, "the field 'replace' is missing"),
+        (
             "  kind: structural\n  words: [torch]\n  options: {handler: api-verdicts}",
             5,
             "the handler 'api-verdicts' does not look at the field 'words'",
