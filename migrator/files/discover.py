@@ -14,6 +14,7 @@ from migrator.files.document import is_notebook
 from migrator.files.errors import SourceError, Unreadable, shown, unreadable
 from migrator.files.naming import inside, staging_prefix
 from migrator.files.patterns import Matcher, matcher
+from migrator.files.tree import listing, walk
 
 Kind = Literal["folder", "python", "notebook", "file", "link", "special", "unreadable", "skipped"]
 
@@ -75,7 +76,8 @@ def discover(root: Path, exclude: Sequence[str] = (), avoid: Path | None = None)
         top = listing(os.fspath(root))
     except OSError as error:
         raise Unreadable(f"{shown(root)} {unreadable(error)}") from error
-    return _walk(top, excluded, _avoided(root, avoid))
+    result = _avoided(root, avoid)
+    return walk([(item, ("", False, False)) for item in top], lambda place: _look(place, excluded, result))
 
 
 def _only(root: Path, mode: int, excluded: Matcher) -> Entry:
@@ -86,47 +88,39 @@ def _only(root: Path, mode: int, excluded: Matcher) -> Entry:
     return Entry(kind, name, root, excluded(name, False))
 
 
-def _walk(top: list[os.DirEntry[str]], excluded: Matcher, avoided: str) -> Iterator[Entry]:
-    # Own stack: a tree may be deeper than Python's recursion limit.
-    folder = ("", False, False)  # prefix of names, excluded, inside version control
-    waiting = [(item, folder) for item in reversed(top)]
-    while waiting:
-        item, (prefix, inherited, versions) = waiting.pop()
-        name, path = prefix + item.name, Path(item.path)
-        try:
-            if item.is_symlink():
-                yield Entry("link", name, path, inherited or excluded(name, False))
-            elif item.is_dir(follow_symlinks=False):
-                why = _why_skipped(item.name, name, avoided)
-                found = [] if why else listing(item.path)
-                if any(child.name in _ENVIRONMENT for child in found):
-                    why = "virtual environment: not copied"
-                if why:
-                    yield Entry("skipped", name, path, reason=why)
-                    continue
-                out = inherited or excluded(name, True)
-                yield Entry("folder", name, path, out)
-                folder = (name + "/", out, versions or item.name in _KEPT)
-                waiting.extend((child, folder) for child in reversed(found))
-            elif item.is_file(follow_symlinks=False):
-                kind = "file" if versions else _kind_of_file(item.name, item.path)
-                yield Entry(kind, name, path, inherited or excluded(name, False))
-            else:
-                yield Entry("special", name, path, reason=_special(item.stat(follow_symlinks=False).st_mode))
-        except OSError as error:
-            yield Entry("unreadable", name, path, reason=f"{unreadable(error)}: not copied")
+_Inside = tuple[str, bool, bool]  # of a folder: what its names begin with, is it excluded, of version control
+_Place = tuple[os.DirEntry[str], _Inside]
+
+
+def _look(place: _Place, excluded: Matcher, avoided: str) -> tuple[Entry, list[_Place]]:
+    """The entry of a thing, and what lies in it."""
+    item, (prefix, inherited, versions) = place
+    name, path = prefix + item.name, Path(item.path)
+    try:
+        if item.is_symlink():
+            return Entry("link", name, path, inherited or excluded(name, False)), []
+        if item.is_dir(follow_symlinks=False):
+            why = _why_skipped(item.name, name, avoided)
+            found = [] if why else listing(item.path)
+            if any(child.name in _ENVIRONMENT for child in found):
+                why = "virtual environment: not copied"
+            if why:
+                return Entry("skipped", name, path, reason=why), []
+            out = inherited or excluded(name, True)
+            folder = (name + "/", out, versions or item.name in _KEPT)
+            return Entry("folder", name, path, out), [(child, folder) for child in found]
+        if item.is_file(follow_symlinks=False):
+            kind = "file" if versions else _kind_of_file(item.name, item.path)
+            return Entry(kind, name, path, inherited or excluded(name, False)), []
+        return Entry("special", name, path, reason=_special(item.stat(follow_symlinks=False).st_mode)), []
+    except OSError as error:
+        return Entry("unreadable", name, path, reason=f"{unreadable(error)}: not copied"), []
 
 
 def _kind_of_file(base: str, path: str) -> Kind:
     if is_notebook(base):
         return "notebook"
     return "python" if is_python(base, path) else "file"
-
-
-def listing(path: str) -> list[os.DirEntry[str]]:
-    """What a folder holds, by name. Raises OSError."""
-    with os.scandir(path) as items:
-        return sorted(items, key=lambda item: item.name)
 
 
 def _avoided(root: Path, avoid: Path | None) -> str:

@@ -95,33 +95,33 @@ def _below(
     trouble: Callable[[str], None],
     native: Callable[[str, Path], None],
 ) -> Iterator[Target]:
-    from migrator.files.discover import is_python, listing
+    from migrator.files.discover import is_python
     from migrator.files.gitignore import GitIgnore
+    from migrator.files.tree import listing, walk
     from migrator.native.suffixes import is_native
 
-    def is_lintable(item: os.DirEntry[str]) -> bool:
-        return is_notebook(item.name) or is_python(item.name, item.path)
-
     ignore = GitIgnore(top)
-    waiting = [("" if path == "." else path.rstrip("/"), str(top))]
-    while waiting:
-        shown_folder, folder = waiting.pop()
+
+    def look(place: tuple[str, str]) -> tuple[list[Target], list[tuple[str, str]]]:
+        """The files of a folder, which is given as shown and as it is, and its folders."""
+        shown_folder, folder = place
+        files: list[Target] = []
+        folders: list[tuple[str, str]] = []
         try:
             options = configuration.options_for(Path(folder))
+            entries = listing(folder)
         except ConfigError as error:
             trouble(f"{error}: what is below {shown(folder)} is not linted")
-            continue
-        try:
-            entries = listing(folder)
+            return [], []
         except OSError as error:
             trouble(f"{shown(shown_folder or folder)}: {unreadable(error)}")
-            continue
-        folders = []
+            return [], []
         for item in entries:
             try:
                 is_folder = item.is_dir(follow_symlinks=False)
                 cpp = not is_folder and is_native(item.name)
-                if not is_folder and not (item.is_file() and (cpp or is_lintable(item))):
+                wanted = cpp or is_notebook(item.name)
+                if not is_folder and not (item.is_file() and (wanted or is_python(item.name, item.path))):
                     continue
             except OSError:
                 continue
@@ -131,13 +131,15 @@ def _below(
                 continue
             name = f"{shown_folder}/{item.name}" if shown_folder else item.name
             if cpp:
-                place = Path(item.path)
-                native(_name(place, options), place)
+                native(_name(Path(item.path), options), Path(item.path))
             elif not is_folder:
-                yield _target(name, Path(item.path), configuration, options)
+                files.append(_target(name, Path(item.path), configuration, options))
             elif not os.path.lexists(os.path.join(item.path, "pyvenv.cfg")):
                 folders.append((name, item.path))
-        waiting.extend(reversed(folders))
+        return files, folders
+
+    for files in walk([("" if path == "." else path.rstrip("/"), str(top))], look):
+        yield from files
 
 
 def _excluded(options: Options, path: str, folder: bool) -> bool:

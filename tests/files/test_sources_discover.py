@@ -219,9 +219,9 @@ def refuse(_path: object) -> None:
 
 def test_a_folder_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     make(tmp_path, "a/x.py", "b.py")
-    real = discover_module._listing
+    real = discover_module.listing
     monkeypatch.setattr(
-        discover_module, "_listing", lambda path: refuse(path) if path.endswith("a") else real(path)
+        discover_module, "listing", lambda path: refuse(path) if path.endswith("a") else real(path)
     )
     unreadable, readable = discover(tmp_path)
     reason = "cannot be read: permission denied: not copied"
@@ -243,7 +243,7 @@ def test_a_folder_without_permission(tmp_path: Path) -> None:
 def test_no_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(Unreadable, match=r"gone cannot be read: no such file or directory"):
         discover(tmp_path / "gone")
-    monkeypatch.setattr(discover_module, "_listing", refuse)
+    monkeypatch.setattr(discover_module, "listing", refuse)
     with pytest.raises(Unreadable, match=r"cannot be read: permission denied"):
         discover(tmp_path)
 
