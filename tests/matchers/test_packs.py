@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import re
 from dataclasses import fields, replace
 from pathlib import Path
 
@@ -212,3 +213,9 @@ def test_code_reads_every_option_that_it_declares(finder):
     own = {field.name for field in fields(finder.declared)} - {field.name for field in fields(Options)}
     assert own
     assert own <= read
+
+
+def test_the_documents_name_every_option_of_a_kind():
+    text = (Path(__file__).parents[2] / "docs" / "rule_format.md").read_text(encoding="utf-8")
+    declared = {field.name for finder in KINDS.values() for field in fields(finder.declared)}
+    assert {name for name in declared if not re.search(rf"`{name}[`:]", text)} == set()
