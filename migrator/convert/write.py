@@ -139,11 +139,15 @@ class _Layout:
 def _layout(index: ModuleIndex) -> _Layout:
     step = ""
     fixed: set[int] = set()
-    for token in tokenize.generate_tokens(io.StringIO(index.text).readline):
-        if token.type == tokenize.INDENT:
-            step = step or token.string
-        elif token.type in (tokenize.STRING, _FSTRING_MIDDLE):
-            fixed.update(range(token.start[0] + 1, token.end[0] + 1))
+    text = index.text.replace("\r\n", "\n").replace("\r", "\n")
+    try:
+        for token in tokenize.generate_tokens(io.StringIO(text).readline):
+            if token.type == tokenize.INDENT:
+                step = step or token.string
+            elif token.type in (tokenize.STRING, _FSTRING_MIDDLE):
+                fixed.update(range(token.start[0] + 1, token.end[0] + 1))
+    except tokenize.TokenError as error:
+        raise NotPlacedError(str(error)) from error
     ends = re.search(r"\r\n|\r|\n", index.text)
     return _Layout(index, ends[0] if ends else "\n", step or "    ", frozenset(fixed))
 

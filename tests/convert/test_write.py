@@ -87,7 +87,7 @@ def changed(text: str, **fields: object) -> str:
     return made(text, write(file.index, changes))
 
 
-@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+@pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
 @pytest.mark.parametrize("step", ["    ", "\t", "  "])
 def test_statements(newline: str, step: str) -> None:
     text = PROGRAM.replace("    ", step).replace("\n", newline)

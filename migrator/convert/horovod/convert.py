@@ -22,13 +22,7 @@ from migrator.names.tree import parse
 _CHANGED, _REPORTED = "NPU930", "NPU931"
 _OWN_WAY = ("init_process_group", "DistributedDataParallel")
 _TENSORS_OF_BOTH = (2, 1)  # one process group with a backend for the CPU and one for the card
-_STEPS = (
-    "init",
-    "DistributedOptimizer",
-    "broadcast_parameters",
-    "broadcast_optimizer_state",
-    "allreduce",
-)
+_STEPS = ("init", "DistributedOptimizer", "broadcast_parameters", "broadcast_optimizer_state", "allreduce")
 _NAMES = ("dist", "os", "io", "default_hooks", "DistributedDataParallel")
 
 

@@ -74,10 +74,7 @@ def average_in_closures(program: Program, draft: Draft, found: list[Training]) -
         name = dotted(last.value) if isinstance(last, ast.Return) and last.value is not None else ""
         if not name:
             raise UncertainError(
-                "closure_loss",
-                training.file,
-                closure,
-                helper=functions("helpers.py")["sum_over_ranks"],
+                "closure_loss", training.file, closure, helper=functions("helpers.py")["sum_over_ranks"]
             )
         lines = [line_for(name, True)]
         put(draft, training, draft.of(training.file).before.setdefault(last, []), last, lines)
