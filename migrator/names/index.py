@@ -14,17 +14,21 @@ import ast
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import dropwhile, takewhile
 from typing import Any
 
 from migrator.files.source import line_starts
 from migrator.names.fstrings import Part, place_fstring
 from migrator.names.scopes import Binding, Scope, bind_import, bound_names
+from migrator.names.statements import body_fields, head_lines, heads, touches
 from migrator.names.tree import (
     FUNCTIONS,
     Function,
     Import,
     Statement,
     String,
+    bare_name,
+    called_name,
     children,
     fields_of,
     parse,
@@ -33,8 +37,7 @@ from migrator.names.tree import (
 
 _WORD = re.compile(r"[^\W\d]\w*")
 _WORD_BYTES = frozenset(bytes([byte]) for byte in range(256) if bytes([byte]).isalnum() or byte in (95,))
-_BODY_FIELDS = ("body", "handlers", "orelse", "finalbody", "cases")
-_BODIES: dict[type, tuple[str, ...]] = {}
+_REGISTERS = ("register_buffer", "register_parameter")
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
@@ -149,7 +152,7 @@ class ModuleIndex:
             else:
                 for name, value in bound_names(node):
                     scope.bind(name, Binding("assign", node, value=value))
-            for field in reversed(_bodies_of(cls)):
+            for field in reversed(body_fields(cls)):
                 stack += [(child, node, inner) for child in reversed(getattr(node, field))]
 
     def _aliases(self, words: set[str]) -> set[str]:
@@ -199,22 +202,22 @@ class ModuleIndex:
             return
         last = lines[-1]
         for statement in statements:
-            first, end = _head_lines(statement)
+            first, end = head_lines(statement)
             if first > last or lines[bisect_left(lines, first)] > end:
                 continue
-            if not _bodies_of(statement.__class__):
+            if not body_fields(statement.__class__):
                 self._expand_once(statement, statement, children(statement))
                 continue
-            for child in _headers(statement):
-                if _touches(child, lines):
+            for child in heads(statement):
+                if touches(child, lines):
                     self._expand_once(statement, child, [child])
 
     def expand(self, statement: ast.AST) -> None:
         """Walk all expressions of a statement, wherever they are."""
-        if not _bodies_of(statement.__class__):
+        if not body_fields(statement.__class__):
             self._expand_once(statement, statement, children(statement))
             return
-        for child in _headers(statement):
+        for child in heads(statement):
             self._expand_once(statement, child, [child])
 
     def _expand_once(self, statement: ast.AST, what: ast.AST, nodes: list[ast.AST]) -> None:
@@ -322,7 +325,7 @@ class ModuleIndex:
 
     @property
     def scopes(self) -> Iterable[Scope]:
-        """All scopes, the outer ones before those inside them."""
+        """All scopes, each right before those inside it."""
         return self._opened.values()
 
     def inside(self, node: ast.AST | None) -> Scope | None:
@@ -434,7 +437,8 @@ class ModuleIndex:
         """Every read of a name that a scope binds, there and in the scopes inside it."""
         first = getattr(scope.node, "lineno", 1)
         lines = self._lines_with([name], first, getattr(scope.node, "end_lineno", len(self._starts)))
-        inside = [each for each in self.scopes if each.inside(scope)]
+        behind = dropwhile(lambda each: each is not scope, self.scopes)
+        inside = [*takewhile(lambda each: each.inside(scope), behind)]
         for inner in inside:
             self._expand_on(lines, inner.statements)
         named = self._named.get(name, {})
@@ -454,16 +458,12 @@ def _on_self(statement: Statement) -> Iterator[tuple[str, ast.expr]]:
     if not isinstance(statement, ast.Expr):
         targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
         for target in targets:
-            if (
-                isinstance(target, ast.Attribute)
-                and isinstance(target.value, ast.Name)
-                and target.value.id == "self"
-            ):
+            if isinstance(target, ast.Attribute) and bare_name(target.value) == "self":
                 yield target.attr, value
-    elif isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and len(value.args) == 2:
-        registers = value.func.attr in ("register_buffer", "register_parameter")
-        if registers and isinstance(value.args[0], ast.Constant):
-            yield str(value.args[0].value), value.args[1]
+    elif called_name(value) in _REGISTERS and isinstance(value, ast.Call) and len(value.args) == 2:
+        name = string_value(value.args[0])
+        if name is not None:
+            yield name, value.args[1]
 
 
 def _is_import_call(node: ast.AST) -> bool:
@@ -479,44 +479,3 @@ def _argument_names(arguments: ast.arguments) -> set[str]:
     every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
     every += [argument for argument in (arguments.vararg, arguments.kwarg) if argument]
     return {argument.arg for argument in every}
-
-
-def _touches(node: Any, lines: list[int]) -> bool:
-    first = getattr(node, "lineno", None)
-    if first is None:  # match patterns, arguments and comprehensions carry no place of their own
-        return any(_touches(child, lines) for child in children(node))
-    place = bisect_left(lines, first)
-    return place < len(lines) and lines[place] <= node.end_lineno
-
-
-def _bodies_of(cls: type) -> tuple[str, ...]:
-    """The fields of a kind of statement that hold statements."""
-    bodies = _BODIES.get(cls)
-    if bodies is None:
-        bodies = _BODIES[cls] = tuple(name for name in _BODY_FIELDS if name in fields_of(cls))
-    return bodies
-
-
-def _head_lines(statement: Any) -> tuple[int, int]:
-    """The first and the last line of a statement, without those that only its body has."""
-    cls = statement.__class__
-    bodies = _bodies_of(cls)
-    if not bodies:
-        return statement.lineno, statement.end_lineno
-    if cls.__name__ == "match_case":
-        return statement.pattern.lineno, statement.body[0].lineno
-    decorators = getattr(statement, "decorator_list", None)
-    first = decorators[0].lineno if decorators else statement.lineno
-    below = getattr(statement, bodies[0])[0]
-    return first, getattr(below, "lineno", statement.end_lineno)  # the cases of a match have no place
-
-
-def _headers(statement: ast.AST) -> Iterator[ast.AST]:
-    """The parts of a compound statement that are not its body."""
-    for field in fields_of(statement.__class__):
-        if field not in _BODY_FIELDS:
-            value = getattr(statement, field)
-            if value.__class__ is list:
-                yield from (item for item in value if isinstance(item, ast.AST))
-            elif isinstance(value, ast.AST):
-                yield value

@@ -4,40 +4,29 @@ from __future__ import annotations
 
 import ast
 import re
-from dataclasses import dataclass
 
 from migrator.findings.finding import Edit
-from migrator.names.fstrings import place_fstring
+from migrator.names.fstrings import Part, place_fstring
 from migrator.names.index import ModuleIndex
 from migrator.names.tree import String, string_value
 
 _PLAIN = re.compile(r"([bBuUrR]{0,2})('''|\"\"\"|'|\")(.*)\2\Z", re.S)
 
 
-@dataclass(frozen=True)
-class Piece:
-    """A stretch of literal text in a file: its byte span and its source."""
-
-    start: int
-    end: int
-    raw: str
-
-
-def pieces(index: ModuleIndex, node: String) -> list[Piece]:
+def _pieces(index: ModuleIndex, node: String) -> list[Part]:
     """The literal text of a string, part by part; without the fields of an f-string.
 
     Empty where the parts cannot be told apart.
     """
     if isinstance(node, ast.JoinedStr):
-        return [Piece(p.start, p.end, p.raw) for p in index.parts(node) if p.expression is None]
+        return [part for part in index.parts(node) if part.expression is None]
     source = index.segment(node)
     plain = _PLAIN.match(source)
     if plain and plain.group(2) not in plain.group(3):
         skip = len(plain.group(1)) + len(plain.group(2))
         start = index.start(node) + skip
-        return [Piece(start, start + len(plain.group(3).encode("utf-8")), plain.group(3))]
-    parts = place_fstring(source, index.start(node)) or []
-    return [Piece(part.start, part.end, part.raw) for part in parts]
+        return [Part(start, start + len(plain.group(3).encode("utf-8")), plain.group(3))]
+    return place_fstring(source, index.start(node)) or []
 
 
 def replace_text(index: ModuleIndex, node: String, old: str, new: str, count: int = 0) -> list[Edit]:
@@ -47,7 +36,7 @@ def replace_text(index: ModuleIndex, node: String, old: str, new: str, count: in
     written anew. Empty where it is not there as written (escapes, for one).
     """
     edits: list[Edit] = []
-    for piece in pieces(index, node):
+    for piece in _pieces(index, node):
         position = piece.raw.find(old)
         while position >= 0 and (not count or len(edits) < count):
             start = piece.start + len(piece.raw[:position].encode("utf-8"))
