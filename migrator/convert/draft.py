@@ -58,7 +58,7 @@ class Draft:
         self.replace(file, node, code, message)
 
     def changed(
-        self, file: File, node: Any, message: str, after: str, operation: Operation = "MODIFY"
+        self, file: File, node: ast.AST, message: str, after: str, operation: Operation = "MODIFY"
     ) -> None:
         """Say that a change is made at a node."""
         before = "" if operation == "INSERT" else file.index.segment(node)

@@ -80,7 +80,7 @@ def use_the_model_inside(draft: Draft, wrapped: Wrapped, message: str) -> None:
         draft.report("wrapped_here", file, node, text=dotted(node) or "what comes back")
 
 
-def parameters_in(node: Any) -> list[Any]:
+def parameters_in(node: ast.AST) -> list[Any]:
     """What ``parameters()`` is asked of inside an expression."""
     return [
         one.func.value
@@ -91,7 +91,7 @@ def parameters_in(node: Any) -> list[Any]:
     ]
 
 
-def home_of(program: Program, file: File, node: Any, text: str) -> Home:
+def home_of(program: Program, file: File, node: ast.AST, text: str) -> Home:
     """Where a name, or an attribute of ``self``, that a node holds is at home."""
     function = function_of(node)
     owner = class_of(function)
@@ -105,7 +105,7 @@ def home_of(program: Program, file: File, node: Any, text: str) -> Home:
     return Home(file, function, text)
 
 
-def home_of_target(file: File, target: Any, node: Any) -> Home | None:
+def home_of_target(file: File, target: ast.expr | None, node: ast.AST) -> Home | None:
     """The scope and the name that a target of an assignment is, where they are plain."""
     text = dotted(target)
     owner = class_of(function_of(node))
@@ -116,7 +116,7 @@ def home_of_target(file: File, target: Any, node: Any) -> Home | None:
     return None
 
 
-def unmoved(node: Any) -> Any:
+def unmoved(node: ast.AST) -> Any:
     """The model in ``model.to(device)`` and ``nn.DataParallel(model)``."""
     while isinstance(node, ast.Call):
         if isinstance(node.func, ast.Attribute) and node.func.attr in ("to", "cuda"):
@@ -146,7 +146,7 @@ def uses(home: Home) -> list[Any]:
     return found
 
 
-def receiving(program: Program, file: File, call: ast.Call, node: Any) -> Iterator[Home]:
+def receiving(program: Program, file: File, call: ast.Call, node: ast.AST) -> Iterator[Home]:
     """The project's function, and its parameter, that gets an argument of a call."""
     found = definition_of(program, file, call)
     if found is None:
@@ -163,7 +163,7 @@ def receiving(program: Program, file: File, call: ast.Call, node: Any) -> Iterat
             yield Home(where, function, name)
 
 
-def prepares(program: Program, file: File, node: Any, depth: int = 6) -> bool:
+def prepares(program: Program, file: File, node: ast.AST, depth: int = 6) -> bool:
     """Whether a use of the model belongs to its making: it is not called, and not handed to what calls it."""
     up, call = parent(node), taker_of(node)
     if is_stored(node):

@@ -9,6 +9,7 @@ from typing import Any
 from migrator.convert.syntax import (
     FUNCTIONS,
     Definition,
+    Function,
     Value,
     class_of,
     dotted,
@@ -51,11 +52,11 @@ class File:
         """The full name of what a call calls, through import aliases; empty where it is not known."""
         return self.index.qualified_name(call.func)
 
-    def bindings(self, function: Any, name: str) -> list[Value]:
+    def bindings(self, function: Function | None, name: str) -> list[Value]:
         """The values that a scope's assignments give to a name; the scope None is the file's margin."""
         return [stored_value(node) for node in self.stores.get(name, ()) if function_of(node) is function]
 
-    def only_value(self, function: Any, name: str) -> ast.expr | None:
+    def only_value(self, function: Function | None, name: str) -> ast.expr | None:
         """The value of a name that a scope sets once, and plainly."""
         bound = self.bindings(function, name)
         return bound[0][0] if len(bound) == 1 and bound[0][1] < 0 else None

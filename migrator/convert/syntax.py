@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Optional, Union
 
 Function = Union[ast.FunctionDef, ast.AsyncFunctionDef]
+Loop = Union[ast.For, ast.While]
 Definition = Union[ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef]
 # What an assignment gives to a name, and its place in a tuple or -1; None: something else binds the name.
 Value = tuple[Optional[ast.expr], int]
@@ -44,7 +45,7 @@ def parent(node: Any) -> Any:
     return getattr(node, "parent", None)
 
 
-def above(node: Any) -> Iterator[tuple[Any, Any]]:
+def above(node: ast.AST) -> Iterator[tuple[Any, Any]]:
     """What a node is in, from the inside out, each behind its part that holds the node."""
     child, up = node, parent(node)
     while up is not None:
@@ -52,18 +53,18 @@ def above(node: Any) -> Iterator[tuple[Any, Any]]:
         child, up = up, parent(up)
 
 
-def function_of(node: Any) -> Any:
+def function_of(node: ast.AST) -> Any:
     """The function around a node, None at the margin; around a parameter's default, the outer one."""
     return next((up for child, up in above(node) if isinstance(up, FUNCTIONS) and child in up.body), None)
 
 
-def class_of(function: Any) -> ast.ClassDef | None:
+def class_of(function: Function | None) -> ast.ClassDef | None:
     """The class whose method a function is."""
     owner = parent(function)
     return owner if isinstance(owner, ast.ClassDef) else None
 
 
-def taker_of(node: Any) -> Any:
+def taker_of(node: ast.AST) -> Any:
     """What a node is given to: a call, where it is one of its arguments."""
     up = parent(node)
     return parent(up) if isinstance(up, ast.keyword) else up
@@ -109,7 +110,7 @@ def names_below(node: ast.AST) -> set[str]:
     return {dotted(one) for one in ast.walk(node)} - {""}
 
 
-def is_stored(node: Any) -> bool:
+def is_stored(node: ast.AST) -> bool:
     """Whether a name or an attribute is set where it stands."""
     return isinstance(getattr(node, "ctx", None), ast.Store)
 

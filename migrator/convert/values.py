@@ -9,6 +9,7 @@ from typing import Any
 from migrator.convert.program import File, Program
 from migrator.convert.syntax import (
     Definition,
+    Function,
     Value,
     argument,
     class_of,
@@ -37,7 +38,7 @@ def call_sites(program: Program, function: Any) -> list[tuple[File, ast.Call]]:
     return [site for one in (owner, *heirs) for site in program.calls.get(id(one), ())] + sites
 
 
-def live_sites(program: Program, function: Any) -> list[tuple[File, ast.Call]]:
+def live_sites(program: Program, function: Function | None) -> list[tuple[File, ast.Call]]:
     """Where a function is called, without what further files do not use themselves."""
     sites = call_sites(program, function)
     return [site for site in sites if not _unused(program, *site)] or sites

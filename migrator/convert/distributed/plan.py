@@ -119,7 +119,7 @@ def _data_parallel(program: Program, draft: Draft) -> bool:
     return any_
 
 
-def _only_wraps(statement: Any) -> bool:
+def _only_wraps(statement: ast.stmt) -> bool:
     """Whether a statement wraps a model for several cards, or says so."""
     called = last_name(getattr(statement, "value", None))
     if isinstance(statement, ast.Assign):
@@ -166,7 +166,7 @@ def _rank_zero(program: Program, draft: Draft) -> None:
         draft.changed(file, node, "one rank writes for all", f"if {test}:")
 
 
-def _in_open(node: Any) -> bool:
+def _in_open(node: ast.AST) -> bool:
     """Whether the file that is written is opened around a statement: that one rank does, too."""
     function = function_of(node)
     around = (up for _, up in above(node) if isinstance(up, ast.With) and function_of(up) is function)
@@ -208,6 +208,6 @@ def _works_above(entry: File, guard: Any) -> bool:
     return False
 
 
-def _leaves(statement: Any) -> bool:
+def _leaves(statement: ast.stmt) -> bool:
     text = ast.dump(statement)
     return isinstance(statement, ast.Raise) or "attr='exit'" in text or "id='exit'" in text

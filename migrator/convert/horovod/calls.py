@@ -34,7 +34,7 @@ class Plan:
     optimizers: list[tuple[File, ast.Call]] = field(default_factory=list)
     wrapped: list[tuple[Home, Any]] = field(default_factory=list)
 
-    def refuse(self, key: str, file: File, node: Any, **values: object) -> None:
+    def refuse(self, key: str, file: File, node: ast.AST, **values: object) -> None:
         """Nothing can be converted, because of this."""
         self.problems.append(UncertainError(key, file, node, **values))
 
@@ -52,7 +52,7 @@ class Plan:
         self.draft.of(file).imports.extend(imports(code))
         self.used.setdefault(file.name, set()).update(filter(is_helper, names_in(code)))
 
-    def written(self, file: File, node: Any) -> str:
+    def written(self, file: File, node: ast.AST) -> str:
         """The source of an expression with the new code in it."""
         return rewritten(file.index, node, self.draft.of(file).edits)
 
@@ -173,7 +173,7 @@ def _instead(parameter: str) -> str:
     }.get(parameter, "Multiply the tensor before, or the result after it.")
 
 
-def _chosen_for_optimizer(file: File, node: Any) -> bool:
+def _chosen_for_optimizer(file: File, node: ast.AST) -> bool:
     """Whether Adasum stands in the ``op`` of DistributedOptimizer, which is looked at there."""
     up = next(up for _, up in above(node) if not isinstance(up, (ast.IfExp, ast.keyword)))
     return isinstance(up, ast.Call) and file.called(up) == f"{PACKAGE}.{_OPTIMIZER}"

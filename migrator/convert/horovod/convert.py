@@ -154,7 +154,7 @@ def _has_own_way(file: File) -> bool:
     return not names.isdisjoint(_OWN_WAY)
 
 
-def _is_optional(statement: Any) -> bool:
+def _is_optional(statement: ast.stmt) -> bool:
     """Whether an import of Horovod stands under a condition, or may fail."""
     around = (up for _, up in above(statement) if isinstance(up, (ast.Try, ast.If, ast.ExceptHandler)))
     return not all(map(is_main_guard, around))

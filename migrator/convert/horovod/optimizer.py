@@ -80,7 +80,7 @@ def _model_of(program: Program, file: File, arguments: dict[str, Any], call: ast
     return home
 
 
-def _exclusive(one: Any, other: Any) -> bool:
+def _exclusive(one: ast.stmt, other: ast.stmt) -> bool:
     """Whether two statements stand in the two branches of one condition."""
     for up in (parent(one), parent(other)):
         if isinstance(up, ast.If):

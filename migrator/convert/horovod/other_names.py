@@ -30,7 +30,7 @@ _MAY_TRAIN = re.compile(r"partial$|trainer|engine|learner|runner|worker|solver|a
 _EVALUATES = re.compile(r"\.eval\(\)|\bno_grad\b|\binference_mode\b|\btrain\(False\)")
 
 
-def check_before(program: Program, home: Home, behind: Any) -> None:
+def check_before(program: Program, home: Home, behind: ast.stmt) -> None:
     """Before it is wrapped nothing may have got hold of the bare model that could train it."""
     function = function_of(behind)
     values = home.values()
@@ -59,7 +59,7 @@ def _is_only_name(value: Any, home: Home) -> bool:
     return isinstance(home.scope, ast.ClassDef) and _function_with_parameter(value) is not None
 
 
-def _stays(home: Home, node: Any) -> bool:
+def _stays(home: Home, node: ast.AST) -> bool:
     """Whether a name is set to itself under a condition: ``model = model.cuda() if cuda else model``."""
     up = parent(node)
     while isinstance(up, ast.IfExp):
@@ -67,7 +67,7 @@ def _stays(home: Home, node: Any) -> bool:
     return isinstance(up, ast.Assign) and [dotted(one) for one in up.targets] == [home.text]
 
 
-def _is_kept(program: Program, file: File, node: Any) -> bool:
+def _is_kept(program: Program, file: File, node: ast.AST) -> bool:
     """Whether the model goes to something of another package that, by its name, may train it later."""
     call = taker_of(node)
     if not isinstance(call, ast.Call) or definition_of(program, file, call) is not None:
@@ -103,7 +103,7 @@ def check_outside(program: Program, home: Home, depth: int = _DEPTH) -> None:
             check_outside(program, outer, depth - 1)
 
 
-def _goes_to(program: Program, file: File, node: Any, scope: Any) -> bool:
+def _goes_to(program: Program, file: File, node: ast.AST, scope: Any) -> bool:
     call = taker_of(node)
     found = definition_of(program, file, call)
     return found is not None and found[1] in (scope, class_of(scope))
@@ -119,7 +119,7 @@ def _taken_from(home: Home) -> Iterator[tuple[Any, str]]:
         yield home.scope, home.text
 
 
-def evaluates(program: Program, file: File, node: Any) -> bool:
+def evaluates(program: Program, file: File, node: ast.AST) -> bool:
     """Whether a use stands in a function, or goes to one, that only evaluates."""
     call = taker_of(node)
     places = [(file, function_of(node))]

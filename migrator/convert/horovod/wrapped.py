@@ -13,6 +13,7 @@ from migrator.convert.models import Home, Wrapped, home_of_target, receiving, us
 from migrator.convert.program import File, Program
 from migrator.convert.syntax import (
     FUNCTIONS,
+    Function,
     above,
     argument,
     dotted,
@@ -30,7 +31,7 @@ from migrator.project.distributed_names import listed
 _MOVES = ("cuda", "to", "npu")
 
 
-def follow(program: Program, home: Home, behind: Any) -> Wrapped:
+def follow(program: Program, home: Home, behind: ast.stmt) -> Wrapped:
     """What becomes of the uses of a model that is wrapped behind a statement.
 
     Raises UncertainError where some of the training might go past the wrapper.
@@ -67,7 +68,7 @@ def _uses_of_wrapped(home: Home, wrapped: Wrapped) -> list[Any]:
     return found
 
 
-def _use(program: Program, home: Home, node: Any, result: Wrapped) -> Iterator[Home]:
+def _use(program: Program, home: Home, node: ast.AST, result: Wrapped) -> Iterator[Home]:
     """Judge one use of the wrapped model; gives the scopes to which it hands it."""
     file, up, call = home.file, parent(node), taker_of(node)
     if is_stored(node):
@@ -113,7 +114,7 @@ def _about_the_wrapper(file: File, call: ast.Call) -> bool:
     return "DataParallel" in text or '"module"' in text or "'module'" in text
 
 
-def _check_kept(program: Program, node: Any, result: Wrapped) -> None:
+def _check_kept(program: Program, node: ast.AST, result: Wrapped) -> None:
     """What keeps the model elsewhere must do so when it is wrapped. Raises UncertainError."""
     function = function_of(node)
     if any(function_of(statement) is function for _, statement in result.since):
@@ -138,7 +139,7 @@ def _returned(program: Program, node: Any, together: ast.Tuple | None, result: W
             yield from _kept(file, target, site, result)
 
 
-def _kept(file: File, target: Any, node: Any, result: Wrapped) -> Iterator[Home]:
+def _kept(file: File, target: ast.expr | None, node: ast.AST, result: Wrapped) -> Iterator[Home]:
     """The scope in which a value is kept under a name."""
     kept = home_of_target(file, target, node)
     if kept is None:
@@ -149,7 +150,7 @@ def _kept(file: File, target: Any, node: Any, result: Wrapped) -> Iterator[Home]
     yield kept
 
 
-def _attribute(program: Program, home: Home, node: Any, up: ast.Attribute, result: Wrapped) -> None:
+def _attribute(program: Program, home: Home, node: ast.AST, up: ast.Attribute, result: Wrapped) -> None:
     """Judge ``model.something``."""
     file = home.file
     chain: Any = up
@@ -192,7 +193,7 @@ def _from_outside(program: Program, home: Home, result: Wrapped) -> None:
                 result.inner[node] = (file, True)
 
 
-def _is_conditional(behind: Any) -> bool:
+def _is_conditional(behind: ast.stmt) -> bool:
     """Whether there are ways past the statement, on which the model stays bare."""
     for _, up in above(behind):
         if isinstance(up, FUNCTIONS):
@@ -202,7 +203,7 @@ def _is_conditional(behind: Any) -> bool:
     return False
 
 
-def _may_be_bare(program: Program, file: File, node: Any, wrapped: Wrapped, seen: list[Home]) -> bool:
+def _may_be_bare(program: Program, file: File, node: ast.AST, wrapped: Wrapped, seen: list[Home]) -> bool:
     """Whether what is wrapped when the program trains may be the bare model at other times."""
     if wrapped.inner[node][1]:
         return True
@@ -219,7 +220,7 @@ def _may_be_bare(program: Program, file: File, node: Any, wrapped: Wrapped, seen
     return not sites or any((id(where), id(value)) not in known for where, value in sites)
 
 
-def _only_called_after(program: Program, function: Any, behind: Any, depth: int = 4) -> bool:
+def _only_called_after(program: Program, function: Function | None, behind: ast.stmt, depth: int = 4) -> bool:
     """Whether a function is called behind a statement only, as far as the calls are seen."""
     sites = call_sites(program, function)
     for _, call in sites:

@@ -51,7 +51,7 @@ def _is_step(node: Any) -> bool:
     return method_name(node) == "step" and "sched" not in dotted(node.func.value).lower()
 
 
-def _multiline_text(statement: Any) -> bool:
+def _multiline_text(statement: ast.stmt) -> bool:
     return any(
         isinstance(node, ast.Constant) and isinstance(node.value, str) and node.end_lineno != node.lineno
         for node in ast.walk(statement)

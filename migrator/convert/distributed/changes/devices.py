@@ -28,7 +28,7 @@ def use_own_card(program: Program, draft: Draft) -> None:
         raise UncertainError("several_cards", file, node)
 
 
-def _plan(draft: Draft, file: File, node: Any) -> list[str]:
+def _plan(draft: Draft, file: File, node: ast.AST) -> list[str]:
     """The change at a node; gives the number of the card that it names, as it is written."""
     if isinstance(node, ast.Assign):
         _visible_devices(draft, file, node)
@@ -44,7 +44,7 @@ def _plan(draft: Draft, file: File, node: Any) -> list[str]:
     return [number]
 
 
-def _device_string(file: File, node: Any) -> str:
+def _device_string(file: File, node: ast.AST) -> str:
     """The number in ``"cuda:0"``, ``f"cuda:{gpu}"``, ``"cuda:%d" % gpu`` and ``"cuda:" + str(gpu)``."""
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         match = _NUMBERED.match(node.value)
@@ -97,7 +97,7 @@ def _call(draft: Draft, file: File, node: ast.Call) -> list[str]:
     return []
 
 
-def _holds_string(node: Any) -> bool:
+def _holds_string(node: ast.AST) -> bool:
     return any(
         isinstance(one, ast.JoinedStr) or (isinstance(one, ast.Constant) and isinstance(one.value, str))
         for one in ast.walk(node)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import ast
 import re
-from typing import Any
 
 from migrator.convert.distributed.find.training import Training
 from migrator.convert.draft import Draft
 from migrator.convert.program import File, Program
-from migrator.convert.syntax import LOOPS, above, dotted, function_of, keyword, method_name
+from migrator.convert.syntax import LOOPS, Loop, above, dotted, function_of, keyword, method_name
 
 
 def report_differences(program: Program, draft: Draft, found: list[Training]) -> None:
@@ -50,7 +49,7 @@ def _whole_batch(program: Program, draft: Draft, training: Training) -> None:
             draft.report("within_batch", file, node)
 
 
-def _compares_within(file: File, node: Any) -> bool:
+def _compares_within(file: File, node: ast.AST) -> bool:
     """Whether a node multiplies a matrix by itself, transposed: ``features @ features.T``."""
     sides = []
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
@@ -77,7 +76,7 @@ def _comes_after(file: File, call: ast.Call, training: Training) -> bool:
     return bool(call.lineno > (epochs.loop.end_lineno or 0))
 
 
-def _breaks(draft: Draft, file: File, loop: Any, batches: Any) -> None:
+def _breaks(draft: Draft, file: File, loop: Loop, batches: Loop) -> None:
     for node in ast.walk(loop):
         if isinstance(node, ast.Break):
             left = next(up for _, up in above(node) if isinstance(up, (*LOOPS, ast.AsyncFor)))

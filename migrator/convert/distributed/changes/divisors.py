@@ -20,7 +20,7 @@ _SAME_BY_CALL = ("float", "int", "round", "max")
 Use = Literal["sum", "mean", "either", "shown", "unclear"]
 
 
-def kind_of_use(program: Program, training: Training, node: Any, sums: set[str]) -> Use:
+def kind_of_use(program: Program, training: Training, node: ast.AST, sums: set[str]) -> Use:
     """What a use of a sum says of it."""
     up: Any = parent(node)
     if is_stored(node):  # loss /= n
@@ -41,7 +41,7 @@ def kind_of_use(program: Program, training: Training, node: Any, sums: set[str])
     return "shown" if isinstance(up, ast.Expr) else "unclear"
 
 
-def same_number(node: Any) -> Any:
+def same_number(node: ast.AST) -> Any:
     """What stands for the same number, or that many times it: ``100 * float(node.item())``."""
     while True:
         up: Any = parent(node)
@@ -58,7 +58,7 @@ def same_number(node: Any) -> Any:
             return node
 
 
-def _by(program: Program, training: Training, node: Any, sums: set[str]) -> Use:
+def _by(program: Program, training: Training, node: ast.AST, sums: set[str]) -> Use:
     """What the number by which a sum is divided says of it."""
     while isinstance(node, ast.Call) and dotted(node.func) in ("float", "int", "max") and node.args:
         node = node.args[0]
@@ -85,7 +85,7 @@ def _origins(program: Program, training: Training, node: Any) -> Iterator[tuple[
         yield from [(where, value) for where, value, _ in inner] or [(file, one)]
 
 
-def _length(program: Program, training: Training, file: File, node: Any) -> Use:
+def _length(program: Program, training: Training, file: File, node: ast.AST) -> Use:
     """What a number that is the length of something means for a sum that is divided by it."""
     if not isinstance(node, ast.Call) or dotted(node.func) != "len" or len(node.args) != 1:
         return "unclear"

@@ -176,7 +176,7 @@ def _serves_others(program: Program, call: ast.Call) -> bool:
     return len(live_sites(program, function)) > 1 and not tuple_
 
 
-def _iterable(program: Program, file: File, data: Any) -> bool:
+def _iterable(program: Program, file: File, data: ast.expr | None) -> bool:
     made = [definition_of(program, where, origin) for where, origin in origins(program, file, data)]
     bases = [base for one in made if one and isinstance(one[1], ast.ClassDef) for base in one[1].bases]
     return any(dotted(base).split(".")[-1] == "IterableDataset" for base in bases)

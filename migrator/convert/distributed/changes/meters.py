@@ -17,6 +17,7 @@ from migrator.convert.distributed.find.training import Training
 from migrator.convert.draft import Draft, UncertainError
 from migrator.convert.program import Program
 from migrator.convert.syntax import (
+    Loop,
     dotted,
     function_of,
     ids,
@@ -89,7 +90,7 @@ def _calls(made: Sequence[tuple[Any, int]]) -> list[Any]:
     return [one for one in found if isinstance(one, ast.Call)]
 
 
-def _fresh(loop: Any, name: str, made: Sequence[tuple[Any, int]]) -> bool:
+def _fresh(loop: Loop, name: str, made: Sequence[tuple[Any, int]]) -> bool:
     """Whether an object is made, or reset, in the loop's block before it."""
     before = statements_before(loop)
     calls = [one for one in walk_all(before) if isinstance(one, ast.Call)]

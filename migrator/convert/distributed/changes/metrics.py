@@ -14,6 +14,7 @@ from migrator.convert.distributed.find.training import Training
 from migrator.convert.draft import DIST, Draft
 from migrator.convert.program import File, Program
 from migrator.convert.syntax import (
+    Loop,
     block_around,
     dotted,
     function_of,
@@ -69,7 +70,7 @@ def line_for(name: str, mean: bool) -> str:
     return f"{name} = sum_over_ranks({name})" + (f" / {WORLD}" if mean else "")
 
 
-def put(draft: Draft, training: Training, place: list[str], node: Any, lines: list[str]) -> None:
+def put(draft: Draft, training: Training, place: list[str], node: ast.AST, lines: list[str]) -> None:
     """Plan lines at a place of the draft, with the function that they call."""
     changes = draft.of(training.file)
     place += lines
@@ -84,7 +85,7 @@ def report_share(draft: Draft, training: Training, name: str) -> None:
     draft.report("own_share", training.file, training.batches, name=name)
 
 
-def behind(file: File, loop: Any, kind: type) -> list[Any]:
+def behind(file: File, loop: Loop, kind: type) -> list[Any]:
     """The nodes of a kind behind a loop, in its function."""
     function = function_of(loop)
     return [one for one in file.nodes(kind) if one.lineno > loop.end_lineno and function_of(one) is function]
@@ -102,7 +103,7 @@ def statements_before(loop: Any) -> list[Any]:
             return found
 
 
-def _sums(loop: Any) -> dict[str, list[ast.AugAssign]]:
+def _sums(loop: Loop) -> dict[str, list[ast.AugAssign]]:
     """What a loop adds to, by name, in the order of the lines."""
     found: dict[str, list[ast.AugAssign]] = {}
     for node in walk_all([loop]):
@@ -112,7 +113,7 @@ def _sums(loop: Any) -> dict[str, list[ast.AugAssign]]:
     return dict(sorted(found.items(), key=lambda one: one[1][0].lineno))
 
 
-def _counts_rounds(loop: Any, name: str) -> bool:
+def _counts_rounds(loop: Loop, name: str) -> bool:
     return all(isinstance(one.value, ast.Constant) for one in _sums(loop)[name])
 
 
@@ -123,7 +124,7 @@ def _is_nothing(value: Any) -> bool:
     return name == "torch.zeros" or (name == "torch.tensor" and _is_nothing(next(iter(value.args), None)))
 
 
-def _begun(file: File, loop: Any, name: str) -> Any:
+def _begun(file: File, loop: Loop, name: str) -> Any:
     """The statement of the loop's block that sets a sum to nothing; None where it is set elsewhere, too."""
     stores = [
         node
@@ -146,7 +147,7 @@ def _begun(file: File, loop: Any, name: str) -> Any:
     return begun
 
 
-def _uses_behind(file: File, loop: Any, name: str) -> list[Any] | None:
+def _uses_behind(file: File, loop: Loop, name: str) -> list[Any] | None:
     """The uses of a sum behind its loop, up to where it is set again; None where it is no plain sum."""
     if _begun(file, loop, name) is None:
         return None
@@ -212,7 +213,7 @@ def _in_windows(program: Program, draft: Draft, training: Training) -> None:
         put(draft, training, draft.of(file).first.setdefault(window, []), window, lines)
 
 
-def _same_on_every_rank(loop: Any, test: Any) -> bool:
+def _same_on_every_rank(loop: Loop, test: ast.expr) -> bool:
     """Whether a condition depends on the number of the round alone."""
     asked = names_below(test) - {round_number(loop)}
     setting = (parent(node) for node in stored_below(loop) if dotted(node) in asked)

@@ -7,7 +7,16 @@ from dataclasses import replace
 from typing import Any
 
 from migrator.convert.program import File, Program
-from migrator.convert.syntax import above, argument, default, function_of, method_name, parameters, walk_all
+from migrator.convert.syntax import (
+    Function,
+    above,
+    argument,
+    default,
+    function_of,
+    method_name,
+    parameters,
+    walk_all,
+)
 from migrator.convert.values import call_sites
 
 Guard = tuple[Any, bool]
@@ -15,7 +24,7 @@ _UNKNOWN = object()
 _SOMETHING = object()  # what a call gives that is no constant
 
 
-def guards(node: Any, top: Any) -> list[Guard]:
+def guards(node: ast.AST, top: Any) -> list[Guard]:
     """The conditions between a node and one around it, each with the value that lets the node be reached.
 
     A condition both of whose branches call ``backward`` is none.
@@ -67,7 +76,7 @@ def training_view(program: Program) -> Program:
     return replace(program, calls=calls, mixed=frozenset(mixed | doubtful))
 
 
-def _reached(file: File, node: Any, function: Any, site: ast.Call) -> bool | None:
+def _reached(file: File, node: ast.AST, function: Function | None, site: ast.Call) -> bool | None:
     """Whether a call of a function reaches a node of it; None where its arguments do not say."""
     result: bool | None = True
     for test, wanted in guards(node, function):
@@ -81,7 +90,7 @@ def _reached(file: File, node: Any, function: Any, site: ast.Call) -> bool | Non
     return result
 
 
-def _asks_parameter(file: File, test: Any, function: Any) -> bool:
+def _asks_parameter(file: File, test: ast.expr, function: Function | None) -> bool:
     names = {node.id for node in ast.walk(test) if isinstance(node, ast.Name)}
     for name in list(names):
         for value, _ in file.bindings(function, name):
@@ -124,7 +133,7 @@ def _value(file: File, node: Any, function: Any, site: ast.Call, depth: int) -> 
     return _UNKNOWN
 
 
-def _compared(file: File, node: ast.Compare, function: Any, site: ast.Call, depth: int) -> Any:
+def _compared(file: File, node: ast.Compare, function: Function | None, site: ast.Call, depth: int) -> Any:
     left = _value(file, node.left, function, site, depth - 1)
     right = _value(file, node.comparators[0], function, site, depth - 1)
     if isinstance(node.ops[0], (ast.Is, ast.IsNot)) and right is None and left is not _UNKNOWN:

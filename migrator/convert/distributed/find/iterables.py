@@ -33,7 +33,7 @@ def stripped(node: Any) -> Any:
 
 
 def loader_calls(
-    program: Program, file: File, node: Any, known: Sequence[Guard] = (), depth: int = _DEPTH
+    program: Program, file: File, node: ast.AST, known: Sequence[Guard] = (), depth: int = _DEPTH
 ) -> list[Loader]:
     """The DataLoader calls from which an iterable comes; none where that is not known.
 
@@ -53,7 +53,9 @@ def loader_calls(
     return list(found.values())
 
 
-def passed_on(program: Program, file: File, node: Any, known: Sequence[Guard]) -> list[tuple[File, Any, str]]:
+def passed_on(
+    program: Program, file: File, node: ast.AST, known: Sequence[Guard]
+) -> list[tuple[File, Any, str]]:
     """The iterables whose items an expression gives, each with the condition under which it does."""
     inner = stripped(node)
     if inner is not node:
@@ -99,7 +101,7 @@ def _quoted(key: Any) -> str:
     return f'"{key}"' if isinstance(key, str) and '"' not in key else repr(key)
 
 
-def loader_name(file: File, node: Any, known: Sequence[Guard] = ()) -> str:
+def loader_name(file: File, node: ast.AST, known: Sequence[Guard] = ()) -> str:
     """What the loader under an iterable is called there: ``loader``, ``self.loader``, or nothing plain."""
     node = stripped(node)
     if isinstance(node, ast.Name):

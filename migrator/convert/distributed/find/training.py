@@ -15,6 +15,7 @@ from migrator.convert.program import File, Program
 from migrator.convert.syntax import (
     FUNCTIONS,
     LOOPS,
+    Loop,
     above,
     argument,
     class_of,
@@ -74,7 +75,7 @@ def trainings(program: Program) -> list[Training]:
 
 
 def _above(
-    program: Program, file: File, node: Any, backward: ast.Call, scopes: tuple[tuple[File, Any], ...]
+    program: Program, file: File, node: ast.AST, backward: ast.Call, scopes: tuple[tuple[File, Any], ...]
 ) -> Iterator[Training]:
     """The innermost training loop on each way to a node; ``scopes`` are those on the way so far."""
     function = function_of(node)
@@ -98,7 +99,7 @@ def _above(
                 return  # a function that is only handed on, as an optimizer's closure, runs where it stands
 
 
-def _drawn(loop: Any) -> list[Any]:
+def _drawn(loop: Loop) -> list[Any]:
     """The iterators from which a loop draws in each round: ``next(batches)``."""
     drawn = (one for one in ast.walk(loop) if isinstance(one, ast.Call) and dotted(one.func) == "next")
     same = (one for one in drawn if not guards(one, loop) and function_of(one) is function_of(loop))
@@ -109,7 +110,7 @@ def _training(
     program: Program,
     file: File,
     backward: ast.Call,
-    loop: Any,
+    loop: Loop,
     known: list[Guard],
     loaders: tuple[Loader, ...],
     scopes: tuple[tuple[File, Any], ...],
@@ -132,7 +133,7 @@ def _training(
     return Training(file, backward, loop, loaders, epochs, tuple(way), inside, tuple(known), also, when)
 
 
-def _when(file: File, loop: Any, known: list[Guard]) -> str:
+def _when(file: File, loop: Loop, known: list[Guard]) -> str:
     """The text of the one condition under which a loop trains, where it is the same before and behind it."""
     if len(known) != 1 or not known[0][1]:
         return ""
@@ -140,7 +141,7 @@ def _when(file: File, loop: Any, known: list[Guard]) -> str:
     return "" if names_below(known[0][0]) & stored else file.index.segment(known[0][0])
 
 
-def _with_gradients(program: Program, file: File, loop: Any) -> Iterator[int]:
+def _with_gradients(program: Program, file: File, loop: Loop) -> Iterator[int]:
     """The ids of what runs in a loop with gradients, followed into the project's functions."""
     seen: set[int] = set()
     waiting: list[tuple[File, Any]] = [(file, one) for one in loop.body]
@@ -156,7 +157,7 @@ def _with_gradients(program: Program, file: File, loop: Any) -> Iterator[int]:
             waiting.append(found)
 
 
-def _without_gradients(node: Any) -> bool:
+def _without_gradients(node: ast.AST) -> bool:
     heads: list[Any] = []
     if isinstance(node, FUNCTIONS):
         heads = node.decorator_list
@@ -182,7 +183,7 @@ def _epochs(
     return None
 
 
-def _counter(loop: Any) -> str:
+def _counter(loop: Loop) -> str:
     """What counts the rounds of a loop: of ``for epoch in range(…)``, or of ``while epoch < …``."""
     if isinstance(loop, ast.For):
         return dotted(loop.target) if isinstance(loop.iter, ast.Call) and counts(loop.iter) else ""
@@ -193,7 +194,7 @@ def _counter(loop: Any) -> str:
     return ""
 
 
-def _outside(loop: Any, text: str) -> bool:
+def _outside(loop: Loop, text: str) -> bool:
     """Whether a name is bound outside of the loop."""
     return bool(text) and text.partition("[")[0] not in map(dotted, stored_below(loop))
 

@@ -40,7 +40,7 @@ def _family(program: Program, home: Home) -> list[Home]:
     return [Home(file, one, home.text) for file, one in program.family(home.file, home.scope)]
 
 
-def _use(program: Program, home: Home, node: Any, wrapped: Wrapped, training: set[int]) -> Iterator[Home]:
+def _use(program: Program, home: Home, node: ast.AST, wrapped: Wrapped, training: set[int]) -> Iterator[Home]:
     """Judge one use of the wrapped model; gives the scopes to which it hands it."""
     file, up, call = home.file, parent(node), taker_of(node)
     if is_stored(node):
@@ -93,7 +93,7 @@ def _asks_for_wrapper(call: ast.Call) -> bool:
     return name == "isinstance" and any("DataParallel" in one for one in given)
 
 
-def _may_be_bare(program: Program, file: File, node: Any, wrapped: Wrapped, seen: list[Home]) -> bool:
+def _may_be_bare(program: Program, file: File, node: ast.AST, wrapped: Wrapped, seen: list[Home]) -> bool:
     """Whether what is wrapped here when the program trains may be the bare model at other times."""
     if file is not program.entry:
         return True  # other programs may import the file
