@@ -39,63 +39,58 @@ def find(context: FileContext, rules: list[Rule[EnvOptions]]) -> Iterator[Match]
     for call in context.index.calls:
         yield from _keywords(context, by_verdict, call)
     for node in context.index.strings:
-        if not isinstance(node, ast.Constant):
-            yield from _inside(context, by_verdict, node, _text(context.index, node))
-            continue
-        name = str(node.value)
-        variable = env_vars.look_up(name)
+        text = str(node.value) if isinstance(node, ast.Constant) else _text(context.index, node)
+        variable = env_vars.look_up(text) if isinstance(node, ast.Constant) else None
         if variable is None:
-            yield from _inside(context, by_verdict, node, name)
-            continue
-        place = _place(context, node)
-        if place is None or variable.npu == name:
-            continue
-        rename = bool(variable.npu) and _values_carry_over(variable) and place != "report"
-        rule = by_verdict.get(place if rename else "report")
-        if rule is None:
-            continue
-        if not rename:
-            said = f"is {variable.npu}, with other values" if variable.npu else "has no effect"
-            if place == "report":
-                said = "is named outside of an environment"
-            yield found(
-                context,
-                rule,
-                node,
-                api=name,
-                advice=variable.advice,
-                message=f"{name} {said} on an NPU" if place != "report" else f"{name} {said}",
-                needs_npu=False,
-            )
-            continue
-        is_set = _is_set(context.index, node)
-        value = _assigned(context.index, node) if is_set else None
-        bad = _foreign_value(variable, value)
-        if bad:
-            report = by_verdict.get("report", rule)
-            yield found(
-                context,
-                report,
-                node,
-                api=name,
-                needs_npu=False,
-                message=f"{name}: {variable.npu} does not take {bad!r}",
-                advice=variable.advice or f"Set {variable.npu} with options that torch_npu knows.",
-            )
-            continue
-        yield found(
-            context,
-            rule,
-            node,
-            api=name,
-            needs_npu=False,
-            edits=replace_text(context.index, node, name, variable.npu),
-            advice=variable.advice if variable.values or not variable.same_values else "",
-            message=f"{name} is {variable.npu} on an NPU"
-            + ("" if variable.same_values else "; its values differ"),
-            # What is not written beside the variable may be a number that the NPU's one does not take.
-            safety="unsafe" if variable.values and is_set and string_value(value) is None else "",
+            yield from _inside(context, by_verdict, node, text)
+        elif isinstance(node, ast.Constant) and variable.npu != text:
+            yield from _named(context, by_verdict, node, variable)
+
+
+def _named(
+    context: FileContext, by_verdict: dict[str, Rule], node: ast.Constant, variable: env_vars.EnvVar
+) -> Iterator[Match]:
+    """A text that is the name of a variable."""
+    name, index = variable.name, context.index
+    place = _place(context, node)
+    rename = bool(variable.npu) and _values_carry_over(variable) and place != "report"
+    rule = by_verdict.get(place if rename else "report") if place else None
+    if rule is None:
+        return
+    is_set = _is_set(index, node)
+    value = _assigned(index, node) if is_set else None
+    bad = _foreign_value(variable, value) if rename else ""
+    edits: list[Edit] = []
+    advice, safety = variable.advice, ""
+    if bad:
+        rule = by_verdict.get("report", rule)
+        message = f"{name}: {variable.npu} does not take {bad!r}"
+        advice = advice or f"Set {variable.npu} with options that torch_npu knows."
+    elif rename:
+        edits = replace_text(index, node, name, variable.npu)
+        message = f"{name} is {variable.npu} on an NPU" + (
+            "" if variable.same_values else "; its values differ"
         )
+        advice = advice if variable.values or not variable.same_values else ""
+        # What is not written beside the variable may be a number that the NPU's one does not take.
+        safety = "unsafe" if variable.values and is_set and string_value(value) is None else ""
+    elif place == "report":
+        message = f"{name} is named outside of an environment"
+    elif variable.npu:
+        message = f"{name} is {variable.npu}, with other values on an NPU"
+    else:
+        message = f"{name} has no effect on an NPU"
+    yield found(
+        context,
+        rule,
+        node,
+        api=name,
+        edits=edits,
+        message=message,
+        advice=advice,
+        safety=safety,
+        needs_npu=False,
+    )
 
 
 def _keywords(context: FileContext, by_verdict: dict[str, Rule], call: ast.Call) -> Iterator[Match]:
