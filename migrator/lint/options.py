@@ -285,17 +285,9 @@ def rule_choice(options: Options) -> tuple[str, ...]:
     return (*options.select, *(code for code in options.extend_select if code not in options.select))
 
 
+# What says which rules there are, and which of them count.
 _CHOOSING = frozenset(
-    {
-        "select",
-        "ignore",
-        "extend-select",
-        "per-file-ignores",
-        "extend-per-file-ignores",
-        "rules",
-        "fixable",
-        "unfixable",
-    }
+    name for name, option in KEYS.items() if option.kind in ("codes", "ignores") or name == "rules"
 )
 
 
