@@ -11,7 +11,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from migrator.api_support.limits import limit_words
 from migrator.api_support.verdicts import DTYPES, WIDE_DTYPES, Verdict, judge, resolve, tensor_methods
@@ -109,16 +109,25 @@ class VerdictOptions(Options):
 
 def find(context: FileContext, rule: Rule[VerdictOptions]) -> Iterator[Match]:
     """The uses whose status is the one that the rule is about."""
-    for node, verdict, status, note, certainty in _uses(context):
-        if status != rule.options.verdict:
-            continue
-        if any(pattern_fits(pattern, verdict.api) for pattern in rule.excluded):
-            continue
-        yield _found(context, rule, node, verdict, note, certainty)
+    for use in _uses(context):
+        if use.status == rule.options.verdict:
+            if not any(pattern_fits(pattern, use.verdict.api) for pattern in rule.excluded):
+                yield _found(context, rule, use)
 
 
 _LOAD = ast.Load()
-_Use = tuple[ast.AST, Verdict, str, str, str]
+
+
+class _Use(NamedTuple):
+    """Where an API is used, what is said of it, and how sure it is that it is that API."""
+
+    node: ast.AST
+    verdict: Verdict
+    status: str
+    note: str = ""
+    certainty: str = "certain"
+
+
 _last: tuple[ModuleIndex, list[_Use]] | None = None
 
 
@@ -138,7 +147,7 @@ def _walk(context: FileContext) -> Iterator[_Use]:
         if name:
             if isinstance(getattr(root(ref), "ctx", _LOAD), ast.Load):  # a call's root has none
                 for use in _named(context, ref, name):
-                    named.add(use[1].api)
+                    named.add(use.verdict.api)
                     yield use
             # What is imported from another file may be a tensor, if somebody looks there.
             if name.startswith("torch.") or context.elsewhere is None:
@@ -163,12 +172,12 @@ def _named(context: FileContext, ref: ast.expr, name: str) -> Iterator[_Use]:
         if verdict.by_hardware and call is None:
             return  # too little to speak of annotations
         if call is not None or verdict.documents or verdict.kernel:
-            yield ref, verdict, verdict.status, "", "certain"
+            yield _Use(ref, verdict, verdict.status)
         return
     if call is not None:
         note = _shown_limit(context, call, verdict)
         if note:
-            yield ref, verdict, "partial", note, "certain"
+            yield _Use(ref, verdict, "partial", note)
 
 
 def _asks_for_type(index: ModuleIndex, ref: ast.expr) -> bool:
@@ -234,10 +243,9 @@ def _dtype_name(context: FileContext, node: ast.AST) -> str:
 def _dtype_of(context: FileContext, node: ast.AST, depth: int = 0) -> str:
     """The dtype that an expression shows to have: by a cast, or by its factory's dtype."""
     if isinstance(node, ast.Name) and depth < 3:
-        bindings = context.index.bindings(node)
-        if len(bindings) == 1 and bindings[0].kind == "assign" and bindings[0].value is not None:
-            context.index.expand(bindings[0].node)
-            return _dtype_of(context, bindings[0].value, depth + 1)
+        values = context.index.assigned(node)
+        if len(values) == len(context.index.bindings(node)) == 1:
+            return _dtype_of(context, values[0], depth + 1)
     if not isinstance(node, ast.Call):
         return ""
     name = context.index.qualified_name(node.func)
@@ -258,33 +266,20 @@ def _member(context: FileContext, node: ast.Attribute) -> Iterator[_Use]:
     if verdict.status not in _OPEN or options_like(node.value):
         return
     called = context.index.call_of(node) is not None
-    if _on_the_cpu(node.value):
+    if (verdict.by_hardware and not called) or _on_the_cpu(node.value):
         return
     value = context.value(node.value)
     if value.is_no_tensor:
         return
-    if verdict.by_hardware and not called:
-        return
+    use = _Use(node, verdict, verdict.status)
     if value.kind == TENSOR or (called and node.attr in _ONLY_TENSORS):
-        yield node, verdict, verdict.status, "", "certain"
-    elif verdict.by_hardware:
+        yield use
+    elif verdict.by_hardware or not called:
         return
-    elif called and value.kind == MAYBE:
-        yield (
-            node,
-            verdict,
-            verdict.status,
-            "",
-            "likely: not all that is assigned to it is known to be a tensor",
-        )
-    elif called and node.attr not in _SHARED:
-        yield (
-            node,
-            verdict,
-            verdict.status,
-            "",
-            "likely: its type is not known, and few others have the method",
-        )
+    elif value.kind == MAYBE:
+        yield use._replace(certainty="likely: not all that is assigned to it is known to be a tensor")
+    elif node.attr not in _SHARED:
+        yield use._replace(certainty="likely: its type is not known, and few others have the method")
 
 
 def _on_the_cpu(node: ast.expr) -> bool:
@@ -344,32 +339,26 @@ def _imported(context: FileContext, named: set[str]) -> Iterator[_Use]:
                 continue
             if verdict.status in _OPEN and verdict.api not in named:
                 named.add(verdict.api)
-                yield node, verdict, verdict.status, "", "certain"
+                yield _Use(node, verdict, verdict.status)
 
 
-def _found(
-    context: FileContext,
-    rule: Rule[VerdictOptions],
-    node: ast.AST,
-    verdict: Verdict,
-    note: str,
-    certainty: str,
-) -> Match:
-    message, severity = _words(context, verdict, rule.options.verdict, note, rule)
-    if certainty != "certain":
-        message = f"{message} ({certainty})"
+def _found(context: FileContext, rule: Rule[VerdictOptions], use: _Use) -> Match:
+    verdict = use.verdict
+    message, severity = _words(context, verdict, rule.options.verdict, use.note, rule)
+    if use.certainty != "certain":
+        message = f"{message} ({use.certainty})"
         severity = "info"
     return found(
         context,
         rule,
-        node,
+        use.node,
         api=verdict.api,
         status=rule.options.verdict,
         severity=severity,
         message=message,
         documents=_documents(verdict),
         kernel=verdict.kernel,
-        certainty=certainty,
+        certainty=use.certainty,
     )
 
 
