@@ -45,7 +45,7 @@ class Draft:
         """Put code in the place of a node, and say so where there is a message."""
         self.of(file).edits.append(replaced(file.index, node, code))
         if message:
-            self.changed(file, node, message, code)
+            self.changed(file, node, message)
 
     def change_arguments(self, file: File, call: ast.Call, drop: Sequence[int], add: Sequence[str]) -> None:
         """Take the arguments at these places away from a call, and add others."""
@@ -58,13 +58,11 @@ class Draft:
         self.replace(file, node, code, message)
 
     def changed(
-        self, file: File, node: ast.AST, message: str, after: str, operation: Operation = "MODIFY"
+        self, file: File, node: ast.AST, message: str, operation: Operation = "MODIFY", new: str = ""
     ) -> None:
-        """Say that a change is made at a node."""
-        before = "" if operation == "INSERT" else file.index.segment(node)
-        found = _finding(self.changed_code, file, node, message)
-        fix = Fix((), "unsafe", operation, made=True, before=before, after=after)
-        found = replace(found, fix=fix)
+        """Say that a change is made at a node, or that ``new`` code is inserted there."""
+        fix = Fix((), "unsafe", operation, made=True, after=new)
+        found = replace(_finding(self.changed_code, file, node, message), fix=fix)
         self.findings.setdefault(file.name, []).append(found)
 
     def report(self, key: str, file: File, node: ast.AST | None, **values: object) -> None:

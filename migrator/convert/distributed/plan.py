@@ -81,7 +81,7 @@ def _wrap(program: Program, draft: Draft, wrapped: Wrapped, parallel: bool, firs
     changes.after.setdefault(wrapped.behind, []).append(line)
     changes.imports.append(_CLASS)
     message = "the model is wrapped: gradients are averaged over the ranks"
-    draft.changed(home.file, wrapped.behind, message, line, "INSERT")
+    draft.changed(home.file, wrapped.behind, message, "INSERT", line)
     named = (
         getattr(node, "attr", "") or getattr(node, "id", "")
         for _, node in program.nodes(ast.Attribute, ast.Name)
@@ -145,7 +145,7 @@ def _set_epoch(program: Program, draft: Draft, training: Training) -> None:
     lines = draft.of(epochs.file).first.setdefault(epochs.loop, [])
     if line not in lines:
         lines.append(line)
-        draft.changed(epochs.file, epochs.loop, "each epoch has an order of its own", line, "INSERT")
+        draft.changed(epochs.file, epochs.loop, "each epoch has an order of its own", "INSERT", line)
 
 
 def _rank_zero(program: Program, draft: Draft) -> None:
@@ -163,7 +163,7 @@ def _rank_zero(program: Program, draft: Draft) -> None:
             continue
         draft.of(file).around[node] = (node, f"if {test}:")
         draft.of(file).imports.append(DIST)
-        draft.changed(file, node, "one rank writes for all", f"if {test}:")
+        draft.changed(file, node, "one rank writes for all")
 
 
 def _in_open(node: ast.AST) -> bool:
@@ -187,12 +187,12 @@ def _set_up(program: Program, draft: Draft) -> None:
         changes.first.setdefault(guard, []).insert(0, call)
         if not _leaves(guard.body[-1]):
             changes.last.setdefault(guard, []).append(end)
-        draft.changed(entry, guard, "the ranks find each other, and part at the end", call, "INSERT")
+        draft.changed(entry, guard, "the ranks find each other, and part at the end", "INSERT", call)
     else:
         changes.header += f"\n\n{call}\n"
         if not tree.body or not _leaves(tree.body[-1]):
             changes.end.append(end)
-        draft.changed(entry, tree.body[0], "the ranks find each other, and part at the end", call, "INSERT")
+        draft.changed(entry, tree.body[0], "the ranks find each other, and part at the end", "INSERT", call)
 
 
 def _works_above(entry: File, guard: Any) -> bool:

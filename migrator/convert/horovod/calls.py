@@ -162,7 +162,7 @@ def _plan_collective(file: File, call: ast.Call, name: str, plan: Plan) -> None:
     plan.use(file, code)
     for one in added:
         plan.use(file, one.partition("=")[2])
-    plan.draft.changed(file, call, f"{name} over torch.distributed", code)
+    plan.draft.changed(file, call, f"{name} over torch.distributed")
 
 
 def _instead(parameter: str) -> str:
@@ -208,4 +208,4 @@ def _plan_import(file: File, statement: Any, plan: Plan) -> None:
         plan.draft.of(file).removed.add(statement)
         plan.draft.of(file).after[statement] = lines
         message = "torch.distributed does what Horovod did"
-        plan.draft.changed(file, statement, message, "\n".join(lines), "MODIFY" if lines else "DELETE")
+        plan.draft.changed(file, statement, message, "MODIFY" if lines else "DELETE")

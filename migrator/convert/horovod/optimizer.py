@@ -54,7 +54,7 @@ def plan_optimizer(program: Program, file: File, call: ast.Call, plan: Plan) -> 
     for line in lines:
         plan.use(file, line)
     message = "DistributedDataParallel averages the gradients, in the backward pass"
-    plan.draft.changed(file, statement, message, "\n".join(lines))
+    plan.draft.changed(file, statement, message)
     message = "the model inside of DistributedDataParallel: its keys stay"
     use_the_model_inside(plan.draft, wrapped, message)
 

@@ -40,4 +40,4 @@ def _without(file: File, node: Any, plan: Plan) -> None:
         plan.refuse("synchronize_not_plain", file, node, name=node.attr)
         return
     message = "backward() of a DistributedDataParallel model has reduced the gradients when it returns"
-    plan.draft.changed(file, statement if isinstance(statement, ast.Expr) else node, message, "", "DELETE")
+    plan.draft.changed(file, statement if isinstance(statement, ast.Expr) else node, message, "DELETE")

@@ -44,7 +44,7 @@ def accumulate_without_sync(draft: Draft, training: Training, models: list[Wrapp
     head = f"with contextlib.nullcontext() if {' '.join(test.split())} else {model}.no_sync():"
     draft.of(file).around[first] = (last, head)
     draft.of(file).imports.append("import contextlib")
-    draft.changed(file, first, "gradients are exchanged in the step that uses them", head)
+    draft.changed(file, first, "gradients are exchanged in the step that uses them")
 
 
 def _is_step(node: Any) -> bool:

@@ -21,4 +21,4 @@ def show_bars_once(program: Program, draft: Draft) -> None:
             disable = "disable=dist.is_initialized() and dist.get_rank() != 0"
         draft.change_arguments(file, call, [], [disable])
         draft.of(file).imports.append(DIST)
-        draft.changed(file, call, "one rank shows the bar", disable)
+        draft.changed(file, call, "one rank shows the bar")

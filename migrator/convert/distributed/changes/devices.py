@@ -65,7 +65,7 @@ def _call(draft: Draft, file: File, node: ast.Call) -> list[str]:
     name = file.called(node)
     if name in DATA_PARALLEL and node.args:
         draft.of(file).edits += first_argument(file.index, node)
-        draft.changed(file, node, "DistributedDataParallel takes its place", file.index.segment(node.args[0]))
+        draft.changed(file, node, "DistributedDataParallel takes its place")
         return []
     given = [*node.args, *(keyword.value for keyword in node.keywords)]
     if name in ("torch.cuda.set_device", "torch.cuda.device") and len(given) == 1:
@@ -74,11 +74,11 @@ def _call(draft: Draft, file: File, node: ast.Call) -> list[str]:
         number = file.index.segment(given[0])
         draft.replace(file, given[0], _LOCAL_RANK)
         draft.of(file).imports.append("import os")
-        draft.changed(file, node, _MESSAGE, f"{name}({_LOCAL_RANK})")
+        draft.changed(file, node, _MESSAGE)
         return [number] if not _holds_string(given[0]) and not dotted(given[0]).endswith("device") else []
     if name == "torch.device" and len(given) == 2 and getattr(given[0], "value", "") == "cuda":
         draft.change_arguments(file, node, [1], [])
-        draft.changed(file, node, _MESSAGE, 'torch.device("cuda")')
+        draft.changed(file, node, _MESSAGE)
         return [file.index.segment(given[1])]
     moves = method_name(node)
     named = next((place for place, one in enumerate(node.keywords) if one.arg == "device"), None)
@@ -88,11 +88,11 @@ def _call(draft: Draft, file: File, node: ast.Call) -> list[str]:
         number = file.index.segment(card)
         if moves == "cuda" and not _holds_string(card):
             draft.change_arguments(file, node, [place], [])
-            draft.changed(file, node, _MESSAGE, ".cuda()")
+            draft.changed(file, node, _MESSAGE)
             return [number] if isinstance(card, ast.Constant) else []
         if isinstance(card, ast.Constant) and type(card.value) is int:
             draft.replace(file, card, '"cuda"')
-            draft.changed(file, node, _MESSAGE, '.to("cuda")')
+            draft.changed(file, node, _MESSAGE)
             return [number]
     return []
 
@@ -113,4 +113,4 @@ def _visible_devices(draft: Draft, file: File, node: ast.Assign) -> None:
     if is_alone(node) or not file.own_line(node):
         raise UncertainError("visible_devices", file, node)
     draft.of(file).removed.add(node)
-    draft.changed(file, node, "the launcher chooses the cards (--devices)", "", "DELETE")
+    draft.changed(file, node, "the launcher chooses the cards (--devices)", "DELETE")

@@ -78,7 +78,7 @@ def _share(program: Program, draft: Draft, loader: Loader) -> None:
     draft.of(file).imports.append(_IMPORT)
     if _READY in conditions:
         draft.of(file).imports.append(DIST)
-    draft.changed(file, call, "every rank trains on its share of the data", ", ".join(add))
+    draft.changed(file, call, "every rank trains on its share of the data")
 
 
 def _otherwise(conditions: list[str]) -> str:
