@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Optional
+from typing import TYPE_CHECKING, Any, Optional
 
 from migrator.files.errors import shown
 from migrator.files.replacing import replace_file
@@ -30,8 +30,11 @@ from migrator.lint.run import Outcome, Request, run
 from migrator.report import colors
 from migrator.report.formats import writer
 from migrator.report.formats.style import summary
-from migrator.report.lint_report import LintReport, RuleText
+from migrator.report.lint_report import LintReport
 from migrator.run.cache import FOLDER, Cache, tool_digest
+
+if TYPE_CHECKING:
+    from migrator.matchers.packs import Rule
 
 CLEAN = 0
 FOUND = 1
@@ -204,7 +207,7 @@ def _print(line: CommandLine, options: Options, outcome: Outcome, incomplete: bo
         findings=[] if options.fix_only else outcome.found,
         lines=outcome.texts.lines,
         edits=outcome.texts.edits,
-        rules=lambda: _rule_texts(options, not line.ignore_noqa),
+        rules=lambda: _enabled_rules(options, not line.ignore_noqa),
         color=_colored(line),
         fixed=outcome.fixed,
         unsafe_fixes=options.unsafe_fixes,
@@ -292,24 +295,11 @@ def _write_statistics(report: LintReport, options: Options, stream: io.StringIO)
     stream.writelines(f"{line}\n" for line in summary(replace(report, notes=())))
 
 
-def _rule_texts(options: Options, noqa: bool) -> dict[str, RuleText]:
-
+def _enabled_rules(options: Options, noqa: bool) -> dict[str, Rule]:
     from migrator.lint.rule_sets import rules_of
 
     rules = rules_of(rule_set(options, noqa))
-    return {
-        code: RuleText(
-            code=code,
-            name=rule.name,
-            summary=rule.summary,
-            severity=rule.severity,
-            why=rule.why,
-            fix=rule.fix,
-            url=next(iter(rule.references), ""),
-        )
-        for code, rule in sorted(rules.every.items())
-        if code in rules.enabled
-    }
+    return {code: rule for code, rule in sorted(rules.every.items()) if code in rules.enabled}
 
 
 def _show(files: Sequence[Target], options: Options, line: CommandLine) -> None:

@@ -5,9 +5,18 @@ from __future__ import annotations
 import shutil
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Optional
+from typing import Optional, Union
 
-from migrator.api_support.answer import Answer, AtVersion, Own, at_version
+from migrator.api_support.answer import (
+    Answer,
+    AtVersion,
+    Documented,
+    Form,
+    Judged,
+    Own,
+    Registered,
+    at_version,
+)
 from migrator.api_support.limits import limit_words
 from migrator.api_support.tables import as_tuple
 from migrator.api_support.versions import TorchVersion, newest
@@ -36,6 +45,7 @@ _UNCHANGED = {
     "no_effect": "the CUDA name does nothing, and no harm",
     "raises": "the CUDA name raises",
 }
+_Valid = Union[Judged, Form, Own, Documented, Registered]
 _KERNELS_ONLY = (2, 1)  # from here on the operator lists hold no composites
 _LABEL = 13
 _SPAN = 17
@@ -93,22 +103,18 @@ def table(answers: Sequence[Answer], version: Optional[TorchVersion]) -> list[st
 
 def _history(answer: Answer) -> Iterator[str]:
     for number, judged in enumerate(answer.verdicts):
-        label = "Verdict" if not number else ""
-        yield from _row(label, span(judged.first, judged.last), judged.verdict)
+        yield from _row("" if number else "Verdict", judged, judged.verdict)
     for number, form in enumerate(answer.forms):
-        label = "On an NPU" if not number else ""
-        yield from _row(label, span(form.first, form.last), form.npu_name or "no NPU form")
-        yield from _notes([form.advice, "" if form.npu_name else _UNCHANGED.get(form.unchanged, "")])
+        yield from _row("" if number else "On an NPU", form, form.npu_name or "no NPU form")
+        yield from _notes(_on_npu(form))
     for number, own in enumerate(answer.own):
-        yield from _row("In torch_npu" if not number else "", span(own.first, own.last), "")
+        yield from _row("" if number else "In torch_npu", own, "")
         yield from _notes(_about(own))
     for number, row in enumerate(answer.documents):
-        label = "Documents" if not number else ""
-        yield from _row(label, span(row.first, row.last), row.status, " ".join(row.hardware))
+        yield from _row("" if number else "Documents", row, row.status, " ".join(row.hardware))
         yield from _notes(_limits(row.dtypes, row.limits, row.npu_name))
     for number, registered in enumerate(answer.registered):
-        label = "Registered" if not number else ""
-        yield from _row(label, span(registered.first, registered.last), registered.kind)
+        yield from _row("" if number else "Registered", registered, registered.kind)
         overloads = ", ".join(registered.overloads) or answer.operator
         meaning = _REGISTERED[registered.kind]
         if registered.last and as_tuple(registered.last) < _KERNELS_ONLY:
@@ -121,9 +127,7 @@ def _at(found: AtVersion) -> Iterator[str]:
         yield from _entry("Verdict", _colored(found.verdict))
     if found.is_cuda:
         yield from _entry("On an NPU", _colored(found.npu_name or "no NPU form"))
-        yield from _notes(
-            [found.advice, "" if found.npu_name else _UNCHANGED.get(found.unchanged, "")], _LABEL
-        )
+        yield from _notes(_on_npu(found), _LABEL)
     if found.own:
         yield from _entry("In torch_npu", "yes" if found.exists else "no")
         yield from _notes(_about(found.own), _LABEL)
@@ -131,12 +135,15 @@ def _at(found: AtVersion) -> Iterator[str]:
         asof = f"  (the documents of torch {found.neighbour})" if found.neighbour else ""
         hardware = "  " + " ".join(found.hardware) if found.hardware else ""
         yield from _entry("Documents", _colored(found.status) + hardware + asof)
-        yield from _notes(
-            _limits(found.dtypes, found.limits, "" if found.is_cuda else found.npu_name), _LABEL
-        )
+        limits = _limits(found.dtypes, found.limits, "" if found.is_cuda else found.npu_name)
+        yield from _notes(limits, _LABEL)
     if found.registered:
         yield from _entry("Registered", f"{_colored(found.registered)}  {_REGISTERED[found.registered]}")
         yield from _notes([", ".join(found.overloads)], _LABEL)
+
+
+def _on_npu(form: Form | AtVersion) -> list[str]:
+    return [form.advice, "" if form.npu_name else _UNCHANGED.get(form.unchanged, "")]
 
 
 def _limits(dtypes: Iterable[str], limits: Sequence[str], npu_name: str) -> list[str]:
@@ -190,16 +197,15 @@ def _sources(answer: Answer) -> list[str]:
     return list(dict.fromkeys(source for source in found if source))
 
 
-def span(first: str, last: str) -> str:
-    """A range of torch versions in words."""
+def _row(label: str, valid: _Valid, word: str, rest: str = "") -> Iterator[str]:
+    """A line on what is so from the first to the last of some torch versions."""
+    first, last = valid.first, valid.last
     if first == last:
-        return first or "every version"
-    if not first:
-        return f"up to {last}"
-    return f"{first} – {last}" if last else f"from {first} on"
-
-
-def _row(label: str, versions: str, word: str, rest: str = "") -> Iterator[str]:
+        versions = first or "every version"
+    elif not first:
+        versions = f"up to {last}"
+    else:
+        versions = f"{first} – {last}" if last else f"from {first} on"
     padding = " " * max(_WORD - len(word), 1) if rest else ""
     yield f"{label:<{_LABEL}}{versions:<{_SPAN}}{_colored(word)}{padding}{rest}".rstrip()
 
@@ -216,16 +222,9 @@ def _notes(notes: Iterable[str], indent: int = _LABEL + _SPAN) -> Iterator[str]:
 
 def _wrapped(text: str, first: str, others: str) -> list[str]:
     width = min(max(shutil.get_terminal_size().columns, 60), 100)
-    return textwrap.wrap(
-        text,
-        width,
-        initial_indent=first,
-        subsequent_indent=others,
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
+    wrapper = textwrap.TextWrapper(width, first, others, break_long_words=False, break_on_hyphens=False)
+    return wrapper.wrap(text)
 
 
 def _colored(word: str) -> str:
-    color = _COLORS.get(word)
-    return paint(word, color) if color else word
+    return paint(word, _COLORS[word]) if word in _COLORS else word

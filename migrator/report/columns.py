@@ -48,7 +48,7 @@ def load_tables() -> dict[str, Table]:
         name: Table(
             name,
             entry["row"],
-            tuple(Column(**column) for column in entry["columns"]),
+            tuple(Column(**each) for each in entry["columns"]),
             tuple(entry["runs"]),
             tuple(entry.get("codes", ())),
         )

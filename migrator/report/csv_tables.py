@@ -7,12 +7,13 @@ memory, and after Ctrl-C the reports list what was finished.
 from __future__ import annotations
 
 import csv
+from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import IO, Any
 
 from migrator.findings.finding import Result
-from migrator.report.columns import tables_of
+from migrator.report.columns import Table, tables_of
 from migrator.report.rows import SKIPPED, report_of, row_of
 
 
@@ -25,22 +26,17 @@ class CsvTables:
 
     def __init__(self, folder: Path, runs: tuple[str, ...] = ("migrate",)) -> None:
         self._runs = runs
-        self._stack = ExitStack()
-        self._values: dict[str, tuple[str, ...]] = {}
-        self._writers: dict[str, Any] = {}
-        self._files: dict[str, IO[str]] = {}
-        with self._stack:
-            for table in tables_of(self._runs).values():
+        self._tables: dict[str, tuple[IO[str], Any, Table]] = {}
+        with ExitStack() as opened:
+            for name, table in tables_of(runs).items():
                 # A file name that is not UTF-8 comes as surrogates, which are written as \udc80.
-                file = self._stack.enter_context(
-                    (folder / table.name).open("w", encoding="utf-8", errors="backslashreplace", newline="")
+                file = opened.enter_context(
+                    (folder / name).open("w", encoding="utf-8", errors="backslashreplace", newline="")
                 )
-                self._files[table.name] = file
                 writer = csv.writer(file, lineterminator="\n")
                 writer.writerow([column.name for column in table.columns])
-                self._writers[table.name] = writer
-                self._values[table.name] = tuple(column.value for column in table.columns)
-            self._stack = self._stack.pop_all()
+                self._tables[name] = file, writer, table
+            self._stack = opened.pop_all()
 
     def __enter__(self) -> CsvTables:
         return self
@@ -50,9 +46,10 @@ class CsvTables:
 
     def keep(self, runs: tuple[str, ...]) -> None:
         """Remove the tables that only other commands or modes than these have."""
-        for name in self._files.keys() - tables_of(runs).keys():
-            self._files[name].close()
-            Path(self._files[name].name).unlink()
+        for name in self._tables.keys() - tables_of(runs).keys():
+            file, _, _ = self._tables[name]
+            file.close()
+            Path(file.name).unlink()
 
     def add(self, result: Result) -> None:
         """Write the rows of one file, in the order of its lines."""
@@ -62,11 +59,9 @@ class CsvTables:
         if reason:
             self.write(SKIPPED, {"file": result.name, "reason": reason})
 
-    def write(self, table: str, row: dict[str, str]) -> None:
+    def write(self, name: str, row: Mapping[str, Any]) -> None:
         """Write one row: values under the names that ``reports/columns.yaml`` uses."""
-        self._writers[table].writerow([_cell(row[value]) for value in self._values[table]])
-
-
-def _cell(text: str) -> str:
-    # csv before Python 3.13 does not quote a lone \r, and its readers then take it for the end of a row.
-    return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
+        _, writer, table = self._tables[name]
+        # csv before Python 3.13 does not quote a lone \r, and its readers then take it for the end of a row.
+        cells = (str(row[column.value]).replace("\r\n", "\n").replace("\r", "\n") for column in table.columns)
+        writer.writerow(list(cells))

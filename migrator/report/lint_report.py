@@ -4,23 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Callable
+from typing import TYPE_CHECKING, Callable
 
 from migrator.core.cells import PlacedEdit
-from migrator.findings.finding import Finding, Severity
+from migrator.findings.finding import Finding
 
-
-@dataclass(frozen=True)
-class RuleText:
-    """What the formats may tell of a rule."""
-
-    code: str
-    name: str
-    summary: str
-    severity: Severity
-    why: str
-    fix: str  # safe | unsafe | none
-    url: str
+if TYPE_CHECKING:
+    from migrator.matchers.packs import Rule
 
 
 @dataclass(frozen=True)
@@ -37,7 +27,7 @@ class LintReport:
     findings: Sequence[Finding]
     lines: Callable[[Finding], Sequence[str]]
     edits: Callable[[Finding], Sequence[PlacedEdit]]
-    rules: Callable[[], Mapping[str, RuleText]]
+    rules: Callable[[], Mapping[str, Rule]]
     color: bool = False
     fixed: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     unsafe_fixes: bool = False  # the user asked for unsafe fixes: they count as fixable

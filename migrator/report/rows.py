@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
+from typing import Any
 
 from migrator.findings.finding import Finding
 from migrator.report.columns import load_tables, tables_of
@@ -18,26 +18,20 @@ _UNSUPPORTED = {"absent", "unsupported", "fallback", "partial"}
 
 def report_of(finding: Finding, runs: tuple[str, ...] = ("migrate",)) -> str:
     """The one CSV file in which a finding is listed, of those that these runs write."""
-    report = _own_report(finding)
-    return report if report in tables_of(runs) else REVIEW
-
-
-def _own_report(finding: Finding) -> str:
+    tables = load_tables().values()
+    # Of the beginnings of a code that have a table of their own the longest one is the last in order.
+    own = max(
+        ((c, table.name) for table in tables for c in table.codes if finding.code.startswith(c)), default=None
+    )
     if finding.fixed:
-        return CHANGES
-    own = next((table for code, table in _by_code() if finding.code.startswith(code)), "")
-    if own:
-        return own
-    if finding.status in _UNSUPPORTED:
-        return UNSUPPORTED
-    return UNKNOWN if finding.status == "unknown" else REVIEW
-
-
-@cache
-def _by_code() -> list[tuple[str, str]]:
-    """The beginnings of codes that have a table of their own, the longest first."""
-    codes = [(code, table.name) for table in load_tables().values() for code in table.codes]
-    return sorted(codes, key=lambda pair: -len(pair[0]))
+        report = CHANGES
+    elif own:
+        report = own[1]
+    elif finding.status in _UNSUPPORTED:
+        report = UNSUPPORTED
+    else:
+        report = UNKNOWN if finding.status == "unknown" else REVIEW
+    return report if report in tables_of(runs) else REVIEW
 
 
 def file_of(file: str, finding: Finding) -> str:
@@ -45,29 +39,20 @@ def file_of(file: str, finding: Finding) -> str:
     return file if finding.cell is None else f"{file}:cell {finding.cell}"
 
 
-def row_of(file: str, finding: Finding) -> dict[str, str]:
-    """The values of a finding under the names that ``reports/columns.yaml`` uses."""
+def row_of(file: str, finding: Finding) -> dict[str, Any]:
+    """The values of a finding under the names that ``reports/columns.yaml`` uses: its own, and some more."""
     fix = finding.fix
     first, last = finding.lines
     return {
+        **vars(finding),
         "file": file_of(file, finding),
-        "line": str(first),
-        "end_line": str(last),
+        "line": first,
+        "end_line": last,
         "operation": fix.operation if fix and fix.made else "",
-        "message": finding.message,
-        "code": finding.code,
         "before": fix.before if fix else "",
         "after": fix.after if fix else "",
         "safety": finding.safety,
-        "api": finding.api,
         "tips": _tips(finding),
-        "status": finding.status,
-        "severity": finding.severity,
-        "advice": finding.advice,
-        "documents": finding.documents,
-        "kernel": finding.kernel,
-        "form": finding.form,
-        "instead": finding.instead,
         "certainty": finding.certainty or "certain",
     }
 

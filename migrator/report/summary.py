@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from migrator import __version__
+from migrator.findings.finding import SEVERITIES
 from migrator.report.columns import tables_of
-from migrator.report.tally import SEVERITIES, Tally
+from migrator.report.tally import Tally
 
 SCHEMA = 1
 
@@ -17,9 +18,12 @@ def summary_text(
     tally: Tally, torch: str, options: Mapping[str, Any], exit_code: int, entry: str = ""
 ) -> str:
     """The JSON text. It names no time, duration or machine: equal runs give equal bytes."""
-    severities = dict.fromkeys(SEVERITIES, 0)
-    for group in tally.groups.values():
-        severities[group.severity] = severities.get(group.severity, 0) + group.count
+    severities = dict.fromkeys(reversed(SEVERITIES), 0)
+    open_by_rule: dict[str, dict[str, Any]] = {}
+    for group in sorted(tally.groups.values(), key=lambda group: group.code):
+        severities[group.severity] += group.count
+        open_rule = open_by_rule.setdefault(group.code, {"name": tally.rule_name(group.code), "total": 0})
+        open_rule["total"] += group.count
     content = {
         "schema": SCHEMA,
         "npumigrate": __version__,
@@ -44,17 +48,9 @@ def summary_text(
         "findings": {
             "total": sum(severities.values()),
             "by_severity": severities,
-            "by_rule": _open_by_rule(tally),
+            "by_rule": open_by_rule,
         },
         "left_alone": tally.left_alone,
         "reports": {name: tally.rows[name] for name in tables_of(tally.runs)},
     }
     return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
-
-
-def _open_by_rule(tally: Tally) -> dict[str, dict[str, Any]]:
-    by_rule: dict[str, dict[str, Any]] = {}
-    for group in sorted(tally.groups.values(), key=lambda group: group.code):
-        entry = by_rule.setdefault(group.code, {"name": tally.rule_name(group.code), "total": 0})
-        entry["total"] += group.count
-    return by_rule

@@ -5,26 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from migrator.files.document import is_notebook
-from migrator.findings.finding import Finding, Result
+from migrator.findings.finding import SEVERITIES, Finding, Result, Severity
+from migrator.matchers.packs import Rule
 from migrator.report.rows import SKIPPED, file_of, report_of
 
-SEVERITIES = ("error", "warning", "info")
 _PLACES_KEPT = 3
-
-
-class RuleText(Protocol):
-    """What the reports say of a rule."""
-
-    @property
-    def name(self) -> str:
-        """Its short name in words-with-dashes."""
-
-    @property
-    def summary(self) -> str:
-        """What it is about, in one line."""
 
 
 @dataclass
@@ -35,7 +22,7 @@ class OpenGroup:
     … for the API; empty where they differ.
     """
 
-    severity: str
+    severity: Severity
     code: str
     api: str
     message: str
@@ -48,7 +35,7 @@ class OpenGroup:
 class Tally:
     """The sums over all files that were added, in one command or in several analysis modes (``runs``)."""
 
-    rules: Mapping[str, RuleText]
+    rules: Mapping[str, Rule]
     runs: tuple[str, ...] = ("migrate",)
     seen: int = 0
     notebooks: bool = False  # some of them are
@@ -57,10 +44,10 @@ class Tally:
     left_alone: int = 0
     other_files: int = 0  # not Python, and mention CUDA
     first_skipped: list[tuple[str, str]] = field(default_factory=list)
-    safe: Counter[str] = field(default_factory=Counter)
-    unsafe: Counter[str] = field(default_factory=Counter)
+    made: Counter[str] = field(default_factory=Counter)  # changes by rule
+    unsafe: Counter[str] = field(default_factory=Counter)  # those of them that a person should look at
     rows: Counter[str] = field(default_factory=Counter)
-    groups: dict[tuple[str, str], OpenGroup] = field(default_factory=dict)
+    groups: dict[tuple[Severity, str], OpenGroup] = field(default_factory=dict)
 
     def add(self, result: Result, changed: bool) -> None:
         """Count one file."""
@@ -80,7 +67,9 @@ class Tally:
             report = report_of(finding, self.runs)
             self.rows[report] += 1
             if finding.fixed:
-                (self.unsafe if finding.safety == "unsafe" else self.safe)[finding.code] += 1
+                self.made[finding.code] += 1
+                if finding.safety == "unsafe":
+                    self.unsafe[finding.code] += 1
             else:
                 self._leave_open(result.name, finding, report)
 
@@ -101,18 +90,16 @@ class Tally:
 
     def changes(self) -> int:
         """How many changes were made."""
-        return sum(self.safe.values()) + sum(self.unsafe.values())
+        return sum(self.made.values())
 
     def changes_by_rule(self) -> list[tuple[str, int, int]]:
         """Code, all changes and unsafe changes of each rule, the most frequent first."""
-        codes = set(self.safe) | set(self.unsafe)
-        table = [(code, self.safe[code] + self.unsafe[code], self.unsafe[code]) for code in codes]
+        table = [(code, count, self.unsafe[code]) for code, count in self.made.items()]
         return sorted(table, key=lambda row: (-row[1], row[0]))
 
     def open_groups(self) -> list[OpenGroup]:
         """What is left to a person, the most important first."""
-        rank = {severity: place for place, severity in enumerate(SEVERITIES)}
         return sorted(
             self.groups.values(),
-            key=lambda group: (rank.get(group.severity, len(rank)), -group.count, group.code),
+            key=lambda group: (-SEVERITIES.index(group.severity), -group.count, group.code),
         )

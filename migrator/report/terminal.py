@@ -90,7 +90,8 @@ def _open_lines(tally: Tally, width: int, reports: bool) -> Iterator[Text]:
     for group in groups[:_GROUPS_SHOWN]:
         line = Text(f"{group.severity:<7}", style=_COLOURS.get(group.severity, ""))
         times = f"{group.count} × " if group.count > 1 else ""
-        text = _group_text(tally, group)
+        message = group.message.replace("…", group.api) if group.api else group.message
+        text = message or _rule_text(tally, group.code)
         line.append(f"  {group.code}  {times}{text}", style="default")
         line.truncate(width, overflow="ellipsis")
         yield line
@@ -111,11 +112,6 @@ def _open_lines(tally: Tally, width: int, reports: bool) -> Iterator[Text]:
 def _rule_text(tally: Tally, code: str) -> str:
     rule = tally.rules.get(code)
     return (rule.summary or rule.name) if rule else ""
-
-
-def _group_text(tally: Tally, group: OpenGroup) -> str:
-    message = group.message.replace("…", group.api) if group.api else group.message
-    return message or _rule_text(tally, group.code)
 
 
 def _places(group: OpenGroup, text: str, width: int) -> str:

@@ -8,10 +8,9 @@ from typing import TextIO
 from migrator.files.errors import shown
 from migrator.findings.finding import Finding
 from migrator.report.colors import paint
-from migrator.report.formats.style import code_of, place_of, summary
+from migrator.report.formats.style import COLORS, code_of, place_of, summary
 from migrator.report.lint_report import LintReport
 
-_MARK = {"error": "red", "warning": "yellow", "info": "blue"}
 _LONGEST = 160  # characters of a source line
 _MOST_LINES = 4
 
@@ -30,7 +29,7 @@ def write(report: LintReport, stream: TextIO) -> None:
         for number, line, marks in source:
             stream.write(f"{paint(number.rjust(len(gutter)), 'blue', color)} {bar} {line}\n")
             if marks:
-                stream.write(f"{gutter} {bar} {paint(marks, _MARK[item.severity], color)}\n")
+                stream.write(f"{gutter} {bar} {paint(marks, COLORS[item.severity], color)}\n")
         if source:
             stream.write(f"{gutter} {bar}\n")
         for kind, text in _hints(item):
@@ -53,15 +52,12 @@ def _source(item: Finding, report: LintReport) -> list[tuple[str, str, str]]:
     """Line number, text and the marks below it, for the lines of the finding."""
     lines = report.lines(item)
     result = []
-    for row in range(item.line, min(item.end_line, item.line + _MOST_LINES - 1) + 1):
-        if row > len(lines):
-            break
-        line = lines[row - 1]
+    last_row = min(item.end_line, item.line + _MOST_LINES - 1)
+    for row, line in enumerate(lines[item.line - 1 : last_row], item.line):
         first = item.column if row == item.line else len(line) - len(line.lstrip()) + 1
         last = item.end_column if row == item.end_line else len(line) + 1
-        cut = 0
-        if first > _LONGEST:  # a line of a megabyte is nothing that anybody reads
-            cut = first - _LONGEST // 4
+        # A line of a megabyte is nothing that anybody reads.
+        cut = first - _LONGEST // 4 if first > _LONGEST else 0
         text = _plain(line[cut : cut + _LONGEST])
         marks = _plain(line[cut : first - 1])
         marked = _plain(line[max(first - 1, cut) : min(last - 1, cut + _LONGEST)])

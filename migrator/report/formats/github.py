@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from typing import TextIO
 
-from migrator.findings.finding import Finding
 from migrator.report.formats.style import cell_of, words_of
 from migrator.report.formats.uris import relative
 from migrator.report.lint_report import LintReport
@@ -23,11 +22,8 @@ def write(report: LintReport, stream: TextIO) -> None:
             if item.line == item.end_line:  # GitHub refuses columns of a span of several lines
                 properties.update(col=str(item.column), endColumn=str(item.end_column))
         listed = ",".join(f"{key}={_property(value)}" for key, value in properties.items())
-        stream.write(f"::{_COMMANDS[item.severity]} {listed}::{_message(_line(item, path))}\n")
-
-
-def _line(item: Finding, path: str) -> str:
-    return f"{path}:{cell_of(item)}{item.line}:{item.column}: {item.code} {words_of(item)}"
+        text = f"{path}:{cell_of(item)}{item.line}:{item.column}: {item.code} {words_of(item)}"
+        stream.write(f"::{_COMMANDS[item.severity]} {listed}::{_message(text)}\n")
 
 
 def _message(text: str) -> str:

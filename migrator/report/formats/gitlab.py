@@ -6,8 +6,7 @@ import json
 import os
 from typing import TextIO
 
-from migrator.findings.finding import Finding, Place
-from migrator.report.formats.style import placed_words_of
+from migrator.report.formats.style import line_and_column, placed_words_of
 from migrator.report.formats.uris import fingerprints, relative
 from migrator.report.lint_report import LintReport
 
@@ -24,20 +23,14 @@ def write(report: LintReport, stream: TextIO) -> None:
             "fingerprint": fingerprint,
             "location": {
                 "path": relative(item.file, os.environ.get("CI_PROJECT_DIR")),
-                "positions": {"begin": _position(begin), "end": _position(end)},
+                # The rows of a notebook count in the cell, and would point elsewhere in the file.
+                "positions": {
+                    "begin": line_and_column(item.start if item.cell is None else (1, 1)),
+                    "end": line_and_column(item.end if item.cell is None else (1, 1)),
+                },
             },
         }
         for item, fingerprint in zip(report.findings, fingerprints(report))
-        for begin, end in (_span(item),)
     ]
     json.dump(content, stream, indent=2)
     stream.write("\n")
-
-
-def _span(item: Finding) -> tuple[Place, Place]:
-    """The rows of a notebook count in the cell, and would point elsewhere in the file."""
-    return (item.start, item.end) if item.cell is None else ((1, 1), (1, 1))
-
-
-def _position(place: Place) -> dict[str, int]:
-    return {"line": place[0], "column": place[1]}

@@ -6,11 +6,9 @@ import json
 from typing import Any, TextIO
 
 from migrator.findings.finding import Finding, Place
-from migrator.report.formats.style import placed_words_of
+from migrator.report.formats.style import line_and_column, placed_words_of
 from migrator.report.formats.uris import relative
 from migrator.report.lint_report import LintReport
-
-_SEVERITIES = {"error": "ERROR", "warning": "WARNING", "info": "INFO"}
 
 
 def write(report: LintReport, stream: TextIO) -> None:
@@ -31,7 +29,7 @@ def _diagnostic(item: Finding, report: LintReport) -> dict[str, Any]:
     content: dict[str, Any] = {
         "message": placed_words_of(item),
         "location": location,
-        "severity": _SEVERITIES[item.severity],
+        "severity": item.severity.upper(),
         "code": {"value": item.code, **({"url": item.url} if item.url else {})},
     }
     # A suggestion stands alone; a fix of several edits would be half made.
@@ -42,7 +40,4 @@ def _diagnostic(item: Finding, report: LintReport) -> dict[str, Any]:
 
 
 def _range(start: Place, end: Place) -> dict[str, dict[str, int]]:
-    return {
-        "start": {"line": start[0], "column": start[1]},
-        "end": {"line": end[0], "column": end[1]},
-    }
+    return {"start": line_and_column(start), "end": line_and_column(end)}

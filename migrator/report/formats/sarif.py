@@ -7,9 +7,10 @@ from typing import Any, TextIO
 
 from migrator import __version__
 from migrator.findings.finding import Finding, Fix, Place
+from migrator.matchers.packs import Rule
 from migrator.report.formats.style import placed_words_of
 from migrator.report.formats.uris import fingerprints, relative, uri
-from migrator.report.lint_report import LintReport, RuleText
+from migrator.report.lint_report import LintReport
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _LEVELS = {"error": "error", "warning": "warning", "info": "note"}
@@ -34,7 +35,7 @@ def write(report: LintReport, stream: TextIO) -> None:
     stream.write("\n")
 
 
-def _rule(code: str, rule: RuleText | None) -> dict[str, Any]:
+def _rule(code: str, rule: Rule | None) -> dict[str, Any]:
     if rule is None:
         return {"id": code}
     why = rule.why.strip() or rule.summary
@@ -47,8 +48,8 @@ def _rule(code: str, rule: RuleText | None) -> dict[str, Any]:
         "defaultConfiguration": {"level": _LEVELS[rule.severity]},
         "properties": {"tags": ["npumigrate"], "fix": rule.fix},
     }
-    if rule.url:
-        content["helpUri"] = rule.url
+    if rule.references:
+        content["helpUri"] = rule.references[0]
     return content
 
 
@@ -84,15 +85,11 @@ def _fix(item: Finding, fix: Fix, report: LintReport) -> dict[str, Any]:
 
 
 def _artifact(path: str) -> dict[str, str]:
-    if path == "-" or relative(path).startswith("/"):
-        return {"uri": "stdin" if path == "-" else uri(path)}
-    return {"uri": uri(path), "uriBaseId": _ROOT}
+    if path == "-":
+        return {"uri": "stdin"}
+    outside = relative(path).startswith("/")
+    return {"uri": uri(path)} if outside else {"uri": uri(path), "uriBaseId": _ROOT}
 
 
 def _region(start: Place, end: Place) -> dict[str, int]:
-    return {
-        "startLine": start[0],
-        "startColumn": start[1],
-        "endLine": end[0],
-        "endColumn": end[1],
-    }
+    return {"startLine": start[0], "startColumn": start[1], "endLine": end[0], "endColumn": end[1]}

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from migrator.files.errors import shown
-from migrator.findings.finding import Finding
+from migrator.findings.finding import Finding, Place
 from migrator.report.colors import paint
 from migrator.report.lint_report import LintReport
 
-_OF_SEVERITY = {"error": "red", "warning": "yellow", "info": "blue"}
+COLORS = {"error": "red", "warning": "yellow", "info": "blue"}
 
 
 def code_of(item: Finding, report: LintReport) -> str:
@@ -15,7 +15,7 @@ def code_of(item: Finding, report: LintReport) -> str:
     star = ""
     if item.fix is not None and (report.unsafe_fixes or item.safely_fixable):
         star = f" [{paint('*', 'cyan', report.color)}]"
-    return paint(item.code, _OF_SEVERITY[item.severity], report.color) + star
+    return paint(item.code, COLORS[item.severity], report.color) + star
 
 
 def cell_of(item: Finding, sep: str = ":") -> str:
@@ -44,26 +44,25 @@ def placed_words_of(item: Finding) -> str:
     return place + words_of(item)
 
 
+def line_and_column(place: Place) -> dict[str, int]:
+    """A place under the keys that several JSON formats have."""
+    return {"line": place[0], "column": place[1]}
+
+
 def summary(report: LintReport) -> list[str]:
     """The lines at the end: how many findings, how many of them can be fixed, and the notes."""
     if not report.summary:
         return []
-    found = len(report.findings)
-    lines = []
+    remaining = len(report.findings)
     fixed = sum(count for codes in report.fixed.values() for count in codes.values())
-    if report.show_fixes and fixed:
-        lines += _fixes(report)
-    elif report.fix_only:
-        lines.append(f"Fixed {fixed} {_plural('finding', fixed)}." if fixed else "No fixes to make.")
+    lines = _fixes(report, fixed) if report.show_fixes and fixed else []
     if report.fix_only:
-        return [*lines, *report.notes]
-    if found:
-        all_found = found + fixed
-        detail = f" ({fixed} fixed, {found} remaining)" if fixed else ""
-        lines.append(f"Found {all_found} {_plural('finding', all_found)}{detail}.")
+        if not lines:
+            lines.append(f"Fixed {fixed} {_plural('finding', fixed)}." if fixed else "No fixes to make.")
+    elif remaining or fixed:
+        detail = f" ({fixed} fixed, {remaining} remaining)" if fixed else ""
+        lines.append(f"Found {remaining + fixed} {_plural('finding', remaining + fixed)}{detail}.")
         lines += _fixable(report)
-    elif fixed:
-        lines.append(f"Found {fixed} {_plural('finding', fixed)} ({fixed} fixed, 0 remaining).")
     elif report.complete:
         lines.append("All checks passed!")
     return [*lines, *report.notes]
@@ -83,8 +82,7 @@ def _fixable(report: LintReport) -> list[str]:
     return []
 
 
-def _fixes(report: LintReport) -> list[str]:
-    total = sum(count for codes in report.fixed.values() for count in codes.values())
+def _fixes(report: LintReport, total: int) -> list[str]:
     lines = [f"Fixed {total} {_plural('finding', total)}:"]
     rules = report.rules()
     for path, codes in report.fixed.items():

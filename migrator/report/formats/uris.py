@@ -7,7 +7,6 @@ from hashlib import sha256
 from pathlib import Path
 from urllib.parse import quote
 
-from migrator.findings.finding import Finding
 from migrator.report.lint_report import LintReport
 
 
@@ -37,14 +36,10 @@ def fingerprints(report: LintReport) -> list[str]:
     seen: dict[str, int] = {}
     result = []
     for item in report.findings:
-        parts = (relative(item.file), str(item.cell), item.code, item.api, source_line(item, report).strip())
+        lines = report.lines(item)
+        line = lines[item.line - 1] if 0 < item.line <= len(lines) else ""  # it may be gone
+        parts = (relative(item.file), str(item.cell), item.code, item.api, line.strip())
         key = sha256("\0".join(parts).encode("utf-8", "surrogateescape")).hexdigest()[:32]
         number = seen[key] = seen.get(key, 0) + 1
         result.append(key if number == 1 else f"{key}-{number}")
     return result
-
-
-def source_line(item: Finding, report: LintReport) -> str:
-    """The line where a finding begins; empty where it is gone."""
-    lines = report.lines(item)
-    return lines[item.line - 1] if 0 < item.line <= len(lines) else ""
