@@ -51,12 +51,6 @@ class Draft:
         """Take the arguments at these places away from a call, and add others."""
         self.of(file).edits.extend(changed_arguments(file.index, call, drop, add))
 
-    def unwrap(self, file: File, node: ast.AST, message: str, perhaps: bool) -> None:
-        """Put the model inside of a wrapped one in its place; ``perhaps``: it may be bare."""
-        text = file.index.segment(node)
-        code = f'getattr({text}, "module", {text})' if perhaps else f"{text}.module"
-        self.replace(file, node, code, message)
-
     def changed(
         self, file: File, node: ast.AST, message: str, operation: Operation = "MODIFY", new: str = ""
     ) -> None:

@@ -75,7 +75,9 @@ class Wrapped:
 def use_the_model_inside(draft: Draft, wrapped: Wrapped, message: str) -> None:
     """Plan ``.module`` where the model itself is needed; report where that is not known."""
     for node, (file, perhaps) in wrapped.inner.items():
-        draft.unwrap(file, node, message, perhaps)
+        text = file.index.segment(node)
+        code = f'getattr({text}, "module", {text})' if perhaps else f"{text}.module"
+        draft.replace(file, node, code, message)
     for file, node in wrapped.unclear:
         draft.report("wrapped_here", file, node, text=dotted(node) or "what comes back")
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from migrator.convert.syntax import block_around, blocks
 from migrator.findings.edits import apply
 from migrator.findings.finding import Edit
+from migrator.matchers.kinds.argument import added_argument
 from migrator.names.index import ModuleIndex
 from migrator.names.tree import parse
 
@@ -77,8 +78,6 @@ def changed_arguments(
     They come in the place of the first keyword argument that goes, where one does.
     """
     spans, closing, new = _argument_spans(index, call), index.end(call) - 1, ", ".join(add)
-    if not spans:
-        return [Edit(closing, closing, new)]
     count = len(spans)
     stars = [number for number, word in enumerate(call.keywords, len(call.args)) if word.arg is None]
     stars = [number for number in stars if number not in drop]
@@ -89,10 +88,8 @@ def changed_arguments(
         texts[named[0] if named else count - 1] = new
     elif new and stars:
         edits.append(Edit(spans[stars[0]][0], spans[stars[0]][0], f"{new}, "))
-    elif new and spans[-1][1] > closing:  # a bare generator shares its parentheses with the call
-        edits += [Edit(spans[0][0], spans[0][0], "("), Edit(closing + 1, closing + 1, f", {new})")]
     elif new:
-        edits.append(Edit(spans[-1][1], spans[-1][1], f", {new}"))
+        edits += added_argument(index, call, "", new)
     for number, text in texts.items():
         start, end = spans[number]
         if text:
