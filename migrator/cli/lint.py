@@ -12,7 +12,7 @@ from migrator.cli.values import split
 from migrator.lint.option_table import OPTIONS, Option
 
 if TYPE_CHECKING:
-    from migrator.lint.command import CommandLine
+    from migrator.lint.run import CommandLine
 
 _REPEATED = ("codes", "ignores", "paths", "patterns")
 
@@ -85,7 +85,7 @@ def _lint(given: argparse.Namespace) -> int:
 
 
 def _command_line(given: argparse.Namespace) -> CommandLine:
-    from migrator.lint.command import CommandLine
+    from migrator.lint.run import CommandLine
 
     _refuse_empty(given)
     values: dict[str, Any] = {}

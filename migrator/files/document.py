@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Optional
 
+from migrator.files.lines import Lines
 from migrator.files.source import Source, decode, encode
 
 if TYPE_CHECKING:
@@ -35,6 +37,11 @@ class Document:
     def text(self) -> str:
         """The Python in it."""
         return self.content.text
+
+    @cached_property
+    def lines(self) -> Lines:
+        """The places in the text."""
+        return Lines(self.text)
 
     @property
     def notebook(self) -> Optional[Notebook]:

@@ -6,182 +6,142 @@ The engine is loaded only where the cache does not know a file: most runs need n
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from dataclasses import astuple, dataclass, fields
-from typing import TYPE_CHECKING, Any, Callable, Optional
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Callable, Optional
 
 from migrator.files.errors import Unreadable, shown
-from migrator.findings.finding import Edit, Finding, Fix
-from migrator.lint.files import Target, name_in_project
-from migrator.lint.options import Options, ignored_codes, with_origin
+from migrator.findings.finding import Finding
+from migrator.lint.files import Target, data_of
+from migrator.lint.options import Options, ignored_codes, severity_at_least, with_origin, with_wanted_fixes
 from migrator.lint.rule_sets import RuleSet, rule_set, rules_of
-from migrator.lint.texts import Texts
 from migrator.run.cache import Cache, digest
+from migrator.run.json_form import from_json, to_json
 from migrator.run.loading import Loader, PythonFile
-
-if TYPE_CHECKING:
-    from migrator.lint.file import Job
+from migrator.run.processes import Progress, processes_for, spread
 
 Trouble = Callable[[str], None]
-# What is going on, how many files of how many.
-Progress = Callable[[str, int, int], None]
 
 
-def no_progress(_stage: str, _done: int, _total: int) -> None:
-    """For who does not want to know."""
+@dataclass(frozen=True)
+class Job:
+    """A file and what decides which findings count in it.
+
+    ``ignored`` are codes, or beginnings of codes, that do not.
+    """
+
+    target: Target
+    rules: RuleSet
+    ignored: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Checked:
-    """The findings that remain in a file, and how many its comments suppress.
-
-    ``trouble`` is the reason for which the file could not be looked at.
-    """
+    """The findings that remain in a file; ``trouble`` is why it could not be looked at."""
 
     found: tuple[Finding, ...] = ()
-    suppressed: int = 0
     trouble: str = ""
 
 
-class Checker:
-    """Looks at files. ``trouble`` is given a line for each file or set of rules that cannot be used."""
+def read_files(
+    targets: Iterable[Target], loader: Loader, noqa: bool, trouble: Trouble
+) -> list[tuple[Job, bytes]]:
+    """Read each file once; gives those that can be looked at, with the digest of their content.
 
-    def __init__(
-        self,
-        cache: Cache,
-        texts: Texts,
-        loader: Loader,
-        noqa: bool,
-        processes: Optional[int],
-        trouble: Trouble,
-    ) -> None:
-        self._cache = cache
-        self._texts = texts
-        self._loader = loader
-        self._noqa = noqa
-        self._processes = processes
-        self._trouble = trouble
-        self._rule_keys: dict[RuleSet, bytes] = {}
-        self._rules: Optional[tuple[Options, RuleSet]] = (
-            None  # those of the last file: the next one's are the same
-        )
-
-    def readable(self, targets: Sequence[Target]) -> list[tuple[Target, bytes]]:
-        """Read every file once; gives those that can be read, with the digest of their content."""
-        found = []
-        for target in targets:
-            if not self._usable(target):
-                continue
-            try:
-                data = self._texts.data(target)
-                content = digest(data)
-                self._loader.add(self._file(target), data, content)
-            except Unreadable as error:
-                self._trouble(f"{shown(target.path)}: {error}")
-                continue
-            found.append((target, content))
-        return found
-
-    def check(self, files: Sequence[tuple[Target, bytes]], progress: Progress) -> list[Checked]:
-        """What is found in each of the files that ``readable`` gave."""
-        project_key = self._loader.key()
-        results: list[Optional[Checked]] = []
-        missing: list[tuple[int, tuple[str, ...]]] = []
-        for place, (target, content) in enumerate(files):
-            ignored = ignored_codes(target.options, target.place)
-            known = self._cache.get(self._key(target, content, project_key, ignored))
-            results.append(unpacked(known, target.path) if known is not None else None)
-            if known is None:
-                missing.append((place, ignored))
-        if missing:
-            from migrator.lint.file import check_job
-            from migrator.run.processes import processes_for, spread
-
-            missing = [item for item in missing if self._has_rules(files[item[0]][0])]
-            jobs = [self._job(files[place][0], ignored) for place, ignored in missing]
-            size = sum(os.path.getsize(job.place) for job in jobs if job.data is None and job.place.exists())
-            processes = processes_for(size, self._processes)
-            done = spread(jobs, processes, check_job, self._loader.project())
-            for number, ((place, ignored), (content, checked)) in enumerate(zip(missing, done), 1):
-                results[place] = checked
-                if not checked.trouble:
-                    key = self._key(files[place][0], content, project_key, ignored)
-                    self._cache.put(key, packed(checked))
-                progress("linting", number, len(missing))
-        self._cache.flush()
-        return [checked or Checked() for checked in results]
-
-    def rules(self, target: Target) -> RuleSet:
-        """The rules for a file. Raises UnknownVersion and ConfigError."""
-        if self._rules is None or self._rules[0] is not target.options:
-            self._rules = (target.options, rule_set(target.options, self._noqa))
-        return self._rules[1]
-
-    def _usable(self, target: Target) -> bool:
-        """Whether the rules for a file can be used; if not, that is told."""
+    ``trouble`` is given a line for each other one.
+    """
+    files = []
+    last: Optional[tuple[Options, RuleSet]] = None  # the next file's are the same
+    for target in targets:
+        options = target.options
         try:
-            self.rules(target)
+            if last is None or last[0] is not options:
+                last = options, rule_set(options, noqa)
+            data = data_of(target)
         except ValueError as error:  # UnknownVersion, ConfigError
-            self._trouble(with_origin(target.options, error))
-            return False
-        return True
-
-    def _key(self, target: Target, content: bytes, project: bytes, ignored: tuple[str, ...]) -> bytes:
-        rules = self.rules(target)
-        if rules not in self._rule_keys:
-            self._rule_keys[rules] = digest(repr(astuple(rules)).encode("utf-8", "surrogatepass"))
-        name = name_in_project(target).encode("utf-8", "surrogatepass")
-        return digest(content, self._rule_keys[rules], project, name, repr(ignored).encode())
-
-    def _has_rules(self, target: Target) -> bool:
-        """Make the rules for a file, for the processes to come, too; what cannot be used is told."""
-        from migrator.matchers.packs import RuleError
-
-        try:
-            rules_of(self.rules(target), self._cache)
-        except RuleError as error:
-            self._trouble(with_origin(target.options, error))
-            return False
-        return True
-
-    def _job(self, target: Target, ignored: tuple[str, ...]) -> Job:
-        from migrator.lint.file import Job
-
-        file = self._file(target)
-        return Job(target.path, file.path, file.name, self.rules(target), ignored, file.data)
-
-    def _file(self, target: Target) -> PythonFile:
-        return PythonFile(name_in_project(target), target.place, self._texts.given.get(target.place))
+            trouble(with_origin(options, error))
+        except Unreadable as error:
+            trouble(f"{shown(target.path)}: {error}")
+        else:
+            content = digest(data)
+            loader.add(PythonFile(target.name, target.place, target.data), data, content)
+            files.append((Job(target, last[1], ignored_codes(options, target.place)), content))
+    return files
 
 
-_FIELDS = tuple(field.name for field in fields(Finding) if field.name not in ("fix", "file"))
+def check_files(
+    files: Sequence[tuple[Job, bytes]],
+    loader: Loader,
+    cache: Cache,
+    processes: Optional[int],
+    trouble: Trouble,
+    progress: Progress,
+) -> list[Checked]:
+    """What is found in each of the files that ``read_files`` gave.
+
+    ``trouble`` is given a line for each set of rules that cannot be used.
+    """
+    project = loader.key()
+    results = [_known(cache.get(_key(*file, project)), file[0].target.path) for file in files]
+    missing = [
+        place
+        for place, known in enumerate(results)
+        if known is None and _has_rules(files[place][0], cache, trouble)
+    ]
+    if missing:
+        from migrator.lint.file import check_job
+
+        jobs = [files[place][0] for place in missing]
+        size = sum(_size(job.target) for job in jobs)
+        done = spread(jobs, processes_for(size, processes), check_job, loader.project)
+        for number, (place, job, (content, checked)) in enumerate(zip(missing, jobs, done), 1):
+            results[place] = checked
+            if not checked.trouble:
+                cache.put(_key(job, content, project), [to_json(item) for item in checked.found])
+            progress("linting", number, len(missing))
+    cache.flush()
+    return [checked or Checked() for checked in results]
 
 
-def packed(checked: Checked) -> list[Any]:
-    """What ``unpacked`` takes, and JSON can hold: the findings without their file."""
-    return [checked.suppressed, [_row(finding) for finding in checked.found]]
+def _known(rows: Optional[list[object]], path: str) -> Optional[Checked]:
+    """What the cache knows of a file; the user may have spelled its path otherwise then."""
+    if rows is None:
+        return None
+    found = (from_json(Finding, row) for row in rows)
+    return Checked(tuple(item if item.file == path else replace(item, file=path) for item in found))
 
 
-def _row(finding: Finding) -> list[Any]:
-    fix: Optional[list[Any]] = None
-    if finding.fix:
-        made = finding.fix
-        fix = [*([[e.start, e.end, e.text] for e in edits] for edits in (made.edits, made.imports))]
-        fix += [made.safety, made.operation, made.message]
-    return [fix, *(getattr(finding, name) for name in _FIELDS)]
+def _key(job: Job, content: bytes, project: bytes) -> bytes:
+    name = job.target.name.encode("utf-8", "surrogatepass")
+    return digest(content, _rules_key(job.rules), project, name, repr(job.ignored).encode())
 
 
-def unpacked(known: list[Any], path: str) -> Checked:
-    """What ``packed`` was given, for a file that the user spelled ``path``."""
-    suppressed, rows = known
-    return Checked(tuple(_finding(fix, values, path) for fix, *values in rows), suppressed)
+@cache
+def _rules_key(rules: RuleSet) -> bytes:
+    return digest(repr(rules).encode("utf-8", "surrogatepass"))
 
 
-def _finding(packed_fix: Optional[list[Any]], values: list[Any], path: str) -> Finding:
-    fix = None
-    if packed_fix:
-        edits, imports, safety, operation, message = packed_fix
-        own, shared = (tuple(Edit(*edit) for edit in part) for part in (edits, imports))
-        fix = Fix(own, safety, operation, shared, message)
-    named = dict(zip(_FIELDS, values))
-    return Finding(**{**named, "span": tuple(named["span"]), "fix": fix, "file": path})
+def _has_rules(job: Job, cache: Cache, trouble: Trouble) -> bool:
+    """Make the rules for a file, for the processes to come, too; what cannot be used is told."""
+    from migrator.matchers.packs import RuleError
+
+    try:
+        rules_of(job.rules, cache)
+    except RuleError as error:
+        trouble(with_origin(job.target.options, error))
+        return False
+    return True
+
+
+def _size(target: Target) -> int:
+    return os.path.getsize(target.place) if target.data is None and target.place.exists() else 0
+
+
+def counting(found: Iterable[Finding], options: Options) -> list[Finding]:
+    """The findings that are grave enough, those of rules that are not to be fixed without their fixes."""
+    return [
+        item
+        for item in with_wanted_fixes(found, options)
+        if severity_at_least(item.severity, options.severity)
+    ]

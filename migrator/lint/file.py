@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Optional
+from dataclasses import replace
 
 from migrator.core.cells import placed
 from migrator.core.check import check
-from migrator.core.rules import IMPORT, Rules
+from migrator.core.rules import IMPORT
 from migrator.files.document import Document, document
 from migrator.files.errors import Unreadable
 from migrator.files.lines import Lines
-from migrator.files.source import read_bytes
 from migrator.findings.edits import apply
 from migrator.findings.finding import Edit, Finding, Fix, Safety, SyntaxTrouble
 from migrator.lint import suppressions
-from migrator.lint.checking import Checked
-from migrator.lint.rule_sets import RuleSet, rules_of
+from migrator.lint.checking import Checked, Job
+from migrator.lint.files import data_of
+from migrator.lint.rule_sets import rules_of
 from migrator.project.project import Project
 from migrator.run.cache import digest
 
@@ -26,45 +24,22 @@ SYNTAX = "NPU999"
 _LONGEST = 80  # characters of code in a fix's message
 
 
-@dataclass(frozen=True)
-class Job:
-    """One file: how the user spells it, where it lies, and its name inside the project.
-
-    ``ignored`` are the codes, or beginnings of codes, that do not count in it; ``data`` its content where
-    that is not read from the disk.
-    """
-
-    path: str
-    place: Path
-    name: str
-    rules: RuleSet
-    ignored: tuple[str, ...]
-    data: Optional[bytes] = None
-
-
 def check_job(job: Job, project: Project) -> tuple[bytes, Checked]:
     """The digest of the content that was looked at, as a file may just have changed, and what was found."""
     data = b""
     try:
-        data = read_bytes(job.place) if job.data is None else job.data
-        item = document(data, job.name)
+        data = data_of(job.target)
+        return digest(data), check_document(job, document(data, job.target.name), project)
     except Unreadable as error:
         return digest(data), Checked(trouble=str(error))
-    return digest(data), check_document(job.rules, job.path, item, project, job.ignored)
 
 
-def check_document(
-    chosen: RuleSet, path: str, item: Document, project: Project, ignored: tuple[str, ...] = ()
-) -> Checked:
-    """The findings of a document, those that its own comments suppress left out.
-
-    ``path`` is the file's spelling in the findings. ``ignored`` holds codes, or beginnings of codes, that do
-    not count here.
-    """
-    rules, text = rules_of(chosen), item.text
-    enabled = [code for code in rules.enabled if not code.startswith(tuple(ignored))]
-    comments = suppressions.read(text) if chosen.noqa else suppressions.Suppressions()
-    suppressed, found = 0, _broken_cells(item) if SYNTAX in enabled else []
+def check_document(job: Job, item: Document, project: Project) -> Checked:
+    """The findings of a document, those that its own comments suppress left out."""
+    rules, text = rules_of(job.rules), item.text
+    enabled = [code for code in rules.enabled if not code.startswith(job.ignored)]
+    comments = suppressions.read(text) if job.rules.noqa else suppressions.Suppressions()
+    found = _broken_cells(item) if SYNTAX in enabled else []
     if not comments.skip_file:
         result = check(item, rules, project, write=False)
         if result.trace:
@@ -77,19 +52,17 @@ def check_document(
             found += [_unparsed(trouble) for trouble in result.syntax if SYNTAX in enabled]
         else:
             counting = [finding for finding in result.findings if finding.code in enabled]
-            if counting and chosen.noqa and not comments.lines:
+            if counting and job.rules.noqa and not comments.lines:
                 comments = suppressions.line_ends(text)
-            kept, suppressed = comments.apply(counting)
-            lines = Lines(text)
-            found += [_with_message(finding, lines) for finding in _with_needed_imports(kept)]
+            kept = comments.apply(counting)
+            found += [_with_message(finding, item.lines) for finding in _with_needed_imports(kept)]
             if suppressions.UNUSED in enabled:
-                found += comments.unused(enabled, lines)
+                found += comments.unused(enabled, item.lines)
     found.sort(key=lambda finding: (finding.line, finding.column, finding.code))
-    return Checked(tuple(_named(placed(item, each), path, rules) for each in found), suppressed)
-
-
-def _named(finding: Finding, path: str, rules: Rules) -> Finding:
-    return replace(finding, file=path, rule=rules.every[finding.code].name)
+    path, every = job.target.path, rules.every
+    return Checked(
+        tuple(replace(placed(item, each), file=path, rule=every[each.code].name) for each in found)
+    )
 
 
 def _broken_cells(item: Document) -> list[Finding]:

@@ -7,26 +7,36 @@ import stat
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Callable
+from typing import Callable, Optional
 
 from migrator.files.document import is_notebook
 from migrator.files.errors import shown, unreadable
+from migrator.files.source import read_bytes
 from migrator.lint.config_files import Configuration
 from migrator.lint.options import ConfigError, Options, for_file, path_matcher
 
 
 @dataclass(frozen=True)
 class Target:
-    """A file to lint: ``path`` as the user spelled it, ``place`` absolute."""
+    """A file to lint: ``path`` as the user spelled it, ``place`` absolute.
+
+    ``data`` is its content where that is not read from the disk.
+    """
 
     path: str
     place: Path
     options: Options
+    data: Optional[bytes] = None
+
+    @property
+    def name(self) -> str:
+        """Its name inside the project: that below the folder of its configuration."""
+        return _name(self.place, self.options)
 
 
-def name_in_project(target: Target) -> str:
-    """The file's name below the folder of its configuration."""
-    return _name(target.place, target.options)
+def data_of(target: Target) -> bytes:
+    """The bytes of a file. Raises Unreadable."""
+    return read_bytes(target.place) if target.data is None else target.data
 
 
 def _name(place: Path, options: Options) -> str:
@@ -35,15 +45,11 @@ def _name(place: Path, options: Options) -> str:
     return name[len(root) :] if name.startswith(root) else name
 
 
-def _ignore(*_: object) -> None:
-    """What nobody asked for."""
-
-
 def targets(
     paths: Sequence[str],
     configuration: Configuration,
     trouble: Callable[[str], None],
-    native: Callable[[str, Path], None] = _ignore,
+    native: Callable[[str, Path], None] = lambda *_: None,
 ) -> Iterator[Target]:
     """The Python files and notebooks among ``paths`` and below the folders among them, each once.
 

@@ -3,30 +3,27 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from migrator.core.cells import first_line
 from migrator.core.check import check
 from migrator.files.document import Document, document, encoded
 from migrator.files.errors import CannotWrite, Unreadable, shown
-from migrator.files.lines import Lines
 from migrator.files.replacing import replace_file
 from migrator.files.source import read_bytes
 from migrator.findings.edits import Occupied, apply
 from migrator.findings.finding import Edit, Finding
-from migrator.lint.checking import Checker, Trouble
+from migrator.lint.checking import Job, Trouble, counting
 from migrator.lint.file import check_document
-from migrator.lint.files import Target, name_in_project
-from migrator.lint.options import ignored_codes, may_be_fixed, severity_at_least, with_wanted_fixes
-from migrator.lint.rule_sets import RuleSet, rules_of
+from migrator.lint.files import Target, data_of
+from migrator.lint.options import may_be_fixed
+from migrator.lint.rule_sets import rules_of
 from migrator.lint.suppressions import UNUSED, added_noqa
 from migrator.lint.texts import Texts
 from migrator.project.project import Project
 from migrator.run.loading import Loader
-
-# How often a rule has findings that do not count, by the line that they are in.
-_Hidden = Counter[tuple[str, str]]
 
 
 @dataclass(frozen=True)
@@ -38,20 +35,13 @@ class Fixed:
     trouble: str = ""
 
 
-def fix_document(
-    chosen: RuleSet,
-    item: Document,
-    project: Project,
-    found: Sequence[Finding],
-    unsafe: bool,
-    ignored: tuple[str, ...],
-) -> Fixed:
+def fix_document(job: Job, item: Document, project: Project, found: Sequence[Finding], unsafe: bool) -> Fixed:
     """Fix what ``found`` holds of a document, and nothing else: what a person was not shown is not changed.
 
     The fixes are those of a migration, in passes until there is none left; a fix that another one made
     necessary is made with it. Without ``unsafe`` only the safe ones are made.
     """
-    rules, lines = rules_of(chosen), Lines(item.text)
+    rules, lines = rules_of(job.rules), item.lines
     places = {(finding.code, finding.span[0]) for finding in found}
     fixed_lines = {lines.line_of(finding.span[0]) for finding in found if finding.fix}
     every = check(item, rules, project, write=False).findings
@@ -70,7 +60,7 @@ def fix_document(
     counts = Counter(finding.code for finding in result.findings if finding.fixed)
     text = result.text or item.text
     if any(finding.code == UNUSED for finding in found):
-        left = check_document(chosen, "", document(encoded(item, text), item.name), project, ignored).found
+        left = check_document(job, document(encoded(item, text), item.name), project).found
         text, removed = with_fixes(text, [finding for finding in left if finding.code == UNUSED])
         counts[UNUSED] += removed
     return Fixed(text, {code: count for code, count in counts.items() if count})
@@ -91,13 +81,12 @@ def with_fixes(text: str, found: Sequence[Finding]) -> tuple[str, int]:
 
 @dataclass
 class Changes:
-    """Changes files, or with ``dry`` only says how.
+    """Changes files, or with ``dry`` only says how. ``trouble`` is given a line for what cannot be changed.
 
     ``changed`` has the bytes of each file before and after, ``fixed`` how often each rule was.
     """
 
     texts: Texts
-    checker: Checker
     loader: Loader
     dry: bool
     trouble: Trouble
@@ -106,81 +95,71 @@ class Changes:
 
     def add_noqa(self, target: Target, found: Sequence[Finding]) -> int:
         """Add a comment for each finding; gives the number of rows that got one."""
-        item = self._document(target)
-        if item is None:
-            return 0
-        text, rows = added_noqa(item.text, found, lambda finding: first_line(item, finding))
-        return rows if self._write(target, item, text) else 0
+        with self._telling(target):
+            item = document(data_of(target), target.name)
+            text, rows = added_noqa(item.text, found, lambda finding: first_line(item, finding))
+            if self._write(target, item, text):
+                return rows
+        return 0
 
     def fix(
-        self, target: Target, found: Sequence[Finding], hidden: Sequence[Finding], unsafe: bool
-    ) -> list[Finding]:
+        self, job: Job, found: Sequence[Finding], hidden: Sequence[Finding], unsafe: bool
+    ) -> Sequence[Finding]:
         """Make the fixes, the safe ones or the unsafe ones too; gives the findings that remain.
 
         ``hidden`` are the file's findings that do not count.
         """
-        item = self._document(target)
-        if item is None:
-            return []
-        if not any(finding.fix and (unsafe or finding.safely_fixable) for finding in found):
-            return list(found)
-        not_counting = Counter((finding.code, self.texts.line(finding)) for finding in hidden)
-        ignored = ignored_codes(target.options, target.place)
-        wanted = [finding for finding in found if may_be_fixed(finding, target.options)]
-        chosen, project = self.checker.rules(target), self.loader.project()
-        done = fix_document(chosen, item, project, wanted, unsafe, ignored)
-        if done.trouble:
-            self.trouble(f"{shown(target.path)}: not fixed: {done.trouble}")
-            return list(found)
-        if not self._write(target, item, done.text):
-            return list(found)
-        self.fixed[target.path] = done.counts
-        return self._remaining(target, ignored, not_counting)
+        target = job.target
+        remaining: Sequence[Finding] = ()
+        with self._telling(target):
+            item = document(data_of(target), target.name)
+            remaining = found
+            if not any(finding.fix and (unsafe or finding.safely_fixable) for finding in found):
+                return found
+            # Known, or on a line that is none of this run's: how often, by rule and line.
+            not_counting = Counter((finding.code, self.texts.line(finding)) for finding in hidden)
+            wanted = [finding for finding in found if may_be_fixed(finding, target.options)]
+            done = fix_document(job, item, self.loader.project, wanted, unsafe)
+            if done.trouble:
+                self.trouble(f"{shown(target.path)}: not fixed: {done.trouble}")
+            elif self._write(target, item, done.text):
+                self.fixed[target.path] = done.counts
+                return self._remaining(job, not_counting)
+        return remaining
 
-    def _document(self, target: Target) -> Document | None:
-        """A file as it is now, None where it cannot be read any more."""
+    @contextmanager
+    def _telling(self, target: Target) -> Iterator[None]:
+        """Tell why a file is not changed."""
         try:
-            return document(self.texts.data(target), name_in_project(target))
+            yield
         except Unreadable as error:
             self.trouble(f"{shown(target.path)}: not changed: {error}")
-            return None
+        except CannotWrite as error:
+            self.trouble(str(error))
 
-    def _remaining(self, target: Target, ignored: tuple[str, ...], hidden: _Hidden) -> list[Finding]:
+    def _remaining(self, job: Job, hidden: Counter[tuple[str, str]]) -> list[Finding]:
         """What is found in a file that was fixed, without what did not count before."""
+        target = job.target
         _, data = self.changed[target.path]
-        self.texts.change(target, data)
-        new = document(data, name_in_project(target))
-        checked = check_document(self.checker.rules(target), target.path, new, self.loader.project(), ignored)
+        self.texts.change(target.place, data)
+        checked = check_document(job, document(data, target.name), self.loader.project)
         remaining = []
-        for finding in with_wanted_fixes(checked.found, target.options):
-            key = (finding.code, self.texts.line(finding))
-            if not severity_at_least(finding.severity, target.options.severity):
-                continue
-            if hidden[key] > 0:  # known, or on a line that is none of this run's
+        for finding in counting(checked.found, target.options):
+            key = finding.code, self.texts.line(finding)
+            if hidden[key] > 0:
                 hidden[key] -= 1
             else:
                 remaining.append(finding)
         return remaining
 
     def _write(self, target: Target, item: Document, text: str) -> bool:
-        """Put a new text into its file; says whether anything changed."""
-        try:
-            data = encoded(item, text)
-        except Unreadable as error:
-            self.trouble(f"{shown(target.path)}: not changed: {error}")
-            return False
+        """Put a new text into its file; says whether anything changed. Raises Unreadable and CannotWrite."""
+        data = encoded(item, text)
         if data == item.data:
             return False
-        if not self.dry and target.place not in self.texts.given:
-            try:
-                if read_bytes(target.place) != item.data:
-                    raise Unreadable("it was changed meanwhile")
-                replace_file(target.place, data)
-            except Unreadable as error:
-                self.trouble(f"{shown(target.path)}: not changed: {error}")
-                return False
-            except CannotWrite as error:
-                self.trouble(str(error))
-                return False
+        if not self.dry and target.data is None:
+            if read_bytes(target.place) != item.data:
+                raise Unreadable("it was changed meanwhile")
+            replace_file(target.place, data)
         self.changed[target.path] = (item.data, data)
         return True

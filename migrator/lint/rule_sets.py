@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Optional
 
@@ -49,10 +50,10 @@ def rules_of(chosen: RuleSet, cache: Optional[Cache] = None) -> Rules:
     Raises RuleError and UnknownVersion, as Rules does.
     """
     from migrator.core.rules import rules_for
-    from migrator.lint.known_packs import KnownPacks
+    from migrator.lint.known_packs import load_known
     from migrator.matchers.packs import choose, load, load_all
 
-    load_pack = KnownPacks(cache).load if cache else load
+    load_pack = partial(load_known, cache) if cache else load
     rules = rules_for(chosen.settings, load_pack)
     unknown = [code for code in chosen.mentioned if not any(rule.startswith(code) for rule in rules.every)]
     if unknown:  # rules that are off, or none at all

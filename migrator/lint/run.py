@@ -6,38 +6,46 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Callable, Optional
+from typing import Any, Optional
 
 from migrator.files.errors import shown
 from migrator.findings.finding import Finding
 from migrator.lint import baseline
-from migrator.lint.checking import Checked, Checker, Progress, no_progress
+from migrator.lint.checking import Job, check_files, counting, read_files
 from migrator.lint.files import Target
-from migrator.lint.options import ignored_codes, severity_at_least, with_wanted_fixes
+from migrator.lint.options import Options, severity_at_least
 from migrator.lint.texts import Texts
 from migrator.run.cache import Cache
 from migrator.run.loading import Loader
+from migrator.run.processes import Progress
 
 
 @dataclass(frozen=True)
-class Request:
-    """What to do with the files.
+class CommandLine:
+    """What was said to ``npumigrate lint``; ``given`` has the options that a configuration can hold, too."""
 
-    ``native`` are the C++ and CUDA files around them, by their names inside the project.
-    ``data`` holds the content of files that are not read from the disk.
-    """
-
-    targets: Sequence[Target]
-    native: Sequence[tuple[str, Path]] = ()
-    jobs: Optional[int] = None
-    diff_base: str = ""
-    baseline: Optional[Path] = None
-    write_baseline: Optional[Path] = None
+    paths: tuple[str, ...] = (".",)
+    given: Mapping[str, Any] = field(default_factory=dict)
+    config: Sequence[str] = ()
+    isolated: bool = False
+    diff: bool = False
     add_noqa: bool = False
-    noqa: bool = True
-    fix: str = ""  # safe | unsafe; empty: fix nothing
-    diff: bool = False  # show what fixes would do instead of making them
-    data: Mapping[Path, bytes] = field(default_factory=dict)
+    ignore_noqa: bool = False
+    write_baseline: str = ""
+    diff_base: str = ""
+    output_file: str = ""
+    no_cache: bool = False
+    stdin_filename: str = ""
+    jobs: Optional[int] = None
+    statistics: bool = False
+    exit_zero: bool = False
+    exit_non_zero_on_fix: bool = False
+    show_settings: bool = False
+    show_files: bool = False
+    color: str = "auto"
+    quiet: bool = False
+    silent: bool = False
+    watch: bool = False
 
 
 @dataclass
@@ -55,113 +63,115 @@ class Outcome:
     notes: list[str] = field(default_factory=list)
     fixed: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     changed: Mapping[str, tuple[bytes, bytes]] = field(default_factory=dict)
-    suppressed: int = 0
     files: int = 0
 
 
-def run(request: Request, cache: Cache, progress: Progress = no_progress) -> Outcome:
+def run(
+    line: CommandLine,
+    options: Options,
+    targets: Sequence[Target],
+    native: Sequence[tuple[str, Path]],
+    cache: Cache,
+    progress: Progress,
+) -> Outcome:
     """Look at all files, and do what was asked for with the findings.
 
+    ``native`` are the C++ and CUDA files around them, by their names inside the project.
     Raises ConfigError for a baseline, a revision or a choice of rules that cannot be used,
     CannotWrite where a file cannot be written.
     """
-    changed = None
-    if request.diff_base:
+    changed = known = None
+    if line.diff_base:
         from migrator.lint.changed_lines import changed_lines
 
-        changed = changed_lines(request.diff_base, Path.cwd())
-    known = baseline.read(request.baseline) if request.baseline and not request.write_baseline else None
-    texts = Texts(request.data)
-    outcome = Outcome(texts)
-    loader = Loader(cache, request.native, request.jobs)
-    checker = Checker(cache, texts, loader, request.noqa, request.jobs, outcome.troubles.append)
-    files = checker.readable(request.targets)
+        changed = changed_lines(line.diff_base, Path.cwd())
+    if options.baseline and not line.write_baseline:
+        known = baseline.read(Path(options.baseline))
+    outcome = Outcome(Texts({target.place: target.data for target in targets if target.data is not None}))
+    trouble = outcome.troubles.append
+    loader = Loader(cache, native, line.jobs)
+    files = read_files(targets, loader, not line.ignore_noqa, trouble)
     outcome.files = len(files)
+    looked_at: list[tuple[Job, Sequence[Finding]]] = []
     found: dict[str, list[Finding]] = {}  # all that are grave enough, by file
-    looked_at: list[tuple[Target, Checked]] = []
-    for (target, _), checked in zip(files, checker.check(files, progress)):
+    for (job, _), checked in zip(files, check_files(files, loader, cache, line.jobs, trouble, progress)):
+        target = job.target
         if checked.trouble:
-            outcome.troubles.append(f"{shown(target.path)}: {checked.trouble}")
+            trouble(f"{shown(target.path)}: {checked.trouble}")
         else:
-            looked_at.append((target, checked))
-        outcome.suppressed += checked.suppressed
-        every = with_wanted_fixes(checked.found, target.options)
-        found[target.path] = [
-            item for item in every if severity_at_least(item.severity, target.options.severity)
-        ]
+            looked_at.append((job, checked.found))
+        found[target.path] = counting(checked.found, target.options)
         outcome.found += found[target.path]
     if changed is not None:
         outcome.found = [item for item in outcome.found if changed.touches(item)]
-    if request.write_baseline is not None:
-        _write_baseline(request.write_baseline, outcome)
+    if line.write_baseline:
+        file = Path(line.write_baseline)
+        count = baseline.write(file, outcome.found, outcome.texts.lines)
+        outcome.notes.append(f"Wrote {_findings(count)} to {shown(file)}.")
+        outcome.found = []
         return outcome
     if known is not None:
-        _leave_out(known, request, outcome, looked_at, checker)
-    if not request.add_noqa and not request.fix:
-        return outcome
-    from migrator.lint.fixing import Changes
-
-    changes = Changes(texts, checker, loader, request.diff, outcome.troubles.append)
-    counting: dict[str, list[Finding]] = {}
-    for item in outcome.found:
-        counting.setdefault(item.file, []).append(item)
-    outcome.found, added = [], 0
-    for target, _ in files:
-        own = counting.get(target.path, [])
-        if own and request.add_noqa:
-            added += changes.add_noqa(target, own)
-        elif own:
-            hidden = [item for item in found[target.path] if item not in own]
-            outcome.found += changes.fix(target, own, hidden, request.fix == "unsafe")
-    if request.add_noqa:
-        outcome.notes.append(f"Added {added} noqa {'comment' if added == 1 else 'comments'}.")
-    outcome.fixed, outcome.changed = changes.fixed, changes.changed
+        _leave_out(known, Path(options.baseline), outcome, looked_at, whole=changed is None)
+    if line.add_noqa or options.fix or options.fix_only or line.diff:
+        _change(line, options, outcome, files, found, loader)
     return outcome
 
 
-def _write_baseline(file: Path, outcome: Outcome) -> None:
-    count = baseline.write(file, outcome.found, outcome.texts.lines)
-    outcome.notes.append(f"Wrote {_findings(count)} to {shown(file)}.")
-    outcome.found = []
+def _change(
+    line: CommandLine,
+    options: Options,
+    outcome: Outcome,
+    files: Sequence[tuple[Job, bytes]],
+    every: Mapping[str, Sequence[Finding]],
+    loader: Loader,
+) -> None:
+    """Add comments for what counts, or fix it; ``every`` has all that is grave enough, by file."""
+    from migrator.lint.fixing import Changes
+
+    changes = Changes(outcome.texts, loader, line.diff, outcome.troubles.append)
+    own: dict[str, list[Finding]] = {}
+    for item in outcome.found:
+        own.setdefault(item.file, []).append(item)
+    outcome.found, added = [], 0
+    for job, _ in files:
+        path = job.target.path
+        if path not in own:
+            continue
+        if line.add_noqa:
+            added += changes.add_noqa(job.target, own[path])
+        else:
+            hidden = [item for item in every[path] if item not in own[path]]
+            outcome.found += changes.fix(job, own[path], hidden, options.unsafe_fixes)
+    if line.add_noqa:
+        outcome.notes.append(f"Added {added} noqa {'comment' if added == 1 else 'comments'}.")
+    outcome.fixed, outcome.changed = changes.fixed, changes.changed
 
 
 def _leave_out(
     known: baseline.Known,
-    request: Request,
+    file: Path,
     outcome: Outcome,
-    looked_at: Sequence[tuple[Target, Checked]],
-    checker: Checker,
+    looked_at: Sequence[tuple[Job, Sequence[Finding]]],
+    whole: bool,
 ) -> None:
-    """Take what the baseline holds out of the findings."""
-    file = request.baseline or Path()
-    name = shown(os.path.relpath(file))
-    root = file.absolute().parent
-    new, left = baseline.split(outcome.found, known, outcome.texts.lines, root)
+    """Take what a baseline holds out of the findings; ``whole``: and tell what of it is gone."""
+    name, root = shown(os.path.relpath(file)), file.absolute().parent
+    lines = outcome.texts.lines
+    new, left = baseline.split(outcome.found, known, lines, root)
     matched = len(outcome.found) - len(new)
     outcome.found = new
     if matched:
         outcome.notes.append(f"{_findings(matched)} known from {name} left out.")
-    if request.diff_base or not left:
+    if not whole or not left:
         return
-    slight: list[Finding] = []  # what --severity leaves out is still there
-    for target, checked in looked_at:
-        least = target.options.severity
-        hidden = [item for item in checked.found if not severity_at_least(item.severity, least)]
-        slight += hidden
-    _, left = baseline.split(slight, left, outcome.texts.lines, root)
-    gone = baseline.gone(left, root, _looked_for(looked_at, checker, root))
-    if gone:
-        verb = "is" if gone == 1 else "are"
-        outcome.notes.append(
-            f"{_findings(gone)} of {name} {verb} gone: write it again with --write-baseline."
-        )
-
-
-def _looked_for(
-    looked_at: Sequence[tuple[Target, Checked]], checker: Checker, root: Path
-) -> Callable[[str, str], bool]:
-    """Whether this run looked for a rule in a file, by its name in a baseline."""
-    by_name = {baseline.name_in(target.path, root): (target, checked) for target, checked in looked_at}
+    slight = [  # what --severity leaves out is still there
+        item
+        for job, found in looked_at
+        for item in found
+        if not severity_at_least(item.severity, job.target.options.severity)
+    ]
+    _, left = baseline.split(slight, left, lines, root)
+    by_name = {baseline.name_in(job.target.path, root): (job, found) for job, found in looked_at}
 
     def looked_for(name: str, code: str) -> bool:
         if name not in by_name:
@@ -169,12 +179,16 @@ def _looked_for(
         from migrator.lint.file import SYNTAX
         from migrator.lint.rule_sets import rules_of
 
-        target, checked = by_name[name]
-        broken = any(item.code == SYNTAX for item in checked.found)
-        ignored = ignored_codes(target.options, target.place)
-        return not broken and code in rules_of(checker.rules(target)).enabled and not code.startswith(ignored)
+        job, found = by_name[name]
+        broken = any(item.code == SYNTAX for item in found)
+        return not broken and code in rules_of(job.rules).enabled and not code.startswith(job.ignored)
 
-    return looked_for
+    gone = baseline.gone(left, root, looked_for)
+    if gone:
+        verb = "is" if gone == 1 else "are"
+        outcome.notes.append(
+            f"{_findings(gone)} of {name} {verb} gone: write it again with --write-baseline."
+        )
 
 
 def _findings(count: int) -> str:

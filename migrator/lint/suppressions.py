@@ -62,8 +62,8 @@ class Suppressions:
         """The row whose comment counts for a row."""
         return self.ends.get(row, row)
 
-    def apply(self, found: Iterable[Finding]) -> tuple[list[Finding], int]:
-        """The findings that no comment suppresses, with their ``noqa_line``, and how many one does.
+    def apply(self, found: Iterable[Finding]) -> list[Finding]:
+        """The findings that no comment suppresses, with their ``noqa_line``.
 
         A comment counts at the end of the finding's first line or of its last one.
         """
@@ -71,18 +71,15 @@ class Suppressions:
         for comment in self.comments:
             by_row.setdefault(comment.row, []).append(comment)
         kept = []
-        suppressed = 0
         for item in found:
             rows = {self.noqa_row(item.line), self.noqa_row(item.end_line)}
             comments = [comment for row in rows for comment in by_row.get(row, ())]
             hits = [(comment, code) for comment in comments for code in _matching(comment, item.code)]
             for comment, code in hits:
                 comment.used.add(code)
-            if hits:
-                suppressed += 1
-            else:
+            if not hits:
                 kept.append(replace(item, noqa_line=self.noqa_row(item.line)))
-        return kept, suppressed
+        return kept
 
     def unused(self, enabled: Collection[str], lines: Lines) -> Iterator[Finding]:
         """A finding for each comment with codes that suppressed nothing; call it after ``apply``.

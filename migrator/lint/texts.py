@@ -1,52 +1,37 @@
-"""The files of a lint run: their bytes, and what a report shows of them."""
+"""What a report shows of the files of a lint run: their lines, and the places of edits in them."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
+from typing import Optional
 
 from migrator.core.cells import PlacedEdit, placed_edits
 from migrator.files.document import Document, document
 from migrator.files.errors import Unreadable
-from migrator.files.lines import Lines
 from migrator.files.source import lines_of, read_bytes
 from migrator.findings.finding import Finding
-from migrator.lint.files import Target
 
 
 class Texts:
-    """``given`` holds the content of files that are not read from the disk."""
+    """``contents`` are those of files that are not read from the disk. The last file shown is kept."""
 
-    def __init__(self, given: Mapping[Path, bytes]) -> None:
-        self.given = given
-        self._changed: dict[Path, bytes] = {}
-        self._last: tuple[str, Document | None] = "", None
-        self._lines: Lines | None = None  # of that document
-        self._shown: tuple[tuple[str, int | None], list[str]] = ("", None), []
+    def __init__(self, contents: Mapping[Path, bytes]) -> None:
+        self._contents = dict(contents)
+        self._document = lru_cache(maxsize=1)(self._read)
+        self._lines = lru_cache(maxsize=1)(self._split)
 
-    def data(self, target: Target) -> bytes:
-        """The bytes of a file as it was when the run began. Raises Unreadable."""
-        given = self.given.get(target.place)
-        return given if given is not None else read_bytes(target.place)
-
-    def change(self, target: Target, data: bytes) -> None:
+    def change(self, place: Path, data: bytes) -> None:
         """From now on the lines are those of a fixed file."""
-        self._changed[target.place] = data
-        self._last = "", None
-        self._shown = ("", None), []
+        self._contents[place] = data
+        self._document.cache_clear()
+        self._lines.cache_clear()
 
     def lines(self, finding: Finding) -> Sequence[str]:
         """The source lines of the file or cell that a finding lies in, empty where they are gone."""
-        key = finding.file, finding.cell
-        if self._shown[0] != key:
-            item = self._document(finding.file)
-            cells = item.notebook.cells if item and item.notebook else ()
-            text = item.text if item else ""
-            if cells:
-                text = next((cell.source for cell in cells if cell.number == finding.cell), "")
-            self._shown = key, lines_of(text) if item else []
-        return self._shown[1]
+        return self._lines(finding.file, finding.cell)
 
     def line(self, finding: Finding) -> str:
         """The source line in which a finding begins, without the blanks around it."""
@@ -56,19 +41,20 @@ class Texts:
     def edits(self, finding: Finding) -> Sequence[PlacedEdit]:
         """The edits of a finding's fix with lines and columns; none where the file is gone."""
         item = self._document(finding.file)
-        if item is None or finding.fix is None:
-            return []
-        if self._lines is None:
-            self._lines = Lines(item.text)
-        return placed_edits(item, self._lines, finding.fix)
+        return placed_edits(item, item.lines, finding.fix) if item and finding.fix else []
 
-    def _document(self, file: str) -> Document | None:
-        if self._last[0] != file or self._last[1] is None:
-            self._lines = None
-            place = Path(os.path.abspath(file))
-            data = self._changed.get(place, self.given.get(place))
-            try:
-                self._last = file, document(read_bytes(place) if data is None else data, file)
-            except Unreadable:
-                self._last = file, None
-        return self._last[1]
+    def _read(self, file: str) -> Optional[Document]:
+        place = Path(os.path.abspath(file))
+        data = self._contents.get(place)
+        try:
+            return document(read_bytes(place) if data is None else data, file)
+        except Unreadable:
+            return None
+
+    def _split(self, file: str, number: Optional[int]) -> list[str]:
+        item = self._document(file)
+        if item is None:
+            return []
+        if item.notebook is None:
+            return lines_of(item.text)
+        return lines_of(next((cell.source for cell in item.notebook.cells if cell.number == number), ""))

@@ -36,8 +36,8 @@ from migrator.report.log_file import log_to, log_trace
 from migrator.report.summary import summary_text
 from migrator.report.tally import Tally
 from migrator.run.loading import load_project
-from migrator.run.processes import processes_for
-from migrator.run.project_files import Done, Progress, Work, check_files, with_the_others
+from migrator.run.processes import Progress, processes_for
+from migrator.run.project_files import Done, Work, check_files, with_the_others
 
 DONE = 0
 SOME_SKIPPED = 1

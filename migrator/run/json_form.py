@@ -11,10 +11,12 @@ Kind = TypeVar("Kind")
 
 
 def to_json(value: Any) -> Any:
-    """A dataclass as a list of its fields' values, a mapping as pairs, a set in order; for ``from_json``."""
+    """A dataclass as a list of its values, a set in order, a mapping as pairs where its keys are no text."""
     if is_dataclass(value):
         return [to_json(getattr(value, field.name)) for field in fields(value)]
     if isinstance(value, Mapping):
+        if all(isinstance(key, str) for key in value):
+            return {key: to_json(item) for key, item in value.items()}
         return [[to_json(key), to_json(item)] for key, item in value.items()]
     if isinstance(value, frozenset):
         return sorted(value)
@@ -39,7 +41,15 @@ def _reader(kind: Any) -> Callable[[Any], Any]:
     if is_dataclass(kind) and isinstance(kind, type):
         hints = get_type_hints(kind)
         readers = [_reader(hints[field.name]) for field in fields(kind)]
-        return lambda data: kind(*(read(item) for read, item in zip(readers, data)))
+        reading = [(place, read) for place, read in enumerate(readers) if read is not _same]
+
+        def made(data: Any) -> Any:
+            values = list(data)
+            for place, read in reading:
+                values[place] = read(values[place])
+            return kind(*values)
+
+        return made
     if origin is Union:  # Optional
         some = _reader(inner[0])
         return lambda data: None if data is None else some(data)
@@ -48,10 +58,12 @@ def _reader(kind: Any) -> Callable[[Any], Any]:
         return lambda data: tuple(read(item) for read, item in zip(readers, data))
     if origin is tuple or origin is frozenset:
         each = _reader(inner[0])
-        return lambda data: origin(each(item) for item in data)
+        return origin if each is _same else lambda data: origin(map(each, data))
     if origin is Mapping:
         key, value = map(_reader, inner)
-        return lambda data: {key(name): value(item) for name, item in data}
+        return lambda data: {
+            key(name): value(item) for name, item in (data.items() if isinstance(data, dict) else data)
+        }
     return _same
 
 

@@ -104,12 +104,9 @@ class Loader:
         classes = [facts[0] for facts in self._facts if facts[0]]
         return digest(json.dumps([classes, self._operators, self._packages]).encode("ascii"))
 
+    @cached_property
     def project(self) -> Project:
         """What one file has to know of the others."""
-        return self._project
-
-    @cached_property
-    def _project(self) -> Project:
         from migrator.project.facts import FileFacts
         from migrator.project.operators import Catalog
         from migrator.project.project import Project, classes_of, packages_of

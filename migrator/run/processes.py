@@ -19,6 +19,9 @@ _CHUNKS_AHEAD = 4
 # Below this many bytes of Python, starting processes takes longer than they save.
 _WORTH_PROCESSES = 4_000_000
 
+# What is going on, how many files of how many (0: not known yet).
+Progress = Callable[[str, int, int], None]
+
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Callable, Literal, Optional
+from typing import TYPE_CHECKING, Literal, Optional
 
 from migrator.core.cells import placed
 from migrator.core.check import Converted, check, every_fix, no_fix, safe_fixes
@@ -18,7 +18,7 @@ from migrator.files.source import LARGEST, read_bytes
 from migrator.files.unified_diff import unified_diff
 from migrator.findings.finding import Finding, Result
 from migrator.matchers.other_files import beside_python, look_at
-from migrator.run.processes import spread
+from migrator.run.processes import Progress, spread
 
 if TYPE_CHECKING:
     from migrator.project.project import Project
@@ -26,9 +26,6 @@ if TYPE_CHECKING:
 # Which fixes are made: all, those that nobody has to look at, or none.
 Fixing = Literal["all", "safe", "none"]
 _ADMIT = {"all": every_fix, "safe": safe_fixes, "none": no_fix}
-
-# What is going on, how many files of how many (0: not known yet).
-Progress = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True)

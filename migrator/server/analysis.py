@@ -12,10 +12,11 @@ from migrator.files.notebook import Notebook, changed_cells
 from migrator.files.source import Source, lines_of
 from migrator.findings.finding import Finding
 from migrator.lint import baseline
+from migrator.lint.checking import Job, counting
 from migrator.lint.file import SYNTAX, check_document
-from migrator.lint.files import Target, name_in_project
+from migrator.lint.files import Target
 from migrator.lint.fixing import fix_document
-from migrator.lint.options import ignored_codes, may_be_fixed, severity_at_least, with_wanted_fixes
+from migrator.lint.options import ignored_codes, may_be_fixed
 from migrator.lint.rule_sets import RuleSet, rule_set
 from migrator.project.project import Project
 from migrator.server.facts import parses
@@ -66,13 +67,8 @@ def answer(asked: Question, before: Analysis | None) -> Analysis:
     """
     target, text = asked.target, asked.text
     options = target.options
-    ignored = ignored_codes(options, target.place)
-    checked = check_document(asked.rules, target.path, _document(asked), asked.project, ignored)
-    found: Sequence[Finding] = [
-        item
-        for item in with_wanted_fixes(checked.found, options)
-        if severity_at_least(item.severity, options.severity)
-    ]
+    checked = check_document(_job(asked), _document(asked), asked.project)
+    found: Sequence[Finding] = counting(checked.found, options)
     is_file = isinstance(asked.content, Source)
     if is_file and before is not None and before.found and _is_broken(checked.found, text):
         old = before.question.text
@@ -95,10 +91,9 @@ def fixed(analysis: Analysis) -> list[tuple[Optional[int], str]]:
     """What changes with the fixes that ``lint --fix`` makes: the text, or those of cells by their numbers."""
     asked = analysis.question
     target = asked.target
-    ignored = ignored_codes(target.options, target.place)
     shown = [item for item in analysis.found if may_be_fixed(item, target.options)]
     unsafe = target.options.unsafe_fixes
-    new = fix_document(asked.rules, _document(asked), asked.project, shown, unsafe, ignored).text
+    new = fix_document(_job(asked), _document(asked), asked.project, shown, unsafe).text
     if isinstance(asked.content, Source):
         return [(None, new)]
     return [(cell.number, source) for cell, source in changed_cells(asked.content, new)]
@@ -106,8 +101,11 @@ def fixed(analysis: Analysis) -> list[tuple[Optional[int], str]]:
 
 def _document(asked: Question) -> Document:
     """The document that is linted: its name is that inside the project."""
-    name = name_in_project(asked.target)
-    return Document(b"", replace(asked.content, name=name))
+    return Document(b"", replace(asked.content, name=asked.target.name))
+
+
+def _job(asked: Question) -> Job:
+    return Job(asked.target, asked.rules, ignored_codes(asked.target.options, asked.target.place))
 
 
 def _is_broken(found: Sequence[Finding], text: str) -> bool:

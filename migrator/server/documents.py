@@ -14,7 +14,6 @@ from pygls.uris import to_fs_path
 
 from migrator.core.cells import placed_edits
 from migrator.files.document import Document as FileDocument
-from migrator.files.lines import Lines
 from migrator.files.notebook import Notebook, of_cells
 from migrator.files.source import Source
 from migrator.findings.finding import Finding
@@ -69,7 +68,7 @@ class Document:
         """The edits of a finding's fix; those in a notebook may be in several cells."""
         found = []
         whole = FileDocument(b"", self.content())
-        for edit in placed_edits(whole, Lines(whole.text), item.fix) if item.fix else ():
+        for edit in placed_edits(whole, whole.lines, item.fix) if item.fix else ():
             part = self.part_of(edit.cell)
             found.append((part, types.TextEdit(part.text.span(edit.start, edit.end), edit.text)))
         return found

@@ -10,7 +10,7 @@ from migrator.files.document import document
 from migrator.files.errors import Unreadable
 from migrator.files.source import read_bytes
 from migrator.lint.config_files import Configuration
-from migrator.lint.files import Target, name_in_project, targets
+from migrator.lint.files import Target, targets
 from migrator.names.tree import parse
 from migrator.project.facts import ClassFacts, scan_file
 from migrator.project.project import Project, packages_of
@@ -41,8 +41,8 @@ class WorkspaceFacts:
         """Look at one file again; None stands for one that is gone. Says whether that changed the facts."""
         files = self._facts.setdefault(folder, {})
         if folder is not None and target.path.endswith("__init__.py"):
-            self._packages.setdefault(folder, set()).add(name_in_project(target))
-        new = scan_file(name_in_project(target), text).classes if text is not None else ()
+            self._packages.setdefault(folder, set()).add(target.name)
+        new = scan_file(target.name, text).classes if text is not None else ()
         old = files.pop(target.place, ())
         if old and not new and text is not None and not parses(text):
             new = old  # somebody types just now

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from migrator.lint.command import CommandLine
 from migrator.lint.option_table import KEYS, OPTIONS
 from migrator.lint.options import Options
+from migrator.lint.run import CommandLine
 from tools.lint_documents import PAGE, SCHEMA, page_text, schema_text
 
 USE = "import torch\ntorch.cuda.init()\nx = torch.zeros(1).cuda()\n"

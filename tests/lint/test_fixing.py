@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from migrator.lint import fixing
-from migrator.lint.checking import Checker
+from migrator.lint import fixing, run
 from tests.lint.conftest import TRAIN
 
 FIXED = TRAIN.replace("import torch\n", "import torch\nimport torch_npu\n").replace("cuda", "npu")
@@ -196,14 +195,14 @@ def test_a_file_that_goes_away_is_told_and_the_rest_is_changed(
     lint, train, tmp_path, monkeypatch, option
 ) -> None:
     (tmp_path / "a.py").write_text(TRAIN)
-    check = Checker.check
+    check = run.check_files
 
     def check_slowly(*arguments: Any) -> Any:
         found = check(*arguments)
         (tmp_path / "a.py").unlink()
         return found
 
-    monkeypatch.setattr(Checker, "check", check_slowly)
+    monkeypatch.setattr(run, "check_files", check_slowly)
     answer = lint(option)
     assert answer.code == 2
     assert answer.err == "npumigrate: a.py: not changed: cannot be read: no such file or directory\n"

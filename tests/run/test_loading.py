@@ -43,7 +43,7 @@ def known(entries: Sequence[Entry], cache: Cache) -> Project:
             loader.add(PythonFile(entry.name, entry.path), data, digest(data))
     assert loader.key() == loader.key()
     cache.flush()
-    return loader.project()
+    return loader.project
 
 
 def test_the_cache_gives_what_the_files_give(entries, tmp_path, monkeypatch) -> None:

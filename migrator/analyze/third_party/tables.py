@@ -22,7 +22,7 @@ from migrator.run.project_files import Work, check_files
 
 if TYPE_CHECKING:
     from migrator.analyze.run import Row, Survey
-    from migrator.run.project_files import Progress
+    from migrator.run.processes import Progress
 
 FULL = "full_unsupported_results.csv"
 _TABLES = {

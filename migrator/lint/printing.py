@@ -1,0 +1,136 @@
+"""What ``npumigrate lint`` prints of a run."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from migrator.files.errors import shown
+from migrator.files.replacing import replace_file
+from migrator.lint.files import Target
+from migrator.lint.options import Options, as_shown, torch_version
+from migrator.lint.rule_sets import rule_set, rules_of
+from migrator.lint.run import CommandLine, Outcome
+from migrator.report import colors
+from migrator.report.formats import writer
+from migrator.report.formats.style import summary
+from migrator.report.lint_report import LintReport
+
+if TYPE_CHECKING:
+    from migrator.matchers.packs import Rule
+
+FOR_PEOPLE = ("full", "concise", "grouped")
+
+
+def print_outcome(line: CommandLine, options: Options, outcome: Outcome, incomplete: bool) -> None:
+    """Print the findings, or the diff of their fixes; ``incomplete``: not all files were looked at.
+
+    Raises CannotWrite for the file that is to hold them.
+    """
+    if line.diff:
+        _print_diff(outcome, line)
+        return
+    report = LintReport(
+        findings=[] if options.fix_only else outcome.found,
+        lines=outcome.texts.lines,
+        edits=outcome.texts.edits,
+        rules=lambda: _rules(options, not line.ignore_noqa),
+        color=colors.wanted() if line.color == "auto" and not line.output_file else line.color == "always",
+        fixed=outcome.fixed,
+        unsafe_fixes=options.unsafe_fixes,
+        show_fixes=options.show_fixes,
+        fix_only=options.fix_only,
+        notes=outcome.notes,
+        summary=not line.quiet,
+        files=outcome.files,
+        complete=not (incomplete or line.add_noqa or line.write_baseline),
+    )
+    stream = io.StringIO()
+    if line.statistics:
+        _write_statistics(report, options, stream)
+    else:
+        writer(options.output_format)(report, stream)
+    text = stream.getvalue()
+    if line.output_file:
+        replace_file(Path(line.output_file), text.encode("utf-8", "backslashreplace"))
+    elif line.paths == ("-",) and (options.fix or options.fix_only):
+        sys.stderr.write(text)  # the standard output is the fixed text's
+    else:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    if not line.quiet and (options.output_format not in FOR_PEOPLE or line.output_file or line.statistics):
+        for note in outcome.notes:
+            print(note, file=sys.stderr)
+
+
+def _print_diff(outcome: Outcome, line: CommandLine) -> None:
+    from migrator.files.unified_diff import unified_diff
+
+    text = b"".join(unified_diff(path, before, after) for path, (before, after) in outcome.changed.items())
+    if line.output_file:
+        replace_file(Path(line.output_file), text)
+    else:
+        print_bytes(text)
+    count = sum(sum(counts.values()) for counts in outcome.fixed.values())
+    if not line.quiet:
+        would = f"Would fix {count} finding{'' if count == 1 else 's'}." if count else "No fixes to make."
+        print(would, file=sys.stderr)
+
+
+def print_bytes(data: bytes) -> None:
+    """Put bytes as they are on the standard output."""
+    sys.stdout.flush()
+    sys.stdout.buffer.write(data)
+    sys.stdout.buffer.flush()
+
+
+def _write_statistics(report: LintReport, options: Options, stream: io.StringIO) -> None:
+    counts = Counter((item.code, item.rule) for item in report.findings)
+    fixable = Counter(
+        item.code for item in report.findings if item.fix and (report.unsafe_fixes or item.safely_fixable)
+    )
+    rows = sorted(counts.items(), key=lambda row: (-row[1], row[0]))
+    if options.output_format == "json":
+        keys = ("code", "name", "count", "fixable", "fixable_count")
+        content = [
+            dict(zip(keys, (code, name, count, fixable[code] > 0, fixable[code])))
+            for (code, name), count in rows
+        ]
+        stream.write(json.dumps(content, indent=2) + "\n")
+        return
+    width = max((len(str(count)) for _, count in rows), default=1)
+    for (code, name), count in rows:
+        star = "[*]" if fixable[code] == count else "[-]" if fixable[code] else "[ ]"
+        stream.write(f"{count:>{width}}  {code}  {star}  {name}\n")
+    stream.writelines(f"{line}\n" for line in summary(replace(report, notes=())))
+
+
+def _rules(options: Options, noqa: bool) -> dict[str, Rule]:
+    rules = rules_of(rule_set(options, noqa))
+    return {code: rule for code, rule in sorted(rules.every.items()) if code in rules.enabled}
+
+
+def print_settings(files: Sequence[Target], options: Options, line: CommandLine) -> None:
+    """Print the files that would be looked at, or the settings for the first; ``options`` without any."""
+    if line.show_files:
+        for target in files:
+            print(shown(target.place))
+        return
+    if files:
+        print(f"# Settings for {shown(files[0].place)}")
+        options = files[0].options
+    print(f"# from {shown(options.origin)}" if options.origin else "# no configuration file")
+    for key, value in as_shown(options).items():
+        if key == "version":
+            value = torch_version(options)
+        if isinstance(value, dict):
+            inner = ", ".join(f"{json.dumps(k)} = {json.dumps(v)}" for k, v in value.items())
+            print(f"{key} = {{{inner}}}")
+        else:
+            print(f"{key} = {json.dumps(value, ensure_ascii=False)}")
