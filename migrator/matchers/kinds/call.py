@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 from migrator.findings.finding import Edit
 from migrator.matchers.context import FileContext, Match, found
@@ -41,7 +41,7 @@ class CallOptions(Options):
 
 def find(context: FileContext, rules: list[Rule[CallOptions]]) -> Iterator[Match]:
     """Calls of the rules' APIs by their qualified names, methods of tensors as ``.name``."""
-    once: set[tuple[str, Any]] = set()
+    once: set[tuple[str, ast.AST | None]] = set()
     for call in sorted(context.index.calls, key=context.index.start):
         name = context.index.qualified_name(call.func)
         method = f".{call.func.attr}" if isinstance(call.func, ast.Attribute) else ""
@@ -55,7 +55,7 @@ def find(context: FileContext, rules: list[Rule[CallOptions]]) -> Iterator[Match
                     yield found(context, rule, call, api=name or method, edits=edits, form=form)
 
 
-def _place(context: FileContext, rule: Rule[CallOptions], call: ast.Call) -> tuple[str, Any]:
+def _place(context: FileContext, rule: Rule[CallOptions], call: ast.Call) -> tuple[str, ast.AST | None]:
     """What has one finding of a rule: the call, its function or the file."""
     once = rule.options.once
     if once == "function":

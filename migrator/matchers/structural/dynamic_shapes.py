@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from typing import Any
 
 from migrator.matchers.calls import calls_of
 from migrator.matchers.context import FileContext, Match, found
@@ -125,17 +124,13 @@ def find_masks(context: FileContext, rule: Rule) -> Iterator[Match]:
                 yield from _masks_in(context, rule, statement)
 
 
-def _masks_in(context: FileContext, rule: Rule, statement: Any) -> Iterator[Match]:
+def _masks_in(context: FileContext, rule: Rule, statement: ast.stmt) -> Iterator[Match]:
     index = context.index
-    body = {
-        id(item)
-        for name in ("body", "orelse", "handlers", "finalbody")
-        for item in getattr(statement, name, ())
-    }
-    stack = [child for child in ast.iter_child_nodes(statement) if id(child) not in body]
+    within = (ast.stmt, ast.ExceptHandler)  # a body is looked at by itself
+    stack = [child for child in ast.iter_child_nodes(statement) if not isinstance(child, within)]
     while stack:
-        node: Any = stack.pop()
-        stack += list(ast.iter_child_nodes(node))
+        node = stack.pop()
+        stack += ast.iter_child_nodes(node)
         if (
             not isinstance(node, ast.Subscript)
             or not isinstance(node.ctx, ast.Load)
@@ -196,7 +191,7 @@ def find_sizes(context: FileContext, rule: Rule) -> Iterator[Match]:
     for call in context.index.calls:
         if f".{called_name(call)}" not in rule.match or call.args or call.keywords:
             continue
-        node: Any = call
+        node: ast.AST = call
         parent = context.index.parent(node)
         while isinstance(parent, (ast.BinOp, ast.Tuple, ast.List)) or (
             isinstance(parent, ast.Call) and called_name(parent) in ("int", "max", "min")

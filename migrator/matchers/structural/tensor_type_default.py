@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
 from migrator.findings.finding import Edit
 from migrator.matchers.calls import calls_of
@@ -40,7 +39,7 @@ def find(context: FileContext, rule: Rule[TypeOptions]) -> Iterator[Match]:
                 yield found(context, rule, call, api=api, severity="error", claims=True)
             continue
         dtype = rule.options.dtypes.get(name.rpartition(".")[2])
-        statement: Any = index.parent(call)
+        statement = index.parent(call)
         if dtype is None or not isinstance(statement, ast.Expr) or not context.version.has_set_default_device:
             yield found(context, rule, call, api=api, severity="error", claims=True)
             continue
