@@ -82,10 +82,8 @@ def _wrap(program: Program, draft: Draft, wrapped: Wrapped, parallel: bool, firs
     changes.imports.append(_CLASS)
     message = "the model is wrapped: gradients are averaged over the ranks"
     draft.changed(home.file, wrapped.behind, message, "INSERT", line)
-    named = (
-        getattr(node, "attr", "") or getattr(node, "id", "")
-        for _, node in program.nodes(ast.Attribute, ast.Name)
-    )
+    named = {node.id for _, node in program.nodes(ast.Name)}
+    named |= {node.attr for _, node in program.nodes(ast.Attribute)}
     if first and any("BatchNorm" in name for name in named):
         draft.report("batch_norm", home.file, wrapped.behind, home=home)
 

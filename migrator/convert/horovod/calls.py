@@ -114,11 +114,9 @@ def _plan_call(file: File, call: ast.Call, name: str, plan: Plan) -> None:
 
 def given(call: ast.Call, names: list[str]) -> dict[str, tuple[int, Any]] | None:
     """The arguments of a call by their parameters, each with its place; None where that is not plain."""
-    found: dict[str, tuple[int, Any]] = {}
     if any(isinstance(one, ast.Starred) for one in call.args) or len(call.args) > len(names):
         return None
-    for place, (name, value) in enumerate(zip(names, call.args)):
-        found[name] = (place, value)
+    found = {name: (place, value) for place, (name, value) in enumerate(zip(names, call.args))}
     for place, keyword in enumerate(call.keywords, len(call.args)):
         if keyword.arg is None or keyword.arg not in names:
             return None
@@ -150,11 +148,10 @@ def _plan_collective(file: File, call: ast.Call, name: str, plan: Plan) -> None:
         if parameter == "average" and file.index.segment(value) not in ("True", "None"):
             average = plan.written(file, value)
             added.append(f"op={_SUM}" if average == "False" else f"op={_AVERAGE} if {average} else {_SUM}")
-    if any(place < len(call.args) for place in dropped) and max(dropped) < len(call.args) - 1:
-        behind = [place for place in range(min(dropped), len(call.args)) if place not in dropped]
-        if behind:
-            plan.refuse("arguments_behind_name", file, call, name=name)
-            return
+    inside = dropped and max(dropped) < len(call.args) - 1
+    if inside and any(place not in dropped for place in range(min(dropped), len(call.args))):
+        plan.refuse("arguments_behind_name", file, call, name=name)
+        return
     code = table("values").get(name, f"hvd_{name}")
     plan.draft.replace(file, call.func, code)
     if dropped or added:
@@ -194,11 +191,7 @@ def _plan_import(file: File, statement: Any, plan: Plan) -> None:
     elif any(alias.name == "*" for alias in ours) or not file.own_line(statement):
         plan.refuse("import_not_plain", file, statement)
     else:
-        rest = [
-            f"{alias.name} as {alias.asname}" if alias.asname else alias.name
-            for alias in statement.names
-            if alias not in ours
-        ]
+        rest = [ast.unparse(alias) for alias in statement.names if alias not in ours]
         lines = [f"import {', '.join(rest)}"] if rest else []
         others = plan.draft.of(file).after.values()
         if DIST not in file.text and not any(DIST in new for new in others):

@@ -59,8 +59,7 @@ def _programs(names: Sequence[str], others: Iterable[str], read: Read) -> list[P
         mine = {name for name in program.files if name in names and _imports(program.files[name])}
         if not mine:
             continue
-        merged = [entry]
-        apart = []
+        merged, apart = [entry], []
         for group, files in groups:
             if files & mine:
                 merged = [*group, *merged]
@@ -147,9 +146,7 @@ def _imported_names(file: File) -> set[str]:
 
 def _has_own_way(file: File) -> bool:
     """Whether a file uses torch.distributed to train on many cards."""
-    names = {
-        getattr(node, "attr", None) or getattr(node, "id", "") for node in file.nodes(ast.Name, ast.Attribute)
-    }
+    names = {node.id for node in file.nodes(ast.Name)} | {node.attr for node in file.nodes(ast.Attribute)}
     names.update(alias.name for node in file.index.imports for alias in node.names)
     return not names.isdisjoint(_OWN_WAY)
 
@@ -179,11 +176,10 @@ def _leave_at_the_end(program: Program, plan: Plan) -> None:
         guard: Any = next(filter(is_main_guard, tree.body), None)
         line = "dist.destroy_process_group()"
         changes = plan.draft.of(file)
+        begun = [file.index.function_of(node) for node, name in references(file) if name == "init"]
         if guard is not None and not guard.orelse:
             changes.last.setdefault(guard, []).append(line)
-        elif guard is None and any(
-            name == "init" and file.index.function_of(node) is None for node, name in references(file)
-        ):
+        elif guard is None and None in begun:
             changes.end.append(line)
         else:
             continue
