@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Iterable
+from collections.abc import Coroutine, Iterable, Sequence
 from typing import Any, Optional
 
 from lsprotocol import types
 from pygls.lsp.server import LanguageServer
 
+from migrator.findings.finding import Finding
+from migrator.lint.suppressions import UNUSED
 from migrator.server.documents import Part
+from migrator.server.texts import Text
+
+FIX_ALL = "source.fixAll.npumigrate"
+_SEVERITIES = {
+    "error": types.DiagnosticSeverity.Error,
+    "warning": types.DiagnosticSeverity.Warning,
+    "info": types.DiagnosticSeverity.Information,
+}
 
 
 class Editor:
@@ -74,3 +84,27 @@ class Editor:
         texts = self._server.client_capabilities.text_document
         support = texts.code_action.resolve_support if texts and texts.code_action else None
         return support is not None and "edit" in support.properties
+
+
+def diagnostic(item: Finding, text: Text) -> types.Diagnostic:
+    """A finding with its place in the editor."""
+    return types.Diagnostic(
+        range=text.span(item.start, item.end),
+        message=f"{item.message}\n{item.advice}" if item.advice else item.message,
+        severity=_SEVERITIES[item.severity],
+        code=item.code,
+        code_description=types.CodeDescription(item.url) if item.url else None,
+        source="npumigrate",
+        tags=[types.DiagnosticTag.Unnecessary] if item.code == UNUSED else None,
+    )
+
+
+def touching(found: Iterable[Finding], start: int, end: int, text: Text) -> list[Finding]:
+    """The findings that lie at, or between, two indices of the text."""
+    places = [(item, text.index(item.start), text.index(item.end)) for item in found]
+    return [item for item, first, last in places if first <= end and start <= last]
+
+
+def wanted(kind: str, only: Sequence[str] | None) -> bool:
+    """Whether the editor asks for a kind of action: by its name, or by that of a wider kind."""
+    return only is None or any(kind == each or kind.startswith(f"{each}.") for each in only)

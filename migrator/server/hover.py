@@ -9,13 +9,20 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any, Optional
 
+from lsprotocol import types
+
 from migrator.api_support.answer import look_up
 from migrator.api_support.versions import resolve
 from migrator.findings.finding import Finding
+from migrator.lint.rule_sets import rules_of
 from migrator.matchers.packs import Rule
 from migrator.names.index import ModuleIndex
 from migrator.names.values import MODULE, TENSOR, value_of
 from migrator.report.rule_text import as_markdown
+from migrator.server.analysis import Analysis
+from migrator.server.documents import whole_offset
+from migrator.server.editor import touching
+from migrator.server.texts import Text
 
 _WORD = re.compile(r"[^\W\d]\w*")
 _DOTTED = re.compile(r"[^\W\d][\w.]*\Z")
@@ -23,7 +30,28 @@ _ROOTS = ("torch.", "torch_npu.")
 _CLASSES = {TENSOR: "torch.Tensor", MODULE: "torch.nn.Module"}
 
 
-def qualified_name(text: str, offset: int) -> tuple[str, int, int]:
+def shown(analysis: Analysis, cell: Optional[int], text: Text, offset: int) -> Optional[types.Hover]:
+    """What is known of the name, and of the finding, at an index of a file's or a cell's text."""
+    content = analysis.question.content
+    whole = whole_offset(content, cell, text, offset)
+    if whole is None:
+        return None
+    name, start, end = _qualified_name(content.text, whole)
+    own = [item for item in analysis.found if item.cell == cell]
+    here = touching(own, offset, offset, text)
+    rules = analysis.question.rules
+    status = _api_status(name, rules.settings.version)
+    if not status:
+        for item in here:
+            status = status or _api_status(item.api, rules.settings.version)
+    parts = [part for part in (status, _explanation(here, rules_of(rules).every)) if part]
+    if not parts:
+        return None
+    span = types.Range(text.place(offset + start - whole), text.place(offset + end - whole))
+    return types.Hover(types.MarkupContent(types.MarkupKind.Markdown, "\n---\n\n".join(parts)), span)
+
+
+def _qualified_name(text: str, offset: int) -> tuple[str, int, int]:
     """What the name at an index of a text stands for, and where its last word starts and ends.
 
     Empty where that cannot be told. In a text that is no Python, a name that is written
@@ -40,7 +68,7 @@ def qualified_name(text: str, offset: int) -> tuple[str, int, int]:
 
 
 @lru_cache(maxsize=256)
-def api_status(name: str, version: str) -> str:
+def _api_status(name: str, version: str) -> str:
     """What ``npumigrate api NAME -v VERSION`` prints, as Markdown; empty where nothing is known."""
     variable = name.isupper()
     if not variable and not name.startswith(_ROOTS):
@@ -56,7 +84,7 @@ def api_status(name: str, version: str) -> str:
     return f"**{head}**\n\n```text\n{body}\n```" if body else ""
 
 
-def explanation(found: Iterable[Finding], rules: dict[str, Rule]) -> str:
+def _explanation(found: Iterable[Finding], rules: dict[str, Rule]) -> str:
     """The rules of findings as Markdown, each once, with an example."""
     codes = dict.fromkeys(item.code for item in found)
     shown = (replace(rules[code], examples=rules[code].examples[:1]) for code in codes)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
-from typing import Optional
+from functools import partial
+from typing import Any, Callable
 
 from lsprotocol import types
 from pygls.lsp.server import LanguageServer
 
 from migrator import __version__
-from migrator.server.messages import FIX_ALL
+from migrator.server.editor import FIX_ALL
 from migrator.server.session import Session
 
 _DONE = 0
@@ -25,76 +26,28 @@ def build() -> tuple[LanguageServer, Session]:
     """The server, with all that it can do, and its state."""
     server = LanguageServer("npumigrate", __version__, notebook_document_sync=_NOTEBOOKS, max_workers=2)
     session = Session(server)
-
-    @server.feature(types.INITIALIZE)
-    def initialize(params: types.InitializeParams) -> None:
-        session.start(params)
-
-    @server.feature(types.INITIALIZED)
-    def initialized(_: types.InitializedParams) -> None:
-        session.started()
-
-    @server.feature(types.TEXT_DOCUMENT_DID_OPEN)
-    def did_open(params: types.DidOpenTextDocumentParams) -> None:
-        session.open(params.text_document)
-
-    @server.feature(types.TEXT_DOCUMENT_DID_CHANGE)
-    def did_change(params: types.DidChangeTextDocumentParams) -> None:
-        session.change(params)
-
-    @server.feature(types.TEXT_DOCUMENT_DID_SAVE)
-    def did_save(_: types.DidSaveTextDocumentParams) -> None:
-        session.check_all()  # it may have been a configuration
-
-    @server.feature(types.TEXT_DOCUMENT_DID_CLOSE)
-    def did_close(params: types.DidCloseTextDocumentParams) -> None:
-        session.close(params.text_document.uri)
-
-    @server.feature(types.NOTEBOOK_DOCUMENT_DID_OPEN)
-    def did_open_notebook(params: types.DidOpenNotebookDocumentParams) -> None:
-        session.open_notebook(params)
-
-    @server.feature(types.NOTEBOOK_DOCUMENT_DID_CHANGE)
-    def did_change_notebook(params: types.DidChangeNotebookDocumentParams) -> None:
-        session.change_notebook(params)
-
-    @server.feature(types.NOTEBOOK_DOCUMENT_DID_SAVE)
-    def did_save_notebook(_: types.DidSaveNotebookDocumentParams) -> None:
-        session.check_all()
-
-    @server.feature(types.NOTEBOOK_DOCUMENT_DID_CLOSE)
-    def did_close_notebook(params: types.DidCloseNotebookDocumentParams) -> None:
-        session.close(params.notebook_document.uri)
-
-    @server.feature(types.WORKSPACE_DID_CHANGE_WATCHED_FILES)
-    def files_changed(params: types.DidChangeWatchedFilesParams) -> None:
-        session.files_changed([change.uri for change in params.changes])
-
-    @server.feature(types.WORKSPACE_DID_CHANGE_CONFIGURATION)
-    def settings_changed(params: types.DidChangeConfigurationParams) -> None:
-        session.change_settings(params.settings)
-
-    @server.feature(types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS)
-    def folders_changed(params: types.DidChangeWorkspaceFoldersParams) -> None:
-        session.change_folders(params.event)
-
-    @server.feature(types.TEXT_DOCUMENT_HOVER)
-    async def hover(params: types.HoverParams) -> Optional[types.Hover]:
-        return await session.hover(params)
-
-    @server.feature(types.TEXT_DOCUMENT_CODE_ACTION, _ACTIONS)
-    async def code_action(params: types.CodeActionParams) -> list[types.CodeAction]:
-        return await session.actions(params)
-
-    @server.feature(types.CODE_ACTION_RESOLVE)
-    async def resolve(action: types.CodeAction) -> types.CodeAction:
-        return await session.resolve(action)
-
-    @server.feature(types.SHUTDOWN)
-    def shutdown(_: None = None) -> None:
-        session.stopped = True
-        session.stop()
-
+    answers: dict[str, Callable[[Any], Any]] = {
+        types.INITIALIZE: session.start,
+        types.INITIALIZED: session.started,
+        types.TEXT_DOCUMENT_DID_OPEN: session.open,
+        types.TEXT_DOCUMENT_DID_CHANGE: session.change,
+        types.TEXT_DOCUMENT_DID_SAVE: session.check_all,  # it may have been a configuration
+        types.TEXT_DOCUMENT_DID_CLOSE: lambda params: session.close(params.text_document.uri),
+        types.NOTEBOOK_DOCUMENT_DID_OPEN: session.open_notebook,
+        types.NOTEBOOK_DOCUMENT_DID_CHANGE: session.change_notebook,
+        types.NOTEBOOK_DOCUMENT_DID_SAVE: session.check_all,
+        types.NOTEBOOK_DOCUMENT_DID_CLOSE: lambda params: session.close(params.notebook_document.uri),
+        types.WORKSPACE_DID_CHANGE_WATCHED_FILES: session.files_changed,
+        types.WORKSPACE_DID_CHANGE_CONFIGURATION: session.change_settings,
+        types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS: session.change_folders,
+        types.TEXT_DOCUMENT_HOVER: session.hover,
+        types.TEXT_DOCUMENT_CODE_ACTION: session.actions,
+        types.CODE_ACTION_RESOLVE: session.resolve,
+        types.SHUTDOWN: session.end,
+    }
+    for message, answer in answers.items():
+        options = _ACTIONS if message == types.TEXT_DOCUMENT_CODE_ACTION else None
+        server.feature(message, options)(partial(answer))  # pygls marks it, which a method does not allow
     return server, session
 
 

@@ -11,6 +11,7 @@ import os
 from collections.abc import Coroutine, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, Callable, Optional, TypeVar
 
@@ -22,12 +23,11 @@ from migrator.files.document import NOTEBOOK
 from migrator.files.notebook import Notebook
 from migrator.files.source import Source
 from migrator.lint.config_files import Configuration
-from migrator.lint.rule_sets import rules_of
-from migrator.lint.suppressions import UNUSED
-from migrator.server import hover, messages
+from migrator.lint.suppressions import UNUSED, added_noqa
+from migrator.server import hover
 from migrator.server.analysis import Analysis, answer, fixed, question
-from migrator.server.documents import Document, Part, change_part, place_of, whole_offset
-from migrator.server.editor import Editor
+from migrator.server.documents import Document, Part, change_part, place_of
+from migrator.server.editor import FIX_ALL, Editor, diagnostic, touching, wanted
 from migrator.server.facts import WorkspaceFacts, text_of
 from migrator.server.settings import Settings
 from migrator.server.texts import UTF16, Text
@@ -66,7 +66,7 @@ class Session:
                 os.chdir(self._settings.folders[0])  # where a person would run lint
         self.take_settings(params.initialization_options)
 
-    def started(self) -> None:
+    def started(self, _: types.InitializedParams) -> None:
         """Look at the workspace, and ask to be told of changes in it."""
         self._ask_to_watch(_WATCHED)
         for folder in self._settings.folders:
@@ -79,9 +79,10 @@ class Session:
         except ValueError as error:
             self._editor.tell(str(error))
 
-    def change_folders(self, event: types.WorkspaceFoldersChangeEvent) -> None:
+    def change_folders(self, params: types.DidChangeWorkspaceFoldersParams) -> None:
         """Folders were added to the workspace, or taken out of it."""
-        gone = [Path(path) for path in (to_fs_path(folder.uri) for folder in event.removed) if path]
+        event = params.event
+        gone = _paths(folder.uri for folder in event.removed)
         new = _folders(folder.uri for folder in event.added)
         for folder in gone:
             self._facts.forget(folder)
@@ -90,11 +91,17 @@ class Session:
             self._later(self._scan(folder))
         self.check_all()
 
-    def change_settings(self, given: Any) -> None:
+    def change_settings(self, params: types.DidChangeConfigurationParams) -> None:
         """The editor's settings have changed; some editors send none, or those of all programs."""
+        given = params.settings
         if isinstance(given, dict) and "npumigrate" in given:
             self.take_settings(given["npumigrate"] or {})
             self.check_all()
+
+    def end(self, _: None = None) -> None:
+        """The editor says goodbye."""
+        self.stopped = True
+        self.stop()
 
     def stop(self) -> None:
         """Do nothing more, but for what the worker has begun."""
@@ -107,8 +114,9 @@ class Session:
 
     # -- documents -------------------------------------------------------------
 
-    def open(self, item: types.TextDocumentItem) -> None:
+    def open(self, params: types.DidOpenTextDocumentParams) -> None:
         """A document was opened."""
+        item = params.text_document
         self._add(Document(item.uri, place_of(item.uri, "untitled.py"), [self._part(item)]))
 
     def change(self, params: types.DidChangeTextDocumentParams) -> None:
@@ -176,15 +184,15 @@ class Session:
             self._editor.publish(part.uri, [], None)
         self._later(self._look_again([document.place]))
 
-    def files_changed(self, uris: Sequence[str]) -> None:
+    def files_changed(self, params: types.DidChangeWatchedFilesParams) -> None:
         """Files were changed on the disk."""
-        places = [Path(path) for path in map(to_fs_path, uris) if path]
+        places = _paths(change.uri for change in params.changes)
         self._later(self._look_again([place for place in places if place.suffix in _SOURCES]))
         if any(place.suffix not in _SOURCES for place in places):
             self._editor.forget_told()
             self.check_all()
 
-    def check_all(self) -> None:
+    def check_all(self, _: object = None) -> None:
         """Lint all open documents again."""
         for document in self._documents.values():
             self._check_soon(document, 0)
@@ -207,9 +215,7 @@ class Session:
             found = analysis.found if analysis else ()
             for part, version in zip(parts, versions):
                 here = [item for item in found if item.cell == document.number(part)]
-                self._editor.publish(
-                    part.uri, [messages.diagnostic(item, part.text) for item in here], version
-                )
+                self._editor.publish(part.uri, [diagnostic(item, part.text) for item in here], version)
 
     async def _analysis(self, document: Document) -> Optional[Analysis]:
         """The analysis of a document's text; None where it is not to be linted.
@@ -254,7 +260,7 @@ class Session:
             return None
         document, part, analysis = asked
         offset, cell = part.text.offset(params.position), document.number(part)
-        return await self._work(lambda: _hover(analysis, cell, part.text, offset))
+        return await self._work(lambda: hover.shown(analysis, cell, part.text, offset))
 
     async def actions(self, params: types.CodeActionParams) -> list[types.CodeAction]:
         """What can be done about the findings that a selection touches, and about all of them."""
@@ -265,22 +271,25 @@ class Session:
         text, only = part.text, params.context.only
         start, end = text.offset(params.range.start), text.offset(params.range.end)
         found: list[types.CodeAction] = []
-        if messages.wanted(types.CodeActionKind.QuickFix, only):
+        if wanted(types.CodeActionKind.QuickFix, only):
             own = [item for item in analysis.found if item.cell == document.number(part)]
-            for item in messages.touching(own, start, end, text):
-                here = [messages.diagnostic(item, text)]
+            for item in touching(own, start, end, text):
+                quick = partial(
+                    types.CodeAction, kind=types.CodeActionKind.QuickFix, diagnostics=[diagnostic(item, text)]
+                )
                 if item.fix:
+                    safe = item.safely_fixable
+                    title = f"{item.code}: {item.fix.message}{'' if safe else ' (unsafe: look at it)'}"
                     edit = self._editor.edit(document.fix_edits(item))
-                    found.append(_quick(messages.fix_title(item), here, edit, item.safely_fixable))
+                    found.append(quick(title, is_preferred=safe, edit=edit))
                 if item.noqa_line is not None and item.code != UNUSED:
-                    edit = self._editor.edit([(part, edit) for edit in messages.noqa_edits(item, text)])
-                    found.append(_quick(f"{item.code}: Suppress on this line (noqa)", here, edit, False))
-        if messages.wanted(messages.FIX_ALL, only) and any(item.safely_fixable for item in analysis.found):
-            every = types.CodeAction(
-                title="npumigrate: Fix all that is safe to fix",
-                kind=messages.FIX_ALL,
-                data={"uri": part.uri},
-            )
+                    suppressed, _ = added_noqa(text.text, [item], lambda _: 1)
+                    edit = self._editor.edit([(part, edit) for edit in text.edits_to(suppressed)])
+                    title = f"{item.code}: Suppress on this line (noqa)"
+                    found.append(quick(title, is_preferred=False, edit=edit))
+        if wanted(FIX_ALL, only) and any(item.safely_fixable for item in analysis.found):
+            title = "npumigrate: Fix all that is safe to fix"
+            every = types.CodeAction(title, kind=FIX_ALL, data={"uri": part.uri})
             found.append(every if self._editor.resolves() else await self.resolve(every))
         return found
 
@@ -356,32 +365,9 @@ class Session:
         task.add_done_callback(self._tasks.discard)
 
 
+def _paths(uris: Iterable[str]) -> list[Path]:
+    return [Path(path) for path in map(to_fs_path, uris) if path]
+
+
 def _folders(uris: Iterable[str]) -> list[Path]:
-    return [Path(path) for path in map(to_fs_path, uris) if path and os.path.isdir(path)]
-
-
-def _quick(
-    title: str, found: list[types.Diagnostic], edit: types.WorkspaceEdit, preferred: bool
-) -> types.CodeAction:
-    kind = types.CodeActionKind.QuickFix
-    return types.CodeAction(title=title, kind=kind, diagnostics=found, is_preferred=preferred, edit=edit)
-
-
-def _hover(analysis: Analysis, cell: Optional[int], text: Text, offset: int) -> Optional[types.Hover]:
-    content = analysis.question.content
-    whole = whole_offset(content, cell, text, offset)
-    if whole is None:
-        return None
-    name, start, end = hover.qualified_name(content.text, whole)
-    own = [item for item in analysis.found if item.cell == cell]
-    here = messages.touching(own, offset, offset, text)
-    rules = analysis.question.rules
-    status = hover.api_status(name, rules.settings.version)
-    if not status:
-        for item in here:
-            status = status or hover.api_status(item.api, rules.settings.version)
-    parts = [part for part in (status, hover.explanation(here, rules_of(rules).every)) if part]
-    if not parts:
-        return None
-    span = types.Range(text.place(offset + start - whole), text.place(offset + end - whole))
-    return types.Hover(types.MarkupContent(types.MarkupKind.Markdown, "\n---\n\n".join(parts)), span)
+    return [path for path in _paths(uris) if path.is_dir()]

@@ -53,16 +53,19 @@ class Settings:
 
     def target(self, place: Path) -> Optional[Target]:
         """A file with its options, or None where it is left out. Raises ConfigError."""
-        options = self._options(place.parent)
-        options = for_file(options, place, self.of_editor)
-        return None if self._left_out(place, options) else Target(str(place), place, options)
+        options = for_file(self._options(place.parent), place, self.of_editor)
+        # Files that lint would not take from the project; of others, those of installed packages.
+        strange = bool(self.folders) and self.folder_of(place) is None
+        seen = replace(options, root=Path(place.anchor)) if strange else options
+        return None if excluded(place, seen) else Target(str(place), place, options)
 
     def folder_of(self, place: Path) -> Optional[Path]:
         """The innermost folder of the workspace that holds a file."""
         return max((f for f in self.folders if f in place.parents), key=lambda f: len(f.parts), default=None)
 
     def _options(self, folder: Path) -> Options:
-        state = _stamp(folder)
+        around = (folder, *folder.parents)
+        state = stamp(os.path.join(parent, name) for parent in around for name in CONFIG_NAMES)
         known = self._known.get(folder)
         if known is None or known[0] != (*state, *stamp(known[1].extended)):
             options = Configuration(self.of_editor).options_for(folder)
@@ -70,18 +73,6 @@ class Settings:
                 options = replace(options, root=self.folder_of(folder / "file") or folder)
             known = self._known[folder] = ((*state, *stamp(options.extended)), options)
         return known[1]
-
-    def _left_out(self, place: Path, options: Options) -> bool:
-        """Files that lint would not take from the project; of others, those of installed packages."""
-        home = self.folder_of(place)
-        if home is None and self.folders:
-            options = replace(options, root=Path(place.anchor))
-        return excluded(place, options)
-
-
-def _stamp(folder: Path) -> Stamp:
-    folders = (folder, *folder.parents)
-    return stamp(os.path.join(parent, name) for parent in folders for name in CONFIG_NAMES)
 
 
 def stamp(files: Iterable[str]) -> Stamp:

@@ -6,6 +6,7 @@ a form feed ends none. Columns count in the units that were agreed on with the e
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from difflib import SequenceMatcher
 from typing import Optional
@@ -15,6 +16,7 @@ from lsprotocol import types
 from migrator.files.source import LINE_END
 from migrator.findings.finding import Place
 
+_LINES = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")  # with their ends
 UTF8, UTF16, UTF32 = "utf-8", "utf-16", "utf-32"
 
 
@@ -71,15 +73,14 @@ class Text:
 
     def edits_to(self, new: str) -> list[types.TextEdit]:
         """The replacements that make ``new`` of this text, one for each run of changed lines."""
-        old_lines, new_lines = _lines(self.text), _lines(new)
-        found = []
-        for tag, first, last, new_first, new_last in SequenceMatcher(
-            None, old_lines, new_lines
-        ).get_opcodes():
-            if tag != "equal":
-                replacement = "".join(new_lines[new_first:new_last])
-                found.append(self._edit(self._start_of(first), self._start_of(last), replacement))
-        return found
+        old_lines, new_lines = _LINES.findall(self.text), _LINES.findall(new)
+        return [
+            self._edit(self._start_of(first), self._start_of(last), "".join(new_lines[new_first:new_last]))
+            for tag, first, last, new_first, new_last in SequenceMatcher(
+                None, old_lines, new_lines
+            ).get_opcodes()
+            if tag != "equal"
+        ]
 
     def _edit(self, start: int, end: int, new: str) -> types.TextEdit:
         """A replacement, without what it has in common with the old text at its ends: cursors stay there."""
@@ -110,9 +111,3 @@ def _common(one: str, other: str) -> str:
     """What two texts begin with."""
     most = min(len(one), len(other))
     return one[: next((at for at in range(most) if one[at] != other[at]), most)]
-
-
-def _lines(text: str) -> list[str]:
-    """The lines with their ends."""
-    ends = [0, *(match.end() for match in LINE_END.finditer(text)), len(text)]
-    return [text[start:end] for start, end in zip(ends, ends[1:]) if start < end]
