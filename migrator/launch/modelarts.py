@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from migrator.launch.target import Launch, Start, template
+from migrator.launch.target import Launch, Start, filled, template
 
 BOOT = "modelarts_boot.py"
 ADAPTER = "ascend_modelarts_function"
@@ -49,12 +49,13 @@ def boot_file(start: Start, inputs: Sequence[PathPair] = (), outputs: Sequence[P
 
     Raises MappingError for a local path that is given twice.
     """
-    text = template(BOOT)
-    marks = (("@ENTRY@", start.entry), ("@MODULE@", start.module), ("@MODULE_ROOT@", start.module_root))
-    for mark, value in marks:
-        text = text.replace(f'"{mark}"', _literal(value))
-    variables = {one["name"]: one["value"] for one in start.variables}
-    files = {BOOT: text.replace("{}  # @VARIABLES@", _dictionary(variables))}
+    values = {
+        '"@ENTRY@"': _literal(start.entry),
+        '"@MODULE@"': _literal(start.module),
+        '"@MODULE_ROOT@"': _literal(start.module_root),
+        "{}  # @VARIABLES@": _dictionary({one["name"]: one["value"] for one in start.variables}),
+    }
+    files = {BOOT: filled(BOOT, values)}
     if not inputs and not outputs:
         return Launch(files, ("without --map and --output nothing is copied",))
     return Launch({**files, **_adapter(inputs, outputs)})
@@ -70,7 +71,7 @@ def _adapter(inputs: Sequence[PathPair], outputs: Sequence[PathPair]) -> dict[st
                 raise MappingError(f"{option}: {pair.local} is given twice")
             paths[pair.local] = pair.remote
         lines += f'    "{part}": {_dictionary(paths, 4)},\n'
-    text = template(CONFIG).replace("{}  # @CONFIG@", f"{{\n{lines}}}")
+    text = filled(CONFIG, {"{}  # @CONFIG@": f"{{\n{lines}}}"})
     return {CONFIG: text, MANAGER: template(MANAGER)}
 
 

@@ -19,6 +19,7 @@ from migrator.launch.target import template
 
 LAUNCHERS = ("mpirun", "mpiexec", "mpiexec.hydra", "horovodrun", "orterun", "prun")
 _PORT = 29500
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _PYTHON = re.compile(r"(?:.*/)?python[\d.]*\Z")
 
 
@@ -189,6 +190,8 @@ def _settings(line: _Line) -> list[str]:
     """The variables as ``NAME=value`` words, those of CUDA and NCCL under their NPU names."""
     words = []
     for name, value in line.variables.items():
+        if not _VARIABLE.match(name):  # a shell would read it as a command
+            raise MpiLineError(f"{name!r} is no name of a variable")
         known = look_up(name)
         if known is not None and not known.npu:
             line.notes.append(f"left out: {name} ({known.advice.rstrip('.')})")

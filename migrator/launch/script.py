@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import shlex
 
-from migrator.launch.target import Launch, Start, template
+from migrator.launch.target import Launch, Start, filled
 
 NAME = "run_distributed_npu.sh"
 
 
 def run_script(start: Start) -> Launch:
     """The script that starts it, for the project's folder."""
-    text = template(NAME)
-    for mark, value in (
-        ("@ENTRY@", shlex.quote(start.entry)),
-        ("@MODULE@", shlex.quote(start.module)),
-        ("@MODULE_ROOT@", shlex.quote(start.module_root)),
-        ("@RANKS@", "" if start.distributed else "1"),
-        ("@VARIABLES@", _variables(start)),
-    ):
-        text = text.replace(mark, value)
-    return Launch({NAME: text})
+    values = {
+        "@ENTRY@": shlex.quote(start.entry),
+        "@MODULE@": shlex.quote(start.module),
+        "@MODULE_ROOT@": shlex.quote(start.module_root),
+        "@RANKS@": "" if start.distributed else "1",
+        "@VARIABLES@": _variables(start),
+    }
+    return Launch({NAME: filled(NAME, values)})
 
 
 def _variables(start: Start) -> str:

@@ -6,6 +6,7 @@ with its templates in ``reports/launcher``, and a file in ``migrator/cli`` with 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
@@ -84,3 +85,12 @@ def _module_of(entry: str, exists: Callable[[str], bool]) -> tuple[str, str]:
 def template(name: str) -> str:
     """The text of a file in ``reports/launcher``."""
     return (data_folder("reports") / "launcher" / name).read_text(encoding="utf-8")
+
+
+def filled(name: str, values: Mapping[str, str]) -> str:
+    """The text of a template with values, already quoted for its language, in the places of its marks.
+
+    All are put in at once: what a value holds is never taken for a mark.
+    """
+    marks = re.compile("|".join(map(re.escape, values)))
+    return marks.sub(lambda mark: values[mark.group()], template(name))

@@ -136,8 +136,8 @@ fi
 # ---------------------------------------------------------------------------------------------------------------
 # Options
 
-here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd) || exit 2
-self=$here/$(basename "${BASH_SOURCE[0]}")
+here=$(CDPATH='' cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd) || exit 2
+self=$here/$(basename -- "${BASH_SOURCE[0]}")
 nproc='' nnodes=1 node_rank='' master_addr='' master_port='' devices='' bind=0 log_dir='' dry_run=0 signal=''
 
 whole() { case $2 in '' | *[!0-9]*) refuse "$1 needs a whole number, not '$2'" ;; esac; }
@@ -287,8 +287,8 @@ fi
 # ---------------------------------------------------------------------------------------------------------------
 # Run, and end everything that was started
 
-mkdir -p "$log_dir" || refuse "the log folder $log_dir cannot be made"
-log_dir=$(cd "$log_dir" && pwd) || exit 2
+mkdir -p -- "$log_dir" || refuse "the log folder $log_dir cannot be made"
+log_dir=$(CDPATH='' cd -- "$log_dir" && pwd) || exit 2
 rm -f "$log_dir"/rank_*.log
 state=$(mktemp -d) || refuse "no temporary folder"
 

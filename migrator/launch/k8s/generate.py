@@ -15,7 +15,7 @@ from migrator.launch.k8s.convert import PYTORCH_JOB, change
 from migrator.launch.k8s.description import Description
 from migrator.launch.k8s.yaml_text import dump
 from migrator.launch.script import NAME, rank_options
-from migrator.launch.target import Launch, template
+from migrator.launch.target import Launch, filled
 
 _PYTHON = re.compile(r"(?:.*/)?python[\d.]*\Z")
 _PYTHON_FLAGS = ("-u", "-B", "-O")
@@ -140,7 +140,7 @@ def _command(job: Description, notes: list[str]) -> list[str]:
         else ['--node_rank="$RANK"', '--master_addr="$MASTER_ADDR"', '--master_port="$MASTER_PORT"']
     )
     line = " ".join([*starter, *own, shlex.join(words)])
-    return ["bash", "-c", template("k8s_start.sh").replace("@COMMAND@", line)]
+    return ["bash", "-c", filled("k8s_start.sh", {"@COMMAND@": line})]
 
 
 def _own_launcher(job: Description, words: list[str]) -> list[str]:

@@ -98,7 +98,8 @@ def _key(node: ast.Subscript, known: Sequence[Guard]) -> Any:
 
 
 def _quoted(key: Any) -> str:
-    return f'"{key}"' if isinstance(key, str) and '"' not in key else repr(key)
+    plain = isinstance(key, str) and '"' not in key and repr(key)[1:-1] == key
+    return f'"{key}"' if plain else repr(key)
 
 
 def loader_name(file: File, node: ast.AST, known: Sequence[Guard] = ()) -> str:
