@@ -56,7 +56,7 @@ def verify(
     if json_file is not None and json_file.is_dir():
         stop(f"--json: a folder, not a file: {json_file}")
     from migrator.emulator.launch import Machine
-    from migrator.verify.run import Job, NoProgram
+    from migrator.verify.run import NoProgram
     from migrator.verify.run import verify as run
 
     machine = Machine(
@@ -67,10 +67,9 @@ def verify(
         seed=seed if compare_cpu else None,
     )
     source = _original(migrated, original) if compare_cpu else None
-    job = Job(migrated.resolve(), command, machine, source, timeout, tolerance)
     emulator = prepare()
     try:
-        verdict = run(job, *emulator, say)
+        verdict = run(migrated.resolve(), command, machine, emulator, source, timeout, tolerance, say)
     except NoProgram:
         stop(f"command not found: {command[0]}", NO_PROGRAM)
     except OSError as error:
@@ -98,7 +97,7 @@ def verify(
 
 
 def _original(migrated: Path, given: Path | None) -> Path:
-    from migrator.verify.original import OriginalError, find_original
+    from migrator.verify.run import OriginalError, find_original
 
     if given is not None:
         if not given.exists():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 _PER = r"(?:s|sec|secs|second|ms|it|iter|step|batch|img|sample|token|min|hour)\b"
@@ -100,12 +100,16 @@ def compare(original: str, migrated: str, tolerance: float) -> Comparison:
     differ by at most ``tolerance``, relative to the larger one, or by one unit of the last place
     that was printed (rounding), where at least three digits were.
     """
-    ours, theirs = _by_key(lines(original)), _by_key(lines(migrated))
+    ours: dict[str, list[Line]] = defaultdict(list)
+    theirs: dict[str, list[Line]] = defaultdict(list)
+    for output, groups in ((original, ours), (migrated, theirs)):
+        for line in lines(output):
+            groups[line.key].append(line)
     pairs: list[Pair] = []
     numbers = 0
     only: tuple[list[str], list[str]] = ([], [])
     for key in dict.fromkeys([*ours, *theirs]):
-        together, left, right = _together(ours.get(key, []), theirs.get(key, []))
+        together, left, right = _together(ours[key], theirs[key])
         only[0].extend(line.text for line in left)
         only[1].extend(line.text for line in right)
         for first, second in together:
@@ -137,7 +141,7 @@ def lines(output: str) -> list[Line]:
                 numbers.append(match[0])
         key.append(clean[position:])
         if numbers:
-            whole = tuple(number for number in numbers if _is_whole(number))
+            whole = tuple(number for number in numbers if number.lstrip("+-").isdigit())
             found.append(Line(text.strip(), _key(key), tuple(numbers), whole))
     return found
 
@@ -147,13 +151,6 @@ def _key(parts: Sequence[str]) -> str:
     for before, after in _SAME_WORDS:
         text = text.replace(before, after)
     return text
-
-
-def _by_key(found: Iterable[Line]) -> dict[str, list[Line]]:
-    groups: dict[str, list[Line]] = defaultdict(list)
-    for line in found:
-        groups[line.key].append(line)
-    return groups
 
 
 def _together(ours: list[Line], theirs: list[Line]) -> tuple[list[tuple[Line, Line]], list[Line], list[Line]]:
@@ -178,12 +175,8 @@ def _pair(first: Line, second: Line, tolerance: float) -> Pair:
     if len(first.numbers) != len(second.numbers):
         return Pair(first.text, second.text, math.inf, False)
     differences = [_difference(a, b, tolerance) for a, b in zip(first.numbers, second.numbers)]
-    return Pair(
-        first.text,
-        second.text,
-        max(difference for difference, _ in differences),
-        all(agrees for _, agrees in differences),
-    )
+    agrees = all(allowed for _, allowed in differences)
+    return Pair(first.text, second.text, max(difference for difference, _ in differences), agrees)
 
 
 def _difference(first: str, second: str, tolerance: float) -> tuple[float, bool]:
@@ -205,7 +198,3 @@ def _last_place(number: str) -> float:
     if not decimals or len((before + decimals).lstrip("0")) < 3:
         return 0.0
     return float(10.0 ** (int(exponent or "0") - len(decimals)))
-
-
-def _is_whole(number: str) -> bool:
-    return number.lstrip("+-").isdigit()

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -26,11 +26,7 @@ class Work:
     multiply_adds: int = 0
 
     def __add__(self, other: Work) -> Work:
-        return Work(
-            self.operators + other.operators,
-            self.products + other.products,
-            self.multiply_adds + other.multiply_adds,
-        )
+        return Work(*map(sum, zip(astuple(self), astuple(other))))
 
 
 @dataclass(frozen=True)
@@ -131,25 +127,6 @@ def write_places(path: Path, places: Sequence[Place]) -> None:
     for place in places:
         spans.setdefault(place.path, []).append(place.span)
     path.write_text(json.dumps(spans), encoding="utf-8")
-
-
-def sum_operators(processes: Sequence[Process]) -> dict[str, dict[str, int]]:
-    """Return the operators that ran, by NPU, of all processes."""
-    total = _summed(process.operators for process in processes)
-    return {device: dict(sorted(total[device].items())) for device in sorted(total, key=int)}
-
-
-def sum_collectives(processes: Sequence[Process]) -> dict[str, dict[str, int]]:
-    """Return calls and bytes of each collective, of all processes."""
-    return dict(sorted(_summed(process.collectives for process in processes).items()))
-
-
-def _summed(parts: Iterable[Mapping[str, Mapping[str, int]]]) -> dict[str, dict[str, int]]:
-    total: dict[str, Counter[str]] = {}
-    for part in parts:
-        for key, counts in part.items():
-            total.setdefault(key, Counter()).update(counts)
-    return {key: dict(counts) for key, counts in total.items()}
 
 
 def sum_work(processes: Sequence[Process], direction: str, npu: bool) -> Work:

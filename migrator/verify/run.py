@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Callable, Optional
 
@@ -15,61 +17,101 @@ from migrator.emulator.launch import Machine, environment, find, with_cuda_on_cp
 from migrator.verify import processes
 from migrator.verify.numbers import compare
 from migrator.verify.observed import read_processes, read_reached, write_places
-from migrator.verify.original import command_for
 from migrator.verify.places import find_places
 from migrator.verify.verdict import Original, Verdict, judge
+
+_REPORTS = "migration_report"
+_INPUT = re.compile(r" INFO input (.+); Settings\(")
 
 
 class NoProgram(Exception):  # noqa: N818
     """The program that is to run is not there."""
 
 
-@dataclass(frozen=True)
-class Job:
-    """What to run. ``original`` is run, too, and compared, where it is given; ``timeout`` is in seconds."""
-
-    migrated: Path
-    command: Sequence[str]
-    machine: Machine
-    original: Optional[Path]
-    timeout: Optional[float]
-    tolerance: float
+class OriginalError(Exception):
+    """The original cannot be found; the text says what to do."""
 
 
-def verify(job: Job, installed: Installed, built: Built, say: Callable[[str], None]) -> Verdict:
-    """Run, and judge. ``say`` gets a line for each run where there are two.
+def find_original(migrated: Path) -> Path:
+    """Return the folder or file that ``migrated`` was made from.
+
+    The log of the migration knows its path; ``summary.json`` its name, which is then looked for beside
+    the result and beside the folder that the result is in.
+
+    Raises OriginalError.
+    """
+    reports = migrated / _REPORTS
+    try:
+        summary = json.loads((reports / "summary.json").read_text(encoding="utf-8"))
+        name = str(summary["options"]["input"])
+    except (OSError, ValueError, KeyError, TypeError):
+        raise OriginalError(
+            f"{migrated} has no {_REPORTS}/summary.json: --original DIR names the original"
+        ) from None
+    candidates = [migrated.parent / name, migrated.parent.parent / name]
+    try:
+        paths = _INPUT.findall((reports / "npumigrate.log").read_text(encoding="utf-8"))
+        candidates = [Path(path) for path in reversed(paths)] + candidates
+    except OSError:
+        pass
+    for path in candidates:
+        if path.exists() and path.resolve() != migrated.resolve():
+            return path
+    raise OriginalError(f"the original {name!r} of {migrated} is not to be found: --original DIR names it")
+
+
+def verify(
+    migrated: Path,
+    command: Sequence[str],
+    machine: Machine,
+    emulator: tuple[Installed, Built],
+    original: Optional[Path],
+    timeout: Optional[float],
+    tolerance: float,
+    say: Callable[[str], None],
+) -> Verdict:
+    """Run a command in a migrated project, and judge.
+
+    ``original`` is run, too, where it lies, and compared, where it is given; ``timeout`` is in seconds.
+    ``say`` gets a line for each run where there are two.
 
     Raises NoProgram, and OSError where the program cannot be started.
     """
+    installed, built = emulator
     with tempfile.TemporaryDirectory(prefix="npumigrate-verify-") as name:
         notes = Path(name)
-        places = find_places(job.migrated)
+        places = find_places(migrated)
         write_places(notes / "places.json", places)
-        watched = replace(job.machine, report=notes, places=notes / "places.json")
+        watched = replace(machine, report=notes, places=notes / "places.json")
         env = environment(watched, built, installed, os.environ)
-        program = find(job.command[0], env, job.migrated)
+        program = find(command[0], env, migrated)
         if program is None:
             raise NoProgram
-        if job.original is not None:
+        if original is not None:
             say("running the migrated project on emulated NPUs")
-        command = [program, *job.command[1:]]
-        ended = processes.run(command, env, job.migrated, job.timeout, keep=job.original is not None)
+        ended = processes.run([program, *command[1:]], env, migrated, timeout, keep=original is not None)
         noted = read_processes(notes)
         reached = read_reached(notes, places, noted)
-        original = None
-        if job.original is not None and ended.well:
-            say(f"running the original on the CPU: {job.original}")
-            unwatched = replace(job.machine, report=notes / "original")
+        compared = None
+        if original is not None and ended.well:
+            say(f"running the original on the CPU: {original}")
+            unwatched = replace(machine, report=notes / "original")
             env = with_cuda_on_cpu(environment(unwatched, built, installed, os.environ))
-            original = _run_original(job, job.original, env, notes / "original", ended.output)
-        return judge(ended, noted, reached, places, original)
+            folder = original if original.is_dir() else original.parent
+            first, *rest = _command_for(command, migrated, folder)
+            second = [find(first, env, folder) or first, *rest]
+            cpu = processes.run(second, env, folder, timeout, keep=True, shown=False)
+            comparison = compare(cpu.output, ended.output, tolerance) if cpu.well else None
+            compared = Original(str(original), cpu, tuple(read_processes(notes / "original")), comparison)
+        return judge(ended, noted, reached, places, compared)
 
 
-def _run_original(job: Job, source: Path, env: dict[str, str], notes: Path, printed: str) -> Original:
-    """Run the original where it lies, with the CPU in the place of CUDA devices."""
-    folder = source if source.is_dir() else source.parent
-    first, *rest = command_for(job.command, job.migrated, folder)
-    command = [find(first, env, folder) or first, *rest]
-    ended = processes.run(command, env, folder, job.timeout, keep=True, shown=False)
-    comparison = compare(ended.output, printed, job.tolerance) if ended.well else None
-    return Original(str(source), ended, tuple(read_processes(notes)), comparison)
+def _command_for(command: Sequence[str], migrated: Path, original: Path) -> list[str]:
+    """A command with the paths into the result changed to those into the original."""
+    found = str(migrated.resolve())
+    return [
+        part.replace(found, str(original.resolve()))
+        if re.search(re.escape(found) + r"(?=$|/)", part)
+        else part
+        for part in command
+    ]

@@ -30,7 +30,10 @@ def show_verdict(console: Console, verdict: Verdict) -> None:
         console.print(line, soft_wrap=True)
     _block(console, "Processes", _process_lines(verdict, width))
     _block(console, "Collectives", _collective_lines(verdict))
-    _block(console, "Without a kernel in torch_npu (an NPU leaves them to the CPU)", _lacking_lines(verdict))
+    lacking = verdict.without_npu_kernel
+    shown = (Text(name) for name in lacking[:_OPERATORS_SHOWN])
+    head = "Without a kernel in torch_npu (an NPU leaves them to the CPU)"
+    _block(console, head, [*shown, *_rest(lacking, _OPERATORS_SHOWN)])
     _block(console, "New shapes in later steps (an NPU may prepare each anew)", _shape_lines(verdict, width))
     _block(console, "CUDA and NCCL in the project that this run reached", _reached_lines(verdict, width))
     if verdict.original:
@@ -99,12 +102,6 @@ def _cpu_products(process: Process) -> int:
 def _collective_lines(verdict: Verdict) -> Iterator[Text]:
     for kind, counts in verdict.collectives.items():
         yield Text(f"{kind:<24} {_number(counts['calls'], 'call'):>14} {_size(counts['bytes']):>12}")
-
-
-def _lacking_lines(verdict: Verdict) -> Iterator[Text]:
-    names = verdict.without_npu_kernel
-    yield from (Text(name) for name in names[:_OPERATORS_SHOWN])
-    yield from _rest(names, _OPERATORS_SHOWN)
 
 
 def _shape_lines(verdict: Verdict, width: int) -> Iterator[Text]:

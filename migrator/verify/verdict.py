@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from migrator.verify.numbers import Comparison
-from migrator.verify.observed import Process, Reached, Work, sum_collectives, sum_operators, sum_work
+from migrator.verify.observed import Process, Reached, sum_work
 from migrator.verify.places import Place
 from migrator.verify.processes import Ended
 
@@ -85,12 +86,13 @@ class Verdict:
     @property
     def operators(self) -> dict[str, dict[str, int]]:
         """Operators that ran, by NPU."""
-        return sum_operators(self.processes)
+        total = _summed(process.operators for process in self.processes)
+        return {device: dict(sorted(total[device].items())) for device in sorted(total, key=int)}
 
     @property
     def collectives(self) -> dict[str, dict[str, int]]:
         """Calls and bytes of each collective."""
-        return sum_collectives(self.processes)
+        return dict(sorted(_summed(process.collectives for process in self.processes).items()))
 
     @property
     def without_npu_kernel(self) -> list[str]:
@@ -101,6 +103,14 @@ class Verdict:
     def transfer(self) -> bool:
         """Whether transfer_to_npu made the names of CUDA mean the NPU."""
         return any(process.transfer for process in self.processes)
+
+
+def _summed(parts: Iterable[Mapping[str, Mapping[str, int]]]) -> dict[str, dict[str, int]]:
+    total: dict[str, Counter[str]] = {}
+    for part in parts:
+        for key, counts in part.items():
+            total.setdefault(key, Counter()).update(counts)
+    return {key: dict(counts) for key, counts in total.items()}
 
 
 def judge(
@@ -127,27 +137,16 @@ def judge(
 
 def measure(processes: Sequence[Process]) -> Shares:
     """Return the NPUs' share of the work: of the multiply-adds, or of the operators where there were none."""
-    amounts = {
-        (direction, npu): sum_work(processes, direction, npu)
-        for direction in ("forward", "backward")
-        for npu in (True, False)
-    }
-    if any(amount.multiply_adds for amount in amounts.values()):
-        return Shares(
-            _share(amounts["forward", True].multiply_adds, amounts["forward", False].multiply_adds),
-            _backward_share(amounts["backward", True], amounts["backward", False]),
-            "multiply-adds",
-        )
+    forward, forward_cpu = (sum_work(processes, "forward", npu) for npu in (True, False))
+    backward, backward_cpu = (sum_work(processes, "backward", npu) for npu in (True, False))
+    part = _share(forward.multiply_adds, forward_cpu.multiply_adds)
+    backward_part = _share(backward.multiply_adds, backward_cpu.multiply_adds)
+    by_operators = _share(backward.operators, backward_cpu.operators)
+    if part is not None or backward_part is not None:
+        return Shares(part, by_operators if backward_part is None else backward_part, "multiply-adds")
     # Preparing data is made of small operators too, on the CPU: only the backward pass tells.
-    on_npu = amounts["forward", True].operators
-    forward = None if not on_npu and not amounts["forward", False].operators else float(on_npu > 0)
-    backward = _share(amounts["backward", True].operators, amounts["backward", False].operators)
-    return Shares(forward, backward, "operators")
-
-
-def _backward_share(npu: Work, cpu: Work) -> float | None:
-    share = _share(npu.multiply_adds, cpu.multiply_adds)
-    return _share(npu.operators, cpu.operators) if share is None else share
+    any_forward = forward.operators or forward_cpu.operators
+    return Shares(float(forward.operators > 0) if any_forward else None, by_operators, "operators")
 
 
 def _share(npu: int, cpu: int) -> float | None:
@@ -187,11 +186,15 @@ def _not_on_npu(processes: Sequence[Process], shares: Shares) -> list[str]:
         if share is not None and share < 1 - _CPU_SHARE:
             part = "ran" if share == 0 else f"ran for {1 - share:.0%} of its {shares.measure}"
             reasons.append(f"{what} {part} on the CPU")
-    ranks = [process for process in processes if process.rank is not None and not process.operators]
     if not reasons and any(process.operators for process in processes):
         # The process of a launcher has a rank in a nested launch only; it computes nothing.
-        idle = [process.rank for process in ranks if process.amount("forward", False).products]
-        reasons += [f"rank {rank} ran nothing on an NPU" for rank in idle]
+        reasons += [
+            f"rank {process.rank} ran nothing on an NPU"
+            for process in processes
+            if process.rank is not None
+            and not process.operators
+            and process.amount("forward", False).products
+        ]
     return reasons
 
 
