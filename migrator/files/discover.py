@@ -72,20 +72,16 @@ def discover(root: Path, exclude: Sequence[str] = (), avoid: Path | None = None)
     try:
         mode = os.stat(root).st_mode
         if not stat.S_ISDIR(mode):
-            return iter((_only(root, mode, excluded),))
+            name = os.path.basename(os.path.abspath(root))
+            if not stat.S_ISREG(mode):
+                return iter((Entry("special", name, root, reason=_special(mode)),))
+            return iter((Entry(_kind_of_file(name, os.fspath(root)), name, root, excluded(name, False)),))
         top = listing(os.fspath(root))
     except OSError as error:
         raise Unreadable(f"{shown(root)} {unreadable(error)}") from error
-    result = _avoided(root, avoid)
-    return walk([(item, ("", False, False)) for item in top], lambda place: _look(place, excluded, result))
-
-
-def _only(root: Path, mode: int, excluded: Matcher) -> Entry:
-    name = os.path.basename(os.path.abspath(root))
-    if not stat.S_ISREG(mode):
-        return Entry("special", name, root, reason=_special(mode))
-    kind = _kind_of_file(name, os.fspath(root))
-    return Entry(kind, name, root, excluded(name, False))
+    result = inside(os.path.realpath(avoid), os.path.realpath(root)) if avoid else None
+    avoided = "" if result in (None, ".") else str(result)
+    return walk([(item, ("", False, False)) for item in top], lambda place: _look(place, excluded, avoided))
 
 
 _Inside = tuple[str, bool, bool]  # of a folder: what its names begin with, is it excluded, of version control
@@ -123,14 +119,6 @@ def _kind_of_file(base: str, path: str) -> Kind:
     return "python" if is_python(base, path) else "file"
 
 
-def _avoided(root: Path, avoid: Path | None) -> str:
-    """The name of ``avoid`` relative to ``root``, empty where it lies elsewhere."""
-    if avoid is None:
-        return ""
-    name = inside(os.path.realpath(avoid), os.path.realpath(root))
-    return "" if name in (None, ".") else str(name)
-
-
 def _why_skipped(base: str, name: str, avoided: str) -> str:
     if base in _CACHES:
         return "tool cache: not copied"
@@ -166,7 +154,5 @@ def names_python(start: bytes) -> bool:
 
 
 def _special(mode: int) -> str:
-    for test, what in ((stat.S_ISFIFO, "named pipe"), (stat.S_ISSOCK, "socket")):
-        if test(mode):
-            return f"{what}: not copied"
-    return "device: not copied"
+    what = {stat.S_IFIFO: "named pipe", stat.S_IFSOCK: "socket"}.get(stat.S_IFMT(mode), "device")
+    return f"{what}: not copied"

@@ -180,11 +180,11 @@ def _is_python(content: dict[str, Any]) -> bool:
 def _sources(raw: str) -> Iterator[tuple[int, tuple[int, int], str]]:
     """Number, place in the JSON text and source of each code cell."""
     # Of a key that stands there twice the last one counts, as to every reader of JSON.
-    cells = {key: start for key, start, _ in _members(raw, _skip(raw, 0))}["cells"]
-    for number, start in enumerate(_items(raw, cells), 1):
+    cells = {key: start for key, start, _ in _values(raw, _skip(raw, 0))}["cells"]
+    for number, (_, start, _) in enumerate(_values(raw, cells), 1):
         if raw[start] != "{":
             continue
-        members = {key: (begin, end) for key, begin, end in _members(raw, start)}
+        members = {key: (begin, end) for key, begin, end in _values(raw, start)}
         if "source" not in members or "cell_type" not in members:
             continue
         begin, end = members["cell_type"]
@@ -203,25 +203,17 @@ def _skip(raw: str, position: int) -> int:
     return match.end() if match else position
 
 
-def _members(raw: str, position: int) -> Iterator[tuple[str, int, int]]:
-    """Key, start and end of the value, for each member of the object that starts at a position."""
+def _values(raw: str, position: int) -> Iterator[tuple[str, int, int]]:
+    """Key (none in an array), start and end of each value of the object or array at a position."""
+    named = raw[position] == "{"
     position = _skip(raw, position + 1)
-    while raw[position] != "}":
-        key, position = _DECODER.raw_decode(raw, position)
-        start = _skip(raw, _skip(raw, position) + 1)
-        _, end = _DECODER.raw_decode(raw, start)
-        yield key, start, end
-        position = _skip(raw, end)
-        if raw[position] == ",":
-            position = _skip(raw, position + 1)
-
-
-def _items(raw: str, position: int) -> Iterator[int]:
-    """The start of each item of the array that starts at a position."""
-    position = _skip(raw, position + 1)
-    while raw[position] != "]":
-        yield position
+    while raw[position] not in "}]":
+        key = ""
+        if named:
+            key, position = _DECODER.raw_decode(raw, position)
+            position = _skip(raw, _skip(raw, position) + 1)
         _, end = _DECODER.raw_decode(raw, position)
+        yield key, position, end
         position = _skip(raw, end)
         if raw[position] == ",":
             position = _skip(raw, position + 1)
@@ -284,7 +276,7 @@ def _as_json(source: str, before: str, raw: str) -> str:
     ascii_only = raw.isascii() and "\\u" in raw
     if not before.startswith("["):
         return json.dumps(source, ensure_ascii=ascii_only)
-    spans = [(start, _DECODER.raw_decode(before, start)[1]) for start in _items(before, 0)]
+    spans = [(start, end) for _, start, end in _values(before, 0)]
     spelled = {json.loads(before[start:end]): before[start:end] for start, end in spans}
     texts = re.findall(r"[^\n]*\n|[^\n]+", source)
     lines = [spelled.get(text) or json.dumps(text, ensure_ascii=ascii_only) for text in texts]

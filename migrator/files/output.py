@@ -13,17 +13,22 @@ from __future__ import annotations
 
 import os
 import stat
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from migrator.files.errors import CannotWrite, ResultExists, Unreadable, cannot_write
-from migrator.files.naming import SUFFIX, result_folder
-from migrator.files.places import check_free, check_places
+from migrator.files.errors import CannotWrite, ResultExists, Unreadable, cannot_write, shown, unreadable
+from migrator.files.naming import SUFFIX, inside, result_folder
 from migrator.files.staging import Staging, claim, discard, recover
 from migrator.files.writing import OutputTree, add, copy, set_mode, write
 
 __all__ = ["CannotWrite", "OutputTree", "ResultExists", "Unreadable", "add", "copy", "output_tree", "write"]
+
+
+# By these files a folder is known to be a result of ours, which --overwrite may replace.
+SUMMARY = "migration_report/summary.json"
+_OF_ANALYSIS = ("summary.json", "npumigrate.log")
 
 
 @contextmanager
@@ -41,12 +46,12 @@ def output_tree(
     comes after the rename leaves the new result in place.
     """
     result = result_folder(source, out, suffix)
-    check_places(source, out, result)
+    _check_places(source, out, result)
     missing = _missing(out)
     try:
         _make_folder(out)
         recover(result)
-        check_free(result, overwrite)
+        _check_free(result, overwrite)
         staging = claim(result)
         try:
             tree = OutputTree(source, result, staging.folder / "new")
@@ -59,6 +64,57 @@ def output_tree(
         for folder in missing:  # takes back what was made and stayed empty: nothing after a success
             with suppress(OSError):
                 os.rmdir(folder)
+
+
+def _check_places(source: Path, out: Path, result: Path) -> None:
+    """Is there an input, and does no part of it lie where the result goes? Raises Unreadable, CannotWrite."""
+    try:
+        mode = os.stat(source).st_mode
+    except OSError as error:
+        raise Unreadable(f"{shown(source)} {unreadable(error)}") from error
+    if not (stat.S_ISDIR(mode) or stat.S_ISREG(mode)):
+        raise Unreadable(f"{shown(source)} is neither a folder nor a file")
+    if os.path.dirname(os.path.abspath(source)) == os.path.abspath(source):
+        raise CannotWrite(f"{shown(source)} has no name to call a result by: choose a folder in it with -i")
+    real_source, real_result = os.path.realpath(source), os.path.realpath(result)
+    if os.path.realpath(out) == real_source:
+        raise CannotWrite(f"{shown(out)} is the input: choose another output folder with -o")
+    if inside(real_source, real_result) is not None:
+        raise CannotWrite(f"the input lies in {shown(result)}, where the result belongs: choose another -o")
+
+
+def _check_free(result: Path, overwrite: bool) -> None:
+    """Can ``result`` be put there? Raises ResultExists where not, CannotWrite for a name that is too long."""
+    longest = 255
+    if sys.platform != "win32":
+        with suppress(OSError, ValueError):
+            longest = os.pathconf(result.parent, "PC_NAME_MAX")
+    length = len(os.fsencode(result.name))
+    if length > longest:
+        raise CannotWrite(
+            f"{shown(result.name)}, the name of the result, has {length} bytes where {longest} are the most: "
+            "rename the input"
+        )
+    try:
+        mode = os.lstat(result).st_mode
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise cannot_write(error, result) from error
+    if not stat.S_ISDIR(mode):
+        raise ResultExists(f"{shown(result)} exists and is not a folder: move it away or choose another -o")
+    if not overwrite:
+        raise ResultExists(f"{shown(result)} exists: replace it with --overwrite or choose another -o")
+    try:
+        names = os.listdir(result)
+        ours = not names or os.path.isfile(result / SUMMARY) or set(names).issuperset(_OF_ANALYSIS)
+    except OSError as error:
+        raise cannot_write(error, result) from error
+    if not ours:
+        wanted = SUMMARY if result.name.endswith(SUFFIX) else _OF_ANALYSIS[0]
+        raise ResultExists(
+            f"{shown(result)} has no {wanted}, so it is no earlier result and stays: move it away"
+        )
 
 
 def _missing(out: Path) -> list[str]:
@@ -83,7 +139,7 @@ def _finish(tree: OutputTree, staging: Staging, overwrite: bool) -> None:
         is_folder = os.path.isdir(tree.source)
         if is_folder:
             _set_folder_modes(tree)
-        check_free(tree.result, overwrite)  # something may have been put there meanwhile
+        _check_free(tree.result, overwrite)  # something may have been put there meanwhile
         _put_in_place(tree, staging)
         if is_folder:
             set_mode(tree.result, os.stat(tree.source).st_mode)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from migrator.files.discover import Entry
 from migrator.files.errors import CannotWrite, Unreadable, cannot_write, shown, unreadable
-from migrator.files.links import new_text
+from migrator.files.naming import inside
 
 # Windows only has O_BINARY, and none of the others.
 _COMMON = getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
@@ -82,25 +82,46 @@ def add(tree: OutputTree, name: str, data: bytes, mode: int = 0o644, replace: bo
 def add_link(tree: OutputTree, entry: Entry) -> str:
     """Make the symbolic link ``entry`` again. Gives a line about it, empty where there is nothing to say.
 
-    ``links.new_text`` says where it leads. Raises Unreadable and CannotWrite.
+    A relative link that stays inside the input keeps its text. Any other link into it is made relative,
+    so that the result does not run the input's files. Any other link out of it is made to lead to the
+    same place as before. Raises Unreadable and CannotWrite.
     """
     try:
         text = os.readlink(entry.path)
     except OSError as error:
         raise unreadable(error) from error
-    new, inside = new_text(text, entry.path, entry.name, tree.source, tree.result)
+    new, leads_inside = _link_text(text, entry, tree)
     place = os.path.join(tree.building, entry.name)
     try:
         os.symlink(new, place, target_is_directory=os.path.isdir(entry.path))
     except OSError as error:
         raise cannot_write(error, tree.result / entry.name) from error
-    if not inside:
+    if not leads_inside:
         return f"link to {shown(text)}, outside the input: what is there is not migrated"
     if not os.path.exists(entry.path):
         return f"link to {shown(text)}, which cannot be reached"
     if new != text:
         return f"link to {shown(text)} now leads to its migrated copy"
     return ""
+
+
+def _link_text(text: str, entry: Entry, tree: OutputTree) -> tuple[str, bool]:
+    """The text in the result of a link with ``text``; does it lead into the input? Nothing has to exist."""
+    folder = os.path.dirname(entry.name)
+    if not os.path.isabs(text):
+        way = os.path.normpath(os.path.join(folder, text))
+        if way != os.pardir and not way.startswith(os.path.join(os.pardir, "")):
+            return text, True
+    # Only the way to the target is resolved: the target may be a link too, and is copied as one.
+    way, last = os.path.split(os.path.join(os.path.realpath(entry.path.parent), text))
+    if last in ("", os.curdir, os.pardir):
+        way, last = os.path.split(os.path.realpath(os.path.join(way, last)))
+    target = os.path.join(os.path.realpath(way), last)
+    into = inside(target, os.path.realpath(tree.source))
+    if into is not None:
+        return os.path.relpath(into, folder or os.curdir), True
+    same = os.path.normpath(os.path.join(os.path.realpath(tree.result), folder, text)) == target
+    return (text if same or os.path.isabs(text) else target), False
 
 
 def set_mode(path: str | Path, mode: int) -> None:
@@ -134,7 +155,8 @@ def _copy_file(tree: OutputTree, entry: Entry) -> None:
             while data := _next(source):
                 _write_all(target, data)
     except Unreadable:
-        _drop(tree, entry.name)  # half a file in a result would be a lie
+        with suppress(OSError):
+            os.unlink(os.path.join(tree.building, entry.name))  # half a file in a result would be a lie
         raise
     finally:
         os.close(source)
@@ -171,8 +193,3 @@ def _write_all(target: int, data: bytes) -> None:
     written = os.write(target, data)
     while written < len(data):  # a nearly full disk takes a part before it refuses
         written += os.write(target, memoryview(data)[written:])
-
-
-def _drop(tree: OutputTree, name: str) -> None:
-    with suppress(OSError):
-        os.unlink(os.path.join(tree.building, name))

@@ -17,8 +17,7 @@ from migrator.files import staging
 from migrator.files.discover import Entry, discover
 from migrator.files.errors import CannotWrite, ResultExists, Unreadable
 from migrator.files.naming import result_folder, staging_prefix
-from migrator.files.output import add, copy, output_tree, write
-from migrator.files.places import SUMMARY
+from migrator.files.output import SUMMARY, add, copy, output_tree, write
 from migrator.files.staging import remove
 
 if TYPE_CHECKING:
