@@ -16,32 +16,32 @@ from __future__ import annotations
 
 import logging
 import os
-import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
 from typing import Callable
 
-from migrator import __version__
-from migrator.core.rules import Rules, rules_for
+from migrator.core.rules import rules_for
 from migrator.core.settings import Settings
 from migrator.files.discover import Entry, discover
-from migrator.files.errors import SourceError, cannot_write, shown
+from migrator.files.errors import shown
 from migrator.files.naming import ANALYSIS_SUFFIX
 from migrator.files.output import OutputTree, add, output_tree
 from migrator.findings.finding import Finding, Result
 from migrator.matchers.other_files import is_candidate
 from migrator.project.definitions import Definitions
 from migrator.project.library_functions import read_api_files
+from migrator.project.project import Project
 from migrator.report.csv_tables import CsvTables
-from migrator.report.log_file import log_to, log_trace
+from migrator.report.log_file import log_trace
 from migrator.report.rows import SKIPPED
+from migrator.report.run_reports import run_reports
 from migrator.report.summary import summary_text
 from migrator.report.tally import Tally
 from migrator.run.loading import load_project
 from migrator.run.processes import Progress, processes_for
-from migrator.run.project_files import Work, check_files, with_the_others
+from migrator.run.project_files import check_files, refuse_without_python
 
 DONE = 0
 SOME_SKIPPED = 1
@@ -57,7 +57,7 @@ Row = tuple[str, dict[str, str]]
 
 @dataclass(frozen=True)
 class Survey:
-    """The files of the input in order, and the user's settings (all rules are selected) and processes.
+    """The files of the input in order, the user's settings (all rules are selected), how many processes.
 
     ``results`` are what another mode's rules found in the Python files, by name as it is shown, where these
     were all rules; empty where they were not.
@@ -66,7 +66,8 @@ class Survey:
     root: Path
     entries: tuple[Entry, ...]
     settings: Settings
-    jobs: int | None = None
+    project: Project
+    jobs: int
     results: Mapping[str, Result] = field(default_factory=dict)
 
 
@@ -137,13 +138,12 @@ def analyze(job: Job, out: Path, overwrite: bool, progress: Progress) -> Outcome
     """
     settings = replace(job.settings, select=_codes(job))
     rules = rules_for(settings)
+    how = f"modes {', '.join(job.modes)}"
     with output_tree(job.source, out, overwrite, ANALYSIS_SUFFIX) as tree:
         tally = Tally(rules.every, job.modes)
-        try:
-            with log_to(tree.building), CsvTables(tree.building, job.modes) as tables:
-                complete = _fill(tree, tables, tally, job, settings, rules, progress)
-        except OSError as error:
-            raise cannot_write(error, tree.result) from error
+        torch = settings.version
+        with run_reports(tree.building, tree.result, job.modes, job.source, torch, how) as tables:
+            complete = _fill(tree, tables, tally, job, settings, progress)
         code = (SOME_SKIPPED if tally.skipped else DONE) if complete else INTERRUPTED
         add(tree, "summary.json", _summary(job, tally, code))
     return Outcome(tally, code, tree.result, complete)
@@ -164,65 +164,51 @@ def _at_once(job: Job) -> bool:
 
 
 def _fill(
-    tree: OutputTree,
-    tables: CsvTables,
-    tally: Tally,
-    job: Job,
-    settings: Settings,
-    rules: Rules,
-    progress: Progress,
+    tree: OutputTree, tables: CsvTables, tally: Tally, job: Job, settings: Settings, progress: Progress
 ) -> bool:
     """Write the rows; gives False where Ctrl-C ended it early."""
-    python = ".".join(map(str, sys.version_info[:3]))
-    _LOG.info("npumigrate %s, Python %s, torch %s", __version__, python, settings.version)
-    _LOG.info("input %s; modes %s", shown(os.path.abspath(job.source)), ", ".join(job.modes))
     entries = tuple(_entries(job, tree, progress))
-    if not any(entry.holds_python for entry in entries):
-        rest = " that is not excluded" if job.exclude else ""
-        raise SourceError(
-            f"{shown(job.source)} holds no Python file or notebook{rest}: there is nothing to analyse"
-        )
+    refuse_without_python(entries, job.source, bool(job.exclude), "analyse")
     modes = [MODES[mode] for mode in job.modes]
+    checked = any(mode.codes for mode in modes)
+    waiting = {shown(entry.name): None for entry in entries if entry.holds_python}
     skipped: set[str] = set()
     results: dict[str, Result] = {}
-    if any(mode.codes for mode in modes):
-        waiting = {shown(entry.name): None for entry in entries if entry.holds_python}
-        try:
-            for result in _results(entries, job, settings, rules, progress):
-                waiting.pop(result.name, None)
-                skipped.update([result.name] if result.skipped else [])
-                if _at_once(job):
-                    results[result.name] = result
-                _record(result, modes, tables, tally)
-        except KeyboardInterrupt:
-            for name in waiting:
-                _record(Result(name, skipped=_NOT_REACHED), modes, tables, tally)
-            _leave_out_trees(job, tables, tally)
-            return False
-    tally.seen = sum(entry.kind != "file" for entry in entries)
-    survey = Survey(job.source, entries, job.settings, job.jobs, results)
-    for name in (name for name in job.modes if MODES[name].whole_tree):
-        find: Callable[[Survey, Progress], Iterator[Row]] = import_module(MODES[name].whole_tree).find
-        try:
-            rows = list(find(survey, progress))
-        except KeyboardInterrupt:
-            if len(job.modes) == 1:
-                raise
-            _leave_out_trees(job, tables, tally)
-            return False
-        for table, row in rows:
-            if table != SKIPPED:
-                tables.write(table, row)
-                tally.rows[table] += 1
-            elif row["file"] not in skipped:  # by another mode
-                _record(Result(row["file"], skipped=row["reason"]), modes, tables, tally)
+    try:
+        project, size = load_project(entries, job.jobs)
+        jobs = processes_for(size, job.jobs)
+        known = replace(project, libraries=read_api_files(job.api_files), definitions=job.definitions)
+        found = check_files(entries, settings, known, jobs, progress) if checked else ()
+        for entry, done in found:
+            result = done.result
+            if entry.kind == "file" and not result.findings:
+                continue
+            waiting.pop(result.name, None)
+            skipped.update([result.name] if result.skipped else [])
+            if _at_once(job):
+                results[result.name] = result
+            _record(result, modes, tables, tally)
+        waiting = {}
+        tally.seen = sum(entry.kind != "file" for entry in entries)
+        survey = Survey(job.source, entries, job.settings, project, jobs, results)
+        for name in (name for name in job.modes if MODES[name].whole_tree):
+            find: Callable[[Survey, Progress], Iterator[Row]] = import_module(MODES[name].whole_tree).find
+            for table, row in list(find(survey, progress)):
+                if table != SKIPPED:
+                    tables.write(table, row)
+                    tally.rows[table] += 1
+                elif row["file"] not in skipped:  # by another mode
+                    _record(Result(row["file"], skipped=row["reason"]), modes, tables, tally)
+    except KeyboardInterrupt:
+        if not checked:
+            raise
+        for name in waiting:
+            _record(Result(name, skipped=_NOT_REACHED), modes, tables, tally)
+        # No tables of modes that have to see the whole tree: empty ones would say too much.
+        tally.runs = tuple(mode for mode in job.modes if not MODES[mode].whole_tree)
+        tables.keep(tally.runs)
+        return False
     return True
-
-
-def _leave_out_trees(job: Job, tables: CsvTables, tally: Tally) -> None:
-    """After Ctrl-C: no tables of modes that have to see the whole tree, as empty ones would say too much."""
-    tally.runs = tuple(mode for mode in job.modes if not MODES[mode].whole_tree)
-    tables.keep(tally.runs)
 
 
 def _record(result: Result, modes: list[Mode], tables: CsvTables, tally: Tally) -> None:
@@ -248,18 +234,6 @@ def _entries(job: Job, tree: OutputTree, progress: Progress) -> Iterator[Entry]:
             progress("reading", seen, 0)
             if entry.kind != "file" or is_candidate(entry.name):
                 yield entry
-
-
-def _results(
-    entries: tuple[Entry, ...], job: Job, settings: Settings, rules: Rules, progress: Progress
-) -> Iterator[Result]:
-    project, size = load_project(entries, job.jobs)
-    project = replace(project, libraries=read_api_files(job.api_files), definitions=job.definitions)
-    work = [Work(entry.name, entry.path) for entry in entries if entry.holds_python]
-    done = check_files(work, settings, project, processes_for(size, job.jobs), "none")
-    for entry, one in with_the_others(entries, done, project, "analysing", progress):
-        if entry.kind != "file" or one.result.findings:
-            yield one.result
 
 
 def _summary(job: Job, tally: Tally, code: int) -> bytes:

@@ -7,21 +7,19 @@ from __future__ import annotations
 
 import logging
 import os
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Callable, Optional
 
-from migrator import __version__
 from migrator.api_support.versions import resolve
 from migrator.convert.result import Conversion
 from migrator.core.check import Converted
 from migrator.core.rules import Rules, rules_for
 from migrator.core.settings import Settings
 from migrator.files.discover import Entry, discover
-from migrator.files.errors import CannotWrite, SourceError, Unreadable, cannot_write, shown, unreadable
+from migrator.files.errors import CannotWrite, SourceError, Unreadable, shown, unreadable
 from migrator.files.naming import MULTI_SUFFIX, SUFFIX
 from migrator.files.output import OutputTree, add, copy, output_tree, write
 from migrator.files.source import read
@@ -31,13 +29,13 @@ from migrator.matchers.other_files import is_candidate
 from migrator.project.distributed_use import is_distributed
 from migrator.project.entry import Candidate, ranked
 from migrator.project.project import Project
-from migrator.report.csv_tables import CsvTables
-from migrator.report.log_file import log_to, log_trace
+from migrator.report.log_file import log_trace
+from migrator.report.run_reports import run_reports
 from migrator.report.summary import summary_text
 from migrator.report.tally import Tally
 from migrator.run.loading import load_project
 from migrator.run.processes import Progress, processes_for
-from migrator.run.project_files import Done, Work, check_files, with_the_others
+from migrator.run.project_files import Done, Fixing, check_files, refuse_without_python
 
 DONE = 0
 SOME_SKIPPED = 1
@@ -94,39 +92,24 @@ def migrate(plan: Plan, out: Path, overwrite: bool, progress: Progress) -> Outco
     suffix = MULTI_SUFFIX if plan.distributed else SUFFIX
     with output_tree(plan.source, out, overwrite, suffix) as tree:
         reports = _make_report_folder(tree)
-        try:
-            with log_to(reports), CsvTables(reports, _runs(rules)) as tables:
-                _log_start(plan)
-                survey = _look_around(plan, rules, tree, progress)
-                launcher = add_launcher(
-                    tree,
-                    survey.candidates,
-                    plan.main,
-                    survey.distributed,
-                    resolve(plan.settings.version),
-                )
-                tally = _fill(tree, tables, plan, rules, survey, progress)
-        except OSError as error:  # the report files; those of the tree have errors of their own
-            raise cannot_write(error, tree.result / REPORTS) from error
+        place, torch = tree.result / REPORTS, plan.settings.version
+        how = f"{plan.settings}; exclude {list(plan.exclude)}"
+        tally = Tally(rules.every, _runs(rules))
+        # Files of the tree that cannot be written have errors of their own.
+        with run_reports(reports, place, tally.runs, plan.source, torch, how) as tables:
+            survey = _look_around(plan, rules, tree, progress)
+            launcher = add_launcher(
+                tree, survey.candidates, plan.main, survey.distributed, resolve(plan.settings.version)
+            )
+            for entry, done in _results(survey, rules, plan, progress):
+                result = _put(tree, entry, done) if entry.holds_python else done.result
+                _log_file(result, bool(done.data))
+                tables.add(result)
+                tally.add(result, changed=bool(done.data) and result is done.result)
+            _LOG.info("%d seen, %d changed, %d skipped", tally.seen, tally.changed, tally.skipped)
         code = _exit_code(tally)
         add(tree, _SUMMARY, _summary(plan, tally, code, launcher.entry))
-    return Outcome(
-        tally, code, survey.not_copied, tree.result, tree.result / REPORTS, launcher, survey.conversion
-    )
-
-
-def _fill(
-    tree: OutputTree, tables: CsvTables, plan: Plan, rules: Rules, survey: _Survey, progress: Progress
-) -> Tally:
-    """Write every file and the rows about it; gives the sums."""
-    tally = Tally(rules.every, _runs(rules))
-    for entry, done in _results(survey, rules, plan, progress):
-        result = _put(tree, entry, done) if entry.holds_python else done.result
-        _log_file(result, bool(done.data))
-        tables.add(result)
-        tally.add(result, changed=bool(done.data) and result is done.result)
-    _LOG.info("%d seen, %d changed, %d skipped", tally.seen, tally.changed, tally.skipped)
-    return tally
+    return Outcome(tally, code, survey.not_copied, tree.result, place, launcher, survey.conversion)
 
 
 def preview(plan: Plan, show: Callable[[bytes], None], progress: Progress) -> Outcome:
@@ -198,11 +181,7 @@ def _look_around(plan: Plan, rules: Rules, tree: OutputTree | None, progress: Pr
                 entries.append(entry)
             if entry.kind in ("skipped", "special"):
                 not_copied += 1
-    if not any(entry.holds_python for entry in entries):
-        rest = " that is not excluded" if plan.exclude else ""
-        raise SourceError(
-            f"{shown(plan.source)} holds no Python file or notebook{rest}: there is nothing to migrate"
-        )
+    refuse_without_python(entries, plan.source, bool(plan.exclude), "migrate")
     project, size = load_project(entries, plan.jobs, starts=True)
     scripts = ranked(start.candidate for start in project.starts if start.candidate)
     with_horovod = [start.file for start in project.starts if start.horovod]
@@ -267,16 +246,11 @@ def _take_over(entry: Entry, tree: OutputTree | None) -> list[Entry]:
 def _results(
     survey: _Survey, rules: Rules, plan: Plan, progress: Progress, diff: bool = False
 ) -> Iterator[tuple[Entry, Done]]:
-    work = [
-        Work(entry.name, entry.path, survey.converted.get(entry.name))
-        for entry in survey.entries
-        if entry.holds_python
-    ]
+    fixing: Fixing = "safe" if plan.safe_only else "all"
     jobs = processes_for(survey.size, plan.jobs)
-    results = check_files(
-        work, plan.settings, survey.project, jobs, "safe" if plan.safe_only else "all", diff
-    )
-    for entry, done in with_the_others(survey.entries, results, survey.project, "migrating", progress):
+    for entry, done in check_files(
+        survey.entries, plan.settings, survey.project, jobs, progress, fixing, survey.converted, diff
+    ):
         if not entry.holds_python:
             wanted = tuple(finding for finding in done.result.findings if finding.code in rules.enabled)
             done = replace(done, result=replace(done.result, findings=wanted))
@@ -327,14 +301,6 @@ def _summary(plan: Plan, tally: Tally, code: int, entry: str) -> bytes:
     }
     return summary_text(tally, settings.version, options, code, shown(entry)).encode(
         "utf-8", "backslashreplace"
-    )
-
-
-def _log_start(plan: Plan) -> None:
-    python = ".".join(map(str, sys.version_info[:3]))
-    _LOG.info("npumigrate %s, Python %s, torch %s", __version__, python, plan.settings.version)
-    _LOG.info(
-        "input %s; %s; exclude %s", shown(os.path.abspath(plan.source)), plan.settings, list(plan.exclude)
     )
 
 

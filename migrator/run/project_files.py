@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Optional
@@ -13,10 +13,10 @@ from migrator.core.rules import Rules, rules_for
 from migrator.core.settings import Settings
 from migrator.files.discover import Entry
 from migrator.files.document import Document, document, encoded
-from migrator.files.errors import Unreadable, shown
+from migrator.files.errors import SourceError, Unreadable, shown
 from migrator.files.source import LARGEST, read_bytes
 from migrator.files.unified_diff import unified_diff
-from migrator.findings.finding import Finding, Result
+from migrator.findings.finding import Result
 from migrator.matchers.other_files import beside_python, look_at
 from migrator.run.processes import Progress, spread
 
@@ -26,15 +26,6 @@ if TYPE_CHECKING:
 # Which fixes are made: all, those that nobody has to look at, or none.
 Fixing = Literal["all", "safe", "none"]
 _ADMIT = {"all": every_fix, "safe": safe_fixes, "none": no_fix}
-
-
-@dataclass(frozen=True)
-class Work:
-    """One Python file or notebook to check: its name inside the project, where it lies, its conversion."""
-
-    name: str
-    path: Path
-    converted: Optional[Converted] = None
 
 
 @dataclass(frozen=True)
@@ -52,25 +43,32 @@ class Done:
 
 
 def check_files(
-    files: Sequence[Work], settings: Settings, project: Project, jobs: int, fixing: Fixing, diff: bool = False
-) -> Iterator[Done]:
-    """The results for ``files``, in their order; ``diff``: with the diffs of those that change."""
-    return spread(files, jobs, _check_file, settings, project, fixing, diff)
-
-
-def with_the_others(
-    entries: Sequence[Entry], results: Iterator[Done], project: Project, stage: str, progress: Progress
+    entries: Sequence[Entry],
+    settings: Settings,
+    project: Project,
+    jobs: int,
+    progress: Progress,
+    fixing: Fixing = "none",
+    converted: Optional[Mapping[str, Converted]] = None,
+    diff: bool = False,
 ) -> Iterator[tuple[Entry, Done]]:
-    """The results for what of ``entries`` holds Python, and in their places what is to say of the others."""
-    total = sum(entry.holds_python for entry in entries)
+    """What is to say of each file, in their order: Python is checked, the others are searched for CUDA.
+
+    ``converted`` are what conversions make of files, by name, before the rules see them; ``diff``: with the
+    diffs of those that change.
+    """
+    known = converted or {}
+    work = [(entry.name, entry.path, known.get(entry.name)) for entry in entries if entry.holds_python]
+    results = spread(work, jobs, _check_file, settings, project, fixing, diff)
+    stage = "analysing" if fixing == "none" else "migrating"
     finished = 0
-    progress(stage, 0, total)
+    progress(stage, 0, len(work))
     for entry in entries:
         if entry.holds_python:
             done = next(results)
             yield entry, done
             finished += 1
-            progress(stage, finished, total)
+            progress(stage, finished, len(work))
             if done.beside is not None:
                 yield replace(entry, kind="file"), Done(done.beside)
         elif entry.kind == "file":
@@ -81,19 +79,38 @@ def with_the_others(
             yield entry, Done(Result(shown(entry.name), skipped=entry.reason))
 
 
-def _check_file(work: Work, settings: Settings, project: Project, fixing: Fixing, diff: bool) -> Done:
-    name, rules = shown(work.name), rules_for(settings)
+def refuse_without_python(entries: Sequence[Entry], source: Path, excluded: bool, verb: str) -> None:
+    """Raise SourceError where there is nothing to do; ``excluded``: the user left out some files."""
+    if not any(entry.holds_python for entry in entries):
+        rest = " that is not excluded" if excluded else ""
+        raise SourceError(
+            f"{shown(source)} holds no Python file or notebook{rest}: there is nothing to {verb}"
+        )
+
+
+def _check_file(
+    work: tuple[str, Path, Optional[Converted]],
+    settings: Settings,
+    project: Project,
+    fixing: Fixing,
+    diff: bool,
+) -> Done:
+    plain_name, path, converted = work
+    name, rules = shown(plain_name), rules_for(settings)
     try:
-        source = document(read_bytes(work.path), work.name)
+        source = document(read_bytes(path), plain_name)
     except Unreadable as error:
-        return Done(Result(name, skipped=str(error) if _looks_relevant(work.path, rules) else ""))
-    result = check(source, rules, project, _ADMIT[fixing], work.converted, write=fixing != "none")
+        return Done(Result(name, skipped=str(error) if _looks_relevant(path, rules) else ""))
+    result = check(source, rules, project, _ADMIT[fixing], converted, write=fixing != "none")
     text, beside, skipped = result.text, None, result.skipped
     if source.notebook is not None:
         beside = beside_python(source.notebook)
         skipped = skipped or _broken_cells(source, rules)
     # What goes between processes should be small: nobody makes these fixes again.
-    findings = tuple(_without_edits(placed(source, finding)) for finding in result.findings)
+    findings = tuple(
+        replace(item, fix=replace(item.fix, edits=(), imports=())) if item.fix else item
+        for item in (placed(source, finding) for finding in result.findings)
+    )
     result = replace(result, name=name, text=None, findings=findings, skipped=skipped)
     if text is None:
         return Done(result, beside=beside)
@@ -102,10 +119,6 @@ def _check_file(work: Work, settings: Settings, project: Project, fixing: Fixing
     except Unreadable as error:
         return Done(Result(name, skipped=str(error), left_alone=result.left_alone), beside=beside)
     return Done(result, data, unified_diff(name, source.data, data) if diff else b"", beside)
-
-
-def _without_edits(finding: Finding) -> Finding:
-    return replace(finding, fix=replace(finding.fix, edits=(), imports=())) if finding.fix else finding
 
 
 def _broken_cells(source: Document, rules: Rules) -> str:

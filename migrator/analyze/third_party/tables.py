@@ -16,9 +16,7 @@ from migrator.names.index import ModuleIndex
 from migrator.project.call_graph import CallGraph, Key
 from migrator.project.modules import ModuleFacts, scan_module
 from migrator.report.rows import SKIPPED
-from migrator.run.loading import load_project
-from migrator.run.processes import processes_for
-from migrator.run.project_files import Work, check_files
+from migrator.run.project_files import check_files
 
 if TYPE_CHECKING:
     from migrator.analyze.run import Row, Survey
@@ -150,8 +148,6 @@ def _results(survey: Survey, texts: Mapping[str, str]) -> Iterator[Result]:
     if survey.results:
         yield from (survey.results[shown(name)] for name in texts)
         return
-    project, size = load_project((e for e in survey.entries if e.kind in ("python", "file")), survey.jobs)
-    work = [Work(entry.name, entry.path) for entry in survey.entries if entry.name in texts]
-    jobs = processes_for(size, survey.jobs)
-    done = check_files(work, survey.settings, project, jobs, "none")
-    yield from (each.result for each in done)
+    entries = [entry for entry in survey.entries if entry.name in texts]
+    for _, done in check_files(entries, survey.settings, survey.project, survey.jobs, lambda *_: None):
+        yield done.result
