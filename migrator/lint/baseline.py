@@ -14,14 +14,14 @@ from pathlib import Path
 from typing import Callable
 
 from migrator import __version__
-from migrator.files.errors import shown
+from migrator.files.errors import reason, shown
 from migrator.files.replacing import replace_file
 from migrator.findings.finding import Finding
 from migrator.lint.options import ConfigError
 
 _FORMAT = 1
-Known = Counter[tuple[str, str, str]]
 Key = tuple[str, str, str]  # file, rule, source line
+Known = Counter[Key]
 Lines = Callable[[Finding], Sequence[str]]
 
 
@@ -45,9 +45,8 @@ def write(file: Path, found: Iterable[Finding], lines: Lines) -> int:
     for (name, code, line), count in sorted(known.items()):
         files.setdefault(name, {}).setdefault(code, {})[line] = count
     content = {"format": _FORMAT, "npumigrate": __version__, "findings": sum(known.values()), "files": files}
-    replace_file(
-        file, (json.dumps(content, indent=1, ensure_ascii=False) + "\n").encode("utf-8", "backslashreplace")
-    )
+    text = json.dumps(content, indent=1, ensure_ascii=False) + "\n"
+    replace_file(file, text.encode("utf-8", "backslashreplace"))
     return sum(known.values())
 
 
@@ -55,27 +54,21 @@ def read(file: Path) -> Known:
     """The findings of a baseline. Raises ConfigError."""
     try:
         content = json.loads(file.read_text(encoding="utf-8"))
-        if content["format"] != _FORMAT:
-            raise ConfigError(
-                f"{shown(file)}: a baseline of format {content['format']}, which cannot be read here: "
-                "write it again with --write-baseline"
+        if content["format"] == _FORMAT:
+            return Counter(
+                {
+                    (str(name), str(code), str(line)): int(count)
+                    for name, codes in content["files"].items()
+                    for code, lines in codes.items()
+                    for line, count in lines.items()
+                }
             )
-        return Counter(
-            {
-                (str(name), str(code), str(line)): int(count)
-                for name, codes in content["files"].items()
-                for code, lines in codes.items()
-                for line, count in lines.items()
-            }
-        )
+        what = f"a baseline of format {content['format']}, which cannot be read here"
     except OSError as error:
-        raise ConfigError(
-            f"{shown(file)}: cannot be read: {(error.strerror or str(error)).lower()}"
-        ) from None
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        if isinstance(error, ConfigError):
-            raise
-        raise ConfigError(f"{shown(file)}: not a baseline: write it again with --write-baseline") from None
+        raise ConfigError(f"{shown(file)}: cannot be read: {reason(error)}") from None
+    except (ValueError, KeyError, TypeError, AttributeError):
+        what = "not a baseline"
+    raise ConfigError(f"{shown(file)}: {what}: write it again with --write-baseline")
 
 
 def split(found: Sequence[Finding], known: Known, lines: Lines, root: Path) -> tuple[list[Finding], Known]:
@@ -95,5 +88,6 @@ def gone(left: Known, root: Path, looked_for: Callable[[str, str], bool]) -> int
 
     ``looked_for`` says whether a file, by its path from ``root``, was looked at and a rule used in it.
     """
-    absent = {name for name in {name for name, _, _ in left} if not os.path.lexists(os.path.join(root, name))}
+    names = {name for name, _, _ in left}
+    absent = {name for name in names if not os.path.lexists(os.path.join(root, name))}
     return sum(count for (name, code, _), count in left.items() if name in absent or looked_for(name, code))

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from migrator.files.errors import reason
 from migrator.findings.finding import Finding
 from migrator.lint.options import ConfigError
 
@@ -96,7 +97,7 @@ def _git(arguments: list[str], folder: Path, revision: str = "") -> bytes:
     try:
         done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, check=False)
     except OSError as error:
-        raise ConfigError(f"--diff-base needs git: {(error.strerror or str(error)).lower()}") from None
+        raise ConfigError(f"--diff-base needs git: {reason(error)}") from None
     if done.returncode:
         words = done.stderr.decode("utf-8", "replace").strip().splitlines()
         if revision:
@@ -106,14 +107,7 @@ def _git(arguments: list[str], folder: Path, revision: str = "") -> bytes:
 
 
 def _unquoted(name: bytes) -> bytes:
-    name = name.split(b"\t", 1)[0] if not name.startswith(b'"') else name
+    """A file's name as it is: git puts quotes around one with other than plain characters."""
     if not name.startswith(b'"'):
-        return name
-    body = name[1 : name.rindex(b'"')]
-    escapes = {b"n": b"\n", b"t": b"\t", b"r": b"\r", b"a": b"\a", b"b": b"\b", b"v": b"\v", b"f": b"\f"}
-
-    def plain(match: re.Match[bytes]) -> bytes:
-        code = match.group(1)
-        return bytes([int(code, 8)]) if code.isdigit() else escapes.get(code, code)
-
-    return re.sub(rb"\\([0-7]{3}|.)", plain, body)
+        return name.split(b"\t", 1)[0]
+    return name[1 : name.rindex(b'"')].decode("unicode_escape").encode("latin-1")

@@ -53,7 +53,7 @@ def check_document(job: Job, item: Document, project: Project) -> Checked:
         else:
             counting = [finding for finding in result.findings if finding.code in enabled]
             if counting and job.rules.noqa and not comments.lines:
-                comments = suppressions.line_ends(text)
+                comments = suppressions.read(text, line_ends=True)
             kept = comments.apply(counting)
             found += [_with_message(finding, item.lines) for finding in _with_needed_imports(kept)]
             if suppressions.UNUSED in enabled:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Optional
 
 from migrator.core.settings import Settings
-from migrator.files.errors import shown
+from migrator.files.errors import reason, shown
 from migrator.lint.options import ConfigError, Options, rule_choice, torch_version
 from migrator.run.cache import Cache, digest
 
@@ -65,6 +65,4 @@ def _pack_bytes(file: str) -> bytes:
     try:
         return Path(file).read_bytes()
     except OSError as error:
-        raise ConfigError(
-            f"{shown(file)}: cannot be read: {(error.strerror or str(error)).lower()}"
-        ) from None
+        raise ConfigError(f"{shown(file)}: cannot be read: {reason(error)}") from None

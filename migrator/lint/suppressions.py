@@ -19,8 +19,8 @@ _MAY_HOLD = re.compile(r"#.*?(?:noqa|npumigrate\s*:)", re.IGNORECASE)
 # Most files hold none: these are compiled for the first one that does.
 _SKIP_FILE = r"#\s*npumigrate\s*:\s*skip-file\b"
 _CODES = r"[A-Za-z]+[0-9]+(?:[,\s]+[A-Za-z]+[0-9]+)*"
-_NOQA = rf"(?i)#\s*noqa(?![\w-])(?P<colon>\s*:)?(?:(?<=:)\s*(?P<codes>{_CODES}))?"
-_IGNORE = r"#\s*npumigrate\s*:\s*ignore(?![\w-])(?P<bracket>\s*\[(?P<codes>[^\]]*)\])?"
+_NOQA = rf"(?i)#\s*noqa(?![\w-])(?P<list>\s*:)?(?:(?<=:)\s*(?P<codes>{_CODES}))?"
+_IGNORE = r"#\s*npumigrate\s*:\s*ignore(?![\w-])(?P<list>\s*\[(?P<codes>[^\]]*)\])?"
 # What can hold a "#" or a line end that is none: comments, texts, and joined lines. The tokenize module
 # would take longer than all the rest.
 _TOKEN = r"""(?xs)\#[^\r\n]*
@@ -111,23 +111,17 @@ class Suppressions:
 
     def _without(self, comment: _Comment, kept: list[str], lines: Lines) -> Edit:
         line = self.lines[comment.row - 1]
-        start, end = comment.start, comment.end
+        start, end, text = comment.start, comment.end, ""
+        rest = line[end:].strip()
         if kept:
-            text = (
-                f"# noqa: {', '.join(kept)}" if comment.noqa else f"# npumigrate: ignore[{', '.join(kept)}]"
-            )
+            codes = ", ".join(kept)
+            text = f"# noqa: {codes}" if comment.noqa else f"# npumigrate: ignore[{codes}]"
+        elif not rest:
+            start, end = len(line[:start].rstrip()), len(line)
         else:
-            text = ""
-            rest = line[end:].strip()
-            if not rest:
-                start, end = len(line[:start].rstrip()), len(line)
-            elif not rest.startswith("#"):
-                text = "# "  # what follows is a remark of its own
-                end += len(line[end:]) - len(line[end:].lstrip())
-            else:
-                end += len(line[end:]) - len(line[end:].lstrip())
-        first, last = (lines.offset(comment.row, column + 1) for column in (start, end))
-        return Edit(first, last, text)
+            text = "" if rest.startswith("#") else "# "  # what follows is a remark of its own
+            end = len(line) - len(line[end:].lstrip())
+        return Edit(lines.offset(comment.row, start + 1), lines.offset(comment.row, end + 1), text)
 
 
 def _matching(comment: _Comment, code: str) -> list[str]:
@@ -137,17 +131,13 @@ def _matching(comment: _Comment, code: str) -> list[str]:
     return [wanted for wanted in comment.codes if code.startswith(wanted.upper())]
 
 
-def read(text: str) -> Suppressions:
-    """The suppressing comments of a Python text; it need not parse."""
-    return _read(text) if _MAY_HOLD.search(text) else Suppressions()
+def read(text: str, line_ends: bool = False) -> Suppressions:
+    """The suppressing comments of a Python text; it need not parse.
 
-
-def line_ends(text: str) -> Suppressions:
-    """As ``read``, and knows the rows at which comments can stand even where there is none yet."""
-    return _read(text)
-
-
-def _read(text: str) -> Suppressions:
+    With ``line_ends`` the rows at which comments can stand are known even where there is none yet.
+    """
+    if not line_ends and not _MAY_HOLD.search(text):
+        return Suppressions()
     comments: list[_Comment] = []
     ends: dict[int, int] = {}
     skip = False
@@ -180,14 +170,12 @@ def _closed(ends: dict[int, int]) -> dict[int, int]:
 
 
 def _comments(comment: str, row: int, column: int) -> Iterator[_Comment]:
-    for match in re.finditer(_NOQA, comment):
-        if match["colon"] and not match["codes"]:
-            continue  # a colon and then words: it names no rule, and is not meant for all
-        codes = tuple(re.findall(_CODE, match["codes"])) if match["codes"] else None
-        yield _Comment(row, column + match.start(), column + match.end(), codes, noqa=True)
-    for match in re.finditer(_IGNORE, comment):
-        codes = tuple(re.findall(_CODE, match["codes"])) if match["bracket"] else None
-        yield _Comment(row, column + match.start(), column + match.end(), codes, noqa=False)
+    for noqa, pattern in ((True, _NOQA), (False, _IGNORE)):
+        for match in re.finditer(pattern, comment):
+            codes = tuple(re.findall(_CODE, match["codes"] or "")) if match["list"] else None
+            if noqa and codes == ():
+                continue  # a colon and then words: it names no rule, and is not meant for all
+            yield _Comment(row, column + match.start(), column + match.end(), codes, noqa)
 
 
 def added_noqa(text: str, found: Iterable[Finding], first_line: Callable[[Finding], int]) -> tuple[str, int]:
@@ -200,7 +188,9 @@ def added_noqa(text: str, found: Iterable[Finding], first_line: Callable[[Findin
         if item.noqa_line is not None and item.code != UNUSED:
             wanted.setdefault(first_line(item) + item.noqa_line - 1, set()).add(item.code)
     there = {
-        comment.row: comment for comment in _read(text).comments if comment.noqa and comment.codes is not None
+        comment.row: comment
+        for comment in read(text, line_ends=True).comments
+        if comment.noqa and comment.codes is not None
     }
     lines = re.findall(_WHOLE_LINE, text)
     for row, codes in wanted.items():

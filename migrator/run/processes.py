@@ -30,13 +30,9 @@ def processes_for(size: int, wanted: int | None) -> int:
     """How many processes to use for ``size`` bytes of Python, where ``wanted`` is what the user said."""
     if wanted is not None:
         return wanted
-    return _cpus() if size >= _WORTH_PROCESSES else 1
-
-
-def _cpus() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    if size < _WORTH_PROCESSES:
+        return 1
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def spread(items: Sequence[Item], jobs: int, work: Callable[..., Result], *shared: Any) -> Iterator[Result]:
