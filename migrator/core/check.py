@@ -108,7 +108,7 @@ class _Check:
         self.rules = rules
         self.project = project
         self.admit = admit
-        self.lines = Lines(document.text)
+        self.lines = document.lines
         self.map = OffsetMap()
         self.known: dict[tuple[str, int, str], Finding] = {}  # what the first pass has a fix for
 

@@ -61,9 +61,8 @@ class Choice:
     whole: bool
 
     def edits(self) -> list[Edit]:
-        """All edits of the pass; fixes may share imports."""
-        fixes = [item.finding.fix for item in (*self.made, *self.imports)]
-        return [edit for fix in fixes if fix for edit in fix.all_edits]
+        """All edits of the pass."""
+        return [edit for item in (*self.made, *self.imports) for edit in item.edits]
 
 
 def choose_fixes(context: FileContext, matches: list[Match], admit: Admit, rules: Rules) -> Choice:
@@ -77,11 +76,11 @@ def choose_fixes(context: FileContext, matches: list[Match], admit: Admit, rules
     occupied = Occupied()
     claimed: list[tuple[int, int]] = []
     for item in matches:
-        fix = item.finding.fix
-        if fix and any(start <= fix.edits[0].start and fix.edits[-1].end <= end for start, end in claimed):
+        edits = item.edits
+        if edits and any(start <= edits[0].start and edits[-1].end <= end for start, end in claimed):
             continue
-        if fix and admit(item.finding):
-            if occupied.add(fix.edits):
+        if edits and admit(item.finding):
+            if occupied.add(edits):
                 made.append(item)
             continue
         reported.append(item)
@@ -89,12 +88,16 @@ def choose_fixes(context: FileContext, matches: list[Match], admit: Admit, rules
             claimed.append(item.claims)
     made, refused = _parsing(context, made)
     whole = len(made) + len(reported) + len(refused) == len(matches)
-    needing = _needing(context, made, rules)
-    imports = _imports(context, needing, rules)
-    shared = tuple(edit for item in imports if item.finding.fix for edit in item.finding.fix.edits)
+    has_torch = any(names_package(node, "torch") for node in context.index.imports)
+
+    def needs_import(item: Match) -> bool:
+        kind = rules.every[item.finding.code].kind
+        return item.needs_npu and (has_torch or kind not in ("string", "argument"))
+
+    imports = _imports(context, [item for item in made if needs_import(item)], rules)
+    shared = tuple(edit for item in imports for edit in item.edits)
     if shared:
-        with_import = {id(item) for item in needing}
-        made = [_with_imports(item, shared) if id(item) in with_import else item for item in made]
+        made = [_with_imports(item, shared) if needs_import(item) else item for item in made]
     return Choice(made, [*reported, *refused], imports, whole)
 
 
@@ -117,22 +120,12 @@ def _parsing(context: FileContext, made: list[Match]) -> tuple[list[Match], list
 
 
 def _parses(context: FileContext, items: list[Match]) -> bool:
-    edits = [edit for item in items if item.finding.fix for edit in item.finding.fix.edits]
+    edits = [edit for item in items for edit in item.edits]
     try:
         parse(apply(context.index.data, edits).decode("utf-8"))
     except SyntaxError:
         return False
     return True
-
-
-def _needing(context: FileContext, made: list[Match], rules: Rules) -> list[Match]:
-    """The fixes that need ``import torch_npu``."""
-    has_torch = any(names_package(node, "torch") for node in context.index.imports)
-    return [
-        item
-        for item in made
-        if item.needs_npu and (has_torch or rules.every[item.finding.code].kind not in ("string", "argument"))
-    ]
 
 
 def _imports(context: FileContext, needing: list[Match], rules: Rules) -> list[Match]:

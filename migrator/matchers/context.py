@@ -46,6 +46,11 @@ class Match:
     needs_npu: bool = True
     claims: tuple[int, int] | None = None
 
+    @property
+    def edits(self) -> tuple[Edit, ...]:
+        """The edits of its fix; none without one."""
+        return self.finding.fix.edits if self.finding.fix else ()
+
 
 def found(
     context: FileContext,
