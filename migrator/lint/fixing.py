@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from migrator.core.cells import first_line
 from migrator.core.check import check
@@ -15,15 +16,17 @@ from migrator.files.replacing import replace_file
 from migrator.files.source import read_bytes
 from migrator.findings.edits import Occupied, apply
 from migrator.findings.finding import Edit, Finding
-from migrator.lint.checking import Job, Trouble, counting
+from migrator.lint.checking import Job, counting
 from migrator.lint.file import check_document
 from migrator.lint.files import Target, data_of
 from migrator.lint.options import may_be_fixed
 from migrator.lint.rule_sets import rules_of
 from migrator.lint.suppressions import UNUSED, added_noqa
-from migrator.lint.texts import Texts
 from migrator.project.project import Project
 from migrator.run.loading import Loader
+
+if TYPE_CHECKING:
+    from migrator.lint.run import Outcome
 
 
 @dataclass(frozen=True)
@@ -79,19 +82,13 @@ def with_fixes(text: str, found: Sequence[Finding]) -> tuple[str, int]:
     return apply(text.encode("utf-8"), edits).decode("utf-8"), made
 
 
-@dataclass
+@dataclass(frozen=True)
 class Changes:
-    """Changes files, or with ``dry`` only says how. ``trouble`` is given a line for what cannot be changed.
+    """Changes files, or with ``dry`` only says how; the ``outcome`` is told of each."""
 
-    ``changed`` has the bytes of each file before and after, ``fixed`` how often each rule was.
-    """
-
-    texts: Texts
+    outcome: Outcome
     loader: Loader
     dry: bool
-    trouble: Trouble
-    changed: dict[str, tuple[bytes, bytes]] = field(default_factory=dict)
-    fixed: dict[str, Mapping[str, int]] = field(default_factory=dict)
 
     def add_noqa(self, target: Target, found: Sequence[Finding]) -> int:
         """Add a comment for each finding; gives the number of rows that got one."""
@@ -117,13 +114,13 @@ class Changes:
             if not any(finding.fix and (unsafe or finding.safely_fixable) for finding in found):
                 return found
             # Known, or on a line that is none of this run's: how often, by rule and line.
-            not_counting = Counter((finding.code, self.texts.line(finding)) for finding in hidden)
+            not_counting = Counter((finding.code, self.outcome.texts.line(finding)) for finding in hidden)
             wanted = [finding for finding in found if may_be_fixed(finding, target.options)]
             done = fix_document(job, item, self.loader.project, wanted, unsafe)
             if done.trouble:
-                self.trouble(f"{shown(target.path)}: not fixed: {done.trouble}")
+                self.outcome.troubles.append(f"{shown(target.path)}: not fixed: {done.trouble}")
             elif self._write(target, item, done.text):
-                self.fixed[target.path] = done.counts
+                self.outcome.fixed[target.path] = done.counts
                 return self._remaining(job, not_counting)
         return remaining
 
@@ -133,19 +130,19 @@ class Changes:
         try:
             yield
         except Unreadable as error:
-            self.trouble(f"{shown(target.path)}: not changed: {error}")
+            self.outcome.troubles.append(f"{shown(target.path)}: not changed: {error}")
         except CannotWrite as error:
-            self.trouble(str(error))
+            self.outcome.troubles.append(str(error))
 
     def _remaining(self, job: Job, hidden: Counter[tuple[str, str]]) -> list[Finding]:
         """What is found in a file that was fixed, without what did not count before."""
         target = job.target
-        _, data = self.changed[target.path]
-        self.texts.change(target.place, data)
+        _, data = self.outcome.changed[target.path]
+        self.outcome.texts.change(target.place, data)
         checked = check_document(job, document(data, target.name), self.loader.project)
         remaining = []
         for finding in counting(checked.found, target.options):
-            key = finding.code, self.texts.line(finding)
+            key = finding.code, self.outcome.texts.line(finding)
             if hidden[key] > 0:
                 hidden[key] -= 1
             else:
@@ -161,5 +158,5 @@ class Changes:
             if read_bytes(target.place) != item.data:
                 raise Unreadable("it was changed meanwhile")
             replace_file(target.place, data)
-        self.changed[target.path] = (item.data, data)
+        self.outcome.changed[target.path] = (item.data, data)
         return True

@@ -54,15 +54,15 @@ class Outcome:
 
     ``found`` holds what counts, with places as in the files; ``texts`` knows their lines.
     ``troubles`` are lines about files that could not be looked at. ``changed`` has the old and the
-    new bytes of files that were, or with ``diff`` would be, fixed.
+    new bytes of files that were, or with ``diff`` would be, fixed, and ``fixed`` how often each rule was.
     """
 
     texts: Texts
     found: list[Finding] = field(default_factory=list)
     troubles: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    fixed: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
-    changed: Mapping[str, tuple[bytes, bytes]] = field(default_factory=dict)
+    fixed: dict[str, Mapping[str, int]] = field(default_factory=dict)
+    changed: dict[str, tuple[bytes, bytes]] = field(default_factory=dict)
     files: int = 0
 
 
@@ -128,7 +128,7 @@ def _change(
     """Add comments for what counts, or fix it; ``every`` has all that is grave enough, by file."""
     from migrator.lint.fixing import Changes
 
-    changes = Changes(outcome.texts, loader, line.diff, outcome.troubles.append)
+    changes = Changes(outcome, loader, line.diff)
     own: dict[str, list[Finding]] = {}
     for item in outcome.found:
         own.setdefault(item.file, []).append(item)
@@ -144,7 +144,6 @@ def _change(
             outcome.found += changes.fix(job, own[path], hidden, options.unsafe_fixes)
     if line.add_noqa:
         outcome.notes.append(f"Added {added} noqa {'comment' if added == 1 else 'comments'}.")
-    outcome.fixed, outcome.changed = changes.fixed, changes.changed
 
 
 def _leave_out(
