@@ -68,11 +68,12 @@ class File:
 
     def own_line(self, statement: Any) -> bool:
         """Whether a statement stands on lines of its own, so that others can be put around it."""
-        lines = self.index.data.split(b"\n")
-        before = lines[statement.lineno - 1][: statement.col_offset]
+        index = self.index
+        start, end = index.line_span(statement.lineno, statement.end_lineno)
+        before = index.data[start : index.start(statement)]
         if isinstance(getattr(statement, "body", None), list):
             return not before.strip()
-        after = lines[statement.end_lineno - 1][statement.end_col_offset :]
+        after = index.data[index.end(statement) : end]
         return not before.strip() and not after.strip().startswith(b";")
 
 

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Optional
 
 from migrator.findings.edits import apply
-from migrator.findings.finding import Edit, Finding
+from migrator.findings.finding import Edit, Finding, Result
 
 
 @dataclass(frozen=True)
 class Converted:
-    """One file of the program: the edits that convert it (none where it stays), and the findings."""
+    """One file of the program: the edits that convert it (none where it stays), and the findings.
+
+    ``failed`` is the internal error for which the file is left as it was, not even migrated.
+    """
 
     before: str
     edits: tuple[Edit, ...] = ()
     findings: tuple[Finding, ...] = ()
+    failed: Optional[Result] = None
 
     @property
     def text(self) -> str:
@@ -39,7 +44,8 @@ class Conversion:
         if self.already:
             return f"{self.entry} is distributed already: it is only migrated"
         if self.reason:
-            lines = "manual_review.csv has the lines to write"
-            return f"{self.entry} stays a program for one card: {self.reason} ({lines})"
+            failed = any(one.failed for one in self.files.values())
+            more = "npumigrate.log has the details" if failed else "manual_review.csv has the lines to write"
+            return f"{self.entry} stays a program for one card: {self.reason} ({more})"
         changed = sum(bool(one.edits) for one in self.files.values())
         return f"{self.entry} trains on many cards; files changed for that: {changed}"

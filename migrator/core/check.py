@@ -21,7 +21,7 @@ from migrator.core.rules import Rules
 from migrator.files.document import Document
 from migrator.files.lines import Lines
 from migrator.findings.edits import OffsetMap, apply
-from migrator.findings.finding import Edit, Finding, Result, SyntaxTrouble
+from migrator.findings.finding import Edit, Finding, Result, SyntaxTrouble, internal_error
 from migrator.matchers.context import FileContext
 from migrator.matchers.packs import Rule
 from migrator.names.index import ModuleIndex
@@ -73,6 +73,8 @@ def check(
     back unchanged with the reason.
     """
     name, text = document.name, document.text
+    if name in project.failed:
+        return project.failed[name]
     # A tree is built at once and goes at once: looking for garbage meanwhile costs a quarter more.
     collecting = gc.isenabled()
     gc.disable()
@@ -90,10 +92,7 @@ def check(
     except Exception as error:
         if isinstance(error, ValueError) and "null byte" in str(error):
             return Result(name, skipped=_NUL)
-        import traceback
-
-        reason = f"internal error, file left as it was: {error!r}"
-        return Result(name, skipped=reason, trace=traceback.format_exc())
+        return internal_error(name, error)
     finally:
         if collecting:
             gc.enable()

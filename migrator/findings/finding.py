@@ -140,3 +140,11 @@ class Result:
     left: str = ""
     trace: str = ""
     syntax: tuple[SyntaxTrouble, ...] = ()
+
+
+def internal_error(name: str, error: BaseException) -> Result:
+    """What becomes of the file ``name`` where a mistake of ours stopped the work on it: that file only."""
+    import traceback
+
+    trace = "".join(traceback.format_exception(type(error), error, error.__traceback__))
+    return Result(name, skipped=f"internal error, file left as it was: {error!r}", trace=trace)

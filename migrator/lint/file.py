@@ -12,7 +12,7 @@ from migrator.files.document import Document, document
 from migrator.files.errors import Unreadable
 from migrator.files.lines import Lines
 from migrator.findings.edits import apply
-from migrator.findings.finding import Edit, Finding, Fix, Safety, SyntaxTrouble
+from migrator.findings.finding import Edit, Finding, Fix, Result, Safety, SyntaxTrouble, internal_error
 from migrator.lint import suppressions
 from migrator.lint.checking import Checked, Job
 from migrator.lint.files import data_of
@@ -32,10 +32,26 @@ def check_job(job: Job, project: Project) -> tuple[bytes, Checked]:
         return digest(data), check_document(job, document(data, job.target.name), project)
     except Unreadable as error:
         return digest(data), Checked(trouble=str(error))
+    except Exception as error:
+        return digest(data), _failed(internal_error(job.target.name, error))
 
 
 def check_document(job: Job, item: Document, project: Project) -> Checked:
     """The findings of a document, those that its own comments suppress left out."""
+    try:
+        return _checked(job, item, project)
+    except Exception as error:
+        return _failed(internal_error(job.target.name, error))
+
+
+def _failed(result: Result) -> Checked:
+    """What is told of a file that an internal error kept from being looked at."""
+    from migrator.report.log_file import keep_details
+
+    return Checked(trouble=f"{result.skipped}; {keep_details(result.trace)}")
+
+
+def _checked(job: Job, item: Document, project: Project) -> Checked:
     rules, text = rules_of(job.rules), item.text
     enabled = [code for code in rules.enabled if not code.startswith(job.ignored)]
     comments = suppressions.read(text) if job.rules.noqa else suppressions.Suppressions()
@@ -43,9 +59,7 @@ def check_document(job: Job, item: Document, project: Project) -> Checked:
     if not comments.skip_file:
         result = check(item, rules, project, write=False)
         if result.trace:
-            from migrator.report.log_file import keep_details
-
-            return Checked(trouble=f"{result.skipped}; {keep_details(result.trace)}")
+            return _failed(result)
         if result.skipped and not result.syntax:
             return Checked(trouble=result.skipped)
         if result.syntax:

@@ -15,7 +15,7 @@ from migrator.files.errors import CannotWrite, Unreadable, shown
 from migrator.files.replacing import replace_file
 from migrator.files.source import read_bytes
 from migrator.findings.edits import Occupied, apply
-from migrator.findings.finding import Edit, Finding
+from migrator.findings.finding import Edit, Finding, internal_error
 from migrator.lint.checking import Job, counting
 from migrator.lint.file import check_document
 from migrator.lint.files import Target, data_of
@@ -23,6 +23,7 @@ from migrator.lint.options import may_be_fixed
 from migrator.lint.rule_sets import rules_of
 from migrator.lint.suppressions import UNUSED, added_noqa
 from migrator.project.project import Project
+from migrator.report.log_file import keep_details
 from migrator.run.loading import Loader
 
 if TYPE_CHECKING:
@@ -133,6 +134,11 @@ class Changes:
             self.outcome.troubles.append(f"{shown(target.path)}: not changed: {error}")
         except CannotWrite as error:
             self.outcome.troubles.append(str(error))
+        except Exception as error:
+            failed = internal_error(target.name, error)
+            self.outcome.troubles.append(
+                f"{shown(target.path)}: {failed.skipped}; {keep_details(failed.trace)}"
+            )
 
     def _remaining(self, job: Job, hidden: Counter[tuple[str, str]]) -> list[Finding]:
         """What is found in a file that was fixed, without what did not count before."""

@@ -201,6 +201,8 @@ def _look_around(plan: Plan, rules: Rules, tree: OutputTree | None, progress: Pr
 
         converted = {**convert(with_horovod, paths, text_of, rules.version.tuple), **converted}
     converts = conversion is not None and not conversion.reason
+    failed = {name: one.failed for name, one in converted.items() if one.failed}
+    project = replace(project, failed={**project.failed, **failed})
     distributed = converts or any(
         is_distributed(text_of(start.file) or "") for start in project.starts if start.may_be_distributed
     )

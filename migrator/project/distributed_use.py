@@ -21,11 +21,11 @@ def is_distributed(text: str) -> bool:
         return False
     try:
         index = ModuleIndex(text, _words())
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return any(listed(_LIBRARIES, name) for node in index.imports for name in _imported(node)) or any(
+            listed(_CALLS, index.qualified_name(call.func)) for call in index.calls
+        )
+    except Exception:  # a file that cannot be parsed, or a mistake of ours: the check of the file tells it
         return False
-    return any(listed(_LIBRARIES, name) for node in index.imports for name in _imported(node)) or any(
-        listed(_CALLS, index.qualified_name(call.func)) for call in index.calls
-    )
 
 
 def may_be_distributed(text: str) -> bool:

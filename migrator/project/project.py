@@ -11,6 +11,7 @@ from migrator.project.facts import ClassFacts, FileFacts
 from migrator.project.operators import Catalog
 
 if TYPE_CHECKING:
+    from migrator.findings.finding import Result
     from migrator.native.model import NativeFile
     from migrator.project.definitions import Definitions
     from migrator.project.library_functions import LibraryFunction
@@ -32,7 +33,8 @@ class Project:
 
     ``packages`` are the folders of the packages that lie in no other package. ``definitions`` finds what a
     name means in other files; without it nobody looks there. ``starts`` are the files that show how
-    programs are started, where that was asked for.
+    programs are started, where that was asked for. ``failed`` are the files, by name, at which an earlier
+    stage met an internal error: they are left as they are, and that is what is told of them.
     """
 
     classes: tuple[ClassFacts, ...] = ()
@@ -41,6 +43,7 @@ class Project:
     packages: frozenset[str] = frozenset()
     definitions: Definitions | None = None
     starts: tuple[StartFacts, ...] = ()
+    failed: Mapping[str, Result] = field(default_factory=dict)
 
     def words(self, source: str) -> frozenset[str]:
         """The words from which the rules start that look for what only this project knows."""
@@ -110,7 +113,15 @@ def merge_facts(
 
     known = list(parts)
     extensions = [extension for part in known for extension in part.extensions]
-    operators = catalog(list(native), extensions)
+    try:
+        operators = catalog(list(native), extensions)
+    except Exception:  # a mistake of ours: the files are checked without what the others define
+        import logging
+
+        logging.getLogger("npumigrate").warning(
+            "internal error, the project's CUDA operators are not known", exc_info=True
+        )
+        operators = Catalog()
     return Project(classes_of(known), operators, packages=packages_of(files))
 
 

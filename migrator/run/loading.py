@@ -16,11 +16,13 @@ from typing import TYPE_CHECKING, Any, Optional
 from migrator.files.document import document
 from migrator.files.errors import Unreadable
 from migrator.files.source import read_bytes
+from migrator.findings.finding import internal_error
 from migrator.run.cache import Cache, digest
 from migrator.run.processes import processes_for, spread
 
 if TYPE_CHECKING:
     from migrator.files.discover import Entry
+    from migrator.findings.finding import Result
     from migrator.native.model import NativeFile
     from migrator.project.facts import FileFacts
     from migrator.project.project import Project
@@ -42,11 +44,15 @@ class PythonFile:
 
 @dataclass(frozen=True)
 class Read:
-    """What a Python file tells, and the digest of the content that told it: it may just have changed."""
+    """What a Python file tells, and the digest of the content that told it: it may just have changed.
+
+    ``failed`` is the internal error that kept it from telling.
+    """
 
     content: bytes
     facts: FileFacts
     start: Optional[StartFacts] = None
+    failed: Optional[Result] = None
 
 
 def load_project(entries: Iterable[Entry], jobs: Optional[int], starts: bool = False) -> tuple[Project, int]:
@@ -65,8 +71,15 @@ def load_project(entries: Iterable[Entry], jobs: Optional[int], starts: bool = F
     native = read_native(
         native_bytes((entry.name, entry.path) for entry in every if entry.kind == "file"), jobs
     )
-    project = merge_facts((item.facts for item in told), native, (entry.name for entry in every))
-    return replace(project, starts=tuple(item.start for item in told if item.start)), size
+    project = merge_facts(
+        (item.facts for item in told), [each.facts for each in native], (entry.name for entry in every)
+    )
+    failed = [*(item.failed for item in told), *(item.failed for item in native)]
+    return replace(
+        project,
+        starts=tuple(item.start for item in told if item.start),
+        failed={each.name: each for each in failed if each},
+    ), size
 
 
 def _size(path: Path) -> int:
@@ -90,6 +103,7 @@ class Loader:
         self._files: list[tuple[PythonFile, bytes]] = []  # with the digest of the content
         self._size = 0
         self._packages: list[str] = []
+        self._failed: dict[str, Result] = {}
 
     def add(self, file: PythonFile, data: bytes, content: bytes) -> None:
         """Remember a Python file; ``content`` is the digest of its data."""
@@ -114,7 +128,7 @@ class Loader:
 
         classes = classes_of(from_json(FileFacts, facts) for facts in self._facts if facts[0])
         operators = from_json(Catalog, self._operators) if self._operators else Catalog()
-        return Project(classes, operators, packages=packages_of(self._packages))
+        return Project(classes, operators, packages=packages_of(self._packages), failed=self._failed)
 
     @cached_property
     def _facts(self) -> list[Any]:
@@ -127,7 +141,10 @@ class Loader:
             files = [self._files[place][0] for place in unknown]
             for place, file, item in zip(unknown, files, read_python(files, self._size, self._jobs)):
                 every[place] = to_json(item.facts)
-                self._cache.put(_key(file, item.content), every[place])
+                if item.failed:
+                    self._failed[file.name] = item.failed
+                else:
+                    self._cache.put(_key(file, item.content), every[place])
         return every
 
     @cached_property
@@ -148,11 +165,13 @@ class Loader:
             from migrator.run.json_form import from_json, to_json
 
             parts = (from_json(FileFacts, facts) for facts in building)
-            catalog = merge_facts(parts, read_native(native, self._jobs)).operators
+            told = read_native(native, self._jobs)
+            catalog = merge_facts(parts, [each.facts for each in told]).operators
             # Only the reports of a migration need the operators of each file, and the text of load_inline.
             built = {place: replace(item, text=None) for place, item in catalog.extensions.items()}
             known = to_json(replace(catalog, in_file={}, extensions=built))
-            self._cache.put(key, known)
+            if not any(each.failed for each in told):
+                self._cache.put(key, known)
         return known
 
 
@@ -176,16 +195,26 @@ def _read(file: PythonFile, starts: bool) -> Read:
         if not starts and not any(word in data for word in _MAY_TELL):
             return Read(digest(data), FileFacts())
         text = document(data, file.name).text
+        if not starts:
+            return Read(digest(data), scan_file(file.name, text))
+        from migrator.project.start import scan_start
+
+        return Read(digest(data), scan_file(file.name, text), scan_start(file.name, text))
     except Unreadable:  # that is told when its turn comes to be checked
         return Read(digest(data), FileFacts())
-    if not starts:
-        return Read(digest(data), scan_file(file.name, text))
-    from migrator.project.start import scan_start
-
-    return Read(digest(data), scan_file(file.name, text), scan_start(file.name, text))
+    except Exception as error:
+        return Read(digest(data), FileFacts(), failed=internal_error(file.name, error))
 
 
-def read_native(files: Mapping[str, bytes], jobs: Optional[int]) -> list[NativeFile]:
+@dataclass(frozen=True)
+class ReadNative:
+    """What a C++ or CUDA file defines; ``failed`` is the internal error that kept it from telling."""
+
+    facts: NativeFile
+    failed: Optional[Result] = None
+
+
+def read_native(files: Mapping[str, bytes], jobs: Optional[int]) -> list[ReadNative]:
     """What C++ and CUDA files, by their names, define; nothing where none has to do with CUDA."""
     if not files:
         return []
@@ -195,7 +224,11 @@ def read_native(files: Mapping[str, bytes], jobs: Optional[int]) -> list[NativeF
     return list(spread(texts_to_scan(files), processes_for(size, jobs), _read_text))
 
 
-def _read_text(file: tuple[str, str]) -> NativeFile:
+def _read_text(file: tuple[str, str]) -> ReadNative:
     from migrator.native.functions import scan_native
+    from migrator.native.model import NativeFile
 
-    return scan_native(*file)
+    try:
+        return ReadNative(scan_native(*file))
+    except Exception as error:
+        return ReadNative(NativeFile(file[0]), internal_error(file[0], error))

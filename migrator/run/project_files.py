@@ -16,7 +16,7 @@ from migrator.files.document import Document, document, encoded
 from migrator.files.errors import SourceError, Unreadable, shown
 from migrator.files.source import LARGEST, read_bytes
 from migrator.files.unified_diff import unified_diff
-from migrator.findings.finding import Result
+from migrator.findings.finding import Result, internal_error
 from migrator.matchers.other_files import beside_python, look_at
 from migrator.run.processes import Progress, spread
 
@@ -72,7 +72,7 @@ def check_files(
             if done.beside is not None:
                 yield replace(entry, kind="file"), Done(done.beside)
         elif entry.kind == "file":
-            other = look_at(entry, project.operators)
+            other = _look_at(entry, project)
             if other is not None:
                 yield entry, Done(other)
         else:
@@ -88,7 +88,28 @@ def refuse_without_python(entries: Sequence[Entry], source: Path, excluded: bool
         )
 
 
+def _look_at(entry: Entry, project: Project) -> Optional[Result]:
+    """What there is to say of a file that holds no Python; None without."""
+    try:
+        return project.failed.get(entry.name) or look_at(entry, project.operators)
+    except Exception as error:
+        return internal_error(shown(entry.name), error)
+
+
 def _check_file(
+    work: tuple[str, Path, Optional[Converted]],
+    settings: Settings,
+    project: Project,
+    fixing: Fixing,
+    diff: bool,
+) -> Done:
+    try:
+        return _checked(work, settings, project, fixing, diff)
+    except Exception as error:
+        return Done(internal_error(shown(work[0]), error))
+
+
+def _checked(
     work: tuple[str, Path, Optional[Converted]],
     settings: Settings,
     project: Project,

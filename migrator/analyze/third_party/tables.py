@@ -11,10 +11,11 @@ from migrator.analyze.third_party.steps import read_steps
 from migrator.analyze.third_party.verdicts import Link, Verdict, judge
 from migrator.files.errors import Unreadable, shown
 from migrator.files.source import read
-from migrator.findings.finding import Finding, Result
+from migrator.findings.finding import Finding, Result, internal_error
 from migrator.names.index import ModuleIndex
 from migrator.project.call_graph import CallGraph, Key
 from migrator.project.modules import ModuleFacts, scan_module
+from migrator.report.log_file import log_trace
 from migrator.report.rows import SKIPPED
 from migrator.run.project_files import check_files
 
@@ -136,11 +137,16 @@ def _read(
         progress("analysing", number, len(texts))
         try:
             index = ModuleIndex(texts[name], ())
-            steps = read_steps(index, result.findings)
+            facts, steps = scan_module(name, index, package), read_steps(index, result.findings)
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
             skipped[name] = result.skipped or f"cannot be parsed: {error}"
             continue
-        yield scan_module(name, index, package), steps, result.findings
+        except Exception as error:
+            failed = internal_error(name, error)
+            log_trace(failed)
+            skipped[name] = failed.skipped
+            continue
+        yield facts, steps, result.findings
 
 
 def _results(survey: Survey, texts: Mapping[str, str]) -> Iterator[Result]:

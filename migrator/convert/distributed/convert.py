@@ -10,9 +10,10 @@ from migrator.convert.distributed.plan import plan
 from migrator.convert.draft import Draft, UncertainError, converted
 from migrator.convert.load import AlreadyDistributedError, load
 from migrator.convert.program import Program
-from migrator.convert.result import Conversion
+from migrator.convert.result import Conversion, Converted
 from migrator.convert.texts import functions
 from migrator.convert.write import NotPlacedError
+from migrator.findings.finding import internal_error
 from migrator.project.definitions import Definitions
 
 
@@ -25,6 +26,16 @@ def convert(
     is the model's name, where the user gives it. ``root`` is the project's folder: with it jedi follows names
     where their files alone say too little. Nothing is raised for what the files hold.
     """
+    try:
+        return _converted(entry, read, target, root)
+    except Exception as error:  # a mistake of ours: the script stays as it is
+        files = {entry: Converted("", failed=internal_error(entry, error))}
+        return Conversion(entry, files, reason=f"internal error: {error!r}")
+
+
+def _converted(
+    entry: str, read: Callable[[str], Optional[str]], target: str, root: Path | None
+) -> Conversion:
     try:
         folders = (root / Path(entry).parent,) if root else ()
         program = load(entry, read, Definitions(root, folders) if root else None)

@@ -17,6 +17,7 @@ from migrator.convert.program import File, Program
 from migrator.convert.result import Converted
 from migrator.convert.syntax import above, is_main_guard
 from migrator.convert.write import NotPlacedError
+from migrator.findings.finding import internal_error
 from migrator.names.tree import parse
 
 _CHANGED, _REPORTED = "NPU930", "NPU931"
@@ -35,13 +36,26 @@ def convert(
     that import one another are converted together, or not at all. Nothing is raised for what the files hold.
     """
     result: dict[str, Converted] = {}
-    for program in _programs(names, others, read):
-        result.update(_converted(program, version))
+    for program in _programs(names, others, read, result):
+        try:
+            result.update(_converted(program, version))
+        except Exception as error:
+            result.update(_failed([name for name, file in program.files.items() if _imports(file)], error))
     return result
 
 
-def _programs(names: Sequence[str], others: Iterable[str], read: Read) -> list[Program]:
-    """The programs that use horovod.torch: files that import the same ones of ``names`` are one."""
+def _failed(names: Iterable[str], error: Exception) -> dict[str, Converted]:
+    """Files stay as they are where a mistake of ours keeps them from being converted."""
+    return {name: Converted("", failed=internal_error(name, error)) for name in names}
+
+
+def _programs(
+    names: Sequence[str], others: Iterable[str], read: Read, failed: dict[str, Converted]
+) -> list[Program]:
+    """The programs that use horovod.torch: files that import the same ones of ``names`` are one.
+
+    ``failed`` gets the files that an internal error kept from being read.
+    """
     stems = {
         re.escape(name.removesuffix("/__init__.py").removesuffix(".py").split("/")[-1]) for name in names
     }
@@ -56,6 +70,9 @@ def _programs(names: Sequence[str], others: Iterable[str], read: Read) -> list[P
             program = load(entry, read, for_one_card=False)
         except UNREADABLE:
             continue  # the engine's turn meets it again, and reports it
+        except Exception as error:
+            failed.update(_failed([entry], error))
+            continue
         mine = {name for name in program.files if name in names and _imports(program.files[name])}
         if not mine:
             continue
@@ -67,13 +84,19 @@ def _programs(names: Sequence[str], others: Iterable[str], read: Read) -> list[P
             else:
                 apart.append((group, files))
         groups = [*apart, (merged, mine)]
-    return [load(entries[0], read, more=entries[1:], for_one_card=False) for entries, _ in groups]
+    programs = []
+    for together, mine in groups:
+        try:
+            programs.append(load(together[0], read, more=together[1:], for_one_card=False))
+        except Exception as error:
+            failed.update(_failed(mine, error))
+    return programs
 
 
 def _imports_one_of(name: str, wanted: Collection[str], read: Read) -> bool:
     try:
         return imports_one_of(name, parse(read(name) or ""), wanted, read)
-    except UNREADABLE:
+    except Exception:
         return False  # the engine's turn meets it again, and reports it
 
 

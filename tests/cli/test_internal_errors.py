@@ -1,0 +1,157 @@
+"""A mistake of ours, in any stage, costs the file at which it strikes: never the run."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+HOROVOD = """\
+import torch
+import horovod.torch as hvd
+
+hvd.init()
+torch.cuda.set_device(hvd.local_rank())
+"""
+CLASS = "class Net:\n    def cuda(self):\n        return torch\n\n\ntorch.cuda.init()\n"
+
+
+def failing(monkeypatch: pytest.MonkeyPatch, module: str, function: str, file: str = "'bad.") -> None:
+    """Let a function fail where one of its arguments has to do with a file."""
+    package: Any = __import__(f"migrator.{module}", fromlist=["x"])
+    real = getattr(package, function)
+
+    def fails(*arguments: Any, **named: Any) -> Any:
+        if any(file in repr(getattr(each, "files", each)) for each in arguments):
+            raise KeyError("gone")
+        return real(*arguments, **named)
+
+    monkeypatch.setattr(package, function, fails)
+
+
+@pytest.fixture
+def broken(project: Path) -> Path:
+    """A project with files on which a stage may fail."""
+    (project / "bad.py").write_text("import torch\n" + CLASS)
+    (project / "bad.cu").write_text("__global__ void scale(float* x) {}\n")
+    (project / "bad.sh").write_text("export CUDA_VISIBLE_DEVICES=0\n")
+    return project
+
+
+def skipped(result: Path) -> list[tuple[str, str]]:
+    with (result / "migration_report" / "skipped_files.csv").open(encoding="utf-8", newline="") as file:
+        rows = [(row["File"], row["Reason"]) for row in csv.DictReader(file)]
+    return [row for row in rows if "internal" in row[1]]
+
+
+GONE = "internal error, file left as it was: KeyError('gone')"
+
+
+@pytest.mark.parametrize(
+    ("module", "function", "file"),
+    [
+        ("project.facts", "scan_file", "bad.py"),
+        ("project.start", "candidate", "bad.py"),
+        ("native.functions", "scan_native", "bad.cu"),
+        ("run.project_files", "look_at", "bad.sh"),
+        ("run.project_files", "document", "bad.py"),
+        ("run.project_files", "unified_diff", ""),
+    ],
+)
+def test_every_stage_is_guarded(npumigrate, broken, tmp_path, monkeypatch, module, function, file) -> None:
+    failing(monkeypatch, module, function, "name='bad.sh" if function == "look_at" else "'bad.")
+    answer = npumigrate("-i", broken, "-o", tmp_path / "out", "-v", "2.6", "-j", 1)
+    result = tmp_path / "out" / "project_msft"
+    assert (answer.code, skipped(result)) == ((1, [(file, GONE)]) if file else (0, []))
+    if file:
+        assert (result / file).read_bytes() == (broken / file).read_bytes()
+        assert "in fails" in (result / "migration_report" / "npumigrate.log").read_text()
+    assert "x.npu()" in (result / "models" / "net.py").read_text()
+
+
+@pytest.mark.parametrize(
+    "function", ["plan_names", "plan_synchronize", "_check_left", "_has_own_way", "load"]
+)
+def test_a_conversion_from_horovod_is_guarded(npumigrate, project, tmp_path, monkeypatch, function) -> None:
+    (project / "bad.py").write_text(HOROVOD)
+    (project / "good.py").write_text(HOROVOD)
+    module: Any = __import__("migrator.convert.horovod.convert", fromlist=["x"])
+    real = getattr(module, function)
+
+    def fails(*arguments: Any, **named: Any) -> Any:
+        first = arguments[0]
+        files = getattr(first, "files", None) or [getattr(first, "name", first)]
+        if "bad.py" in files:
+            raise KeyError("gone")
+        return real(*arguments, **named)
+
+    monkeypatch.setattr(module, function, fails)
+    answer = npumigrate("-i", project, "-o", tmp_path / "out", "-v", "2.6", "-j", 1)
+    result = tmp_path / "out" / "project_msft"
+    assert (answer.code, skipped(result)) == (1, [("bad.py", GONE)])
+    assert (result / "bad.py").read_bytes() == (project / "bad.py").read_bytes()
+    assert "dist.init_process_group" in (result / "good.py").read_text()
+
+
+@pytest.mark.parametrize("function", ["load", "plan", "converted"])
+def test_a_conversion_for_many_cards_is_guarded(npumigrate, project, tmp_path, monkeypatch, function) -> None:
+    def fails(*_arguments: Any, **_named: Any) -> Any:
+        raise KeyError("gone")
+
+    monkeypatch.setattr(f"migrator.convert.distributed.convert.{function}", fails)
+    (project / "bad.py").write_text("import torch\nx = torch.ones(1).cuda()\nx.backward()\n")
+    answer = npumigrate(
+        *("-i", project, "-o", tmp_path / "out", "-v", "2.6", "-j", 1, "--distributed", "-m", "bad.py")
+    )
+    result = tmp_path / "out" / "project_msft_multi"
+    assert (answer.code, skipped(result)) == (1, [("bad.py", GONE)])
+    assert "stays a program for one card: internal error: KeyError('gone') (npumigrate.log" in answer.out
+    assert "x.npu()" in (result / "models" / "net.py").read_text()
+
+
+@pytest.mark.parametrize(
+    ("module", "function"),
+    [("project.facts", "scan_file"), ("lint.file", "document"), ("lint.suppressions", "read")],
+)
+def test_lint_tells_of_the_file_and_goes_on(npumigrate, broken, monkeypatch, module, function) -> None:
+    monkeypatch.chdir(broken)
+    (broken / "bad.py").write_text("'bad.' " + CLASS)
+    monkeypatch.chdir(broken)
+    failing(monkeypatch, module, function)
+    answer = npumigrate("lint", "--isolated", "--no-cache", "-v2.6", "-j1")
+    assert answer.code == 2
+    assert [line.partition("; ")[0] for line in answer.err.splitlines() if "internal" in line] == [
+        f"npumigrate: bad.py: {GONE}"
+    ]
+    assert "train.py" in answer.out
+
+
+@pytest.mark.parametrize("mode", ["third_party", "torch_apis"])
+def test_analyze_tells_of_the_file_and_goes_on(npumigrate, broken, tmp_path, monkeypatch, mode) -> None:
+    failing(monkeypatch, "analyze.third_party.tables", "scan_module")
+    failing(monkeypatch, "run.project_files", "document")
+    answer = npumigrate("analyze", "-i", broken, "-o", tmp_path / "out", "-v", "2.6", "-m", mode, "-j", 1)
+    assert answer.code == 1
+    text = (tmp_path / "out" / "project_analysis" / "skipped_files.csv").read_text()
+    assert f'bad.py,"{GONE}"' in text or f"bad.py,{GONE}" in text
+
+
+def test_all_files_together_are_guarded(npumigrate, broken, tmp_path, monkeypatch) -> None:
+    failing(monkeypatch, "project.gathering", "catalog", "")
+    answer = npumigrate("-i", broken, "-o", tmp_path / "out", "-v", "2.6", "-j", 1)
+    assert answer.code == 0
+    log = (tmp_path / "out" / "project_msft" / "migration_report" / "npumigrate.log").read_text()
+    assert "the project's CUDA operators are not known" in log
+
+
+@pytest.mark.parametrize("newline", ["\r", "\r\n", "\n"])
+@pytest.mark.parametrize("more", ["", "i = 1\nprint(f\"{f'{i}'}\")\n"])
+def test_horovod_with_any_line_ends(npumigrate, project, tmp_path, newline, more) -> None:
+    (project / "bad.py").write_bytes((HOROVOD + more).replace("\n", newline).encode())
+    answer = npumigrate("-i", project, "-o", tmp_path / "out", "-v", "2.6", "-j", 1)
+    assert answer.code == 0
+    data = (tmp_path / "out" / "project_msft" / "bad.py").read_bytes()
+    assert b"hvd" not in data
+    assert data.count(newline.encode()) == data.replace(b"\r\n", b"\n").replace(b"\r", b"\n").count(b"\n")
