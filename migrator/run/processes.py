@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections import deque
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Callable, TypeVar
 
 if TYPE_CHECKING:
@@ -16,6 +18,7 @@ _LEAST, _MOST = 4, 100
 _CHUNKS_PER_JOB = 6
 # Enough for a worker to be busy while the last chunk's results are written.
 _CHUNKS_AHEAD = 4
+_PR_SET_PDEATHSIG = 1  # see prctl(2)
 # Below this many bytes of Python, starting processes takes longer than they save.
 _WORTH_PROCESSES = 4_000_000
 
@@ -100,8 +103,36 @@ def _start(work: Callable[..., Any], shared: tuple[Any, ...]) -> None:
     import signal
 
     global _task
+    _end_with_parent()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent hears Ctrl-C, and ends the workers
     _task = work, shared
+
+
+def _end_with_parent() -> None:
+    """Let this worker end when its parent is killed: nobody else would ever end it.
+
+    Linux itself can see to it, whatever the worker is busy with. Elsewhere, and if the parent was gone before
+    Linux was asked, a thread does.
+    """
+    import signal
+    from multiprocessing import parent_process
+    from multiprocessing.connection import wait
+    from threading import Thread
+
+    if sys.platform == "linux":
+        with suppress(ImportError, OSError, AttributeError):  # a Python or a C library without it
+            import ctypes
+
+            ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    parent = parent_process()
+    if parent is None:
+        return
+
+    def watch(ends: int) -> None:
+        wait([ends])  # workers that were started later hold this pipe, too: the last one ends first
+        os._exit(1)
+
+    Thread(target=watch, args=(parent.sentinel,), daemon=True).start()
 
 
 def _each(items: Sequence[Any]) -> list[Any]:

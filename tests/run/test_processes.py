@@ -1,0 +1,62 @@
+"""Work in several processes, and what becomes of them."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+WAITING = """\
+import multiprocessing, os, sys, time
+from concurrent.futures import ProcessPoolExecutor
+from migrator.run.processes import spread
+
+def work(item):
+    print(os.getpid(), flush=True)
+    {waits}
+
+if __name__ == "__main__":
+    {before}
+    list(spread(range(16), 3, work))
+"""
+
+
+def gone(pids: set[int], seconds: float) -> bool:
+    """Whether these processes have ended within so many seconds; one that nobody has asked for has."""
+    end = time.monotonic() + seconds
+    while any(lives(pid) for pid in pids):
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.05)
+    return True
+
+
+def lives(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks into /proc")
+@pytest.mark.parametrize("waits", ["time.sleep(60)", "while True: pass"])
+@pytest.mark.parametrize("before", ["pass", "sys.platform = 'another'"])  # with Linux's help, and without
+def test_workers_end_when_their_parent_is_killed(tmp_path: Path, waits: str, before: str) -> None:
+    script = tmp_path / "waiting.py"
+    script.write_text(WAITING.format(waits=waits, before=before))
+    with subprocess.Popen([sys.executable, script], stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdout
+        workers = {int(parent.stdout.readline()) for _ in range(3)}
+        parent.kill()
+        parent.wait()
+        try:
+            assert len(workers) == 3
+            assert gone(workers, 2.0 if before == "pass" else 5.0)
+        finally:
+            for pid in filter(lives, workers):
+                os.kill(pid, signal.SIGKILL)
