@@ -37,7 +37,12 @@ def copy(tree: OutputTree, entry: Entry) -> str:
     Raises Unreadable for a file that cannot be read (go on without it), CannotWrite.
     """
     if entry.kind == "folder":
-        _add_folder(tree, entry)
+        path = os.path.join(tree.building, entry.name)
+        try:
+            os.mkdir(path)
+        except OSError as error:
+            if not os.path.isdir(path) or os.path.islink(path):
+                raise cannot_write(error, tree.result / entry.name) from error
     elif entry.kind == "link":
         return add_link(tree, entry)
     elif entry.kind in ("python", "notebook", "file"):
@@ -131,15 +136,6 @@ def set_mode(path: str | Path, mode: int) -> None:
     except OSError as error:  # FAT and network file systems have no modes, and the content is what counts
         if error.errno not in (errno.EPERM, errno.ENOTSUP, errno.ENOSYS):
             raise
-
-
-def _add_folder(tree: OutputTree, entry: Entry) -> None:
-    path = os.path.join(tree.building, entry.name)
-    try:
-        os.mkdir(path)
-    except OSError as error:
-        if not os.path.isdir(path) or os.path.islink(path):
-            raise cannot_write(error, tree.result / entry.name) from error
 
 
 def _copy_file(tree: OutputTree, entry: Entry) -> None:

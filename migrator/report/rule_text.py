@@ -19,6 +19,7 @@ _GROUPS = {
     "NPU8": "Forms that NPUs prefer",
     "NPU9": "Structure",
 }
+_IN_JSON = "code name summary kind severity status fix opt_in versions why advice".split()
 _FIXES = {"safe": "a safe fix", "unsafe": "an unsafe fix", "none": "no fix"}
 _HEAD = """\
 # Rules
@@ -43,7 +44,8 @@ def as_markdown(rule: Rule, level: int = 1) -> str:
         parts.append(f"What to do: {rule.advice}")
     parts += [_example(example) for example in rule.examples]
     if rule.references:
-        parts.append("References:\n\n" + "\n".join(f"- {_link(text)}" for text in rule.references))
+        links = (f"<{text}>" if text.startswith("https://") else text for text in rule.references)
+        parts.append("References:\n\n" + "\n".join(f"- {link}" for link in links))
     return "\n\n".join(parts) + "\n"
 
 
@@ -53,12 +55,14 @@ def all_as_markdown(rules: Sequence[Rule]) -> str:
     for prefix, title in _GROUPS.items():
         group = [rule for rule in rules if rule.code.startswith(prefix)]
         if group:
-            rows = [
-                f"| [{rule.code}](#{_anchor(rule)}) | {_cell(rule.summary)} | {rule.fix} |" for rule in group
-            ]
-            parts.append(
-                "\n".join([f"## {title}\n", "| code | what | fix |", "| --- | --- | --- |", *rows]) + "\n"
-            )
+            parts.append(f"## {title}\n\n| code | what | fix |\n| --- | --- | --- |")
+            for rule in group:
+                anchor = (
+                    f"{rule.code}-{rule.name}".lower()
+                )  # the name that GitHub gives to the rule's heading
+                summary = rule.summary.replace("|", "\\|")
+                parts.append(f"| [{rule.code}](#{anchor}) | {summary} | {rule.fix} |")
+            parts[-1] += "\n"
     parts += [as_markdown(rule, 3) for rule in rules]
     return "\n".join(parts)
 
@@ -69,26 +73,11 @@ def as_json(rules: Iterable[Rule]) -> str:
 
 
 def _content(rule: Rule) -> dict[str, Any]:
-    return {
-        "code": rule.code,
-        "name": rule.name,
-        "summary": rule.summary,
-        "kind": rule.kind,
-        "severity": rule.severity,
-        "status": rule.status or None,
-        "fix": rule.fix,
-        "opt_in": rule.opt_in,
-        "versions": rule.versions or None,
-        "why": rule.why,
-        "advice": rule.advice or None,
-        "examples": [_plain(example) for example in rule.examples],
-        "references": list(rule.references),
-    }
-
-
-def _plain(example: Mapping[str, Any]) -> dict[str, str]:
+    content = {name: getattr(rule, name) for name in _IN_JSON}
+    content.update((name, None) for name in ("status", "versions", "advice") if not content[name])
     shown = ("before", "after", "reported", "unchanged", "version")
-    return {key: str(example[key]) for key in shown if key in example}
+    examples = [{key: str(each[key]) for key in shown if key in each} for each in rule.examples]
+    return {**content, "examples": examples, "references": list(rule.references)}
 
 
 def _example(example: Mapping[str, Any]) -> str:
@@ -106,16 +95,3 @@ def _code(text: str) -> str:
     fence = "````" if "```" in text else "```"
     lines = "\n".join(text.rstrip().splitlines())  # an example may have other newlines
     return f"{fence}python\n{lines}\n{fence}"
-
-
-def _link(reference: str) -> str:
-    return f"<{reference}>" if reference.startswith("https://") else reference
-
-
-def _anchor(rule: Rule) -> str:
-    """The name that GitHub gives to the rule's heading."""
-    return f"{rule.code}-{rule.name}".lower()
-
-
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Optional
 
 from lsprotocol import types
@@ -48,22 +48,20 @@ class Editor:
         """Write a line for whoever looks for it."""
         self._server.window_log_message(types.LogMessageParams(types.MessageType.Warning, line))
 
-    def watch(self, patterns: Iterable[str]) -> list[Coroutine[Any, Any, None]]:
-        """What asks the editor to tell of changes in files; nothing for patterns that it was asked for."""
+    async def watch(self, patterns: Iterable[str]) -> None:
+        """Ask the editor to tell of changes in files; not again for patterns that it was asked for."""
         workspace = self._server.client_capabilities.workspace
         watching = workspace.did_change_watched_files if workspace else None
         new = [pattern for pattern in patterns if pattern not in self._watched]
         if not new or not watching or not watching.dynamic_registration:
-            return []
+            return
         self._watched.update(new)
         options = types.DidChangeWatchedFilesRegistrationOptions(
             [types.FileSystemWatcher(pattern) for pattern in new]
         )
         name = f"npumigrate.files.{len(self._watched)}"
-        return [self._register(types.Registration(name, types.WORKSPACE_DID_CHANGE_WATCHED_FILES, options))]
-
-    async def _register(self, registration: types.Registration) -> None:
-        await self._server.client_register_capability_async(types.RegistrationParams([registration]))
+        asked = types.Registration(name, types.WORKSPACE_DID_CHANGE_WATCHED_FILES, options)
+        await self._server.client_register_capability_async(types.RegistrationParams([asked]))
 
     def edit(self, edits: Iterable[tuple[Part, types.TextEdit]]) -> types.WorkspaceEdit:
         """The edits for texts, tied to their versions where the editor knows of that."""

@@ -68,7 +68,7 @@ class Session:
 
     def started(self, _: types.InitializedParams) -> None:
         """Look at the workspace, and ask to be told of changes in it."""
-        self._ask_to_watch(_WATCHED)
+        self._later(self._editor.watch(_WATCHED))
         for folder in self._settings.folders:
             self._later(self._scan(folder))
 
@@ -231,8 +231,8 @@ class Session:
                     self._check_soon(other, 0)
         if analysis:
             options = analysis.question.target.options
-            files = [file for file in (options.baseline, *options.rules) if file]
-            self._ask_to_watch(f"**/{Path(file).name}" for file in files)
+            files = [f"**/{Path(file).name}" for file in (options.baseline, *options.rules) if file]
+            self._later(self._editor.watch(files))
         if analysis and analysis.trouble:
             self._editor.log(f"{document.place}: {analysis.trouble}")
         return analysis
@@ -351,10 +351,6 @@ class Session:
         return bool(target and folder and self._facts.learn(folder, target, text_of(target)))
 
     # -- the editor ------------------------------------------------------------
-
-    def _ask_to_watch(self, patterns: Iterable[str]) -> None:
-        for asking in self._editor.watch(patterns):
-            self._later(asking)
 
     async def _work(self, work: Callable[[], Result]) -> Result:
         return await asyncio.get_running_loop().run_in_executor(self._worker, work)

@@ -9,8 +9,8 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, BinaryIO
@@ -58,10 +58,13 @@ def run(
 
     Raises OSError if it cannot be started.
     """
-    _adopt_orphans()
+    # Become the parent of what the program's processes leave behind, so that it can be found.
+    with suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(_SUBREAPER, 1, 0, 0, 0)
     before = set(_descendants())
     start = time.monotonic()
     pipe = subprocess.PIPE if keep else None
+    asked: list[int] = []  # the signals that came: the program has a session of its own
     output: tuple[list[bytes], list[bytes]] = ([], [])
     with one_launch(env) as shared:
         process = subprocess.Popen(
@@ -81,7 +84,12 @@ def run(
         ]
         for reader in readers:
             reader.start()
-        with _passing_on(process) as asked:
+
+        def pass_on(number: int, _: object) -> None:
+            asked.append(number)
+            _ask(process, number)
+
+        with when_asked_to_end(pass_on):
             timed_out = _wait(process, asked, timeout)
             seconds = time.monotonic() - start
             left = _end_rest(before)
@@ -122,31 +130,12 @@ def _ask(process: subprocess.Popen[bytes], number: int) -> None:
         os.killpg(process.pid, number)
 
 
-@contextmanager
-def _passing_on(process: subprocess.Popen[bytes]) -> Iterator[list[int]]:
-    """Pass signals on to the program, which has a session of its own; gives those that came."""
-    asked: list[int] = []
-
-    def pass_on(number: int, _: object) -> None:
-        asked.append(number)
-        _ask(process, number)
-
-    with when_asked_to_end(pass_on):
-        yield asked
-
-
 def _copy(source: IO[bytes], target: BinaryIO | None, kept: list[bytes]) -> None:
     while data := os.read(source.fileno(), 1 << 16):
         kept.append(data)
         if target is not None:
             target.write(data)
             target.flush()
-
-
-def _adopt_orphans() -> None:
-    """Become the parent of what the program's processes leave behind, so that it can be found."""
-    with suppress(OSError, AttributeError):
-        ctypes.CDLL(None).prctl(_SUBREAPER, 1, 0, 0, 0)
 
 
 def _end_rest(before: set[int]) -> int:

@@ -29,7 +29,13 @@ def show_verdict(console: Console, verdict: Verdict) -> None:
     for line in _facts(verdict):
         console.print(line, soft_wrap=True)
     _block(console, "Processes", _process_lines(verdict, width))
-    _block(console, "Collectives", _collective_lines(verdict))
+    calls = (
+        (kind, _number(each["calls"], "call"), _size(each["bytes"]))
+        for kind, each in verdict.collectives.items()
+    )
+    _block(
+        console, "Collectives", [Text(f"{kind:<24} {count:>14} {size:>12}") for kind, count, size in calls]
+    )
     lacking = verdict.without_npu_kernel
     shown = (Text(name) for name in lacking[:_OPERATORS_SHOWN])
     head = "Without a kernel in torch_npu (an NPU leaves them to the CPU)"
@@ -97,11 +103,6 @@ def _process_lines(verdict: Verdict, width: int) -> Iterator[Text]:
 
 def _cpu_products(process: Process) -> int:
     return sum(work.products for work in process.work.get(CPU, {}).values())
-
-
-def _collective_lines(verdict: Verdict) -> Iterator[Text]:
-    for kind, counts in verdict.collectives.items():
-        yield Text(f"{kind:<24} {_number(counts['calls'], 'call'):>14} {_size(counts['bytes']):>12}")
 
 
 def _shape_lines(verdict: Verdict, width: int) -> Iterator[Text]:

@@ -32,20 +32,13 @@ def write(report: LintReport, stream: TextIO) -> None:
                 stream.write(f"{gutter} {bar} {paint(marks, COLORS[item.severity], color)}\n")
         if source:
             stream.write(f"{gutter} {bar}\n")
-        for kind, text in _hints(item):
-            stream.write(f"{paint(kind, 'cyan', color)}: {text}\n")
+        if item.advice and item.advice not in item.message:
+            stream.write(f"{paint('help', 'cyan', color)}: {item.advice}\n")
+        if item.fix is not None:
+            kind = "fix" if item.safely_fixable else "unsafe fix"
+            stream.write(f"{paint(kind, 'cyan', color)}: {item.fix.message}\n")
         stream.write("\n")
     stream.writelines(f"{line}\n" for line in summary(report))
-
-
-def _hints(item: Finding) -> list[tuple[str, str]]:
-    hints = []
-    if item.advice and item.advice not in item.message:
-        hints.append(("help", item.advice))
-    if item.fix is not None:
-        kind = "fix" if item.fix.safety == "safe" else "unsafe fix"
-        hints.append((kind, item.fix.message))
-    return hints
 
 
 def _source(item: Finding, report: LintReport) -> list[tuple[str, str, str]]:

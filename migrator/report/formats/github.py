@@ -21,14 +21,13 @@ def write(report: LintReport, stream: TextIO) -> None:
             properties.update(line=str(item.line), endLine=str(item.end_line))
             if item.line == item.end_line:  # GitHub refuses columns of a span of several lines
                 properties.update(col=str(item.column), endColumn=str(item.end_column))
-        listed = ",".join(f"{key}={_property(value)}" for key, value in properties.items())
+        listed = ",".join(
+            f"{key}={_message(value).replace(':', '%3A').replace(',', '%2C')}"
+            for key, value in properties.items()
+        )
         text = f"{path}:{cell_of(item)}{item.line}:{item.column}: {item.code} {words_of(item)}"
         stream.write(f"::{_COMMANDS[item.severity]} {listed}::{_message(text)}\n")
 
 
 def _message(text: str) -> str:
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
-
-
-def _property(text: str) -> str:
-    return _message(text).replace(":", "%3A").replace(",", "%2C")
