@@ -118,7 +118,7 @@ def _cache(line: CommandLine, options: Options) -> Cache:
     if line.no_cache:
         return Cache(None, "")
     folder = Path(options.cache_dir) if options.cache_dir else options.root / FOLDER
-    return Cache(folder, tool_digest())
+    return Cache(folder, tool_digest(), options.root)
 
 
 def _told(troubles: Iterable[str]) -> int:

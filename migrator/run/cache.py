@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 import sys
 import time
 from collections.abc import Iterator
@@ -63,14 +64,18 @@ def _states(folder: Path) -> Iterator[bytes]:
 
 
 class Cache:
-    """Values by their keys; a cache that cannot be opened holds nothing and takes nothing."""
+    """Values by their keys; a cache that cannot be opened holds nothing and takes nothing.
 
-    def __init__(self, folder: Optional[Path], tool: str) -> None:
+    Nor does one to which a link below ``root``, the project's folder, leads: who knows what lies there.
+    """
+
+    def __init__(self, folder: Optional[Path], tool: str, root: Optional[Path] = None) -> None:
         self._database: Optional[sqlite3.Connection] = None
         self._added: list[tuple[bytes, str]] = []
         if folder is not None:
             with suppress(Exception):  # no sqlite3, a read-only or full disk, a locked or broken file
-                self._database = _opened(folder, tool)
+                if not (root and _behind_link(folder, root)):
+                    self._database = _opened(folder, tool)
 
     def get(self, key: bytes) -> Optional[Any]:
         """The value of a key, None where there is none."""
@@ -112,7 +117,10 @@ class Cache:
 def _opened(folder: Path, tool: str) -> sqlite3.Connection:
     import sqlite3
 
+    folder = _own(folder)
     file = folder / f"lint-{tool[:20]}.sqlite"
+    if os.path.islink(folder) or (os.path.lexists(file) and not stat.S_ISREG(os.lstat(file).st_mode)):
+        raise OSError(f"{file} is no file of ours")
     if not file.exists():
         _prepare(folder)
     try:
@@ -120,6 +128,23 @@ def _opened(folder: Path, tool: str) -> sqlite3.Connection:
     except sqlite3.DatabaseError:
         file.unlink()  # not a database: somebody else wrote there, or the disk did
         return _connected(file)
+
+
+def _behind_link(folder: Path, root: Path) -> bool:
+    below = os.path.relpath(folder, root)
+    if below.split(os.sep)[0] == os.pardir:  # not the project's
+        return False
+    return os.path.realpath(folder) != os.path.normpath(os.path.join(os.path.realpath(root), below))
+
+
+def _own(folder: Path) -> Path:
+    """The cache's folder: where there are other things in ``folder``, one of its own in there."""
+    if folder.name == FOLDER or not folder.is_dir():
+        return folder
+    tag = folder / "CACHEDIR.TAG"
+    if tag.is_file() and tag.read_text(errors="replace") == _TAG:
+        return folder
+    return folder / FOLDER if any(os.scandir(folder)) else folder
 
 
 def _connected(file: Path) -> sqlite3.Connection:
@@ -139,8 +164,8 @@ def _connected(file: Path) -> sqlite3.Connection:
 def _prepare(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in ((".gitignore", "*\n"), ("CACHEDIR.TAG", _TAG)):
-        if not (folder / name).exists():
-            (folder / name).write_text(text)
+        with suppress(FileExistsError), open(folder / name, "x") as file:  # "x" follows no link
+            file.write(text)
     for old in folder.glob("lint-*.sqlite"):
         with suppress(OSError):
             if time.time() - old.stat().st_mtime > _FORGET_AFTER:

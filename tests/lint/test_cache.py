@@ -227,3 +227,49 @@ def loaded_by_lint(modules: set[str]) -> str:
     environment = {**os.environ, "PYTHONPATH": str(Path(cache.__file__).parents[2])}
     command = [sys.executable, "-c", code]
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stderr
+
+
+@pytest.mark.parametrize("folder", [".", "sub", "new", ".npumigrate_cache"])
+def test_a_cache_has_a_folder_of_its_own(lint, train, looked_at, tmp_path, folder) -> None:
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "b.py").write_text(TRAIN)
+    (tmp_path / "pyproject.toml").write_text(f'[tool.npumigrate]\ncache-dir = "{folder}"\n')
+    answers = [lint().out for _ in range(3)]
+    assert answers == answers[:1] * 3
+    assert sorted(looked_at) == ["sub/b.py", "train.py"]  # once: there is a cache
+    outside = [path for path in tmp_path.rglob("*") if folder != "new" and cache.FOLDER not in path.parts]
+    assert sorted(path.name for path in outside) == sorted(
+        [] if folder == "new" else ["b.py", "pyproject.toml", "sub", "train.py"]
+    )
+    if folder == "new":
+        assert (tmp_path / "new" / ".gitignore").exists()
+
+
+@pytest.mark.parametrize(
+    "link",
+    [
+        ".npumigrate_cache",
+        ".npumigrate_cache/.gitignore",
+        ".npumigrate_cache/CACHEDIR.TAG",
+        ".npumigrate_cache/lint-{}.sqlite",
+        ".npumigrate_cache/lint-{}.sqlite-journal",
+        "linked",
+    ],
+)
+@pytest.mark.parametrize("there", [True, False])
+def test_no_link_leads_a_cache_out_of_the_project(lint, train, tmp_path, link, there) -> None:
+    outside = tmp_path.parent / f"{tmp_path.name}-outside"
+    outside.mkdir()
+    target = outside / "target"
+    if there:
+        target.mkdir() if "/" not in link else target.write_text("mine")
+    place = tmp_path / link.format(cache.tool_digest()[:20])
+    place.parent.mkdir(exist_ok=True)
+    place.symlink_to(target)
+    if link == "linked":
+        (tmp_path / "pyproject.toml").write_text('[tool.npumigrate]\ncache-dir = "linked/cache"\n')
+    for _ in range(2):
+        answer = lint()
+        assert (answer.code, answer.err) == (1, "")
+        assert [path.name for path in outside.rglob("*")] == (["target"] if there else [])
+        assert not target.is_file() or target.read_text() == "mine"
