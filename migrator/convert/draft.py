@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from migrator.convert.program import File
-from migrator.convert.result import Converted
 from migrator.convert.texts import Text, text
 from migrator.convert.write import Changes, changed_arguments, replaced, write
+from migrator.core.check import Converted
 from migrator.findings.finding import Finding, Fix, Operation
 
 CHANGED = "NPU920"

@@ -3,28 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Optional
 
-from migrator.findings.edits import apply
-from migrator.findings.finding import Edit, Finding, Result
-
-
-@dataclass(frozen=True)
-class Converted:
-    """One file of the program: the edits that convert it (none where it stays), and the findings.
-
-    ``failed`` is the internal error for which the file is left as it was, not even migrated.
-    """
-
-    before: str
-    edits: tuple[Edit, ...] = ()
-    findings: tuple[Finding, ...] = ()
-    failed: Optional[Result] = None
-
-    @property
-    def text(self) -> str:
-        """The file's text for many cards."""
-        return apply(self.before.encode("utf-8"), self.edits).decode("utf-8")
+from migrator.core.check import Converted
 
 
 @dataclass(frozen=True)

@@ -36,10 +36,20 @@ _DEEP = "an expression is nested too deeply to be parsed"
 
 @dataclass(frozen=True)
 class Converted:
-    """What a conversion (to many NPUs, from Horovod) makes of a file before the rules see it."""
+    """What a conversion (to many NPUs, from Horovod) makes of a file before the rules see it.
 
-    edits: tuple[Edit, ...]
+    ``failed`` is the internal error for which the file is left as it was, not even migrated.
+    """
+
+    before: str
+    edits: tuple[Edit, ...] = ()
     findings: tuple[Finding, ...] = ()
+    failed: Optional[Result] = None
+
+    @property
+    def text(self) -> str:
+        """The converted text."""
+        return apply(self.before.encode("utf-8"), self.edits).decode("utf-8")
 
 
 def every_fix(_finding: Finding) -> bool:

@@ -5,7 +5,6 @@ The engine is loaded only where the cache does not know a file: most runs need n
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -18,7 +17,7 @@ from migrator.lint.options import Options, ignored_codes, severity_at_least, wit
 from migrator.lint.rule_sets import RuleSet, rule_set, rules_of
 from migrator.run.cache import Cache, digest
 from migrator.run.json_form import from_json, to_json
-from migrator.run.loading import Loader, PythonFile
+from migrator.run.loading import Loader, PythonFile, size_of
 from migrator.run.processes import Progress, processes_for, spread
 
 Trouble = Callable[[str], None]
@@ -93,7 +92,7 @@ def check_files(
         from migrator.lint.file import check_job
 
         jobs = [files[place][0] for place in missing]
-        size = sum(_size(job.target) for job in jobs)
+        size = sum(size_of(job.target.place) for job in jobs if job.target.data is None)
         done = spread(jobs, processes_for(size, processes), check_job, loader.project)
         for number, (place, job, (content, checked)) in enumerate(zip(missing, jobs, done), 1):
             results[place] = checked
@@ -132,10 +131,6 @@ def _has_rules(job: Job, cache: Cache, trouble: Trouble) -> bool:
         trouble(with_origin(job.target.options, error))
         return False
     return True
-
-
-def _size(target: Target) -> int:
-    return os.path.getsize(target.place) if target.data is None and target.place.exists() else 0
 
 
 def counting(found: Iterable[Finding], options: Options) -> list[Finding]:

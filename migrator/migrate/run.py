@@ -206,8 +206,7 @@ def _look_around(plan: Plan, rules: Rules, tree: OutputTree | None, progress: Pr
     distributed = converts or any(
         is_distributed(text_of(start.file) or "") for start in project.starts if start.may_be_distributed
     )
-    ready = {name: Converted(one.edits, one.findings) for name, one in converted.items()}
-    return _Survey(tuple(entries), project, size, not_copied, scripts, distributed, conversion, ready)
+    return _Survey(tuple(entries), project, size, not_copied, scripts, distributed, conversion, converted)
 
 
 def _convert(

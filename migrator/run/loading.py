@@ -66,7 +66,7 @@ def load_project(entries: Iterable[Entry], jobs: Optional[int], starts: bool = F
 
     every = list(entries)
     python = [PythonFile(entry.name, entry.path) for entry in every if entry.holds_python]
-    size = sum(_size(file.path) for file in python)
+    size = sum(size_of(file.path) for file in python)
     told = read_python(python, size, jobs, starts)
     native = read_native(
         native_bytes((entry.name, entry.path) for entry in every if entry.kind == "file"), jobs
@@ -82,7 +82,8 @@ def load_project(entries: Iterable[Entry], jobs: Optional[int], starts: bool = F
     ), size
 
 
-def _size(path: Path) -> int:
+def size_of(path: Path) -> int:
+    """How many bytes a file has; 0 where it cannot be told."""
     try:
         return os.path.getsize(path)
     except OSError:

@@ -14,9 +14,9 @@ from migrator.convert.horovod.synchronize import plan_synchronize
 from migrator.convert.horovod.tables import PACKAGE, helpers, import_order, names_in
 from migrator.convert.load import UNREADABLE, Read, imports_one_of, load
 from migrator.convert.program import File, Program
-from migrator.convert.result import Converted
 from migrator.convert.syntax import above, is_main_guard
 from migrator.convert.write import NotPlacedError
+from migrator.core.check import Converted
 from migrator.findings.finding import internal_error
 from migrator.names.tree import parse
 

@@ -11,7 +11,7 @@ import pytest
 from migrator.cli.main import run
 from migrator.convert.horovod.convert import convert
 from migrator.convert.horovod.tables import _helpers, table
-from migrator.convert.result import Converted
+from migrator.core.check import Converted
 
 HERE = Path(__file__).parent
 SAMPLE = HERE.parents[2] / "samples" / "horovod_resnet50" / "benchmark.py"
