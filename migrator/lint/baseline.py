@@ -25,12 +25,16 @@ Known = Counter[Key]
 Lines = Callable[[Finding], Sequence[str]]
 
 
-def keys(found: Iterable[Finding], lines: Lines, root: Path) -> Iterator[tuple[Finding, Key]]:
-    """Each finding with what a baseline in the folder ``root`` knows it by."""
+def _keys(found: Iterable[Finding], lines: Lines, root: Path) -> Iterator[tuple[Finding, Key]]:
     for item in found:
         text = lines(item)
         line = " ".join(text[item.line - 1].split()) if item.line <= len(text) else ""
         yield item, (name_in(item.file, root), item.code, line)
+
+
+def known(found: Iterable[Finding], lines: Lines, root: Path) -> Known:
+    """What a baseline in the folder ``root`` would hold; ``lines`` gives those of a finding's file."""
+    return Counter(key for _, key in _keys(found, lines, root))
 
 
 def name_in(path: str, root: Path) -> str:
@@ -40,14 +44,14 @@ def name_in(path: str, root: Path) -> str:
 
 def write(file: Path, found: Iterable[Finding], lines: Lines) -> int:
     """Write the findings as a baseline and give their number. Raises CannotWrite."""
-    known: Known = Counter(key for _, key in keys(found, lines, file.absolute().parent))
+    held = known(found, lines, file.absolute().parent)
     files: dict[str, dict[str, dict[str, int]]] = {}
-    for (name, code, line), count in sorted(known.items()):
+    for (name, code, line), count in sorted(held.items()):
         files.setdefault(name, {}).setdefault(code, {})[line] = count
-    content = {"format": _FORMAT, "npumigrate": __version__, "findings": sum(known.values()), "files": files}
+    content = {"format": _FORMAT, "npumigrate": __version__, "findings": sum(held.values()), "files": files}
     text = json.dumps(content, indent=1, ensure_ascii=False) + "\n"
     replace_file(file, text.encode("utf-8", "backslashreplace"))
-    return sum(known.values())
+    return sum(held.values())
 
 
 def read(file: Path) -> Known:
@@ -71,11 +75,11 @@ def read(file: Path) -> Known:
     raise ConfigError(f"{shown(file)}: {what}: write it again with --write-baseline")
 
 
-def split(found: Sequence[Finding], known: Known, lines: Lines, root: Path) -> tuple[list[Finding], Known]:
+def split(found: Sequence[Finding], held: Known, lines: Lines, root: Path) -> tuple[list[Finding], Known]:
     """The new findings, and what of the baseline is left: what was not found."""
-    left = Counter(known)
+    left = Counter(held)
     new = []
-    for item, key in keys(found, lines, root):
+    for item, key in _keys(found, lines, root):
         if left[key] > 0:
             left[key] -= 1
         else:

@@ -123,11 +123,9 @@ def _rules_key(rules: RuleSet) -> bytes:
 
 def _has_rules(job: Job, cache: Cache, trouble: Trouble) -> bool:
     """Make the rules for a file, for the processes to come, too; what cannot be used is told."""
-    from migrator.matchers.packs import RuleError
-
     try:
         rules_of(job.rules, cache)
-    except RuleError as error:
+    except ValueError as error:  # RuleError
         trouble(with_origin(job.target.options, error))
         return False
     return True

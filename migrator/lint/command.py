@@ -57,10 +57,15 @@ def lint_once(line: CommandLine, progress: Progress) -> int:
         print_settings(files, options, line)
         return _told(troubles)
     if not files:
-        _check_rules(options, line)
+        try:  # what is wrong with the rules or the version is told even where there is nothing to lint
+            rules_of(rule_set(options, not line.ignore_noqa))
+        except ValueError as error:  # RuleError, UnknownVersion, ConfigError
+            raise ConfigError(with_origin(options, error)) from None
         if not troubles and not line.silent:
             print("npumigrate: no Python files or notebooks found under the given paths", file=sys.stderr)
-    outcome = run(line, options, files, native, _cache(line, options), progress)
+    folder = None if line.no_cache else Path(options.cache_dir or options.root / FOLDER)
+    cache = Cache(folder, tool_digest() if folder else "", options.root)
+    outcome = run(line, options, files, native, cache, progress)
     troubles += outcome.troubles
     if not line.silent:
         print_outcome(line, options, outcome, bool(troubles))
@@ -95,16 +100,6 @@ def _without_fixes(line: CommandLine, options: Options) -> Options:
     return options
 
 
-def _check_rules(options: Options, line: CommandLine) -> None:
-    """What is wrong with the rules or the version is told even where there is nothing to lint."""
-    from migrator.matchers.packs import RuleError
-
-    try:
-        rules_of(rule_set(options, not line.ignore_noqa))
-    except (RuleError, ValueError) as error:  # UnknownVersion, ConfigError
-        raise ConfigError(with_origin(options, error)) from None
-
-
 def _stdin(line: CommandLine, configuration: Configuration, data: bytes) -> list[Target]:
     name = line.stdin_filename or "-"
     place = Path(os.path.abspath(name))
@@ -112,13 +107,6 @@ def _stdin(line: CommandLine, configuration: Configuration, data: bytes) -> list
     if line.stdin_filename and options.force_exclude and excluded(place, options):
         return []
     return [Target(name, place, for_file(options, place, configuration.command_line), data)]
-
-
-def _cache(line: CommandLine, options: Options) -> Cache:
-    if line.no_cache:
-        return Cache(None, "")
-    folder = Path(options.cache_dir) if options.cache_dir else options.root / FOLDER
-    return Cache(folder, tool_digest(), options.root)
 
 
 def _told(troubles: Iterable[str]) -> int:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from migrator.core.cells import first_line
@@ -16,6 +17,7 @@ from migrator.files.replacing import replace_file
 from migrator.files.source import read_bytes
 from migrator.findings.edits import Occupied, apply
 from migrator.findings.finding import Edit, Finding, internal_error
+from migrator.lint import baseline
 from migrator.lint.checking import Job, counting
 from migrator.lint.file import check_document
 from migrator.lint.files import Target, data_of
@@ -107,22 +109,25 @@ class Changes:
 
         ``hidden`` are the file's findings that do not count.
         """
-        target = job.target
+        target, texts = job.target, self.outcome.texts
         remaining: Sequence[Finding] = ()
         with self._telling(target):
             item = document(data_of(target), target.name)
             remaining = found
             if not any(finding.fix and (unsafe or finding.safely_fixable) for finding in found):
                 return found
-            # Known, or on a line that is none of this run's: how often, by rule and line.
-            not_counting = Counter((finding.code, self.outcome.texts.line(finding)) for finding in hidden)
+            # Known, or on a line that is none of this run's.
+            not_counting = baseline.known(hidden, texts.lines, Path())
             wanted = [finding for finding in found if may_be_fixed(finding, target.options)]
             done = fix_document(job, item, self.loader.project, wanted, unsafe)
             if done.trouble:
                 self.outcome.troubles.append(f"{shown(target.path)}: not fixed: {done.trouble}")
             elif self._write(target, item, done.text):
                 self.outcome.fixed[target.path] = done.counts
-                return self._remaining(job, not_counting)
+                data = self.outcome.changed[target.path][1]
+                texts.change(target.place, data)
+                left = check_document(job, document(data, target.name), self.loader.project).found
+                return baseline.split(counting(left, target.options), not_counting, texts.lines, Path())[0]
         return remaining
 
     @contextmanager
@@ -139,21 +144,6 @@ class Changes:
             self.outcome.troubles.append(
                 f"{shown(target.path)}: {failed.skipped}; {keep_details(failed.trace)}"
             )
-
-    def _remaining(self, job: Job, hidden: Counter[tuple[str, str]]) -> list[Finding]:
-        """What is found in a file that was fixed, without what did not count before."""
-        target = job.target
-        _, data = self.outcome.changed[target.path]
-        self.outcome.texts.change(target.place, data)
-        checked = check_document(job, document(data, target.name), self.loader.project)
-        remaining = []
-        for finding in counting(checked.found, target.options):
-            key = finding.code, self.outcome.texts.line(finding)
-            if hidden[key] > 0:
-                hidden[key] -= 1
-            else:
-                remaining.append(finding)
-        return remaining
 
     def _write(self, target: Target, item: Document, text: str) -> bool:
         """Put a new text into its file; says whether anything changed. Raises Unreadable and CannotWrite."""

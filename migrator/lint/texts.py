@@ -33,11 +33,6 @@ class Texts:
         """The source lines of the file or cell that a finding lies in, empty where they are gone."""
         return self._lines(finding.file, finding.cell)
 
-    def line(self, finding: Finding) -> str:
-        """The source line in which a finding begins, without the blanks around it."""
-        lines = self.lines(finding)
-        return lines[finding.line - 1].strip() if finding.line <= len(lines) else ""
-
     def edits(self, finding: Finding) -> Sequence[PlacedEdit]:
         """The edits of a finding's fix with lines and columns; none where the file is gone."""
         item = self._document(finding.file)
