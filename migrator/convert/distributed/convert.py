@@ -10,9 +10,10 @@ from migrator.convert.distributed.plan import plan
 from migrator.convert.draft import Draft, UncertainError, converted
 from migrator.convert.load import AlreadyDistributedError, load
 from migrator.convert.program import Program
-from migrator.convert.result import Conversion, Converted
+from migrator.convert.result import Conversion
 from migrator.convert.texts import functions
 from migrator.convert.write import NotPlacedError
+from migrator.core.check import Converted
 from migrator.findings.finding import internal_error
 from migrator.project.definitions import Definitions
 
