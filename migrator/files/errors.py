@@ -52,13 +52,9 @@ def unreadable(error: OSError) -> Unreadable:
 
 _ELSEWHERE = "choose another output folder with -o"
 _ADVICE = {
-    errno.ENOSPC: f"free some space or {_ELSEWHERE}",
-    errno.EDQUOT: f"free some space or {_ELSEWHERE}",
+    **dict.fromkeys((errno.ENOSPC, errno.EDQUOT), f"free some space or {_ELSEWHERE}"),
+    **dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR), _ELSEWHERE),
     errno.EFBIG: f"raise the file size limit or {_ELSEWHERE}",
-    errno.EACCES: _ELSEWHERE,
-    errno.EPERM: _ELSEWHERE,
-    errno.EROFS: _ELSEWHERE,
-    errno.ENOTDIR: _ELSEWHERE,
     errno.EEXIST: "another file has that name or one that differs only in case",
     errno.ENAMETOOLONG: "choose an output folder with a shorter path with -o",
 }

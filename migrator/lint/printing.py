@@ -48,7 +48,6 @@ def print_outcome(line: CommandLine, options: Options, outcome: Outcome, incompl
         fix_only=options.fix_only,
         notes=outcome.notes,
         summary=not line.quiet,
-        files=outcome.files,
         complete=not (incomplete or line.add_noqa or line.write_baseline),
     )
     stream = io.StringIO()

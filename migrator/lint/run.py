@@ -63,7 +63,6 @@ class Outcome:
     notes: list[str] = field(default_factory=list)
     fixed: dict[str, Mapping[str, int]] = field(default_factory=dict)
     changed: dict[str, tuple[bytes, bytes]] = field(default_factory=dict)
-    files: int = 0
 
 
 def run(
@@ -91,7 +90,6 @@ def run(
     trouble = outcome.troubles.append
     loader = Loader(cache, native, line.jobs)
     files = read_files(targets, loader, not line.ignore_noqa, trouble)
-    outcome.files = len(files)
     looked_at: list[tuple[Job, Sequence[Finding]]] = []
     found: dict[str, list[Finding]] = {}  # all that are grave enough, by file
     for (job, _), checked in zip(files, check_files(files, loader, cache, line.jobs, trouble, progress)):

@@ -35,5 +35,4 @@ class LintReport:
     fix_only: bool = False  # what was not fixed is not told
     notes: Sequence[str] = ()
     summary: bool = True  # whether lines for people follow the findings
-    files: int = 0  # how many files were looked at
     complete: bool = True  # whether no findings mean that there are none

@@ -4,30 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from typing import Any
 
+import yaml
+
+from migrator.data_folders import data_folder
 from migrator.matchers.packs import Rule
 
-_GROUPS = {
-    "NPU1": "Devices",
-    "NPU2": "Distributed training",
-    "NPU3": "Mixed precision and profiling",
-    "NPU4": "Environment and command lines",
-    "NPU5": "Unsupported APIs",
-    "NPU6": "Libraries for CUDA",
-    "NPU7": "Precision and performance",
-    "NPU8": "Forms that NPUs prefer",
-    "NPU9": "Structure",
-}
 _IN_JSON = "code name summary kind severity status fix opt_in versions why advice".split()
-_FIXES = {"safe": "a safe fix", "unsafe": "an unsafe fix", "none": "no fix"}
-_HEAD = """\
-# Rules
 
-What `npumigrate` changes and reports. This page is made of `rules/`:
-`npumigrate rule --all --output-format markdown`. A *safe* fix is made by `npumigrate lint --fix` and by a
-migration; an *unsafe* one by a migration and by `--unsafe-fixes`, and a person should look at it.
-"""
+
+@cache
+def _page() -> dict[str, Any]:
+    return yaml.safe_load((data_folder("reports") / "rules.yaml").read_text(encoding="utf-8"))
 
 
 def as_markdown(rule: Rule, level: int = 1) -> str:
@@ -36,7 +26,7 @@ def as_markdown(rule: Rule, level: int = 1) -> str:
     asked = " It is off unless it is asked for: `--extend-select`." if rule.opt_in else ""
     parts = [
         f"{'#' * level} {rule.code}: {rule.name}",
-        f"{rule.summary.rstrip('.')}. {rule.severity.capitalize()}, {_FIXES[rule.fix]}{versions}.{asked}",
+        f"{rule.summary.rstrip('.')}. {rule.severity.capitalize()}, {_page()['fixes'][rule.fix]}{versions}.{asked}",
     ]
     if rule.why:
         parts.append(rule.why.strip())
@@ -51,8 +41,8 @@ def as_markdown(rule: Rule, level: int = 1) -> str:
 
 def all_as_markdown(rules: Sequence[Rule]) -> str:
     """Every rule on one page, with a table of them in front."""
-    parts = [_HEAD]
-    for prefix, title in _GROUPS.items():
+    parts = [_page()["head"]]
+    for prefix, title in _page()["groups"].items():
         group = [rule for rule in rules if rule.code.startswith(prefix)]
         if group:
             parts.append(f"## {title}\n\n| code | what | fix |\n| --- | --- | --- |")

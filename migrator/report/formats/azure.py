@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TextIO
 
-from migrator.report.formats.style import placed_words_of
-from migrator.report.formats.uris import relative
+from migrator.report.formats.style import placed_words_of, relative
 from migrator.report.lint_report import LintReport
 
 

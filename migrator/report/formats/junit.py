@@ -7,8 +7,7 @@ from itertools import groupby
 from typing import TextIO
 from xml.etree import ElementTree
 
-from migrator.report.formats.style import cell_of, words_of
-from migrator.report.formats.uris import relative
+from migrator.report.formats.style import cell_of, relative, words_of
 from migrator.report.lint_report import LintReport
 
 # What XML 1.0 cannot hold.

@@ -6,8 +6,7 @@ import json
 from typing import Any, TextIO
 
 from migrator.findings.finding import Finding, Place
-from migrator.report.formats.style import line_and_column, placed_words_of
-from migrator.report.formats.uris import relative
+from migrator.report.formats.style import line_and_column, placed_words_of, relative
 from migrator.report.lint_report import LintReport
 
 

@@ -8,8 +8,7 @@ from typing import Any, TextIO
 from migrator import __version__
 from migrator.findings.finding import Finding, Fix, Place
 from migrator.matchers.packs import Rule
-from migrator.report.formats.style import placed_words_of
-from migrator.report.formats.uris import fingerprints, relative, uri
+from migrator.report.formats.style import fingerprints, placed_words_of, relative, uri
 from migrator.report.lint_report import LintReport
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
