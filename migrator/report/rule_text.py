@@ -17,16 +17,19 @@ _IN_JSON = "code name summary kind severity status fix opt_in versions why advic
 
 @cache
 def _page() -> dict[str, Any]:
-    return yaml.safe_load((data_folder("reports") / "rules.yaml").read_text(encoding="utf-8"))
+    """What ``reports/rules.yaml`` holds."""
+    page: dict[str, Any] = yaml.safe_load((data_folder("reports") / "rules.yaml").read_text(encoding="utf-8"))
+    return page
 
 
 def as_markdown(rule: Rule, level: int = 1) -> str:
     """One rule as a chapter whose heading has ``level`` signs."""
     versions = f", for torch {rule.versions}" if rule.versions else ""
+    fix = _page()["fixes"][rule.fix]
     asked = " It is off unless it is asked for: `--extend-select`." if rule.opt_in else ""
     parts = [
         f"{'#' * level} {rule.code}: {rule.name}",
-        f"{rule.summary.rstrip('.')}. {rule.severity.capitalize()}, {_page()['fixes'][rule.fix]}{versions}.{asked}",
+        f"{rule.summary.rstrip('.')}. {rule.severity.capitalize()}, {fix}{versions}.{asked}",
     ]
     if rule.why:
         parts.append(rule.why.strip())
