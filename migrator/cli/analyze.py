@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Optional
 import typer
 
 from migrator.cli import options
-from migrator.cli.ending import INTERRUPTED, say, stop
+from migrator.cli.ending import INTERRUPTED, lost_output, say, stop
 from migrator.cli.progress import ProgressBar, log_on_terminal
 from migrator.cli.values import Several, split
 
@@ -111,7 +111,10 @@ def analyze(
     elif not outcome.complete:
         say(f"interrupted after {bar.done} of {bar.total} Python files: the reports say of which")
     if not quiet:
-        _show(outcome, f"{source} for torch {settings.version}: {', '.join(modes)}")
+        try:
+            _show(outcome, f"{source} for torch {settings.version}: {', '.join(modes)}")
+        except OSError as error:  # the reports are there all the same
+            lost_output(error, "the summary")
     raise typer.Exit(outcome.exit_code)
 
 

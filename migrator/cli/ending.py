@@ -5,8 +5,10 @@ typer is imported only where a command of typer's ends: linting does without.
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
+from contextlib import suppress
 from typing import NoReturn
 
 DONE = 0
@@ -19,7 +21,8 @@ INTERRUPTED = 130
 
 def say(line: str) -> None:
     """Print a line of npumigrate's own."""
-    print(f"npumigrate: {line}", file=sys.stderr)
+    with suppress(OSError):  # nobody can be told, and the exit code says it too
+        print(f"npumigrate: {line}", file=sys.stderr)
 
 
 def stop(line: str, code: int = WRONG_USE) -> NoReturn:
@@ -33,6 +36,20 @@ def stop(line: str, code: int = WRONG_USE) -> NoReturn:
 def forget_stdout() -> None:
     """The reader, such as head, has seen enough: what Python still flushes at exit must not fail again."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def lost_output(error: OSError, what: str = "the output") -> int:
+    """Tell that what is printed cannot be written, as on a full disk; gives the exit code for that.
+
+    Raises an error again that is about something else.
+    """
+    if error.filename is not None or error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO):
+        raise error
+    from migrator.files.errors import reason
+
+    forget_stdout()
+    say(f"{what} cannot be written: {reason(error)}")
+    return WRONG_USE
 
 
 def escape_unprintable() -> None:

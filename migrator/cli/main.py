@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib import import_module
 from traceback import format_exception
 from typing import Any, Callable, Optional
@@ -14,7 +15,7 @@ from typing import Any, Callable, Optional
 import typer
 
 from migrator import __version__
-from migrator.cli.ending import DONE, INTERRUPTED, WRONG_USE, escape_unprintable, say
+from migrator.cli.ending import DONE, INTERRUPTED, WRONG_USE, escape_unprintable, lost_output, say
 
 # For the commands that read their options themselves.
 _OWN_PARSER: dict[str, Any] = {
@@ -125,6 +126,9 @@ def run(arguments: Optional[Sequence[str]] = None) -> int:
     except (KeyboardInterrupt, typer.Abort):
         return _fail("interrupted", INTERRUPTED)
     except Exception as error:
+        if isinstance(error, OSError):
+            with suppress(OSError):
+                return lost_output(error)
         if hasattr(error, "format_message"):  # typer's own: an unknown option, a bad value
             return _fail(
                 f"{_one_line(error.format_message())} (npumigrate --help shows all options)", WRONG_USE

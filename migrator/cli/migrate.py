@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Optional
 import typer
 
 from migrator.cli import options
-from migrator.cli.ending import DONE, INTERRUPTED, forget_stdout, stop
+from migrator.cli.ending import DONE, INTERRUPTED, forget_stdout, lost_output, stop
 from migrator.cli.progress import ProgressBar, log_on_terminal
 from migrator.cli.values import Several, split
 
@@ -194,3 +194,5 @@ def _show(outcome: Outcome, plan: Plan) -> None:
         )
     except (BrokenPipeError, SystemExit):  # rich turns the one into the other
         forget_stdout()
+    except OSError as error:  # the result and its reports are there all the same
+        lost_output(error, "the summary")

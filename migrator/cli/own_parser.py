@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import errno
 import os
 from typing import Callable, NoReturn
 
-from migrator.cli.ending import DONE, INTERRUPTED, WRONG_USE, forget_stdout, say
-from migrator.files.errors import reason
+from migrator.cli.ending import DONE, INTERRUPTED, WRONG_USE, forget_stdout, lost_output, say
 
 
 class UsageError(ValueError):
@@ -63,10 +61,7 @@ def ended(work: Callable[[], int]) -> int:
         forget_stdout()
         return DONE
     except OSError as error:
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
-            raise
-        forget_stdout()
-        return fail(f"the output cannot be written: {reason(error)}")
+        return lost_output(error)
 
 
 def fail(line: str) -> int:

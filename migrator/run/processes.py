@@ -6,7 +6,7 @@ import os
 import sys
 from collections import deque
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Callable, TypeVar
 
 if TYPE_CHECKING:
@@ -42,36 +42,58 @@ def spread(items: Sequence[Item], jobs: int, work: Callable[..., Result], *share
     """``work(item, *shared)`` for each of ``items``, in their order, whatever the number of processes.
 
     ``work`` is a function of a module, and other processes are given ``shared`` once. A worker that is
-    killed from outside loses nothing: what it and the others had not finished is done in this process.
+    killed from outside loses nothing: what it and the others had not finished is done in this process, as is
+    everything where the system starts no more processes, or has no memory that they could share.
     """
     finished = 0
     if jobs > 1 and len(items) > 1:
         from concurrent.futures.process import BrokenProcessPool
 
+        why = ""
         try:
             for result in _in_processes(items, min(jobs, len(items)), work, shared):
                 finished += 1
                 yield result
         except BrokenProcessPool:
+            why = "a worker process ended early"
+        except _NoProcessError as error:
+            why = f"no other process can be started ({error})"
+        if why:
             import logging
 
-            logging.getLogger("npumigrate").warning("a worker process ended early: going on with one process")
+            logging.getLogger("npumigrate").warning("%s: going on with one process", why)
     for item in items[finished:]:
         yield work(item, *shared)
+
+
+class _NoProcessError(Exception):
+    """The system lets us have no other process; the text says why."""
+
+
+@contextmanager
+def _starting() -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise _NoProcessError(error.strerror or str(error)) from error
+    except (ImportError, NotImplementedError) as error:  # a Python or a system without semaphores
+        raise _NoProcessError(str(error)) from error
 
 
 def _in_processes(
     items: Sequence[Item], jobs: int, work: Callable[..., Result], shared: tuple[Any, ...]
 ) -> Iterator[Result]:
-    import multiprocessing
-    from concurrent.futures import ProcessPoolExecutor
+    with _starting():
+        import multiprocessing
+        from concurrent.futures import ProcessPoolExecutor
 
+        pool = ProcessPoolExecutor(jobs, initializer=_start, initargs=(work, shared))
     chunks = _chunks(items, jobs)
-    pool = ProcessPoolExecutor(jobs, initializer=_start, initargs=(work, shared))
     waiting: deque[Future[list[Result]]] = deque()
     try:
         for chunk in chunks:
-            waiting.append(pool.submit(_each, chunk))
+            with _starting():
+                waiting.append(pool.submit(_each, chunk))
             if len(waiting) >= jobs * _CHUNKS_AHEAD:
                 yield from waiting.popleft().result()
         while waiting:

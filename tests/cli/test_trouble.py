@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import multiprocessing
 import os
 import re
@@ -178,3 +179,45 @@ def test_a_current_folder_that_is_gone_is_one_line(tmp_path, command: str) -> No
 
 def environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+
+
+@pytest.mark.parametrize("step", ["__init__", "submit"])
+def test_where_no_process_can_be_started_one_does_all(
+    npumigrate, project, tmp_path, monkeypatch, step
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(errno.EROFS, "Read-only file system")  # such as /dev/shm, where their semaphores lie
+
+    many(project)
+    monkeypatch.setattr(f"concurrent.futures.process.ProcessPoolExecutor.{step}", refuse)
+    answer = npumigrate("-i", project, "-o", tmp_path / "out", "-v", "2.6", "--jobs", "2")
+    assert (answer.code, answer.err) == (0, "")
+    result = tmp_path / "out" / "project_msft"
+    assert all(".npu()" in path.read_text() for path in result.glob("more*.py"))
+    log = (result / "migration_report" / "npumigrate.log").read_text()
+    assert "no other process can be started (Read-only file system): going on with one process" in log
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="has no device that is always full")
+@pytest.mark.parametrize(
+    ("arguments", "code", "what"),
+    [
+        ("lint {project}", 2, "output"),
+        ("-i {project} --diff -v 2.6", 2, "output"),
+        ("-i {project} -o {out} -v 2.6", 0, "summary"),
+        ("analyze -i {project} -o {out} -v 2.6", 0, "summary"),
+        ("version", 2, "output"),
+        ("rule NPU101", 2, "output"),
+        ("launch rank-table --help", 2, "output"),
+    ],
+)
+def test_what_cannot_be_printed(project, tmp_path, arguments, code, what) -> None:
+    words = arguments.format(project=project, out=tmp_path / "out").split()
+    with open("/dev/full", "w") as full:
+        command = [sys.executable, "-m", "migrator", *words]
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+        silent = subprocess.run(
+            [*command, "--overwrite"] if "-o" in words else command, stdout=full, stderr=full
+        )
+    assert done.stderr == f"npumigrate: the {what} cannot be written: no space left on device\n"
+    assert (done.returncode, silent.returncode) == (code, code)

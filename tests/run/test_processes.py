@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 
 WAITING = """\
-import multiprocessing, os, sys, time
+import multiprocessing.connection, os, sys, time
 from concurrent.futures import ProcessPoolExecutor
 from migrator.run.processes import spread
 
 def work(item):
-    print(os.getpid(), flush=True)
+    os.write(1, b"%d\\n" % os.getpid())
     {waits}
 
 if __name__ == "__main__":
