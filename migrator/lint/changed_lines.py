@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,10 +22,35 @@ _COMMAND = (
     "--no-textconv",
     "--text",
     "--find-renames",
-    "--submodule=diff",
+    "--ignore-submodules=all",
     "--src-prefix=a/",
     "--dst-prefix=b/",
 )
+# A repository's own configuration may name commands, which git would run. Neither they nor what the user has
+# set for diffs count here; and nothing is fetched.
+_SETTINGS = (
+    "core.quotePath=true",
+    "core.fsmonitor=false",
+    f"core.hooksPath={os.devnull}",
+    "core.pager=cat",
+    "diff.noprefix=false",
+    "diff.external=",
+)
+_ENVIRONMENT = {
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_ALLOW_PROTOCOL": "",
+    "GIT_NO_LAZY_FETCH": "1",
+    "LC_ALL": "C",
+}
+_OF_THE_OUTER = (
+    "GIT_DIR",
+    "GIT_WORK_TREE",
+    "GIT_INDEX_FILE",
+    "GIT_PREFIX",
+    "GIT_COMMON_DIR",
+    "GIT_OBJECT_DIRECTORY",
+)
+_FILTER = re.compile(rb"filter\.[^\0]*\.(?:clean|smudge|process|required)", re.S)
 
 
 @dataclass(frozen=True)
@@ -57,16 +83,51 @@ def changed_lines(revision: str, folder: Path) -> Changed:
         raise ConfigError(
             f'--diff-base {revision} is a range: give one revision, such as "$(git merge-base main HEAD)"'
         )
-    top = Path(os.path.realpath(os.fsdecode(_git(["rev-parse", "--show-toplevel"], folder).rstrip(b"\n"))))
+    top = _top(folder)
     found = os.fsdecode(_git(["rev-parse", "--verify", revision], folder, revision).strip())
     commit = os.fsdecode(_git(["rev-parse", "--verify", f"{found}^{{commit}}"], folder, revision).strip())
-    output = _git([*_COMMAND, commit, "--"], top)
-    tracked = _git(["ls-files", "-z"], top).split(b"\0")
-    return Changed(top, _rows(output), frozenset(map(os.fsdecode, tracked)))
+    rows: dict[str, Sequence[tuple[int, int]]] = {}
+    tracked = _look(top, commit, "", rows)
+    return Changed(top, rows, frozenset(tracked))
+
+
+def _top(folder: Path, inner: bool = False) -> Path:
+    output = _git(["rev-parse", "--show-toplevel"], folder, inner=inner)
+    return Path(os.path.realpath(os.fsdecode(output.rstrip(b"\n"))))
+
+
+def _look(top: Path, commit: str, prefix: str, rows: dict[str, Sequence[tuple[int, int]]]) -> list[str]:
+    """Put the rows that changed since a commit or a tree into ``rows``; gives the names that git knows.
+
+    git would look at submodules with what their own configurations name: so each is looked at like the
+    repository itself.
+    """
+    changed = _rows(_git([*_COMMAND, commit, "--"], top, inner=bool(prefix)))
+    rows.update((prefix + name, found) for name, found in changed.items())
+    tracked = []
+    for entry in filter(None, _git(["ls-files", "--stage", "-z"], top, inner=bool(prefix)).split(b"\0")):
+        about, _, name = entry.partition(b"\t")
+        tracked.append(os.fsdecode(name))
+        inner = top / tracked[-1]
+        if about.startswith(b"160000 ") and (inner / ".git").exists():
+            with suppress(ConfigError):  # git, too, goes on where a submodule does not have the commit
+                if _top(inner, inner=True) == inner:  # and no link leads elsewhere
+                    start = _start(top, commit, tracked[-1], bool(prefix))
+                    _look(inner, start, f"{prefix}{tracked[-1]}/", rows)
+    return tracked
+
+
+def _start(top: Path, commit: str, submodule: str, inner: bool) -> str:
+    """The commit of a submodule at a commit; an empty tree where it had none."""
+    entry = _git(["ls-tree", "-z", "--full-tree", commit, "--", submodule], top, inner=inner).split()
+    if entry[:1] == [b"160000"]:
+        return entry[2].decode("ascii")
+    empty = _git(["hash-object", "-t", "tree", os.devnull], top / submodule, inner=True)
+    return empty.decode("ascii").strip()
 
 
 def _rows(diff: bytes) -> dict[str, list[tuple[int, int]]]:
-    """The added rows of each file. There may be context: git gives it for submodules."""
+    """The added rows of each file. There may be context: the user may want it between hunks."""
     result: dict[str, list[tuple[int, int]]] = {}
     rows: list[tuple[int, int]] = []
     before = after = row = 0  # lines of the hunk that are still to come: they may look like anything
@@ -88,22 +149,42 @@ def _rows(diff: bytes) -> dict[str, list[tuple[int, int]]]:
     return result
 
 
-def _git(arguments: list[str], folder: Path, revision: str = "") -> bytes:
+def _git(arguments: list[str], folder: Path, revision: str = "", inner: bool = False) -> bytes:
+    """What git prints; whatever the repository's configuration names, nothing else is run.
+
+    ``inner``: in a submodule, for which a hook's variables do not hold. Raises ConfigError.
+    """
+    names = _run(["config", "--list", "--name-only", "-z"], folder, inner)[1].split(b"\0")
+    filters = [os.fsdecode(name) for name in names if _FILTER.fullmatch(name)]
+    if any("=" in name for name in filters):  # which git would take for the end of the name
+        raise ConfigError("--diff-base: git's configuration has a filter with = in its name: rename it")
+    settings = [word for name in filters for word in ("-c", f"{name}=")]
+    code, output, error = _run([*settings, *arguments], folder, inner)
+    if code:
+        words = error.decode("utf-8", "replace").strip().splitlines()
+        if revision:
+            raise ConfigError(f"--diff-base {revision}: git knows no such revision")
+        raise ConfigError(f"--diff-base: git says: {words[0] if words else f'exit code {code}'}")
+    return output
+
+
+def _run(arguments: list[str], folder: Path, inner: bool) -> tuple[int, bytes, bytes]:
+    import shutil
     import subprocess
 
-    # The user's own settings must not change the form of the output.
-    environment = {**os.environ, "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
-    command = ["git", "-c", "core.quotePath=true", "-c", "diff.noprefix=false", *arguments]
+    folders = filter(os.path.isabs, os.get_exec_path())  # "." would be the tree
+    program = shutil.which("git", path=os.pathsep.join(folders))
+    if program is None:
+        raise ConfigError("--diff-base needs git: no such file or directory")
+    environment = {**os.environ, **_ENVIRONMENT}
+    for name in _OF_THE_OUTER if inner else ():
+        environment.pop(name, None)
+    command = [program, *(word for setting in _SETTINGS for word in ("-c", setting)), *arguments]
     try:
         done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, check=False)
     except OSError as error:
         raise ConfigError(f"--diff-base needs git: {reason(error)}") from None
-    if done.returncode:
-        words = done.stderr.decode("utf-8", "replace").strip().splitlines()
-        if revision:
-            raise ConfigError(f"--diff-base {revision}: git knows no such revision")
-        raise ConfigError(f"--diff-base: git says: {words[0] if words else f'exit code {done.returncode}'}")
-    return done.stdout
+    return done.returncode, done.stdout, done.stderr
 
 
 def _unquoted(name: bytes) -> bytes:

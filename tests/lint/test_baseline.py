@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -136,6 +138,85 @@ def test_diff_base_in_a_submodule(lint, repository) -> None:
     (repository / "sub" / "train.py").write_text("x = 1\n" * 9 + TRAIN + "torch.cuda.init()\n")
     found = lint("--diff-base=HEAD", "--output-format=json")
     assert found.places() == [("NPU101", 14, 1)]
+
+
+def test_diff_base_of_a_new_submodule_and_a_changed_one(lint, repository) -> None:
+    for name in ("new", "sub"):
+        (repository / name).mkdir()
+        (repository / name / "a.py").write_text("import torch\ntorch.cuda.init()\n")
+        git("init", "-q", name)
+        git("-C", name, "add", "-A")
+        git("-C", name, "commit", "-qm", "sub")
+    git("add", "sub")
+    git("commit", "-qm", "two")
+    (repository / "sub" / "a.py").write_text("import torch\ntorch.cuda.init()\ntorch.cuda.init()\n")
+    git("-C", "sub", "commit", "-qam", "more")
+    git("add", "sub", "new")
+    found = lint("--diff-base=HEAD", "--output-format=json", "--select=NPU101")
+    assert [(Path(item["filename"]).parent.name, item["location"]["row"]) for item in found.json()] == [
+        ("new", 2),
+        ("sub", 3),
+    ]
+
+
+def test_diff_base_runs_nothing_of_the_tree(lint, repository, monkeypatch) -> None:
+    (repository / "sub").mkdir()
+    (repository / "sub" / "a.py").write_text("import torch\n")
+    for folder in ("sub", "."):
+        git("init", "-q", folder)
+        git("-C", folder, "add", "-A")
+        git("-C", folder, "commit", "-qm", "two")
+        ran = f"touch '{repository / 'ran'}'; cat"
+        hook = repository / folder / ".git" / "hooks" / "post-index-change"
+        hook.write_text(f"#!/bin/sh\n{ran}\n")
+        hook.chmod(0o755)
+        more = repository / folder / ".git" / "more"
+        git("config", "--file", str(more), "filter.three.x.clean", ran)
+        for key in (
+            *("core.fsmonitor", "core.pager", "pager.diff", "diff.external", "core.sshCommand"),
+            *("filter.one.clean", "filter.one.smudge", "filter.two.process"),
+            *("diff.one.command", "diff.one.textconv", "diff.submodule", "core.askPass", "credential.helper"),
+        ):
+            git("-C", folder, "config", key, ran if key != "diff.submodule" else "diff")
+        git("-C", folder, "config", "include.path", "more")
+        git("-C", folder, "config", "filter.one.required", "true")
+        (repository / folder / ".git" / "info" / "attributes").write_text(
+            "a.py filter=one diff=one\ntrain.py filter=two diff=one\nb.py filter=three.x\n"
+        )
+    (repository / "b.py").write_text("import torch\ntorch.cuda.init()\n")
+    (repository / "sub" / "a.py").write_text("import torch\ntorch.cuda.init()\n")
+    (repository / "train.py").write_text(TRAIN + "torch.cuda.init()\n")
+    (repository / "git").write_text(f"#!/bin/sh\n{ran}\n")
+    (repository / "git").chmod(0o755)
+    path = os.environ["PATH"]
+    monkeypatch.setenv("PATH", f".:{path}")
+    found = lint("--diff-base=HEAD", "--output-format=json", "--select=NPU101")
+    monkeypatch.setenv("PATH", path)
+    assert not (repository / "ran").exists()
+    assert found.err == ""
+    assert len(found.json()) == 3
+    git("config", "filter.a=b.clean", ran)
+    answer = lint("--diff-base=HEAD")
+    assert (answer.code, answer.err.count("\n")) == (2, 1)
+    assert not (repository / "ran").exists()
+
+
+def test_diff_base_fetches_nothing(lint, repository) -> None:
+    """A repository that promises to fetch what it lacks, with a command of its own."""
+    ran = repository / "ran"
+    git("config", "core.repositoryFormatVersion", "1")
+    git("config", "extensions.partialClone", "origin")
+    git("config", "remote.origin.url", f"ext::touch {ran}")
+    git("config", "remote.origin.promisor", "true")
+    git("config", "protocol.ext.allow", "always")
+    (repository / "train.py").write_text(TRAIN + "torch.cuda.init()\n")
+    for file in (repository / ".git" / "objects").rglob("*"):
+        name = file.parent.name + file.name
+        if file.is_file() and subprocess.check_output(["git", "cat-file", "-t", name]) == b"blob\n":
+            file.unlink()
+    answer = lint("--diff-base=HEAD")
+    assert (answer.code, answer.err.count("\n")) == (2, 1)
+    assert not ran.exists()
 
 
 def test_diff_base_whatever_git_is_told_of_diffs(lint, repository) -> None:
