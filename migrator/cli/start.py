@@ -26,7 +26,11 @@ def run() -> int:
     if name not in ("lint", "api"):
         from migrator.cli.main import run as run_command
 
-        return run_command(sys.argv[1:])
+        if name == "server":  # its editor ends it
+            return run_command(sys.argv[1:])
+        asked = _end_in_order()
+        code = run_command(sys.argv[1:])
+        return 128 + asked[0] if asked else code
     from migrator.cli.ending import escape_unprintable
 
     escape_unprintable()
@@ -42,6 +46,27 @@ def run() -> int:
         from migrator.cli.main import internal_error
 
         return internal_error(error)
+
+
+def _end_in_order() -> list[int]:
+    """Let SIGTERM and SIGHUP end a run as Ctrl-C does, so that nothing half-written stays.
+
+    Gives the list that will hold the signal's number.
+    """
+    import signal
+
+    asked: list[int] = []
+
+    def end(number: int, _: object) -> None:
+        if not asked:  # a second one does not stop the first one's clearing up
+            asked.append(number)
+            raise KeyboardInterrupt
+
+    for name in ("SIGTERM", "SIGHUP"):  # Windows has no SIGHUP; nohup lets us ignore it
+        number = getattr(signal, name, None)
+        if number is not None and signal.getsignal(number) == signal.SIG_DFL:
+            signal.signal(number, end)
+    return asked
 
 
 def _open_streams() -> None:

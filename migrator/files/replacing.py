@@ -38,8 +38,10 @@ def replace_file(file: Path, data: bytes) -> None:
             stream.write(data)
         os.chmod(temporary, stat.S_IMODE(mode))
         os.replace(temporary, place)
-    except OSError as error:
+    except BaseException as error:
         if temporary:
             with suppress(OSError):
                 os.unlink(temporary)
+        if not isinstance(error, OSError):  # Ctrl-C
+            raise
         raise CannotWrite(f"{shown(file)} cannot be written: {reason(error)}") from error

@@ -127,6 +127,7 @@ def _start(work: Callable[..., Any], shared: tuple[Any, ...]) -> None:
     global _task
     _end_with_parent()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent hears Ctrl-C, and ends the workers
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # with this one
     _task = work, shared
 
 

@@ -221,3 +221,30 @@ def test_what_cannot_be_printed(project, tmp_path, arguments, code, what) -> Non
         )
     assert done.stderr == f"npumigrate: the {what} cannot be written: no space left on device\n"
     assert (done.returncode, silent.returncode) == (code, code)
+
+
+@forked
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_a_run_that_is_asked_to_end_leaves_nothing_behind(project, tmp_path, number, jobs) -> None:
+    many(project)
+    code = (
+        "import sys, time, migrator.run.project_files as files\n"
+        "files.check = lambda *_, **__: time.sleep(60)\n"
+        "from migrator.cli.start import run\n"
+        "sys.exit(run())"
+    )
+    arguments = ["-i", str(project), "-o", str(tmp_path / "out"), "-v", "2.6", "-j", jobs]
+    command = [sys.executable, "-c", code, *arguments]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        deadline = time.monotonic() + 30
+        while not list(tmp_path.glob("out/.project_msft*/new/migration_report")):
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        time.sleep(1)
+        process.send_signal(number)
+        _, errors = process.communicate(timeout=30)
+    assert process.returncode == 128 + number
+    assert errors.startswith("npumigrate: interrupted")
+    assert errors.count("\n") == 1
+    assert not (tmp_path / "out").exists()
