@@ -5,9 +5,10 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from migrator.files.discover import Entry
@@ -59,8 +60,7 @@ def write(tree: OutputTree, entry: Entry, data: bytes) -> None:
         mode = os.stat(entry.path).st_mode
     except OSError as error:
         raise unreadable(error) from error
-    with _file(tree, entry.name, mode) as target:
-        _write_all(target, data)
+    _write(tree, entry.name, mode, [data])
 
 
 def add(tree: OutputTree, name: str, data: bytes, mode: int = 0o644, replace: bool = False) -> None:
@@ -80,8 +80,7 @@ def add(tree: OutputTree, name: str, data: bytes, mode: int = 0o644, replace: bo
         folder = os.path.dirname(folder)
     if replace and (os.path.isfile(path) or os.path.islink(path)):
         os.unlink(path)
-    with _file(tree, name, mode) as target:
-        _write_all(target, data)
+    _write(tree, name, mode, [data])
 
 
 def add_link(tree: OutputTree, entry: Entry) -> str:
@@ -147,9 +146,7 @@ def _copy_file(tree: OutputTree, entry: Entry) -> None:
         mode = os.fstat(source).st_mode
         if not stat.S_ISREG(mode):
             raise Unreadable("cannot be read: it is no longer a file")
-        with _file(tree, entry.name, mode) as target:
-            while data := _next(source):
-                _write_all(target, data)
+        _write(tree, entry.name, mode, iter(partial(_next, source), b""))
     except Unreadable:
         with suppress(OSError):
             os.unlink(os.path.join(tree.building, entry.name))  # half a file in a result would be a lie
@@ -165,9 +162,8 @@ def _next(source: int) -> bytes:
         raise unreadable(error) from error
 
 
-@contextmanager
-def _file(tree: OutputTree, name: str, mode: int) -> Iterator[int]:
-    """A new file of the result, open for writing. Every OSError in the block is taken for one of writing."""
+def _write(tree: OutputTree, name: str, mode: int, chunks: Iterable[bytes]) -> None:
+    """Make a new file of the result. Every OSError is taken for one of writing."""
     path = os.path.join(tree.building, name)
     try:
         try:
@@ -176,16 +172,13 @@ def _file(tree: OutputTree, name: str, mode: int) -> Iterator[int]:
             os.makedirs(os.path.dirname(path), exist_ok=True)
             target = os.open(path, _CREATE, 0o600)
         try:
-            yield target
+            for data in chunks:
+                written = os.write(target, data)
+                while written < len(data):  # a nearly full disk takes a part before it refuses
+                    written += os.write(target, memoryview(data)[written:])
         finally:
             os.close(target)
         # A copy may have another owner than the input: it must not run as that one.
         set_mode(path, mode & ~(stat.S_ISUID | stat.S_ISGID))
     except OSError as error:
         raise cannot_write(error, tree.result / name) from error
-
-
-def _write_all(target: int, data: bytes) -> None:
-    written = os.write(target, data)
-    while written < len(data):  # a nearly full disk takes a part before it refuses
-        written += os.write(target, memoryview(data)[written:])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from rich.console import Console
@@ -14,7 +14,7 @@ from migrator.report.tally import OpenGroup, Tally
 
 _GROUPS_SHOWN = 6
 _CHANGES_SHOWN = 15
-_WIDEST = 110
+WIDEST = 110
 _COLOURS = {"error": "bold red", "warning": "yellow", "info": "cyan"}
 
 
@@ -33,26 +33,27 @@ def show_summary(
     ``result`` and ``reports`` are None where nothing was written, and so there is no file to point to;
     ``launcher`` is what is to say of the launch script, ``conversion`` of the training on many cards.
     """
-    width = min(console.width, _WIDEST)
+    width = min(console.width, WIDEST)
     console.print(Text(head, style="bold"), soft_wrap=True)
     console.print(_files_line(tally))
     if conversion:
         console.print(Text(f"Many cards: {conversion}"), soft_wrap=True)
     if tally.changes():
-        _show_block(console, _change_lines(tally, width))
+        show_block(console, _change_lines(tally, width))
     if tally.groups or tally.unsafe:
-        _show_block(console, _open_lines(tally, width, reports is not None))
+        show_block(console, _open_lines(tally, width, reports is not None))
     if tally.skipped:
-        _show_block(console, _skipped_lines(tally, reports is not None))
+        show_block(console, _skipped_lines(tally, reports is not None))
     if tally.other_files:
         where = f" ({SKIPPED})" if reports else ""
         console.print()
         console.print(Text(f"Not Python, and mention CUDA: {_number(tally.other_files, 'file')}{where}"))
     if reports:
-        _show_block(console, _place_lines(result, reports, launcher, not_copied))
+        show_block(console, _place_lines(result, reports, launcher, not_copied))
 
 
-def _show_block(console: Console, lines: Iterator[Text]) -> None:
+def show_block(console: Console, lines: Iterable[Text]) -> None:
+    """Print lines below an empty one."""
     console.print()
     for line in lines:
         # The lines are cut to the width where that makes sense; paths are for copying, and stay whole.

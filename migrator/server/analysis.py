@@ -21,6 +21,7 @@ from migrator.lint.rule_sets import RuleSet, rule_set
 from migrator.project.project import Project
 from migrator.server.facts import parses
 from migrator.server.settings import Stamp, stamp
+from migrator.server.texts import same_start
 
 
 @dataclass(frozen=True)
@@ -116,10 +117,8 @@ def _is_broken(found: Sequence[Finding], text: str) -> bool:
 
 def _carried(found: Iterable[Finding], old: list[str], new: list[str]) -> list[Finding]:
     """The earlier findings of a file or a cell in the lines above and below what was changed."""
-    most = min(len(old), len(new))
-    same_above = next((row for row in range(most) if old[row] != new[row]), most)
-    most -= same_above
-    same_below = next((row for row in range(most) if old[-1 - row] != new[-1 - row]), most)
+    same_above = same_start(old, new)
+    same_below = same_start(old[same_above:][::-1], new[same_above:][::-1])
     kept = []
     for item in found:
         moved = 0

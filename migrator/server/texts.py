@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections.abc import Sequence
 from difflib import SequenceMatcher
 from typing import Optional
 
@@ -85,10 +86,10 @@ class Text:
     def _edit(self, start: int, end: int, new: str) -> types.TextEdit:
         """A replacement, without what it has in common with the old text at its ends: cursors stay there."""
         old = self.text[start:end]
-        head = _common(old, new).rstrip("\r")  # no \r\n is split
+        head = old[: same_start(old, new)].rstrip("\r")  # no \r\n is split
         old, new = old[len(head) :], new[len(head) :]
-        tail = _common(old[::-1], new[::-1])
-        tail = tail.rstrip("\n") if "\r" in old + new else tail
+        tail = old[len(old) - same_start(old[::-1], new[::-1]) :]
+        tail = tail.lstrip("\n") if "\r" in old + new else tail
         span = types.Range(self.place(start + len(head)), self.place(end - len(tail)))
         return types.TextEdit(span, new[: len(new) - len(tail)])
 
@@ -107,7 +108,7 @@ def _size(text: str, units: str) -> int:
     return len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
-def _common(one: str, other: str) -> str:
-    """What two texts begin with."""
+def same_start(one: Sequence[str], other: Sequence[str]) -> int:
+    """How many lines of two lists, or characters of two texts, are the same from the first on."""
     most = min(len(one), len(other))
-    return one[: next((at for at in range(most) if one[at] != other[at]), most)]
+    return next((at for at in range(most) if one[at] != other[at]), most)

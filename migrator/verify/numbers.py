@@ -82,9 +82,14 @@ class Comparison:
         return bool(self.compared)
 
     @property
+    def wrong(self) -> tuple[Pair, ...]:
+        """The pairs that do not agree."""
+        return tuple(pair for pair in self.compared if not pair.agrees)
+
+    @property
     def agrees(self) -> bool:
-        """Whether all that could be compared agrees."""
-        return self.comparable and all(pair.agrees for pair in self.compared)
+        """Whether something could be compared, and all of it agrees."""
+        return self.comparable and not self.wrong
 
     @property
     def largest(self) -> float:

@@ -7,11 +7,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from rich.console import Console
 from rich.text import Text
 
-from migrator.verify.numbers import Pair
+from migrator.report.terminal import WIDEST, show_block
 from migrator.verify.observed import CPU, Process
 from migrator.verify.verdict import PASSED, Original, Verdict
 
-_WIDEST = 110
 _PROCESSES_SHOWN = 16
 _OPERATORS_SHOWN = 8
 _PLACES_SHOWN = 20
@@ -20,7 +19,7 @@ _PAIRS_SHOWN = 6
 
 def show_verdict(console: Console, verdict: Verdict) -> None:
     """Print the verdict, and what it rests on."""
-    width = min(console.width, _WIDEST)
+    width = min(console.width, WIDEST)
     passed = verdict.outcome == PASSED
     console.print()
     console.print(Text(f"Verdict: {verdict.outcome}", style="bold green" if passed else "bold red"))
@@ -50,12 +49,8 @@ def show_verdict(console: Console, verdict: Verdict) -> None:
 
 def _block(console: Console, head: str, lines: Iterable[Text]) -> None:
     found = list(lines)
-    if not found:
-        return
-    console.print()
-    console.print(Text(head, style="bold"), soft_wrap=True)
-    for line in found:
-        console.print(line, soft_wrap=True)
+    if found:
+        show_block(console, [Text(head, style="bold"), *found])
 
 
 def _facts(verdict: Verdict) -> Iterator[Text]:
@@ -107,12 +102,10 @@ def _cpu_products(process: Process) -> int:
 
 def _shape_lines(verdict: Verdict, width: int) -> Iterator[Text]:
     """What one process met again and again; a smaller last batch, or an evaluation, comes once."""
-    process = max(verdict.processes, key=lambda process: len(process.new_shapes), default=None)
-    if process is None:
-        return
-    found = [entry for entry in process.new_shapes if entry.steps > 1]
-    for entry in found[:_OPERATORS_SHOWN]:
-        line = f"{entry.operator:<32} new in {entry.steps} of {process.steps} steps"
+    most = max(verdict.processes, key=lambda process: len(process.new_shapes), default=None)
+    found = [(entry, most.steps) for entry in most.new_shapes if entry.steps > 1] if most else []
+    for entry, steps in found[:_OPERATORS_SHOWN]:
+        line = f"{entry.operator:<32} new in {entry.steps} of {steps} steps"
         yield _cut(f"{line}, {entry.shapes} in all  {entry.place}", width)
     yield from _rest(found, _OPERATORS_SHOWN)
 
@@ -143,28 +136,25 @@ def _original_lines(original: Original, width: int) -> Iterator[Text]:
     comparison = original.comparison
     if comparison is None:
         return
-    wrong = [pair for pair in comparison.compared if not pair.agrees]
+    wrong = comparison.wrong
     lines = len(comparison.compared)
     yield Text(
         f"Compared {_number(lines, 'line')} with {_number(comparison.numbers, 'number')}, tolerance "
         f"{comparison.tolerance:g}: {lines - len(wrong)} agree, largest difference {comparison.largest:.2g}"
     )
-    yield from _pair_lines(wrong or list(comparison.compared), width)
-    for what, only in (("original", comparison.only_original), ("migrated", comparison.only_migrated)):
-        if only:
-            yield Text(f"Only the {what} printed {_number(len(only), 'line')} of numbers, such as")
-            yield _cut(f"    {only[0]}", width)
-
-
-def _pair_lines(pairs: list[Pair], width: int) -> Iterator[Text]:
-    if len(pairs) > _PAIRS_SHOWN:
-        pairs = [*pairs[: _PAIRS_SHOWN - 1], pairs[-1]]
-    for pair in pairs:
+    shown = wrong or comparison.compared
+    if len(shown) > _PAIRS_SHOWN:
+        shown = (*shown[: _PAIRS_SHOWN - 1], shown[-1])
+    for pair in shown:
         if pair.agrees:
             yield _cut(f"  = {pair.migrated}", width)
         else:
             yield _cut(f"  original  {pair.original}", width, "red")
             yield _cut(f"  migrated  {pair.migrated}", width, "red")
+    for what, only in (("original", comparison.only_original), ("migrated", comparison.only_migrated)):
+        if only:
+            yield Text(f"Only the {what} printed {_number(len(only), 'line')} of numbers, such as")
+            yield _cut(f"    {only[0]}", width)
 
 
 def _rest(items: Sequence[object], shown: int) -> Iterator[Text]:

@@ -208,9 +208,7 @@ def _compared(original: Original) -> tuple[str, list[str]]:
         return NOT_COMPARED, [f"the original on the CPU: {_how_it_failed(ended.code)}"]
     if not comparison.comparable:
         return NOT_COMPARED, ["the two runs printed no line with a number that could be compared"]
-    wrong = [pair for pair in comparison.compared if not pair.agrees]
-    if wrong:
-        return DIFFERENT, [
-            f"{len(wrong)} of {len(comparison.compared)} lines differ by more than {comparison.tolerance:g}"
-        ]
+    if comparison.wrong:
+        share = f"{len(comparison.wrong)} of {len(comparison.compared)} lines"
+        return DIFFERENT, [f"{share} differ by more than {comparison.tolerance:g}"]
     return PASSED, []
