@@ -262,10 +262,8 @@ def _error(lines: list[str]) -> Optional[tuple[int, str]]:
 
 
 def _restored(source: str, notebook: Notebook) -> str:
-    def original(match: re.Match[str]) -> str:
-        return notebook.hidden[int(match.group(1))]
-
-    return re.sub(rf"^.*{re.escape(notebook.mark)}(\d+)$", original, source, flags=re.M)
+    hidden = re.compile(rf"^.*{re.escape(notebook.mark)}(\d+)$", re.M)
+    return hidden.sub(lambda match: notebook.hidden[int(match[1])], source)
 
 
 def _as_json(source: str, before: str, raw: str) -> str:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from migrator.core.cells import placed
 from migrator.core.check import check
-from migrator.core.rules import IMPORT
+from migrator.core.rules import IMPORT, Rules
 from migrator.files.document import Document, document
 from migrator.files.errors import Unreadable
 from migrator.files.lines import Lines
@@ -37,9 +37,13 @@ def check_job(job: Job, project: Project) -> tuple[bytes, Checked]:
 
 
 def check_document(job: Job, item: Document, project: Project) -> Checked:
-    """The findings of a document, those that its own comments suppress left out."""
+    """The findings of a document, those that its own comments suppress left out.
+
+    Raises RuleError where its rules cannot be used.
+    """
+    rules = rules_of(job.rules)
     try:
-        return _checked(job, item, project)
+        return _checked(job, rules, item, project)
     except Exception as error:
         return _failed(internal_error(job.target.name, error))
 
@@ -51,8 +55,8 @@ def _failed(result: Result) -> Checked:
     return Checked(trouble=f"{result.skipped}; {keep_details(result.trace)}")
 
 
-def _checked(job: Job, item: Document, project: Project) -> Checked:
-    rules, text = rules_of(job.rules), item.text
+def _checked(job: Job, rules: Rules, item: Document, project: Project) -> Checked:
+    text = item.text
     enabled = [code for code in rules.enabled if not code.startswith(job.ignored)]
     comments = suppressions.read(text) if job.rules.noqa else suppressions.Suppressions()
     found = _broken_cells(item) if SYNTAX in enabled else []

@@ -32,7 +32,7 @@ def verdict_text(verdict: Verdict, project: str, command: Sequence[str], machine
         "program": _ended(verdict.ended),
         "ran_on": shares.place,
         "trained": verdict.trained,
-        "npu_share": {"forward": shares.forward, "backward": shares.backward, "measure": shares.measure},
+        "npu_share": asdict(shares),
         "operators": verdict.operators,
         "without_npu_kernel": verdict.without_npu_kernel,
         "collectives": verdict.collectives,
