@@ -18,9 +18,8 @@ from migrator.lint.options import Options, as_shown, torch_version
 from migrator.lint.rule_sets import rule_set, rules_of
 from migrator.lint.run import CommandLine, Outcome
 from migrator.report import colors
-from migrator.report.formats import writer
+from migrator.report.formats import LintReport, writer
 from migrator.report.formats.style import summary
-from migrator.report.lint_report import LintReport
 
 if TYPE_CHECKING:
     from migrator.matchers.packs import Rule

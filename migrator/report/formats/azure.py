@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TextIO
 
+from migrator.report.formats import LintReport
 from migrator.report.formats.style import placed_words_of, relative
-from migrator.report.lint_report import LintReport
 
 
 def write(report: LintReport, stream: TextIO) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TextIO
 
 from migrator.report.colors import paint
+from migrator.report.formats import LintReport
 from migrator.report.formats.style import code_of, place_of, summary, words_of
-from migrator.report.lint_report import LintReport
 
 
 def write(report: LintReport, stream: TextIO) -> None:

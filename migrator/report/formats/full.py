@@ -8,8 +8,8 @@ from typing import TextIO
 from migrator.files.errors import shown
 from migrator.findings.finding import Finding
 from migrator.report.colors import paint
+from migrator.report.formats import LintReport
 from migrator.report.formats.style import COLORS, code_of, place_of, summary
-from migrator.report.lint_report import LintReport
 
 _LONGEST = 160  # characters of a source line
 _MOST_LINES = 4

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from typing import TextIO
 
+from migrator.report.formats import LintReport
 from migrator.report.formats.style import cell_of, relative, words_of
-from migrator.report.lint_report import LintReport
 
 _COMMANDS = {"error": "error", "warning": "warning", "info": "notice"}
 

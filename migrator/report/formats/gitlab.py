@@ -6,8 +6,8 @@ import json
 import os
 from typing import TextIO
 
+from migrator.report.formats import LintReport
 from migrator.report.formats.style import fingerprints, line_and_column, placed_words_of, relative
-from migrator.report.lint_report import LintReport
 
 _SEVERITIES = {"error": "major", "warning": "minor", "info": "info"}
 

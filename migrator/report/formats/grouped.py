@@ -7,8 +7,8 @@ from typing import TextIO
 
 from migrator.files.errors import shown
 from migrator.report.colors import paint
+from migrator.report.formats import LintReport
 from migrator.report.formats.style import cell_of, code_of, summary, words_of
-from migrator.report.lint_report import LintReport
 
 
 def write(report: LintReport, stream: TextIO) -> None:

@@ -7,7 +7,7 @@ import os
 from typing import Any, TextIO
 
 from migrator.findings.finding import Finding, Fix, Place
-from migrator.report.lint_report import LintReport
+from migrator.report.formats import LintReport
 
 
 def write(report: LintReport, stream: TextIO) -> None:

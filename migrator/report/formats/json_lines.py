@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import TextIO
 
+from migrator.report.formats import LintReport
 from migrator.report.formats.json import as_dict
-from migrator.report.lint_report import LintReport
 
 
 def write(report: LintReport, stream: TextIO) -> None:

@@ -7,8 +7,8 @@ from itertools import groupby
 from typing import TextIO
 from xml.etree import ElementTree
 
+from migrator.report.formats import LintReport
 from migrator.report.formats.style import cell_of, relative, words_of
-from migrator.report.lint_report import LintReport
 
 # What XML 1.0 cannot hold.
 _FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TextIO
 
 from migrator.files.errors import shown
+from migrator.report.formats import LintReport
 from migrator.report.formats.style import cell_of, relative, words_of
-from migrator.report.lint_report import LintReport
 
 
 def write(report: LintReport, stream: TextIO) -> None:

@@ -6,8 +6,8 @@ import json
 from typing import Any, TextIO
 
 from migrator.findings.finding import Finding, Place
+from migrator.report.formats import LintReport
 from migrator.report.formats.style import line_and_column, placed_words_of, relative
-from migrator.report.lint_report import LintReport
 
 
 def write(report: LintReport, stream: TextIO) -> None:

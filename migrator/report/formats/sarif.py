@@ -8,8 +8,8 @@ from typing import Any, TextIO
 from migrator import __version__
 from migrator.findings.finding import Finding, Fix, Place
 from migrator.matchers.packs import Rule
+from migrator.report.formats import LintReport
 from migrator.report.formats.style import fingerprints, placed_words_of, relative, uri
-from migrator.report.lint_report import LintReport
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _LEVELS = {"error": "error", "warning": "warning", "info": "note"}

@@ -9,7 +9,7 @@ from pathlib import Path
 from migrator.files.errors import shown
 from migrator.findings.finding import Finding, Place
 from migrator.report.colors import paint
-from migrator.report.lint_report import LintReport
+from migrator.report.formats import LintReport
 
 COLORS = {"error": "red", "warning": "yellow", "info": "blue"}
 
