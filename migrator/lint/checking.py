@@ -13,7 +13,7 @@ from typing import Callable, Optional
 from migrator.files.errors import Unreadable, shown
 from migrator.findings.finding import Finding
 from migrator.lint.files import Target, data_of
-from migrator.lint.options import Options, ignored_codes, severity_at_least, with_origin, with_wanted_fixes
+from migrator.lint.options import Options, ignored_codes, with_origin
 from migrator.lint.rule_sets import RuleSet, rule_set, rules_of
 from migrator.run.cache import Cache, digest
 from migrator.run.json_form import from_json, to_json
@@ -129,12 +129,3 @@ def _has_rules(job: Job, cache: Cache, trouble: Trouble) -> bool:
         trouble(with_origin(job.target.options, error))
         return False
     return True
-
-
-def counting(found: Iterable[Finding], options: Options) -> list[Finding]:
-    """The findings that are grave enough, those of rules that are not to be fixed without their fixes."""
-    return [
-        item
-        for item in with_wanted_fixes(found, options)
-        if severity_at_least(item.severity, options.severity)
-    ]

@@ -18,10 +18,10 @@ from migrator.files.source import read_bytes
 from migrator.findings.edits import Occupied, apply
 from migrator.findings.finding import Edit, Finding, internal_error
 from migrator.lint import baseline
-from migrator.lint.checking import Job, counting
+from migrator.lint.checking import Job
 from migrator.lint.file import check_document
 from migrator.lint.files import Target, data_of
-from migrator.lint.options import may_be_fixed
+from migrator.lint.options import counting, may_be_fixed
 from migrator.lint.rule_sets import rules_of
 from migrator.lint.suppressions import UNUSED, added_noqa
 from migrator.project.project import Project

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import cache
 from pathlib import Path
-from typing import Any, Callable, Optional
+from typing import Any, Callable
 
 from migrator.files.errors import SourceError, shown
 from migrator.files.patterns import Matcher, matcher
@@ -102,50 +103,53 @@ def unknown_key(key: str, known: Mapping[str, Option], where: str) -> ConfigErro
 
 def checked(key: str, value: Any, where: str, root: Path) -> Any:
     """The value of a key as ``Options`` holds it. Raises ConfigError."""
-    kind = KEYS[key].kind
+    kind, choices = KEYS[key].kind, KEYS[key].choices
+
+    def expect(fits: bool, wanted: str) -> None:
+        _expect(fits, value, key, wanted, where)
+
     if kind == "switch":
-        return _expect(isinstance(value, bool), value, key, "true or false", where)
+        expect(isinstance(value, bool), "true or false")
+        return value
     if kind == "path":
-        return str(root / _expect(isinstance(value, str) and value != "", value, key, "a path", where))
+        expect(isinstance(value, str) and value != "", "a path")
+        return str(root / value)
     if kind == "text":
         # A version that was written as a number: 2.6; but 2.10 would be 2.1, so it is refused.
-        return _expect(isinstance(value, str), value, key, f'a text in quotes, as in {key} = "2.6"', where)
+        expect(isinstance(value, str), f'a text in quotes, as in {key} = "2.6"')
+        return value
     if kind == "choice":
-        wanted = " | ".join(KEYS[key].choices)
-        if value not in KEYS[key].choices:
+        if value not in choices:
             from difflib import get_close_matches
 
-            same = [choice for choice in KEYS[key].choices if choice.lower() == str(value).lower()]
-            near = same or get_close_matches(str(value), KEYS[key].choices, n=1)
-            wanted += f"; did you mean {near[0]!r}?" if near else ""
-        return _expect(value in KEYS[key].choices, value, key, wanted, where)
+            same = [choice for choice in choices if choice.lower() == str(value).lower()]
+            near = same or get_close_matches(str(value), choices, n=1)
+            expect(False, " | ".join(choices) + (f"; did you mean {near[0]!r}?" if near else ""))
+        return value
     if kind == "ignores":
-        fits = isinstance(value, dict) and all(_is_texts(codes) for codes in value.values())
-        _expect(fits, value, key, "a table of globs with lists of codes", where)
+        expect(
+            isinstance(value, dict) and all(map(_is_texts, value.values())),
+            "a table of globs with lists of codes",
+        )
         _usable([pattern[pattern.startswith("!") :] for pattern in value], root, key, where)
         return tuple(FileIgnores(pattern, tuple(codes), root) for pattern, codes in value.items())
     if kind == "overrides":
-        _expect(
-            isinstance(value, list) and all(isinstance(v, dict) for v in value), value, key, "tables", where
-        )
+        expect(isinstance(value, list) and all(isinstance(item, dict) for item in value), "tables")
         return tuple(_override(item, where, root) for item in value)
-    _expect(_is_texts(value), value, key, "a list of texts", where)
+    expect(_is_texts(value), "a list of texts")
     if kind == "patterns":
         excluded = Excluded(_usable(value, root, key, where), root)
         return excluded if key == "exclude" else (excluded,)
-    if kind == "paths":
-        return tuple(str(root / file) for file in value)
-    return tuple(value)
+    return tuple(str(root / file) for file in value) if kind == "paths" else tuple(value)
 
 
 def _is_texts(value: Any) -> bool:
     return isinstance(value, list) and all(isinstance(item, str) for item in value)
 
 
-def _expect(fits: bool, value: Any, key: str, wanted: str, where: str) -> Any:
+def _expect(fits: bool, value: Any, key: str, wanted: str, where: str) -> None:
     if not fits:
         raise ConfigError(f"{_place(key, where)} is {value!r} and should be {wanted}")
-    return value
 
 
 def _usable(patterns: Sequence[str], root: Path, key: str, where: str) -> tuple[str, ...]:
@@ -185,19 +189,15 @@ def with_values(options: Options, values: Mapping[str, Any]) -> Options:
     more = new.pop("extend_per_file_ignores", ())
     own = new.get("per_file_ignores", options.per_file_ignores)
     new["per_file_ignores"] = tuple(dict.fromkeys((*own, *more)))
-    left_out = (*options.extend_exclude, *new.get("extend_exclude", ()))
-    new["extend_exclude"] = tuple(dict.fromkeys(left_out))
+    new["extend_exclude"] = tuple(dict.fromkeys((*options.extend_exclude, *new.get("extend_exclude", ()))))
     if "select" in new:
         new.update(ignore=ignored, extend_select=wanted)
     elif ignored or wanted:
         new["select"] = _without(options.select, ignored)
-        new["extend_select"] = _unique(*_without(options.extend_select, ignored), *wanted)
-        new["ignore"] = _unique(*_without(options.ignore, wanted), *ignored)
+        selected = *_without(options.extend_select, ignored), *wanted
+        new["extend_select"] = tuple(dict.fromkeys(selected))
+        new["ignore"] = tuple(dict.fromkeys((*_without(options.ignore, wanted), *ignored)))
     return replace(options, **new)
-
-
-def _unique(*codes: str) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(codes))
 
 
 def _without(codes: tuple[str, ...], gone: tuple[str, ...]) -> tuple[str, ...]:
@@ -232,26 +232,16 @@ def _fits(patterns: tuple[str, ...], root: Path, path: Path) -> bool:
     return fits(path.as_posix(), False) or any(fits(folder.as_posix(), True) for folder in folders)
 
 
-_Fits = Callable[[str, bool], bool]
-_matchers: dict[tuple[tuple[str, ...], Path], _Fits] = {}
-
-
-def path_matcher(patterns: tuple[str, ...], root: Path) -> _Fits:
+@cache
+def path_matcher(patterns: tuple[str, ...], root: Path) -> Callable[[str, bool], bool]:
     """A function of an absolute path (with ``/``) and whether it is a folder: do patterns of ``root`` fit?
 
     A pattern may also be an absolute path there. Raises SourceError for one that cannot be read.
     """
-    key = (patterns, root)
-    if key not in _matchers:
-        prefix = "" if root == _EVERYWHERE else root.as_posix().rstrip("/") + "/"
-        own = [f"/{text[len(prefix) :]}" if prefix and text.startswith(prefix) else text for text in patterns]
-        fits: Matcher = matcher(own)
-
-        def check(path: str, folder: bool) -> bool:
-            return path.startswith(prefix) and fits(path[len(prefix) :], folder)
-
-        _matchers[key] = check
-    return _matchers[key]
+    prefix = "" if root == _EVERYWHERE else root.as_posix().rstrip("/") + "/"
+    own = [f"/{text[len(prefix) :]}" if prefix and text.startswith(prefix) else text for text in patterns]
+    fits: Matcher = matcher(own)
+    return lambda path, folder: path.startswith(prefix) and fits(path[len(prefix) :], folder)
 
 
 def as_shown(options: Options) -> dict[str, Any]:
@@ -280,11 +270,6 @@ def torch_version(options: Options) -> str:
     return (versions.resolve(options.version) if options.version else versions.newest()).text
 
 
-def rule_choice(options: Options) -> tuple[str, ...]:
-    """The codes that are selected, those of extend-select among them."""
-    return (*options.select, *(code for code in options.extend_select if code not in options.select))
-
-
 # What says which rules there are, and which of them count.
 _CHOOSING = frozenset(
     name for name, option in KEYS.items() if option.kind in ("codes", "ignores") or name == "rules"
@@ -300,9 +285,13 @@ def with_origin(options: Options, error: Exception) -> str:
     return f"{shown(blamed)}: {error}" if blamed else str(error)
 
 
-def with_wanted_fixes(found: Iterable[Finding], options: Options) -> list[Finding]:
-    """The findings, those of rules that are not to be fixed without their fixes."""
-    return [item if may_be_fixed(item, options) else replace(item, fix=None) for item in found]
+def counting(found: Iterable[Finding], options: Options) -> list[Finding]:
+    """The findings that are grave enough, those of rules that are not to be fixed without their fixes."""
+    return [
+        item if may_be_fixed(item, options) else replace(item, fix=None)
+        for item in found
+        if severity_at_least(item.severity, options.severity)
+    ]
 
 
 def may_be_fixed(item: Finding, options: Options) -> bool:
@@ -318,6 +307,6 @@ def _fitting(codes: Iterable[str], code: str) -> int:
     return max((len(start) for start in starts if code.startswith(start)), default=-1)
 
 
-def severity_at_least(severity: Severity, threshold: Optional[Severity]) -> bool:
+def severity_at_least(severity: Severity, threshold: Severity) -> bool:
     """Whether a severity reaches a threshold."""
-    return threshold is None or SEVERITIES.index(severity) >= SEVERITIES.index(threshold)
+    return SEVERITIES.index(severity) >= SEVERITIES.index(threshold)

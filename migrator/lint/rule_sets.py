@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Optional
 
 from migrator.core.settings import Settings
 from migrator.files.errors import reason, shown
-from migrator.lint.options import ConfigError, Options, rule_choice, torch_version
+from migrator.lint.options import ConfigError, Options, torch_version
 from migrator.run.cache import Cache, digest
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def rule_set(options: Options, noqa: bool = True) -> RuleSet:
     mentioned.update(code for code in (*options.fixable, *options.unfixable) if code != "ALL")
     settings = Settings(
         version=torch_version(options),
-        select=rule_choice(options),
+        select=tuple(dict.fromkeys((*options.select, *options.extend_select))),
         ignore=options.ignore,
         rule_files=options.rules,
         hardware=options.hw,

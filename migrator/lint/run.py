@@ -11,9 +11,9 @@ from typing import Any, Optional
 from migrator.files.errors import shown
 from migrator.findings.finding import Finding
 from migrator.lint import baseline
-from migrator.lint.checking import Job, check_files, counting, read_files
+from migrator.lint.checking import Job, check_files, read_files
 from migrator.lint.files import Target
-from migrator.lint.options import Options, severity_at_least
+from migrator.lint.options import Options, counting, severity_at_least
 from migrator.lint.texts import Texts
 from migrator.run.cache import Cache
 from migrator.run.loading import Loader
