@@ -122,12 +122,11 @@ class Job:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What was found. ``reports`` is the folder with the tables; ``complete`` is False after Ctrl-C."""
+    """What was found. ``reports`` is the folder with the tables."""
 
     tally: Tally
     exit_code: int
     reports: Path
-    complete: bool = True
 
 
 def analyze(job: Job, out: Path, overwrite: bool, progress: Progress) -> Outcome:
@@ -146,7 +145,7 @@ def analyze(job: Job, out: Path, overwrite: bool, progress: Progress) -> Outcome
             complete = _fill(tree, tables, tally, job, settings, progress)
         code = (SOME_SKIPPED if tally.skipped else DONE) if complete else INTERRUPTED
         add(tree, "summary.json", _summary(job, tally, code))
-    return Outcome(tally, code, tree.result, complete)
+    return Outcome(tally, code, tree.result)
 
 
 def _codes(job: Job) -> tuple[str, ...]:

@@ -108,7 +108,7 @@ def analyze(
     lost = [mode for mode in modes if mode not in outcome.tally.runs]
     if lost:
         say(f"interrupted: no tables of {', '.join(lost)}; skipped_files.csv names what else was not reached")
-    elif not outcome.complete:
+    elif outcome.exit_code == INTERRUPTED:
         say(f"interrupted after {bar.done} of {bar.total} Python files: the reports say of which")
     if not quiet:
         try:

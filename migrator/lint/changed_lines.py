@@ -15,16 +15,8 @@ from migrator.lint.options import ConfigError
 
 _HUNK = re.compile(rb"@@ -\d+(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 _COMMAND = (
-    "diff",
-    "--unified=0",
-    "--no-color",
-    "--no-ext-diff",
-    "--no-textconv",
-    "--text",
-    "--find-renames",
-    "--ignore-submodules=all",
-    "--src-prefix=a/",
-    "--dst-prefix=b/",
+    "diff --unified=0 --no-color --no-ext-diff --no-textconv --text --find-renames --ignore-submodules=all"
+    " --src-prefix=a/ --dst-prefix=b/".split()
 )
 # A repository's own configuration may name commands, which git would run. Neither they nor what the user has
 # set for diffs count here; and nothing is fetched.

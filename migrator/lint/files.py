@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Callable, Optional
@@ -14,6 +15,8 @@ from migrator.files.errors import shown, unreadable
 from migrator.files.source import read_bytes
 from migrator.lint.config_files import Configuration
 from migrator.lint.options import ConfigError, Options, for_file, path_matcher
+
+Stamp = tuple[tuple[str, int, int], ...]
 
 
 @dataclass(frozen=True)
@@ -32,6 +35,16 @@ class Target:
     def name(self) -> str:
         """Its name inside the project: that below the folder of its configuration."""
         return _name(self.place, self.options)
+
+
+def stamp(files: Iterable[str]) -> Stamp:
+    """The state of those of some files that exist: it is another one when one of them is written."""
+    found = []
+    for file in files:
+        with suppress(OSError):
+            status = os.stat(file)
+            found.append((file, status.st_mtime_ns, status.st_size))
+    return tuple(found)
 
 
 def data_of(target: Target) -> bytes:

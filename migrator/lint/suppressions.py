@@ -58,10 +58,6 @@ class Suppressions:
     skip_file: bool = False
     lines: tuple[str, ...] = ()
 
-    def noqa_row(self, row: int) -> int:
-        """The row whose comment counts for a row."""
-        return self.ends.get(row, row)
-
     def apply(self, found: Iterable[Finding]) -> list[Finding]:
         """The findings that no comment suppresses, with their ``noqa_line``.
 
@@ -72,13 +68,13 @@ class Suppressions:
             by_row.setdefault(comment.row, []).append(comment)
         kept = []
         for item in found:
-            rows = {self.noqa_row(item.line), self.noqa_row(item.end_line)}
-            comments = [comment for row in rows for comment in by_row.get(row, ())]
+            first, last = (self.ends.get(line, line) for line in (item.line, item.end_line))
+            comments = [comment for row in {first, last} for comment in by_row.get(row, ())]
             hits = [(comment, code) for comment in comments for code in _matching(comment, item.code)]
             for comment, code in hits:
                 comment.used.add(code)
             if not hits:
-                kept.append(replace(item, noqa_line=self.noqa_row(item.line)))
+                kept.append(replace(item, noqa_line=first))
         return kept
 
     def unused(self, enabled: Collection[str], lines: Lines) -> Iterator[Finding]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 from pathlib import Path
@@ -10,14 +9,12 @@ from pathlib import Path
 from migrator.files.errors import SourceError
 from migrator.lint.command import configuration_of, lint_once
 from migrator.lint.config_files import CONFIG_NAMES
-from migrator.lint.files import targets
+from migrator.lint.files import Stamp, stamp, targets
 from migrator.lint.options import ConfigError
 from migrator.lint.run import CommandLine
 from migrator.run.processes import Progress
 
 _PAUSE = 0.5  # seconds between two looks
-
-State = dict[Path, tuple[int, int]]
 
 
 def lint_and_watch(line: CommandLine, progress: Progress) -> int:
@@ -45,7 +42,7 @@ def lint_and_watch(line: CommandLine, progress: Progress) -> int:
         state = _state(line)  # fixes have changed files, too
 
 
-def _state(line: CommandLine) -> State:
+def _state(line: CommandLine) -> Stamp:
     """Time and size of each file that decides what is found."""
     native: list[Path] = []
     try:
@@ -61,11 +58,4 @@ def _state(line: CommandLine) -> State:
         places.update(Path(file) for file in deciding if file)
     for folder in {Path.cwd(), *(target.place.parent for target in found)}:
         places.update(folder / name for name in CONFIG_NAMES)
-    state: State = {}
-    for place in places:
-        try:
-            status = os.stat(place)
-            state[place] = (status.st_mtime_ns, status.st_size)
-        except OSError:
-            continue
-    return state
+    return stamp(sorted(map(str, places)))

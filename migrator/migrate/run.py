@@ -15,7 +15,7 @@ from typing import Callable, Optional
 
 from migrator.api_support.versions import resolve
 from migrator.convert.result import Conversion
-from migrator.core.check import Converted
+from migrator.core.check import Converted, every_fix, safe_fixes
 from migrator.core.rules import Rules, rules_for
 from migrator.core.settings import Settings
 from migrator.files.discover import Entry, discover
@@ -35,7 +35,7 @@ from migrator.report.summary import summary_text
 from migrator.report.tally import Tally
 from migrator.run.loading import load_project
 from migrator.run.processes import Progress, processes_for
-from migrator.run.project_files import Done, Fixing, check_files, refuse_without_python
+from migrator.run.project_files import Done, check_files, refuse_without_python
 
 DONE = 0
 SOME_SKIPPED = 1
@@ -247,10 +247,10 @@ def _take_over(entry: Entry, tree: OutputTree | None) -> list[Entry]:
 def _results(
     survey: _Survey, rules: Rules, plan: Plan, progress: Progress, diff: bool = False
 ) -> Iterator[tuple[Entry, Done]]:
-    fixing: Fixing = "safe" if plan.safe_only else "all"
+    admit = safe_fixes if plan.safe_only else every_fix
     jobs = processes_for(survey.size, plan.jobs)
     for entry, done in check_files(
-        survey.entries, plan.settings, survey.project, jobs, progress, fixing, survey.converted, diff
+        survey.entries, plan.settings, survey.project, jobs, progress, admit, survey.converted, diff
     ):
         if not entry.holds_python:
             wanted = tuple(finding for finding in done.result.findings if finding.code in rules.enabled)

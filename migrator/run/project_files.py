@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Optional
+from typing import TYPE_CHECKING, Any, Optional
 
 from migrator.core.cells import placed
-from migrator.core.check import Converted, check, every_fix, no_fix, safe_fixes
+from migrator.core.check import Converted, check, no_fix
+from migrator.core.matching import Admit
 from migrator.core.rules import Rules, rules_for
 from migrator.core.settings import Settings
 from migrator.files.discover import Entry
@@ -23,9 +24,8 @@ from migrator.run.processes import Progress, spread
 if TYPE_CHECKING:
     from migrator.project.project import Project
 
-# Which fixes are made: all, those that nobody has to look at, or none.
-Fixing = Literal["all", "safe", "none"]
-_ADMIT = {"all": every_fix, "safe": safe_fixes, "none": no_fix}
+# A file: its name inside the project, where it lies, what a conversion makes of it.
+_Work = tuple[str, Path, Optional[Converted]]
 
 
 @dataclass(frozen=True)
@@ -48,19 +48,19 @@ def check_files(
     project: Project,
     jobs: int,
     progress: Progress,
-    fixing: Fixing = "none",
+    admit: Admit = no_fix,
     converted: Optional[Mapping[str, Converted]] = None,
     diff: bool = False,
 ) -> Iterator[tuple[Entry, Done]]:
     """What is to say of each file, in their order: Python is checked, the others are searched for CUDA.
 
-    ``converted`` are what conversions make of files, by name, before the rules see them; ``diff``: with the
-    diffs of those that change.
+    ``admit`` says which fixes are made; ``converted`` are what conversions make of files, by name, before
+    the rules see them; ``diff``: with the diffs of those that change.
     """
     known = converted or {}
     work = [(entry.name, entry.path, known.get(entry.name)) for entry in entries if entry.holds_python]
-    results = spread(work, jobs, _check_file, settings, project, fixing, diff)
-    stage = "analysing" if fixing == "none" else "migrating"
+    results = spread(work, jobs, _check_file, settings, project, admit, diff)
+    stage = "analysing" if admit is no_fix else "migrating"
     finished = 0
     progress(stage, 0, len(work))
     for entry in entries:
@@ -96,33 +96,21 @@ def _look_at(entry: Entry, project: Project) -> Optional[Result]:
         return internal_error(shown(entry.name), error)
 
 
-def _check_file(
-    work: tuple[str, Path, Optional[Converted]],
-    settings: Settings,
-    project: Project,
-    fixing: Fixing,
-    diff: bool,
-) -> Done:
+def _check_file(work: _Work, *shared: Any) -> Done:
     try:
-        return _checked(work, settings, project, fixing, diff)
+        return _checked(work, *shared)
     except Exception as error:
         return Done(internal_error(shown(work[0]), error))
 
 
-def _checked(
-    work: tuple[str, Path, Optional[Converted]],
-    settings: Settings,
-    project: Project,
-    fixing: Fixing,
-    diff: bool,
-) -> Done:
+def _checked(work: _Work, settings: Settings, project: Project, admit: Admit, diff: bool) -> Done:
     plain_name, path, converted = work
     name, rules = shown(plain_name), rules_for(settings)
     try:
         source = document(read_bytes(path), plain_name)
     except Unreadable as error:
         return Done(Result(name, skipped=str(error) if _looks_relevant(path, rules) else ""))
-    result = check(source, rules, project, _ADMIT[fixing], converted, write=fixing != "none")
+    result = check(source, rules, project, admit, converted, write=admit is not no_fix)
     text, beside, skipped = result.text, None, result.skipped
     if source.notebook is not None:
         beside = beside_python(source.notebook)

@@ -14,13 +14,12 @@ from migrator.findings.finding import Finding
 from migrator.lint import baseline
 from migrator.lint.checking import Job
 from migrator.lint.file import SYNTAX, check_document
-from migrator.lint.files import Target
+from migrator.lint.files import Stamp, Target, stamp
 from migrator.lint.fixing import fix_document
 from migrator.lint.options import counting, ignored_codes, may_be_fixed
 from migrator.lint.rule_sets import RuleSet, rule_set
 from migrator.project.project import Project
 from migrator.server.facts import parses
-from migrator.server.settings import Stamp, stamp
 from migrator.server.texts import same_start
 
 

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Optional
 
 from migrator.lint.config_files import CONFIG_NAMES, Configuration
-from migrator.lint.files import Target, excluded
+from migrator.lint.files import Stamp, Target, excluded, stamp
 from migrator.lint.option_table import KEYS
 from migrator.lint.options import Options, checked, for_file, unknown_key
 
 _WHERE = "the editor's settings for npumigrate"
-Stamp = tuple[tuple[str, int, int], ...]
 
 
 class Settings:
@@ -73,13 +71,3 @@ class Settings:
                 options = replace(options, root=self.folder_of(folder / "file") or folder)
             known = self._known[folder] = ((*state, *stamp(options.extended)), options)
         return known[1]
-
-
-def stamp(files: Iterable[str]) -> Stamp:
-    """The state of those of some files that exist: it is another one when one of them is written."""
-    found = []
-    for file in files:
-        with suppress(OSError):
-            status = os.stat(file)
-            found.append((file, status.st_mtime_ns, status.st_size))
-    return tuple(found)
