@@ -71,14 +71,13 @@ def _lint(given: argparse.Namespace) -> int:
 
     try:
         line = _command_line(given)
-        if line.watch:
-            from migrator.lint.watching import lint_and_watch
-
-            with ProgressBar(shown=not (line.quiet or line.silent)) as bar:
-                return lint_and_watch(line, bar)
-        from migrator.lint.command import lint_once
-
         with ProgressBar(shown=not (line.quiet or line.silent)) as bar:
+            if line.watch:
+                from migrator.lint.watching import lint_and_watch
+
+                return lint_and_watch(line, bar)
+            from migrator.lint.command import lint_once
+
             return lint_once(line, bar)
     except (ConfigError, SourceError) as error:
         return fail(str(error))

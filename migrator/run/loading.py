@@ -18,6 +18,7 @@ from migrator.files.errors import Unreadable
 from migrator.files.source import read_bytes
 from migrator.findings.finding import internal_error
 from migrator.run.cache import Cache, digest
+from migrator.run.json_form import from_json, to_json
 from migrator.run.processes import processes_for, spread
 
 if TYPE_CHECKING:
@@ -72,9 +73,9 @@ def load_project(entries: Iterable[Entry], jobs: Optional[int], starts: bool = F
         native_bytes((entry.name, entry.path) for entry in every if entry.kind == "file"), jobs
     )
     project = merge_facts(
-        (item.facts for item in told), [each.facts for each in native], (entry.name for entry in every)
+        (item.facts for item in told), [facts for facts, _ in native], (entry.name for entry in every)
     )
-    failed = [*(item.failed for item in told), *(item.failed for item in native)]
+    failed = [*(item.failed for item in told), *(error for _, error in native)]
     return replace(
         project,
         starts=tuple(item.start for item in told if item.start),
@@ -125,7 +126,6 @@ class Loader:
         from migrator.project.facts import FileFacts
         from migrator.project.operators import Catalog
         from migrator.project.project import Project, classes_of, packages_of
-        from migrator.run.json_form import from_json
 
         classes = classes_of(from_json(FileFacts, facts) for facts in self._facts if facts[0])
         operators = from_json(Catalog, self._operators) if self._operators else Catalog()
@@ -137,8 +137,6 @@ class Loader:
         every = [self._cache.get(_key(*file)) for file in self._files]
         unknown = [place for place, facts in enumerate(every) if facts is None]
         if unknown:
-            from migrator.run.json_form import to_json
-
             files = [self._files[place][0] for place in unknown]
             for place, file, item in zip(unknown, files, read_python(files, self._size, self._jobs)):
                 every[place] = to_json(item.facts)
@@ -163,15 +161,14 @@ class Loader:
         if known is None:
             from migrator.project.facts import FileFacts
             from migrator.project.project import merge_facts
-            from migrator.run.json_form import from_json, to_json
 
             parts = (from_json(FileFacts, facts) for facts in building)
             told = read_native(native, self._jobs)
-            catalog = merge_facts(parts, [each.facts for each in told]).operators
+            catalog = merge_facts(parts, [facts for facts, _ in told]).operators
             # Only the reports of a migration need the operators of each file, and the text of load_inline.
             built = {place: replace(item, text=None) for place, item in catalog.extensions.items()}
             known = to_json(replace(catalog, in_file={}, extensions=built))
-            if not any(each.failed for each in told):
+            if not any(error for _, error in told):
                 self._cache.put(key, known)
         return known
 
@@ -190,33 +187,28 @@ def read_python(
 def _read(file: PythonFile, starts: bool) -> Read:
     from migrator.project.facts import FileFacts, scan_file
 
-    data = b""
+    data, facts, start, failed = b"", FileFacts(), None, None
     try:
         data = read_bytes(file.path) if file.data is None else file.data
-        if not starts and not any(word in data for word in _MAY_TELL):
-            return Read(digest(data), FileFacts())
-        text = document(data, file.name).text
-        if not starts:
-            return Read(digest(data), scan_file(file.name, text))
-        from migrator.project.start import scan_start
+        if starts:
+            from migrator.project.start import scan_start
 
-        return Read(digest(data), scan_file(file.name, text), scan_start(file.name, text))
+            text = document(data, file.name).text
+            facts, start = scan_file(file.name, text), scan_start(file.name, text)
+        elif any(word in data for word in _MAY_TELL):
+            facts = scan_file(file.name, document(data, file.name).text)
     except Unreadable:  # that is told when its turn comes to be checked
-        return Read(digest(data), FileFacts())
+        pass
     except Exception as error:
-        return Read(digest(data), FileFacts(), failed=internal_error(file.name, error))
+        failed = internal_error(file.name, error)
+    return Read(digest(data), facts, start, failed)
 
 
-@dataclass(frozen=True)
-class ReadNative:
-    """What a C++ or CUDA file defines; ``failed`` is the internal error that kept it from telling."""
+def read_native(files: Mapping[str, bytes], jobs: Optional[int]) -> list[tuple[NativeFile, Optional[Result]]]:
+    """What C++ and CUDA files, by their names, define; nothing where none has to do with CUDA.
 
-    facts: NativeFile
-    failed: Optional[Result] = None
-
-
-def read_native(files: Mapping[str, bytes], jobs: Optional[int]) -> list[ReadNative]:
-    """What C++ and CUDA files, by their names, define; nothing where none has to do with CUDA."""
+    With each the internal error that kept it from telling, None without.
+    """
     if not files:
         return []
     from migrator.native.files import texts_to_scan
@@ -225,11 +217,11 @@ def read_native(files: Mapping[str, bytes], jobs: Optional[int]) -> list[ReadNat
     return list(spread(texts_to_scan(files), processes_for(size, jobs), _read_text))
 
 
-def _read_text(file: tuple[str, str]) -> ReadNative:
+def _read_text(file: tuple[str, str]) -> tuple[NativeFile, Optional[Result]]:
     from migrator.native.functions import scan_native
     from migrator.native.model import NativeFile
 
     try:
-        return ReadNative(scan_native(*file))
+        return scan_native(*file), None
     except Exception as error:
-        return ReadNative(NativeFile(file[0]), internal_error(file[0], error))
+        return NativeFile(file[0]), internal_error(file[0], error)
