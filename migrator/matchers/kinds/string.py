@@ -134,11 +134,7 @@ def _with_verdict(rules: Rules, verdict: str) -> StringRule | None:
 
 
 def _placed(
-    context: FileContext,
-    rules: Rules,
-    node: String,
-    where: DeviceContext,
-    edits: Callable[[], list[Edit]],
+    context: FileContext, rules: Rules, node: String, where: DeviceContext, edits: Callable[[], list[Edit]]
 ) -> Outcome:
     """A finding for a string that goes there; True where it is left alone."""
     if where.verdict == NO:
@@ -150,14 +146,7 @@ def _placed(
     changes = edits() if where.verdict in (CERTAIN, LIKELY) else []
     message = rule.message or "{value}: {place}"
     message = message.replace("{value}", repr(value)).replace("{place}", where.reason)
-    return found(
-        context,
-        rule,
-        node,
-        api=value,
-        edits=changes,
-        message=message,
-    )
+    return found(context, rule, node, api=value, edits=changes, message=message)
 
 
 def _device(context: FileContext, rules: Rules, vocabulary: DeviceVocabulary, node: String) -> Outcome:
@@ -315,14 +304,7 @@ def _text(context: FileContext, rules: Rules, vocabulary: DeviceVocabulary, node
             continue
         if value in rule.match and isinstance(node, ast.Constant) and not is_docstring(context.index, node):
             edits = replace_text(context.index, node, value, rule.replace) if rule.replace else []
-            return found(
-                context,
-                rule,
-                node,
-                api=value,
-                edits=edits,
-                needs_npu=False,
-            )
+            return found(context, rule, node, api=value, edits=edits, needs_npu=False)
     return None
 
 
