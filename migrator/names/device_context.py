@@ -21,7 +21,7 @@ from migrator.names.device_vocabulary import (
 )
 from migrator.names.index import ModuleIndex
 from migrator.names.npu_branches import beside_npu
-from migrator.names.tree import called_name, last_name, string_value
+from migrator.names.tree import FUNCTIONS, called_name, last_name, string_value
 
 _STRING_METHODS = frozenset(
     "startswith endswith removeprefix removesuffix replace split rsplit partition find index lstrip"
@@ -322,7 +322,7 @@ class _Climb:
                 methods = (each for each in function.body if isinstance(each, ast.FunctionDef))
                 function = next((each for each in methods if each.name == "__init__"), None)
                 shift = 1
-            if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            if isinstance(function, FUNCTIONS):
                 names = [a.arg for a in (*function.args.posonlyargs, *function.args.args)]
                 if position + shift < len(names):
                     return names[position + shift]
@@ -334,11 +334,9 @@ class _Climb:
         names = [text for text in map(string_value, given) if text is not None]
         if any(self.vocabulary.says(name.strip("-").replace("-", "_")) for name in names):
             return DeviceContext(LIKELY, f"an option whose name says device ({names[0]})")
-        beside = [*self.siblings]
-        for keyword in call.keywords:
-            if keyword.arg in ("default", "choices"):
-                beside += _elements(keyword.value) or [keyword.value]
-        if beside_a_device(beside):
+        offered = [k.value for k in call.keywords if k.arg in ("default", "choices")]
+        beside = (each for value in offered for each in _elements(value) or [value])
+        if beside_a_device([*self.siblings, *beside]):
             return DeviceContext(LIKELY, "an option that also offers other devices")
         if names:
             return DeviceContext(UNCLEAR, f"the option {names[0]}")

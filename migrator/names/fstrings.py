@@ -32,10 +32,6 @@ class Part:
     spans: Mapping[ast.AST, tuple[int, int]] = field(default_factory=dict)
 
 
-class _UnreadableError(ValueError):
-    """A text that is no f-string, or one that this module does not understand."""
-
-
 def place_fstring(source: str, start: int) -> list[Part] | None:
     """The parts of an f-string (or of a concatenation with f-strings), in order.
 
@@ -51,9 +47,7 @@ def place_fstring(source: str, start: int) -> list[Part] | None:
             if not is_field:
                 parts.append(Part(begin, end, raw=text))
                 continue
-            tree = _parse_field(text)
-            if tree is None:
-                return None
+            tree = ast.parse(f"({text})", mode="eval").body
             opening = _OPENING.match(text)
             if opening and isinstance(tree, ast.Constant) and text.endswith(opening.group(2)):
                 # A text in a field reads as if it were written outside of it.
@@ -61,7 +55,7 @@ def place_fstring(source: str, start: int) -> list[Part] | None:
                 parts.append(Part(begin + opening.end(), end - len(opening.group(2)), raw=raw))
             else:
                 parts.append(Part(begin, end, expression=tree, spans=_spans(tree, text, begin)))
-    except (_UnreadableError, RecursionError):
+    except (SyntaxError, ValueError, RecursionError):
         return None
     return parts
 
@@ -84,7 +78,7 @@ def _read_text(source: str, position: int, found: list[tuple[bool, int, int]]) -
     """Read the literal that starts at ``position``, note its pieces, and give the place behind it."""
     opening = _OPENING.match(source, position)
     if opening is None:
-        raise _UnreadableError
+        raise ValueError("no string that can be read")
     prefix, quote = opening.group(1).lower(), opening.group(2)
     formatted = "f" in prefix or "t" in prefix
     position = begin = opening.end()
@@ -95,14 +89,12 @@ def _read_text(source: str, position: int, found: list[tuple[bool, int, int]]) -
             return position + len(quote)
         char = source[position : position + 1]
         if not char or (char in "\r\n" and len(quote) == 1):
-            raise _UnreadableError
+            raise ValueError("no string that can be read")
         if char == "\\":
-            named = formatted and "r" not in prefix and source.startswith("\\N{", position)
-            raw_brace = formatted and source[position + 1 : position + 2] in ("{", "}")
-            if named:
-                position = source.index("}", position) + 1 if "}" in source[position:] else len(source)
+            if formatted and "r" not in prefix and source.startswith("\\N{", position):
+                position = source.index("}", position) + 1
             else:
-                position += 1 if raw_brace else 2
+                position += 1 if formatted and source[position + 1 : position + 2] in ("{", "}") else 2
         elif formatted and char == "{" and not source.startswith("{{", position):
             if begin < position:
                 found.append((False, begin, position))
@@ -126,13 +118,13 @@ def _read_field(source: str, position: int, found: list[tuple[bool, int, int]], 
         position += 1
         while source[position : position + 1] != "}":
             if position >= len(source) or source.startswith(quote, position):
-                raise _UnreadableError
+                raise ValueError("no string that can be read")
             if source[position] == "{":
                 position = _read_field(source, position + 1, found, quote)
             else:
                 position += 1
     if source[position : position + 1] != "}":
-        raise _UnreadableError
+        raise ValueError("no string that can be read")
     return position + 1
 
 
@@ -155,19 +147,11 @@ def _end_of_expression(source: str, position: int) -> int:
         elif char in "}:" or (char == "!" and source[position + 1 : position + 2] != "="):
             return position
         elif (
-            char == "=" and source[position - 1] not in "=<>!" and source[position + 1 : position + 2] != "="
+            char == "=" and source[position + 1 : position + 2] != "=" and source[position - 1] not in "=<>!"
         ):
             return position
         position += 1
-    raise _UnreadableError
-
-
-def _parse_field(code: str) -> ast.expr | None:
-    """Parse a field's expression; None where it cannot be parsed."""
-    try:
-        return ast.parse(f"({code})", mode="eval").body
-    except (SyntaxError, ValueError, RecursionError):
-        return None
+    raise ValueError("no string that can be read")
 
 
 def _spans(tree: ast.expr, code: str, begin: int) -> dict[ast.AST, tuple[int, int]]:

@@ -31,6 +31,7 @@ from migrator.names.tree import (
     called_name,
     children,
     fields_of,
+    parameters,
     parse,
     string_value,
 )
@@ -79,7 +80,7 @@ class ModuleIndex:
         self._stored: dict[ast.ClassDef, dict[str, list[ast.expr]]] = {}
         self._walk_statements()
         words = set(words)
-        self._expand_lines(words | self._aliases(words))
+        self._expand_on(self._lines_with(words | self._aliases(words)), self.statements)
 
     # -- places ---------------------------------------------------------
 
@@ -173,9 +174,6 @@ class ModuleIndex:
                     if isinstance(value, ast.Attribute) and value.attr in words:
                         found.add(name)
         return found
-
-    def _expand_lines(self, words: set[str]) -> None:
-        self._expand_on(self._lines_with(words), self.statements)
 
     def _lines_with(self, words: Iterable[str], first: int = 1, last: int | None = None) -> list[int]:
         """The lines from ``first`` to ``last`` that hold one of the words as a whole word, in order."""
@@ -271,6 +269,13 @@ class ModuleIndex:
         """The node around one; None for the module, and for a node that no word led to."""
         return self._parents.get(node)
 
+    def above(self, node: ast.AST) -> Iterator[ast.AST]:
+        """The nodes around one, the innermost first."""
+        around = self._parents.get(node)
+        while around is not None:
+            yield around
+            around = self._parents.get(around)
+
     def call_of(self, node: ast.AST) -> ast.Call | None:
         """The call that calls a node; None where it is not called."""
         call = self._parents.get(node)
@@ -358,7 +363,7 @@ class ModuleIndex:
         while not isinstance(child, ast.stmt) and child in self._parents:
             parent = self._parents[child]
             if isinstance(parent, ast.Lambda) and child is parent.body:
-                if name in _argument_names(parent.args):
+                if any(each.arg == name for each in parameters(parent.args)):
                     return [Binding("param", parent)]
             elif isinstance(parent, _COMPREHENSIONS):
                 for generator in parent.generators:
@@ -452,18 +457,14 @@ class ModuleIndex:
 
 def _on_self(statement: Statement) -> Iterator[tuple[str, ast.expr]]:
     """The attributes of ``self`` that a statement gives a value."""
-    if not isinstance(statement, (ast.Assign, ast.AnnAssign, ast.Expr)) or statement.value is None:
-        return
-    value = statement.value
-    if not isinstance(statement, ast.Expr):
-        targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
-        for target in targets:
+    if isinstance(statement, (ast.Assign, ast.AnnAssign)) and statement.value is not None:
+        for target in statement.targets if isinstance(statement, ast.Assign) else [statement.target]:
             if isinstance(target, ast.Attribute) and bare_name(target.value) == "self":
-                yield target.attr, value
-    elif called_name(value) in _REGISTERS and isinstance(value, ast.Call) and len(value.args) == 2:
-        name = string_value(value.args[0])
+                yield target.attr, statement.value
+    elif isinstance(statement, ast.Expr) and isinstance(call := statement.value, ast.Call):
+        name = string_value(call.args[0]) if called_name(call) in _REGISTERS and len(call.args) == 2 else None
         if name is not None:
-            yield name, value.args[1]
+            yield name, call.args[1]
 
 
 def _is_import_call(node: ast.AST) -> bool:
@@ -473,9 +474,3 @@ def _is_import_call(node: ast.AST) -> bool:
     if isinstance(function, ast.Attribute):
         return function.attr in ("import_module", "importorskip")
     return isinstance(function, ast.Name) and function.id in ("__import__", "import_module", "getattr")
-
-
-def _argument_names(arguments: ast.arguments) -> set[str]:
-    every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
-    every += [argument for argument in (arguments.vararg, arguments.kwarg) if argument]
-    return {argument.arg for argument in every}

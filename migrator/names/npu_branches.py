@@ -7,14 +7,14 @@ import re
 from collections.abc import Sequence
 
 from migrator.names.index import ModuleIndex
-from migrator.names.tree import last_name, string_value
+from migrator.names.tree import FUNCTIONS, last_name, string_value
 
 # The word first, then what is before it: a search for plain text is fast, and most files speak of input.
 _NPU_WORD = re.compile(r"npu(?<![^\W_]npu)(?![^\W\d_])")
-_CUDA_BUILD = re.compile(r"\bCUDAExtension\b|\bCUDA_HOME\b|\bnvcc\b|\.cu\b")
+_CUDA_BUILD = re.compile(rb"\bCUDAExtension\b|\bCUDA_HOME\b|\bnvcc\b|\.cu\b")
 _NVIDIA = re.compile(r"nvidia|hopper|ampere|blackwell", re.IGNORECASE)
 _QUESTIONS = frozenset({"is_available", "device_count"})
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+_CONDITIONS = (ast.Compare, ast.BoolOp, ast.UnaryOp)
 
 
 def knows_npus(text: str) -> bool:
@@ -31,8 +31,8 @@ def has_npu_branch(index: ModuleIndex, node: ast.AST) -> bool:
     of the block does the same for them. Or it is in a comparison that another
     one of the block makes with an NPU's name.
     """
-    child, parent = node, index.parent(node)
-    while parent is not None:
+    child = node
+    for parent in index.above(node):
         if isinstance(parent, ast.Compare) and _compared_with_npu(index, parent):
             return True
         if isinstance(parent, ast.IfExp):
@@ -43,9 +43,9 @@ def has_npu_branch(index: ModuleIndex, node: ast.AST) -> bool:
                 return True
         if isinstance(child, ast.stmt) and _after_npu_return(index.block(child), child):
             return True
-        if isinstance(parent, (*_FUNCTIONS, ast.ClassDef)):
+        if isinstance(parent, (*FUNCTIONS, ast.ClassDef)):
             return False
-        child, parent = parent, index.parent(parent)
+        child = parent
     return False
 
 
@@ -57,16 +57,13 @@ def patches_cuda(index: ModuleIndex, node: ast.AST) -> bool:
 
 def is_flag_for_nvidia(index: ModuleIndex, node: ast.AST) -> bool:
     """Whether a comparison's outcome gets a name that says NVIDIA: ``IS_NVIDIA = platform == "cuda"``."""
-    parent = index.parent(node)
-    if not isinstance(parent, (ast.Compare, ast.BoolOp, ast.UnaryOp)):
+    if not isinstance(index.parent(node), _CONDITIONS):
         return False
-    while isinstance(parent, (ast.Compare, ast.BoolOp, ast.UnaryOp)):
-        parent = index.parent(parent)
-    if isinstance(parent, ast.Return):
-        while parent is not None and not isinstance(parent, _FUNCTIONS):
-            parent = index.parent(parent)
-        return parent is not None and bool(_NVIDIA.search(parent.name))
-    targets = parent.targets if isinstance(parent, ast.Assign) else []
+    holder = next((up for up in index.above(node) if not isinstance(up, _CONDITIONS)), None)
+    if isinstance(holder, ast.Return):
+        function = index.function_of(holder)
+        return function is not None and bool(_NVIDIA.search(function.name))
+    targets = holder.targets if isinstance(holder, ast.Assign) else []
     return any(_NVIDIA.search(last_name(target)) for target in targets)
 
 
@@ -77,8 +74,7 @@ def guards_cuda_build(index: ModuleIndex, node: ast.AST) -> bool:
     statement = index.statement_of(node)
     if not isinstance(statement, ast.If):
         return False
-    first, last = statement.body[0], statement.body[-1]
-    body = index.data[index.start(first) : index.end(last)].decode("utf-8")
+    body = index.data[index.start(statement.body[0]) : index.end(statement.body[-1])]
     return bool(_CUDA_BUILD.search(body))
 
 
@@ -102,9 +98,8 @@ def _under_cuda_key(node: ast.Dict, value: ast.AST) -> bool:
 
 def _compared_with_npu(index: ModuleIndex, compare: ast.Compare) -> bool:
     """Whether ``IS_NPU = platform == "npu"`` stands in the same block as ``IS_CUDA = platform == "cuda"``."""
-    statement = index.parent(compare)
-    while isinstance(statement, (ast.BoolOp, ast.UnaryOp)):
-        statement = index.parent(statement)
+    outside = (up for up in index.above(compare) if not isinstance(up, (ast.BoolOp, ast.UnaryOp)))
+    statement = next(outside, None)
     if not isinstance(statement, ast.Assign):
         return False
     compared = ast.dump(compare.left)

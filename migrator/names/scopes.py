@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Union
 
-from migrator.names.tree import Function, Import, Statement
+from migrator.names.tree import Function, Import, Statement, parameters
 
 Binder = Union[ast.stmt, ast.expr, ast.arg, ast.ExceptHandler]
 
@@ -46,11 +46,10 @@ class Scope:
 
     def bind_arguments(self, arguments: ast.arguments) -> None:
         """Record a function's parameters, with their defaults."""
-        positional = [*arguments.posonlyargs, *arguments.args]
-        defaults: list[ast.expr | None] = [None] * (len(positional) - len(arguments.defaults))
+        positional = len(arguments.posonlyargs) + len(arguments.args)
+        defaults: list[ast.expr | None] = [None] * (positional - len(arguments.defaults))
         defaults += [*arguments.defaults, *arguments.kw_defaults, None, None]
-        stars = [star for star in (arguments.vararg, arguments.kwarg) if star]
-        for argument, default in zip([*positional, *arguments.kwonlyargs, *stars], defaults):
+        for argument, default in zip(parameters(arguments), defaults):
             binding = Binding("param", argument, value=default, annotation=argument.annotation)
             self.bind(argument.arg, binding)
 
@@ -89,42 +88,29 @@ class Scope:
 
 def bind_import(scope: Scope, node: Import) -> None:
     """Bind what an import statement binds, at module level where the name is declared global."""
-    if isinstance(node, ast.Import):
-        for alias in node.names:
-            bound = alias.asname or alias.name.split(".")[0]
-            qualified = alias.name if alias.asname else bound
-            scope.home(bound).bind(bound, Binding("import", node, name=qualified))
-        return
-    module = "." * node.level + (node.module or "")
+    module = ""
+    if isinstance(node, ast.ImportFrom):
+        module = "." * node.level + (f"{node.module}." if node.module else "")
     for alias in node.names:
         if alias.name != "*":
-            dot = "" if module.endswith(".") else "."
-            qualified = f"{module}{dot}{alias.name}"
-            scope.home(alias.asname or alias.name).bind(
-                alias.asname or alias.name, Binding("import", node, name=qualified)
-            )
+            bound = alias.asname or alias.name.split(".")[0]
+            qualified = module + (alias.name if alias.asname else bound)
+            scope.home(bound).bind(bound, Binding("import", node, name=qualified))
 
 
 def bound_names(node: Statement) -> Iterable[tuple[str, ast.expr | None]]:
     """The bare names that a statement assigns, each with its value where that is plain."""
     if isinstance(node, ast.Assign):
-        return _of_targets(node.targets, node.value)
+        return (pair for target in node.targets for pair in _targets(target, node.value))
     if isinstance(node, ast.AnnAssign):
         return _targets(node.target, node.value)
     if isinstance(node, (ast.AugAssign, ast.For, ast.AsyncFor)):
         return _targets(node.target, None)
     if isinstance(node, (ast.With, ast.AsyncWith)):
-        return _of_targets([item.optional_vars for item in node.items], None)
+        return (pair for item in node.items for pair in _targets(item.optional_vars, None))
     if isinstance(node, ast.ExceptHandler) and node.name:
         return [(node.name, None)]
     return ()
-
-
-def _of_targets(
-    targets: Iterable[ast.expr | None], value: ast.expr | None
-) -> Iterator[tuple[str, ast.expr | None]]:
-    for target in targets:
-        yield from _targets(target, value)
 
 
 def _targets(target: ast.expr | None, value: ast.expr | None) -> Iterator[tuple[str, ast.expr | None]]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
 from typing import Union
 
 from migrator.names.index import ModuleIndex
@@ -21,6 +20,7 @@ _NOW_AND_THEN = re.compile(
 _OPTIMIZER = re.compile(r"optim|^opt|^solver|scaler", re.IGNORECASE)
 # Functions that compute gradients to measure or to check something.
 _NO_TRAINING = re.compile(r"_*(?:test|check|bench|profil|measur|backward$|step$|__call__$)", re.IGNORECASE)
+LOOPS = (ast.For, ast.AsyncFor, ast.While)
 Region = Union[ast.For, ast.AsyncFor, ast.While, Function]
 
 
@@ -37,18 +37,11 @@ def training_regions(index: ModuleIndex) -> list[Region]:
         if function.name == "training_step" and index.class_of(function) is not None:
             regions[id(function)] = function
     # The larger one of two is enough: its steps are those of the smaller one as well.
-    return [r for r in regions.values() if not any(id(up) in regions for up in _above(index, r))]
+    return [r for r in regions.values() if not any(id(up) in regions for up in index.above(r))]
 
 
 def _is_optimizer(call: ast.Call) -> bool:
     return isinstance(call.func, ast.Attribute) and bool(_OPTIMIZER.search(last_name(call.func.value)))
-
-
-def _above(index: ModuleIndex, node: ast.AST) -> Iterator[ast.AST]:
-    parent = index.parent(node)
-    while parent is not None:
-        yield parent
-        parent = index.parent(parent)
 
 
 def _region(index: ModuleIndex, node: ast.AST) -> Region | None:
@@ -56,10 +49,8 @@ def _region(index: ModuleIndex, node: ast.AST) -> Region | None:
     function = index.function_of(node)
     if function is not None and _NO_TRAINING.match(function.name):
         return None
-    for up in _above(index, index.statement_of(node)):
-        if isinstance(up, (ast.For, ast.AsyncFor, ast.While, *FUNCTIONS)):
-            return up
-    return None
+    around = index.above(index.statement_of(node))
+    return next((up for up in around if isinstance(up, (*LOOPS, *FUNCTIONS))), None)
 
 
 def every_step(index: ModuleIndex, node: ast.AST, regions: list[Region]) -> Region | None:
@@ -67,7 +58,7 @@ def every_step(index: ModuleIndex, node: ast.AST, regions: list[Region]) -> Regi
     child: ast.AST = index.statement_of(node)
     if child in regions:
         return None  # the head of the loop
-    for up in _above(index, child):
+    for up in index.above(child):
         if (isinstance(up, ast.If) and _is_rare(index, up)) or isinstance(up, ast.ExceptHandler):
             return None
         region = next((each for each in regions if each is up), None)

@@ -97,6 +97,12 @@ def attributes(node: ast.AST) -> Iterator[ast.Attribute]:
         node = node.value
 
 
+def parameters(arguments: ast.arguments) -> list[ast.arg]:
+    """A function's parameters: by position, by keyword, and the starred ones."""
+    starred = [star for star in (arguments.vararg, arguments.kwarg) if star]
+    return [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, *starred]
+
+
 def root(node: ast.expr) -> ast.expr:
     """What a dotted name begins with: ``a`` of ``a.b.c``."""
     while isinstance(node, ast.Attribute):

@@ -14,10 +14,10 @@ from typing import Optional, Union
 
 from migrator.names.index import ModuleIndex
 from migrator.names.scopes import Binding
+from migrator.names.tree import FUNCTIONS, Function, bare_name
 
 TENSOR, MODULE, CLASS, FOREIGN = "tensor", "module", "class", "foreign"
 OTHER, MAYBE, UNKNOWN = "other", "maybe", "unknown"
-Function = Union[ast.FunctionDef, ast.AsyncFunctionDef]
 
 
 @dataclass(frozen=True)
@@ -104,13 +104,9 @@ _SAME = Value("same")  # what it was before: x = f(x)
 
 def options_like(node: ast.expr) -> bool:
     """Whether a receiver's name says that it holds settings: ``args.cuda`` is a flag."""
-    if isinstance(node, ast.Attribute):
-        return bool(_OPTIONS.search(node.attr))
-    if isinstance(node, ast.Call):
-        return options_like(node.func) or (
-            isinstance(node.func, ast.Attribute) and node.func.attr == "parse_args"
-        )
-    return isinstance(node, ast.Name) and bool(_OPTIONS.search(node.id))
+    while isinstance(node, ast.Call):
+        node = node.func
+    return bool(_OPTIONS.search(bare_name(node)))
 
 
 def value_of(
@@ -198,7 +194,7 @@ class _Question:
         if not bindings:
             return _OTHER if function.id in _PLAIN_BUILTINS else _UNKNOWN
         for binding in bindings:
-            if isinstance(binding.node, (ast.FunctionDef, ast.AsyncFunctionDef)) and len(bindings) == 1:
+            if isinstance(binding.node, FUNCTIONS) and len(bindings) == 1:
                 return self.returned(binding.node)
             if isinstance(binding.node, ast.ClassDef):
                 return self._of_class(binding.node)
@@ -223,9 +219,8 @@ class _Question:
 
     def _module_result(self, function: ast.Attribute) -> Value:
         """``self.conv(x)``: what a module of torch.nn gives."""
-        if not (isinstance(function.value, ast.Name) and function.value.id == "self"):
-            return _UNKNOWN
-        owner = self.index.class_of(function)
+        is_own = isinstance(function.value, ast.Name) and function.value.id == "self"
+        owner = self.index.class_of(function) if is_own else None
         if owner is None:
             return _UNKNOWN
         for item in owner.body:
@@ -279,9 +274,7 @@ class _Question:
             return None
         before = [each for each in bindings if each.node.lineno < here.lineno]
         last = max(before, key=lambda each: each.node.lineno, default=None)
-        if last is None or not isinstance(last.node, ast.Assign):
-            return None
-        if last.node not in self.index.block(here):
+        if last is None or not isinstance(last.node, ast.Assign) or last.node not in self.index.block(here):
             return None
         self.index.expand(last.node)
         return last.value
@@ -306,13 +299,9 @@ class _Question:
             if answer.kind != UNKNOWN:
                 return answer
         if any(isinstance(part, ast.Name) and part.id == node.id for part in ast.walk(binding.value)):
-            return self._from_itself(binding.value)
+            made = self._made(binding.value)  # x = f(x): what f gives, without asking for x again
+            return _SAME if made.kind == UNKNOWN else made
         return self.of(binding.value)
-
-    def _from_itself(self, value: ast.expr) -> Value:
-        """``x = f(x)``: what f gives, without asking for x again."""
-        made = self._made(value)
-        return _SAME if made.kind == UNKNOWN else made
 
     def _unpacked(self, binding: Binding) -> Value:
         """One of several names that a call gives: ``values, places = x.max(1)``."""
@@ -329,13 +318,11 @@ class _Question:
         if isinstance(default, ast.Constant) and default.value is not None:
             return _OTHER
         function, owner = self.index.function_of(node), self.index.class_of(node)
-        if function is None or owner is None or not isinstance(binding.node, ast.arg):
+        if function is None or owner is None or function.name != "forward" or default is not None:
             return _UNKNOWN
         starred = (function.args.vararg, function.args.kwarg)
-        forward = function.name == "forward" and binding.node not in starred
-        if forward and default is None and _is_module(self.index, owner):
-            return _TENSOR
-        return _UNKNOWN
+        is_plain = isinstance(binding.node, ast.arg) and binding.node not in starred
+        return _TENSOR if is_plain and _is_module(self.index, owner) else _UNKNOWN
 
 
 def _together(answers: Iterable[Value]) -> Value:
@@ -374,8 +361,6 @@ def _made_by(name: str) -> Value:
         kind = TENSOR
     elif last.endswith("Tensor") and last != "FakeTensor":
         kind = TENSOR
-    elif name.startswith("torch.Tensor."):
-        kind = UNKNOWN
     elif name.count(".") == 1:
         kind = OTHER if last in _NO_TENSOR else TENSOR
     elif name.startswith("torch.nn.") and last[:1].isupper():
