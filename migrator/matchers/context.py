@@ -105,6 +105,11 @@ def found(
     return Match(finding, node, needs_npu, (start, end) if claims else None)
 
 
+def instead_of(index: ModuleIndex, node: ast.AST, text: str) -> Edit:
+    """The edit that writes something else in a node's place."""
+    return Edit(index.start(node), index.end(node), text)
+
+
 def insertion(context: FileContext, rule: Rule, node: ast.AST, edit: Edit, safety: Safety = "safe") -> Match:
     """The insertion of a statement behind ``node``."""
     item = found(context, rule, node, api="torch_npu")

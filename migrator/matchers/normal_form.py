@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cache
+from itertools import chain, takewhile
 from typing import NamedTuple, Optional
 
 from migrator.names.index import ModuleIndex
@@ -66,13 +67,13 @@ class Term(NamedTuple):
         )
 
 
-@dataclass
+@dataclass(frozen=True)
 class PatternMatch:
     """What a pattern's variables stand for, and what had to be looked through to see it."""
 
-    variables: dict[str, Term] = field(default_factory=dict)
-    assignments: list[ast.Assign] = field(default_factory=list)  # statements whose values stand for names
-    names: list[ast.Name] = field(default_factory=list)  # these names
+    variables: Mapping[str, Term] = field(default_factory=dict)
+    assignments: tuple[ast.Assign, ...] = ()  # statements whose values stand for names
+    names: tuple[ast.Name, ...] = ()  # these names
     casts: bool = False
 
 
@@ -85,49 +86,45 @@ def compiled(pattern: str) -> Term:
 def matched(index: ModuleIndex, pattern: Term, node: ast.expr) -> Optional[PatternMatch]:
     """What a pattern's variables stand for where it fits an expression, None where it does not."""
     reader = _Reader(index)
-    outcome = PatternMatch()
-    if not _fits(reader, pattern, reader.term(node), outcome, 0):
-        return None
-    return outcome
+    return _fitted(reader, pattern, reader.term(node), PatternMatch(), 0)
 
 
-def _fits(reader: _Reader, pattern: Term, term: Term, outcome: PatternMatch, depth: int) -> bool:
+def _fitted(
+    reader: _Reader, pattern: Term, term: Term, so_far: PatternMatch, depth: int
+) -> Optional[PatternMatch]:
+    """What is known once the pattern is laid on the term; None where it does not fit."""
     if depth > 4 * _DEEPEST:
-        return False
+        return None
     if pattern.kind == "variable":
-        known = outcome.variables.setdefault(pattern.label, term)
+        known = so_far.variables.get(pattern.label)
+        if known is None:
+            return replace(so_far, variables={**so_far.variables, pattern.label: term})
         if known.same(term):
-            return True
-        outcome.casts = True
-        return _without_casts(known).same(_without_casts(term))
+            return so_far
+        return replace(so_far, casts=True) if _without_casts(known).same(_without_casts(term)) else None
     if pattern.kind == "within":
-        return _is_inside(reader, pattern.parts[0], term, outcome, 0)
+        return _inside(reader, pattern.parts[0], term, so_far, 0)
     if term.kind == "cast":
-        outcome.casts = True
-        return _fits(reader, pattern, term.parts[0], outcome, depth + 1)
+        return _fitted(reader, pattern, term.parts[0], replace(so_far, casts=True), depth + 1)
     if isinstance(term.node, ast.Name) and term.kind == "name" and pattern[:2] != term[:2]:
         value = reader.assigned(term.node)
         if value is None:
-            return False
-        outcome.assignments.append(value[1])
-        outcome.names.append(term.node)
-        return _fits(reader, pattern, value[0], outcome, depth + 1)
+            return None
+        assignments, names = (*so_far.assignments, value[1]), (*so_far.names, term.node)
+        so_far = replace(so_far, assignments=assignments, names=names)
+        return _fitted(reader, pattern, value[0], so_far, depth + 1)
     if pattern[:2] != term[:2] or len(pattern.parts) != len(term.parts):
-        return False
+        return None
     orders = [term.parts]
     if pattern.kind == "operator" and pattern.label in _EITHER_ORDER:
         orders.append(term.parts[::-1])
     for parts in orders:
-        attempt = PatternMatch(
-            dict(outcome.variables), list(outcome.assignments), list(outcome.names), outcome.casts
-        )
-        if all(_fits(reader, p, t, attempt, depth + 1) for p, t in zip(pattern.parts, parts)):
-            outcome.variables = attempt.variables
-            outcome.assignments = attempt.assignments
-            outcome.names = attempt.names
-            outcome.casts = attempt.casts
-            return True
-    return False
+        outcome: PatternMatch | None = so_far
+        for wanted, part in zip(pattern.parts, parts):
+            outcome = outcome and _fitted(reader, wanted, part, outcome, depth + 1)
+        if outcome is not None:
+            return outcome
+    return None
 
 
 def _without_casts(term: Term) -> Term:
@@ -136,18 +133,20 @@ def _without_casts(term: Term) -> Term:
     return term
 
 
-def _is_inside(reader: _Reader, pattern: Term, term: Term, outcome: PatternMatch, depth: int) -> bool:
-    attempt = PatternMatch(dict(outcome.variables))
-    if _fits(reader, pattern, term, attempt, 0):
-        outcome.variables = attempt.variables
-        outcome.casts = True  # what is around it is not part of the match
-        return True
+def _inside(
+    reader: _Reader, pattern: Term, term: Term, so_far: PatternMatch, depth: int
+) -> Optional[PatternMatch]:
+    attempt = _fitted(reader, pattern, term, PatternMatch(so_far.variables), 0)
+    if attempt is not None:  # what is around it is not part of the match
+        return replace(so_far, variables=attempt.variables, casts=True)
     if depth > _DEEPEST:
-        return False
+        return None
+    parts: Iterable[Term] = term.parts
     if isinstance(term.node, ast.Name) and term.kind == "name":
         value = reader.assigned(term.node)
-        return value is not None and _is_inside(reader, pattern, value[0], outcome, depth + 1)
-    return any(_is_inside(reader, pattern, part, outcome, depth + 1) for part in term.parts)
+        parts = () if value is None else value[:1]
+    attempts = (_inside(reader, pattern, part, so_far, depth + 1) for part in parts)
+    return next((attempt for attempt in attempts if attempt is not None), None)
 
 
 class _Reader:
@@ -183,9 +182,8 @@ class _Reader:
                 return Term("reference", name, (), node)
             return Term("attribute", node.attr, (self.term(node.value, depth + 1),), node)
         if isinstance(node, ast.Subscript):
-            return Term(
-                "item", "", (self.term(node.value, depth + 1), self.term(node.slice, depth + 1)), node
-            )
+            parts = (self.term(node.value, depth + 1), self.term(node.slice, depth + 1))
+            return Term("item", "", parts, node)
         if isinstance(node, (ast.Tuple, ast.List)):
             return Term("sequence", "", tuple(self.term(item, depth + 1) for item in node.elts), node)
         if isinstance(node, ast.Slice):
@@ -195,14 +193,11 @@ class _Reader:
         return Term("other", ast.dump(node) if self.index is None else str(id(node)), (), node)
 
     def _name(self, node: ast.Name) -> Term:
-        if self.index is None:
-            if _VARIABLE.match(node.id):
-                return Term("variable", node.id, (), node)
-            return (
-                Term("reference", node.id, (), node) if node.id == "math" else Term("name", node.id, (), node)
-            )
         name = self._qualified(node)
-        return Term("reference", name, (), node) if name else Term("name", node.id, (), node)
+        if name:
+            return Term("reference", name, (), node)
+        is_variable = self.index is None and _VARIABLE.match(node.id)
+        return Term("variable" if is_variable else "name", node.id, (), node)
 
     def _qualified(self, node: ast.AST) -> str:
         if self.index is not None:
@@ -257,31 +252,25 @@ class _Reader:
         """What a name was last assigned before it is read, and the statement that does it."""
         if self.index is None:
             return None
-        best: ast.Assign | None = None
-        line = node.lineno
-        home = self.index.scope_of(node)
-        for binding in home.bindings.get(node.id, ()):
-            statement = binding.node
-            if binding.kind != "assign" or not isinstance(statement, ast.Assign):
-                continue
-            if statement.lineno < line and (best is None or statement.lineno > best.lineno):
-                if not (statement.lineno <= line <= (statement.end_lineno or 0)):
-                    best = statement
+        earlier = [
+            binding.node
+            for binding in self.index.scope_of(node).bindings.get(node.id, ())
+            if isinstance(binding.node, ast.Assign) and (binding.node.end_lineno or 0) < node.lineno
+        ]
+        best = max(earlier, key=lambda statement: statement.lineno, default=None)
         if best is None or len(best.targets) != 1:
             return None
         self.index.expand(best)
-        target = best.targets[0]
+        target, value = best.targets[0], best.value
         if isinstance(target, ast.Name):
-            return self.term(best.value), best
-        if isinstance(target, ast.Tuple):
-            for place, element in enumerate(target.elts):
-                if isinstance(element, ast.Name) and element.id == node.id:
-                    if isinstance(best.value, (ast.Tuple, ast.List)) and len(best.value.elts) == len(
-                        target.elts
-                    ):
-                        return self.term(best.value.elts[place]), best
-                    number = Term("constant", repr(float(place)), (), element)
-                    return Term("item", "", (self.term(best.value), number), element), best
+            return self.term(value), best
+        targets = target.elts if isinstance(target, ast.Tuple) else []
+        for place, element in enumerate(targets):
+            if isinstance(element, ast.Name) and element.id == node.id:
+                if isinstance(value, (ast.Tuple, ast.List)) and len(value.elts) == len(targets):
+                    return self.term(value.elts[place]), best
+                number = Term("constant", repr(float(place)), (), element)
+                return Term("item", "", (self.term(value), number), element), best
         return None
 
 
@@ -296,8 +285,5 @@ def _squared(term: Term) -> Term:
 
 def ancestors(index: ModuleIndex, node: ast.expr) -> Iterator[ast.expr]:
     """A node and the expressions around it, the innermost first."""
-    around: ast.AST | None = node
-    while around is not None and not isinstance(around, ast.stmt):
-        if isinstance(around, ast.expr):
-            yield around
-        around = index.parent(around)
+    inside = takewhile(lambda up: not isinstance(up, ast.stmt), chain([node], index.above(node)))
+    return (up for up in inside if isinstance(up, ast.expr))

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
+from itertools import takewhile
 
 from migrator.files.source import newline_of
 from migrator.findings.finding import Edit
 from migrator.names.index import ModuleIndex
-from migrator.names.tree import FUNCTIONS, Import
+from migrator.names.tree import FUNCTIONS, Import, bare_name
 
 
 def torch_npu_imports(index: ModuleIndex, needing: Sequence[ast.AST]) -> list[tuple[ast.stmt, Edit]]:
@@ -101,12 +102,9 @@ def _guarded_at_top(index: ModuleIndex, node: Import) -> bool:
 
 def _only_for_types(index: ModuleIndex, node: Import) -> bool:
     child: ast.AST = node
-    while (parent := index.parent(child)) is not None:
-        if isinstance(parent, ast.If) and child in parent.body:
-            test = parent.test
-            name = test.attr if isinstance(test, ast.Attribute) else getattr(test, "id", "")
-            if name == "TYPE_CHECKING":
-                return True
+    for parent in index.above(node):
+        if isinstance(parent, ast.If) and child in parent.body and bare_name(parent.test) == "TYPE_CHECKING":
+            return True
         child = parent
     return False
 
@@ -150,13 +148,9 @@ def _comes_before(index: ModuleIndex, other: Import, node: Import) -> bool:
 
 def _last_top_import(index: ModuleIndex) -> Import | None:
     """The last of the imports that the module starts with."""
-    last = None
-    for node in index.tree.body:
-        if isinstance(node, (ast.Import, ast.ImportFrom)):
-            last = node
-        elif not isinstance(node, ast.Expr):
-            break
-    return last
+    imports = (ast.Import, ast.ImportFrom)
+    beginning = takewhile(lambda node: isinstance(node, (*imports, ast.Expr)), index.tree.body)
+    return max((node for node in beginning if isinstance(node, imports)), key=index.start, default=None)
 
 
 def _at_module_start(index: ModuleIndex) -> list[tuple[ast.stmt, Edit]]:

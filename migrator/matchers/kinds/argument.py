@@ -10,7 +10,7 @@ from typing import Literal, Optional
 
 from migrator.findings.finding import Edit
 from migrator.matchers.calls import hands_on
-from migrator.matchers.context import FileContext, Match, found
+from migrator.matchers.context import FileContext, Match, found, instead_of
 from migrator.matchers.dotted import rule_fits
 from migrator.matchers.options import Options
 from migrator.matchers.packs import Rule
@@ -71,32 +71,26 @@ def _subclasses(context: FileContext, rules: list[Rule[ArgumentOptions]]) -> Ite
 def _checked(context: FileContext, rule: Rule[ArgumentOptions], call: ast.Call, name: str) -> Match | None:
     options = rule.options
     wanted, position = options.argument, options.position
-    if hands_on(call):
-        return None
-    if any(k.arg == options.unless_empty and _is_empty(k.value) for k in call.keywords):
+    if hands_on(call) or any(k.arg == options.unless_empty and _is_empty(k.value) for k in call.keywords):
         return None
     keyword = next((k for k in call.keywords if k.arg == wanted), None)
     given = keyword is not None or (position is not None and len(call.args) > position)
     if given == (options.when == "missing"):
         return None
     edits: list[Edit] = []
-    if not given and options.value:
-        keyword_name = "" if options.positional else wanted
-        edits = added_argument(context.index, call, keyword_name, options.value)
-    elif keyword is not None and options.rename:
-        value_off = _is_false(keyword.value)
-        if value_off:
-            return None
-        start, end = context.index.start(keyword), context.index.end(keyword)
+    if keyword is None:
+        if options.value and not given:
+            keyword_name = "" if options.positional else wanted
+            edits = added_argument(context.index, call, keyword_name, options.value)
+    elif _is_false(keyword.value):
+        return None
+    elif options.rename:
         text = options.rename
         if not (isinstance(keyword.value, ast.Constant) and keyword.value.value is True):
             text += f" if {context.index.segment(keyword.value)} else None"
-        edits = [Edit(start, end, text)]
-    elif keyword is not None and _is_false(keyword.value):
-        return None
-    elif keyword is not None and options.instead:
-        value = keyword.value
-        edits = [Edit(context.index.start(value), context.index.end(value), options.instead)]
+        edits = [instead_of(context.index, keyword, text)]
+    elif options.instead:
+        edits = [instead_of(context.index, keyword.value, options.instead)]
     return found(context, rule, call, api=name, edits=edits)
 
 

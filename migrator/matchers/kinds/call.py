@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from migrator.findings.finding import Edit
-from migrator.matchers.context import FileContext, Match, found
+from migrator.matchers.context import FileContext, Match, found, instead_of
 from migrator.matchers.dotted import rule_fits
 from migrator.matchers.options import Options, Scalar
 from migrator.matchers.packs import Rule
@@ -95,10 +95,4 @@ def _renaming(context: FileContext, rule: Rule[CallOptions], call: ast.Call) -> 
         return []
     if options.of and not (call.args and called_name(call.args[0]) == options.of):
         return []
-    return [
-        Edit(
-            context.index.start(call.func),
-            context.index.end(call.func),
-            rule.replace.replace("{name}", called_name(call)),
-        )
-    ]
+    return [instead_of(context.index, call.func, rule.replace.replace("{name}", called_name(call)))]

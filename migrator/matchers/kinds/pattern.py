@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from itertools import takewhile
 
 from migrator.findings.finding import Edit
 from migrator.matchers.context import FileContext, Match, found
@@ -15,6 +16,7 @@ from migrator.matchers.options import Options
 from migrator.matchers.packs import Rule
 from migrator.matchers.starting_words import starting_words
 from migrator.names.index import ModuleIndex, identifiers
+from migrator.names.training_loops import LOOPS
 from migrator.names.tree import FUNCTIONS, Function, called_name
 
 _WORD = re.compile(r"[A-Z][A-Z0-9]*\b")
@@ -119,8 +121,7 @@ def _by_name(context: FileContext, rule: PatternRule, holders: set[int]) -> Iter
         words = identifiers(index.segment(node).partition(node.name)[2])
         if (needed and words.isdisjoint(needed)) or not words.isdisjoint(unwanted):
             continue
-        inside = {id(inner) for inner in ast.walk(node)}
-        if inside & holders:
+        if any(id(inner) in holders for inner in ast.walk(node)):
             continue
         start = index.start(node)
         end = start + len(f"{'async def' if isinstance(node, ast.AsyncFunctionDef) else kind} {node.name}")
@@ -206,10 +207,11 @@ def _folded(index: ModuleIndex, node: ast.AST, outcome: PatternMatch) -> list[Ed
     if not place or any(each is not block[place - 1] for each in assignments):
         return None
     # In a loop what stands above reads the name as well, on the next turn.
-    loop = any(isinstance(up, (ast.For, ast.AsyncFor, ast.While)) for up in _statements_around(index, here))
+    around = takewhile(lambda up: not isinstance(up, FUNCTIONS), (here, *index.above(here)))
+    loop = any(isinstance(up, LOOPS) for up in around)
     first = 0 if loop else index.end(before)
     matched_names = {id(name) for name in outcome.names}
-    for name in _targets(before):
+    for name in (node.id for node in ast.walk(before.targets[0]) if isinstance(node, ast.Name)):
         uses = [use for use in index.uses(name, index.scope_of(here)) if index.start(use) >= first]
         if not uses or any(id(use) not in matched_names for use in uses):
             return None
@@ -217,14 +219,3 @@ def _folded(index: ModuleIndex, node: ast.AST, outcome: PatternMatch) -> list[Ed
     if index.data[index.end(before) : end].strip():
         return None
     return [Edit(start, end, "")]
-
-
-def _statements_around(index: ModuleIndex, statement: ast.AST) -> Iterator[ast.AST]:
-    around: ast.AST | None = statement
-    while around is not None and not isinstance(around, (*FUNCTIONS, ast.Module)):
-        yield around
-        around = index.parent(around)
-
-
-def _targets(statement: ast.Assign) -> list[str]:
-    return [name.id for name in ast.walk(statement.targets[0]) if isinstance(name, ast.Name)]

@@ -134,7 +134,7 @@ def _with_verdict(rules: Rules, verdict: str) -> StringRule | None:
 
 
 def _placed(
-    context: FileContext, rules: Rules, node: String, where: DeviceContext, edits: Callable[[], list[Edit]]
+    context: FileContext, rules: Rules, node: String, where: DeviceContext, edits: list[Edit]
 ) -> Outcome:
     """A finding for a string that goes there; True where it is left alone."""
     if where.verdict == NO:
@@ -143,7 +143,7 @@ def _placed(
     if rule is None:
         return None
     value = written(context.index, node)
-    changes = edits() if where.verdict in (CERTAIN, LIKELY) else []
+    changes = edits if where.verdict in (CERTAIN, LIKELY) else []
     message = rule.message or "{value}: {place}"
     message = message.replace("{value}", repr(value)).replace("{place}", where.reason)
     return found(context, rule, node, api=value, edits=changes, message=message)
@@ -153,12 +153,12 @@ def _device(context: FileContext, rules: Rules, vocabulary: DeviceVocabulary, no
     index = context.index
     if not names_device(index, node):
         return None
-    if _is_attribute_name(index, node):
-        return True
+    if _attribute_call(index, node):
+        return True  # another shape judges it
     where = context_of_device(index, vocabulary, node)
     if where.verdict == UNCLEAR and _names_own_method(context, node):
         where = DeviceContext(LIKELY, "the name of the method that is renamed")
-    return _placed(context, rules, node, where, lambda: replace_text(index, node, "cuda", "npu", 1))
+    return _placed(context, rules, node, where, replace_text(index, node, "cuda", "npu", 1))
 
 
 def _names_own_method(context: FileContext, node: String) -> bool:
@@ -171,12 +171,12 @@ def _names_own_method(context: FileContext, node: String) -> bool:
     return facts is not None and context.project.related(facts)
 
 
-def _is_attribute_name(index: ModuleIndex, node: String) -> bool:
-    """Whether a text is the name in getattr(x, "cuda"), which another shape judges."""
+def _attribute_call(index: ModuleIndex, node: String) -> ast.Call | None:
+    """The call of ``getattr(x, "cuda")`` or the like in which a text is the attribute's name."""
     call = index.parent(node)
-    if isinstance(call, ast.Call) and node in call.args[:2] and isinstance(call.func, ast.Name):
-        return call.func.id in _ATTRIBUTE_CALLS and call.args.index(node) == 1
-    return False
+    if not isinstance(call, ast.Call) or call.args[1:2] != [node] or not isinstance(call.func, ast.Name):
+        return None
+    return call if call.func.id in _ATTRIBUTE_CALLS else None
 
 
 def _backend(context: FileContext, rules: Rules, vocabulary: DeviceVocabulary, node: String) -> Outcome:
@@ -184,13 +184,10 @@ def _backend(context: FileContext, rules: Rules, vocabulary: DeviceVocabulary, n
     text = written(index, node)
     if not names_backend(text):
         return None
-
-    def edits() -> list[Edit]:
-        if names_backends(text):
-            return replace_text(index, node, "cuda", "npu") + replace_text(index, node, "nccl", "hccl")
-        new = text.replace("n", "h", 1) if text[0] == "n" else "H" + text[1:]
-        return replace_text(index, node, text, new, 1)
-
+    if names_backends(text):
+        edits = replace_text(index, node, "cuda", "npu") + replace_text(index, node, "nccl", "hccl")
+    else:
+        edits = replace_text(index, node, text, ("h" if text[0] == "n" else "H") + text[1:], 1)
     return _placed(context, rules, node, context_of_backend(index, vocabulary, node), edits)
 
 
@@ -215,7 +212,7 @@ def _tensor_type(context: FileContext, rules: Rules, vocabulary: DeviceVocabular
             advice=known.advice if known else "",
         )
     where = context_of_tensor_type(index, vocabulary, node)
-    return _placed(context, rules, node, where, lambda: replace_text(index, node, "cuda", "npu", 1))
+    return _placed(context, rules, node, where, replace_text(index, node, "cuda", "npu", 1))
 
 
 def _api_name(context: FileContext, rules: Rules, vocabulary: DeviceVocabulary, node: String) -> Outcome:
@@ -265,24 +262,21 @@ def _attribute(context: FileContext, rules: Rules, vocabulary: DeviceVocabulary,
     if not isinstance(node, ast.Constant) or not any(value in rule.match for rule in rules):
         return None
     new = value.replace("cuda", "npu")
-    index = context.index
-    call = index.parent(node)
-    if not isinstance(call, ast.Call) or not call.args[1:2] or call.args[1] is not node:
-        return None
-    if not isinstance(call.func, ast.Name) or call.func.id not in _ATTRIBUTE_CALLS:
+    index, project = context.index, context.project
+    call = _attribute_call(index, node)
+    if call is None:
         return None
     holder = call.args[0]
     qualified = index.qualified_name(holder)
-    if qualified == "torch" and value == "cuda":
-        rule = _with_verdict(rules, CERTAIN)
-    elif qualified in ("torch.version", "torch.backends", "torch._C"):
-        return True
-    elif qualified and not qualified.startswith("torch."):
-        return True
-    elif options_like(holder) or context.project.stores(value) or context.project.defines_elsewhere(value):
-        return True
-    else:
-        rule = _with_verdict(rules, LIKELY)
+    is_certain = qualified == "torch" and value == "cuda"
+    if not is_certain:
+        if qualified in ("torch.version", "torch.backends", "torch._C"):
+            return True
+        if qualified and not qualified.startswith("torch."):
+            return True
+        if options_like(holder) or project.stores(value) or project.defines_elsewhere(value):
+            return True
+    rule = _with_verdict(rules, CERTAIN if is_certain else LIKELY)
     if rule is None:
         return None
     return found(
