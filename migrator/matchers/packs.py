@@ -28,17 +28,7 @@ _FIELDS = frozenset(
     "code name summary kind match except replace versions fix severity status why message advice words"
     " options examples references opt_in".split()
 )
-_EXAMPLE_FIELDS = (
-    "before",
-    "after",
-    "unchanged",
-    "reported",
-    "version",
-    "setup",
-    "use",
-    "differs",
-    "not_run",
-)
+_EXAMPLE_FIELDS = "before after unchanged reported version setup use differs not_run".split()
 _EXAMPLE_KINDS = ({"before", "after"}, {"unchanged"}, {"reported"})
 _CODE = re.compile(r"[A-Z]{2,8}\d{3,4}\Z")
 
@@ -151,7 +141,9 @@ def _rule(entry: Any, node: Any, path: Path) -> Rule:
         rule = typed(Rule, {**values, **more, "examples": ()})
     except OptionError as error:
         raise RuleError(f"{path}:{_line(node, error.name)}: {error}") from None
-    _check_versions(rule.versions, place)
+    for condition in filter(None, (part.strip() for part in rule.versions.split(","))):
+        if not CONDITION.match(condition):
+            raise RuleError(f"{place}: versions {rule.versions!r} is not like '>=2.1,<2.6'")
     _check_names(rule, node, path)
     message, advice = (" ".join(text.split()) for text in (rule.message, rule.advice))
     return replace(rule, why=rule.why.strip(), message=message, advice=advice, examples=tuple(examples))
@@ -167,15 +159,12 @@ def _options(entry: dict[str, Any], node: Any, path: Path) -> tuple[str, dict[st
         if not isinstance(key, str):  # for YAML, on and off are truth values
             raise RuleError(f"{line}: the option {key!r} is no text: write it in quotes")
     given = dict(values)
+    is_structural = entry["kind"] == "structural"
+    handler = given.pop("handler", "") if is_structural else ""
     try:
-        if entry["kind"] == "structural":
-            handler = given.pop("handler", "")
-            if handler not in HANDLERS:
-                hint = did_you_mean(handler, HANDLERS)
-                raise OptionError("handler", f"unknown handler {handler!r}{hint}")
-            finder = HANDLERS[handler]
-        else:
-            handler, finder = "", KINDS[entry["kind"]]
+        if is_structural and handler not in HANDLERS:
+            raise OptionError("handler", f"unknown handler {handler!r}{did_you_mean(handler, HANDLERS)}")
+        finder = HANDLERS[handler] if is_structural else KINDS[entry["kind"]]
         typed(finder.declared, given)
     except OptionError as error:
         raise RuleError(f"{path}:{_line(node, 'options', error.name)}: {error}") from None
@@ -219,12 +208,6 @@ def _check_example(example: dict[Any, Any], place: str) -> None:
             raise RuleError(f"{place}: {key!r} is a text; write a number in quotes")
     if {"before", "after", "unchanged", "reported"} & set(example) not in _EXAMPLE_KINDS:
         raise RuleError(f"{place}: it has both before and after, or only unchanged, or only reported")
-
-
-def _check_versions(text: str, place: str) -> None:
-    for condition in filter(None, (part.strip() for part in text.split(","))):
-        if not CONDITION.match(condition):
-            raise RuleError(f"{place}: versions {text!r} is not like '>=2.1,<2.6'")
 
 
 def applies(rule: Rule, version: tuple[int, ...]) -> bool:

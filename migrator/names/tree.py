@@ -97,6 +97,15 @@ def attributes(node: ast.AST) -> Iterator[ast.Attribute]:
         node = node.value
 
 
+def imported(node: Import) -> list[str]:
+    """What each name of an import statement stands for, in full; nothing where the import is relative."""
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    if node.level or not node.module:
+        return []
+    return [node.module if alias.name == "*" else f"{node.module}.{alias.name}" for alias in node.names]
+
+
 def parameters(arguments: ast.arguments) -> list[ast.arg]:
     """A function's parameters: by position, by keyword, and the starred ones."""
     starred = [star for star in (arguments.vararg, arguments.kwarg) if star]

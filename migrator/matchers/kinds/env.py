@@ -39,11 +39,15 @@ def find(context: FileContext, rules: list[Rule[EnvOptions]]) -> Iterator[Match]
     for call in context.index.calls:
         yield from _keywords(context, by_verdict, call)
     for node in context.index.strings:
-        text = str(node.value) if isinstance(node, ast.Constant) else _text(context.index, node)
-        variable = env_vars.look_up(text) if isinstance(node, ast.Constant) else None
+        if isinstance(node, ast.JoinedStr):
+            texts = (part.raw for part in context.index.parts(node) if part.expression is None)
+            yield from _inside(context, by_verdict, node, "".join(texts))
+            continue
+        text = str(node.value)
+        variable = env_vars.look_up(text)
         if variable is None:
             yield from _inside(context, by_verdict, node, text)
-        elif isinstance(node, ast.Constant) and variable.npu != text:
+        elif variable.npu != text:
             yield from _named(context, by_verdict, node, variable)
 
 
@@ -68,9 +72,8 @@ def _named(
         advice = advice or f"Set {variable.npu} with options that torch_npu knows."
     elif rename:
         edits = replace_text(index, node, name, variable.npu)
-        message = f"{name} is {variable.npu} on an NPU" + (
-            "" if variable.same_values else "; its values differ"
-        )
+        differ = "" if variable.same_values else "; its values differ"
+        message = f"{name} is {variable.npu} on an NPU{differ}"
         advice = advice if variable.values or not variable.same_values else ""
         # What is not written beside the variable may be a number that the NPU's one does not take.
         safety = "unsafe" if variable.values and is_set and string_value(value) is None else ""
@@ -106,9 +109,8 @@ def _keywords(context: FileContext, by_verdict: dict[str, Rule], call: ast.Call)
         variable = env_vars.look_up(keyword.arg) if keyword.arg else None
         if variable is None or variable.npu == variable.name:
             continue
-        rename = bool(variable.npu) and _values_carry_over(variable)
         bad = _foreign_value(variable, keyword.value)
-        rename = rename and not bad
+        rename = bool(variable.npu) and _values_carry_over(variable) and not bad
         rule = by_verdict.get(("certain" if certain else "likely") if rename else "report")
         if rule is None:
             continue
@@ -156,7 +158,7 @@ def _place(context: FileContext, node: ast.Constant) -> str | None:
         others = [parent.left, *parent.comparators]
         return "certain" if any(_is_environment(context, other) for other in others) else "likely"
     if isinstance(parent, ast.Dict):
-        environment = None in parent.keys or _is_environment(context, _given_to(context.index, parent))
+        environment = None in parent.keys or _is_given_as_environment(context, parent)
         if not environment and node in parent.keys and _is_own_name(context, parent, node):
             return None
         return "certain" if node in parent.keys and environment else "likely"
@@ -176,23 +178,19 @@ def _is_own_name(context: FileContext, table: ast.Dict, key: ast.expr) -> bool:
     )
 
 
-def _given_to(index: ModuleIndex, node: ast.AST) -> ast.expr | None:
-    """The name that a dictionary is given to, by assignment or as a keyword."""
-    holder = index.parent(node)
+def _is_given_as_environment(context: FileContext, table: ast.Dict) -> bool:
+    holder = context.index.parent(table)
     if isinstance(holder, ast.keyword):
-        return ast.Name(id=holder.arg or "", ctx=ast.Load()) if holder.arg == "env" else None
-    return holder.targets[0] if isinstance(holder, ast.Assign) else None
+        return holder.arg == "env"
+    return isinstance(holder, ast.Assign) and _is_environment(context, holder.targets[0])
 
 
 def _is_environment(context: FileContext, node: ast.expr | None) -> bool:
-    if node is None:
-        return False
     if _ENV_NAME.search(bare_name(node)):
         return True
-    return context.index.parent(node) is not None and context.index.qualified_name(node) in (
-        "os.environ",
-        "os.environb",
-    )
+    if node is None or context.index.parent(node) is None:
+        return False
+    return context.index.qualified_name(node) in ("os.environ", "os.environb")
 
 
 def _foreign_value(variable: env_vars.EnvVar, value: ast.expr | None) -> str:
@@ -229,14 +227,10 @@ def _assigned(index: ModuleIndex, node: ast.AST) -> ast.expr | None:
     return around.value if isinstance(around, ast.Assign) and isinstance(parent, ast.Subscript) else None
 
 
-def _text(index: ModuleIndex, node: ast.JoinedStr) -> str:
-    return "".join(part.raw for part in index.parts(node) if part.expression is None)
-
-
 def _is_message(holder: ast.AST | None) -> bool:
-    """Whether a text is an argument of a call that only shows it."""
-    if not isinstance(holder, ast.Call):
-        return False
+    """Whether a text in this place is only shown, or stands in a longer one."""
+    if isinstance(holder, (ast.Expr, ast.JoinedStr, ast.Raise, ast.Assert)):
+        return True
     called = called_name(holder)
     return called in _MESSAGES or called.endswith(("Error", "Warning", "Exception"))
 
@@ -247,16 +241,8 @@ _SETTING = re.compile(r"\b([A-Z][A-Z0-9_]+)=")
 
 def _inside(context: FileContext, by_verdict: dict[str, Rule], node: ast.AST, text: str) -> Iterator[Match]:
     """A shell line such as ``CUDA_VISIBLE_DEVICES=0 python train.py`` in a text."""
-    rule = by_verdict.get("report")
-    if (
-        rule is None
-        or "=" not in text
-        or len(text) > 2000
-        or isinstance(context.index.parent(node), ast.Expr)
-    ):
-        return
-    holder = context.index.parent(node)
-    if isinstance(holder, (ast.JoinedStr, ast.Raise, ast.Assert)) or _is_message(holder):
+    rule, holder = by_verdict.get("report"), context.index.parent(node)
+    if rule is None or "=" not in text or len(text) > 2000 or _is_message(holder):
         return
     for name in _SETTING.findall(text):
         variable = env_vars.look_up(name)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Literal
 
 from migrator.matchers.context import FileContext, Match, found
@@ -15,7 +16,7 @@ from migrator.matchers.dotted import rule_of
 from migrator.matchers.options import Options
 from migrator.matchers.packs import Rule
 from migrator.names.index import ModuleIndex
-from migrator.names.tree import Import, called_name
+from migrator.names.tree import FUNCTIONS, called_name, imported, string_value
 
 _LESS = {"error": "warning", "warning": "info", "info": "info"}
 _CAUGHT = frozenset({"ImportError", "ModuleNotFoundError", "Exception", "BaseException"})
@@ -45,19 +46,16 @@ def find(context: FileContext, rules: list[Rule[ImportOptions]]) -> Iterator[Mat
 
 def _every(context: FileContext, rules: list[Rule[ImportOptions]]) -> Iterator[Match]:
     for node in context.index.imports:
-        names = [(rule_of(rules, name), name) for name in _imported(node) if not _is_own(context, name)]
+        names = [(rule_of(rules, name), name) for name in imported(node) if not _is_own(context, name)]
         for rule in rules:
             belonging = [name for owner, name in names if owner is rule]
             if belonging:
                 yield _found(context, rule, node, belonging)
     for call in context.index.calls:
-        if not (call.args and isinstance(call.args[0], ast.Constant) and isinstance(call.args[0].value, str)):
-            continue
-        name = called_name(call)
-        if name in ("import_module", "__import__", "find_spec", "importorskip"):
+        library, name = string_value(call.args[0]) if call.args else None, called_name(call)
+        if library is not None and name in ("import_module", "__import__", "find_spec", "importorskip"):
             # Who asks first whether it is there, has an answer for the case that it is not.
             severity = "info" if name in ("find_spec", "importorskip") else ""
-            library = call.args[0].value
             owner = rule_of(rules, library)
             if owner is not None and not _is_own(context, library):
                 yield _found(context, owner, call, [library], severity)
@@ -74,13 +72,13 @@ def _found(context: FileContext, rule: Rule, node: ast.AST, names: list[str], se
 
 def _may_fail(index: ModuleIndex, node: ast.AST) -> bool:
     """Whether an import stands in a ``try`` that catches its error, and does not raise another one."""
-    child, parent = node, index.parent(node)
-    while parent is not None and not isinstance(parent, (ast.FunctionDef, ast.AsyncFunctionDef)):
+    child = node
+    for parent in takewhile(lambda up: not isinstance(up, FUNCTIONS), index.above(node)):
         if isinstance(parent, ast.Try) and child in parent.body:
             for handler in parent.handlers:
                 if handler.type is None or not _CAUGHT.isdisjoint(_names(handler.type)):
                     return not any(isinstance(each, ast.Raise) for each in ast.walk(handler))
-        child, parent = parent, index.parent(parent)
+        child = parent
     return False
 
 
@@ -90,11 +88,3 @@ def _names(types: ast.expr) -> list[str]:
 
 def _is_own(context: FileContext, name: str) -> bool:
     return context.project.owns(name.partition(".")[0], context.name)
-
-
-def _imported(node: Import) -> list[str]:
-    if isinstance(node, ast.Import):
-        return [alias.name for alias in node.names]
-    if node.level or not node.module:
-        return []
-    return [f"{node.module}.{alias.name}" if alias.name != "*" else node.module for alias in node.names]

@@ -17,31 +17,36 @@ _KEYWORDS = frozenset({"device", "non_blocking", "memory_format"})
 
 def find_methods(context: FileContext, rules: list[Rule]) -> Iterator[Match]:
     """Calls of ``x.member(...)``, and the method itself as a value (``torch.Tensor.member``)."""
-    members = {name.lstrip("."): rule for rule in reversed(rules) for name in rule.match}
-    for node in _members(context, set(members)):
-        rule = members[node.attr]
+    for node, rule in _members(context, rules):
         call = context.index.call_of(node)
-        if call and not _arguments_fit(call):
-            continue
-        if not call and not _method_as_value(context, node):
-            if _handed_on(context, node):
-                yield _asked_about(context, rule, node)
-            continue
-        yield from _judged(context, rule, node)
+        if _arguments_fit(call) if call else _method_as_value(context, node):
+            yield from _judged(context, rule, node)
+        elif not call and _handed_on(context, node):
+            message = (
+                f".{node.attr} is left: it is not known whether it is the method of a tensor or a module"
+            )
+            advice = f"Where it is, write {rule.replace}."
+            yield found(
+                context, rule, node, api=f".{node.attr}", message=message, advice=advice, severity="warning"
+            )
 
 
 def find_attributes(context: FileContext, rules: list[Rule]) -> Iterator[Match]:
     """Reads of ``x.member``."""
+    for node, rule in _members(context, rules):
+        if isinstance(node.ctx, ast.Load) and (node.attr == "is_cuda" or not _is_own(node)):
+            yield from _judged(context, rule, node)
+
+
+def _members(context: FileContext, rules: list[Rule]) -> Iterator[tuple[ast.Attribute, Rule]]:
     members = {name.lstrip("."): rule for rule in reversed(rules) for name in rule.match}
-    for node in _members(context, set(members)):
-        own = isinstance(node.value, ast.Name) and node.value.id in ("self", "cls")
-        if isinstance(node.ctx, ast.Load) and not (own and node.attr != "is_cuda"):
-            yield from _judged(context, members[node.attr], node)
-
-
-def _members(context: FileContext, names: set[str]) -> Iterator[ast.Attribute]:
     for ref in context.index.refs:
-        yield from (node for node in attributes(ref) if node.attr in names)
+        yield from ((node, members[node.attr]) for node in attributes(ref) if node.attr in members)
+
+
+def _is_own(node: ast.Attribute) -> bool:
+    """Whether it is a member of the object itself."""
+    return isinstance(node.value, ast.Name) and node.value.id in ("self", "cls")
 
 
 def _arguments_fit(call: ast.Call) -> bool:
@@ -84,8 +89,9 @@ def _handed_on(context: FileContext, node: ast.Attribute) -> bool:
     if not likely:
         return False
     name = context.index.qualified_name(node.value)
-    own = isinstance(node.value, ast.Name) and node.value.id in ("self", "cls")  # a setting, as often as not
-    if own or name in _MODULES or options_like(node.value) or context.project.stores(node.attr):
+    if _is_own(node):  # a setting, as often as not
+        return False
+    if name in _MODULES or options_like(node.value) or context.project.stores(node.attr):
         return False
     return context.value(node.value).kind not in (FOREIGN, CLASS)
 
@@ -99,18 +105,6 @@ def _is_called(context: FileContext, assignment: ast.Assign) -> bool:
     scope = context.index.scope_of(assignment)
     names = [target.id for target in assignment.targets if isinstance(target, ast.Name)]
     return any(context.index.call_of(use) for name in names for use in context.index.uses(name, scope))
-
-
-def _asked_about(context: FileContext, rule: Rule, node: ast.Attribute) -> Match:
-    return found(
-        context,
-        rule,
-        node,
-        api=f".{node.attr}",
-        severity="warning",
-        message=f".{node.attr} is left: it is not known whether it is the method of a tensor or a module",
-        advice=f"Where it is, write {rule.replace}.",
-    )
 
 
 _MODULES = frozenset({"torch", "torch.version", "torch.backends", "torch._C"})
@@ -131,13 +125,10 @@ def _judged(context: FileContext, rule: Rule, node: ast.Attribute) -> Iterator[M
         node.attr in facts.stored or (node.attr in facts.methods and not project.related(facts))
     ):
         return
-    if _is_super(holder):
-        owner_class = index.class_of(node)
-        facts = project.named(owner_class.name) if owner_class is not None else None
-        if facts is not None and not project.related(facts):
-            return
-    end = index.end(node)
-    edit = Edit(end - len(node.attr.encode("utf-8")), end, rule.replace.lstrip("."))
+    owner_class = index.class_of(node) if _is_super(holder) else None
+    facts = project.named(owner_class.name) if owner_class is not None else None
+    if facts is not None and not project.related(facts):
+        return
     owner_of_another = "" if is_torch else _another_owner(context, node)
     if owner_of_another:
         yield found(
@@ -150,12 +141,14 @@ def _judged(context: FileContext, rule: Rule, node: ast.Attribute) -> Iterator[M
             advice=f"Where the object is a tensor or a module, write {rule.replace}.",
         )
         return
-    doubtful = not is_torch and (
-        project.defines_elsewhere(node.attr) or (not index.call_of(node) and project.stores(node.attr))
-    )
     if _in_torchscript(context, node):
         yield _scripted(context, rule, node)
         return
+    doubtful = not is_torch and (
+        project.defines_elsewhere(node.attr) or (not index.call_of(node) and project.stores(node.attr))
+    )
+    end = index.end(node)
+    edit = Edit(end - len(node.attr.encode("utf-8")), end, rule.replace.lstrip("."))
     yield found(context, rule, node, api=f".{node.attr}", edits=[edit], safety="unsafe" if doubtful else "")
 
 
@@ -210,9 +203,8 @@ def _scripted(context: FileContext, rule: Rule, node: ast.Attribute) -> Match:
         end = index.end(node)
         edits = [Edit(end - len("cuda"), index.end(call), 'to("npu")')]
         return found(context, rule, node, api=".cuda", edits=edits)
-    return found(
-        context, rule, node, api=f".{node.attr}", advice='TorchScript knows .to("npu:0"), not .npu().'
-    )
+    advice = 'TorchScript knows .to("npu:0"), not .npu().'
+    return found(context, rule, node, api=f".{node.attr}", advice=advice)
 
 
 def _is_super(node: ast.expr) -> bool:

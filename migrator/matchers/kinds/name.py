@@ -15,7 +15,7 @@ from migrator.matchers.moved_imports import import_form, move_names
 from migrator.matchers.options import Options
 from migrator.matchers.packs import Rule
 from migrator.names.index import ModuleIndex
-from migrator.names.tree import Import, attributes
+from migrator.names.tree import Import, attributes, imported
 
 
 @dataclass(frozen=True)
@@ -50,9 +50,7 @@ def npu_form(context: FileContext, rule: NameRule, name: str) -> tuple[str, str]
     """
     if rule.replace == "api_db":
         known = npu_names.look_up(name, context.version)
-        if known is None:
-            return "", ""
-        return known.npu, known.advice
+        return (known.npu, known.advice) if known else ("", "")
     if not rule.replace:
         return "", rule.advice
     pattern = fitting(rule.match, rule.excluded, name)
@@ -78,37 +76,29 @@ def _in_reference(context: FileContext, rules: list[NameRule], ref: ast.expr) ->
     # The node of the matched name: the chain may go on, as in torch.cuda.Event.record.
     used = len(name.split(".")) - len(base.split("."))
     node: ast.expr = written[used - 1] if used > 0 else root
+    target, advice = npu_form(context, rule, name)
     if used <= 0 and isinstance(root, ast.Name):
         # A bare name: the import or the assignment that binds it is what changes.
-        if not _is_import_bound(context, root):
+        if rule.replace != "api_db" or npu_names.look_up(name, context.version) is None:
             return
-        target, advice = npu_form(context, rule, name)
-        if target or rule.replace != "api_db" or not _known(context, name):
+        if not target and _is_import_bound(context, root):
+            yield _report(context, rule, node, name, advice)
+    elif not target:
+        yield _report(context, rule, node, name, advice)
+    elif target != name and (edits := _renaming(context, rules, root, base, written[:used], name, target)):
+        if _has_other_arguments(index, rule, ref):
+            message = f"{name} is {target} on an NPU, with other arguments"
+            yield found(context, rule, node, api=name, message=message)
             return
-        yield _report(context, rule, node, name, advice)
-        return
-    target, advice = npu_form(context, rule, name)
-    if not target:
-        yield _report(context, rule, node, name, advice)
-        return
-    if target == name:
-        return
-    edits = _renaming(context, rules, root, base, written[:used], name, target)
-    if edits and _has_other_arguments(index, rule, ref):
-        yield found(
-            context, rule, node, api=name, message=f"{name} is {target} on an NPU, with other arguments"
-        )
-        return
-    if edits:
         # Behind a name that an import brings from torch_npu, torch_npu is there already.
-        moved = _import_moves(context, rules, root, base)
+        is_imported = isinstance(root, ast.Name) and _is_import_bound(context, root)
         yield found(
             context,
             rule,
             node,
             api=name,
             edits=edits,
-            needs_npu=not moved,
+            needs_npu=not (is_imported and _moved_by_import(context, rules, base)),
             advice=advice,
             message=rule.message.replace("{npu}", target) or f"{name} is {target} on an NPU",
         )
@@ -144,17 +134,12 @@ def _has_other_arguments(index: ModuleIndex, rule: NameRule, ref: ast.expr) -> b
     return rule.options.only_called
 
 
-def _known(context: FileContext, name: str) -> bool:
-    return npu_names.look_up(name, context.version) is not None
-
-
 def _report(context: FileContext, rule: NameRule, node: ast.AST, name: str, advice: str) -> Match:
     """What is said of a name without an NPU form, or of one that the database does not know."""
     if rule.replace != "api_db":
         foreseen = rule.status == "absent" and _is_asked_for(context, name)
         foreseen = foreseen or (rule.options.may_be_none and _is_tested(context.index, node))
-        severity = "info" if foreseen else ""
-        return found(context, rule, node, api=name, advice=advice, severity=severity)
+        return found(context, rule, node, api=name, advice=advice, severity="info" if foreseen else "")
     known = npu_names.look_up(name, context.version)
     if known is None:
         return found(
@@ -261,30 +246,13 @@ def _moved_by_import(context: FileContext, rules: list[NameRule], base: str) -> 
     return any(rule_fits(rule, base) and npu_form(context, rule, base)[0] for rule in rules)
 
 
-def _import_moves(context: FileContext, rules: list[NameRule], root: ast.expr, base: str) -> bool:
-    return (
-        isinstance(root, ast.Name)
-        and _is_import_bound(context, root)
-        and _moved_by_import(context, rules, base)
-    )
-
-
 def _in_import(context: FileContext, rules: list[NameRule], node: Import) -> Iterator[Match]:
     """Move the imported names that have an NPU form; report those that have none."""
     moved: dict[str, str] = {}
     reasons: list[tuple[NameRule, str]] = []
-    for alias in node.names:
-        if isinstance(node, ast.ImportFrom):
-            if node.level or not node.module:
-                continue
-            if alias.name == "*":
-                name = node.module
-            else:
-                name = f"{node.module}.{alias.name}"
-        else:
-            name = alias.name
-            if not alias.asname:
-                continue  # binds the top package; the uses carry the whole name
+    for alias, name in zip(node.names, imported(node)):
+        if isinstance(node, ast.Import) and not alias.asname:
+            continue  # binds the top package; the uses carry the whole name
         rule = rule_of(rules, name)
         if rule is None or name == "torch":
             continue
@@ -296,18 +264,13 @@ def _in_import(context: FileContext, rules: list[NameRule], node: Import) -> Ite
             yield _report(context, rule, node, name, advice)
     if not moved:
         return
-    rule, name = reasons[0]
-    names = ", ".join(name for _, name in reasons)
+    homes = {import_form(target).rpartition(".")[0] for target in moved.values()}
     yield found(
         context,
-        rule,
+        reasons[0][0],
         node,
-        api=names,
+        api=", ".join(name for _, name in reasons),
         edits=[move_names(context.index, node, moved)],
         needs_npu=False,
-        message="imported from " + " and ".join(sorted({_module(target) for target in moved.values()})),
+        message="imported from " + " and ".join(sorted(homes)),
     )
-
-
-def _module(target: str) -> str:
-    return import_form(target).rpartition(".")[0]

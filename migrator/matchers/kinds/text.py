@@ -78,11 +78,9 @@ def _place(context: FileContext, node: ast.AST, rule: Rule[TextOptions]) -> str 
     while isinstance(parent, (ast.Tuple, ast.List, ast.Set, ast.BoolOp, ast.IfExp)):
         in_container = True
         child, parent = parent, context.index.parent(parent)
-    if isinstance(parent, ast.Compare):
+    if isinstance(parent, ast.Compare) or (isinstance(parent, ast.keyword) and parent.arg == "match"):
         return "safe"
-    if isinstance(parent, ast.keyword) and parent.arg == "match":
-        return "safe"
-    if isinstance(parent, ast.Call) and child in parent.args:
+    if isinstance(parent, ast.Call):
         return "safe" if _called(parent, child) in _TESTS else None
     if isinstance(parent, (ast.comprehension, ast.For)):
         return "unsafe"
@@ -93,9 +91,7 @@ def _place(context: FileContext, node: ast.AST, rule: Rule[TextOptions]) -> str 
 
 def _called(call: ast.AST | None, argument: ast.AST) -> str:
     """The last name of what is called with an argument; empty where nothing is."""
-    if not isinstance(call, ast.Call) or argument not in call.args:
-        return ""
-    return called_name(call)
+    return called_name(call) if isinstance(call, ast.Call) and argument in call.args else ""
 
 
 def _beside(context: FileContext, node: ast.AST, word: str) -> bool:

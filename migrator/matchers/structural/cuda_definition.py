@@ -6,9 +6,9 @@ import ast
 from collections.abc import Iterator
 
 from migrator.findings.finding import Edit
-from migrator.matchers.context import FileContext, Match, found
+from migrator.matchers.context import FileContext, Match, found, instead_of
 from migrator.matchers.packs import Rule
-from migrator.names.tree import Function
+from migrator.names.tree import FUNCTIONS, Function
 
 
 def find(context: FileContext, rule: Rule) -> Iterator[Match]:
@@ -18,7 +18,7 @@ def find(context: FileContext, rule: Rule) -> Iterator[Match]:
     body says of it (``to_gpu = cuda``) move in one fix.
     """
     for owner in context.index.classes:
-        methods = [item for item in owner.body if isinstance(item, (ast.FunctionDef, ast.AsyncFunctionDef))]
+        methods = [item for item in owner.body if isinstance(item, FUNCTIONS)]
         names = {item.name for item in methods}
         for old in rule.match:
             new = old.replace("cuda", "npu")
@@ -39,13 +39,14 @@ def _renamed(
     index = context.index
     edits = []
     for item in definitions:
-        start = index.data.index(old.encode(), _after_def(index.data, index.start(item)))
+        behind_def = index.data.index(b"def", index.start(item)) + 3
+        start = index.data.index(old.encode(), behind_def)
         edits.append(Edit(start, start + len(old), new))
     first = edits[0]
     scope = index.scope_of(definitions[0])
     for use in index.uses(old, scope):
         if index.scope_of(use) is scope:  # @is_cuda.setter, gpu = property(is_cuda)
-            edits.append(Edit(index.start(use), index.end(use), new))
+            edits.append(instead_of(index, use, new))
     return found(
         context,
         rule,
@@ -55,7 +56,3 @@ def _renamed(
         needs_npu=False,
         span=(first.start, first.end),
     )
-
-
-def _after_def(data: bytes, start: int) -> int:
-    return data.index(b"def", start) + 3

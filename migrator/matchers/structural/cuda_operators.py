@@ -9,9 +9,9 @@ from migrator.matchers.context import FileContext, Match, found
 from migrator.matchers.dotted import rule_fits
 from migrator.matchers.packs import Rule
 from migrator.names.npu_branches import knows_npus
-from migrator.names.tree import Import, called_name
+from migrator.names.tree import Import, called_name, string_value
 from migrator.project.module_names import absolute_name
-from migrator.project.operators import Catalog, Module, Operator
+from migrator.project.operators import Module, Operator
 
 _IF_CUDA = "Where it is given CUDA sources, replace the operators, or write them as Ascend C operators."
 _LOADS = ("load", "import", "get_ext")
@@ -29,27 +29,21 @@ def find_builds(context: FileContext, rule: Rule) -> Iterator[Match]:
             yield found(context, rule, ref, api=name)
             continue
         extension = operators.extensions.get((context.name, call.lineno))
+        if name.endswith(".CppExtension") and not (extension and extension.cuda):
+            continue
         if extension is not None and not extension.cuda:
-            if extension.complete and not _has_cuda(operators, extension.name):
-                continue
-            if name.endswith(".CppExtension"):
+            if extension.complete and extension.name not in operators.modules:
                 continue
             if extension.names_no_sources:
                 message = f"{name} builds what is not named here; no C++ file of this project uses CUDA"
                 yield found(context, rule, ref, api=name, message=message, advice=_IF_CUDA, severity="info")
                 continue
-        elif extension is None and name.endswith(".CppExtension"):
-            continue
         if name.endswith(".load") and not (extension and extension.sources):
             unknown = f"{name} builds operators; their sources are not seen here, and may be CUDA"
             yield found(context, rule, ref, api=name, message=unknown, severity="warning")
             continue
         built = f": {extension.name}" if extension is not None and extension.name else ""
         yield found(context, rule, ref, api=name, message=f"{name} builds a CUDA operator{built}")
-
-
-def _has_cuda(operators: Catalog, name: str) -> bool:
-    return name in operators.modules
 
 
 def find_uses(context: FileContext, rule: Rule) -> Iterator[Match]:
@@ -78,7 +72,7 @@ def _builders(context: FileContext, rule: Rule) -> Iterator[Match]:
             yield _building(context, rule, owner, builders[owner.name], span)
     for call in context.index.calls:
         if isinstance(call.func, ast.Attribute) and call.func.attr == "load":
-            name = called_name(call.func.value) if isinstance(call.func.value, ast.Call) else ""
+            name = called_name(call.func.value)
             if name in builders:
                 yield _building(context, rule, call, builders[name], None)
 
@@ -87,12 +81,13 @@ def _building(
     context: FileContext, rule: Rule, node: ast.AST, module: Module, span: tuple[int, int] | None
 ) -> Match:
     message = f"{module.name} compiles CUDA sources when it is loaded"
-    if module.npu:
-        advice = "A builder for NPUs has the same name: see that it is the one that is loaded."
-        return found(
-            context, rule, node, api=module.name, message=message, advice=advice, severity="info", span=span
-        )
-    return found(context, rule, node, api=module.name, message=message, span=span)
+    advice = (
+        "A builder for NPUs has the same name: see that it is the one that is loaded." if module.npu else ""
+    )
+    severity = "info" if module.npu else ""
+    return found(
+        context, rule, node, api=module.name, message=message, advice=advice, severity=severity, span=span
+    )
 
 
 def _used(
@@ -134,10 +129,10 @@ class _Users:
             if isinstance(node, ast.Import):
                 yield alias.name
             else:
-                dot = "" if not node.module else "."
-                yield self._absolute("." * node.level + (node.module or "") + dot + alias.name)
+                module = "." * node.level + (node.module or "")
+                yield self._absolute(f"{module}.{alias.name}" if node.module else module + alias.name)
                 if alias.name == "*" or node.module:
-                    yield self._absolute("." * node.level + (node.module or ""))
+                    yield self._absolute(module)
 
     def module(self, name: str) -> Module | None:
         """The extension module of a full name; also where the project's folder is not its package's."""
@@ -156,8 +151,7 @@ class _Users:
             return None
         name = self.context.index.qualified_name(ref)
         if name.startswith("torch.ops."):
-            parts = name.split(".")[2:4]
-            operator = self.operators.torch_ops.get(".".join(parts))
+            operator = self.operators.torch_ops.get(".".join(name.split(".")[2:4]))
             return (name, operator, None) if operator else None
         if name:
             name = self._absolute(name)
@@ -187,11 +181,7 @@ class _Users:
             values = [b.value for b in index.bindings(node) if b.kind == "assign" and b.value is not None]
             known = next(filter(None, map(self._loaded, values)), None)
             return known or (self.operators.variables.get((self.context.name, node.id)) if values else None)
-        if (
-            isinstance(node, ast.Attribute)
-            and isinstance(node.value, ast.Name)
-            and node.value.id in ("self", "cls")
-        ):
+        if isinstance(node, ast.Attribute) and getattr(node.value, "id", "") in ("self", "cls"):
             return self.operators.variables.get((self.context.name, node.attr))
         return self._loaded(node)
 
@@ -199,19 +189,14 @@ class _Users:
         """The module that ``load_ext("_ext", …)`` or ``FusedAdamBuilder().load()`` gives."""
         if not isinstance(value, ast.Call):
             return None
-        function = value.func
-        if isinstance(function, ast.Attribute) and function.attr in ("load", "jit_load"):
-            inner = function.value
-            if isinstance(inner, ast.Call):
-                return self.operators.builders.get(called_name(inner))
+        maker = value.func.value if isinstance(value.func, ast.Attribute) else None
+        if isinstance(maker, ast.Call) and called_name(value) in ("load", "jit_load"):
+            return self.operators.builders.get(called_name(maker))
         if not any(word in called_name(value) for word in _LOADS):
             return None
-        for argument in value.args[:2]:
-            if isinstance(argument, ast.Constant) and isinstance(argument.value, str):
-                known = self.module(argument.value) or self.by_short.get(argument.value)
-                if known is not None:
-                    return known
-        return None
+        texts = filter(None, map(string_value, value.args[:2]))
+        known = (self.module(text) or self.by_short.get(text) for text in texts)
+        return next(filter(None, known), None)
 
     def _absolute(self, name: str) -> str:
         return absolute_name(name, self.context.name)
@@ -229,10 +214,9 @@ def find_kernels(context: FileContext, rule: Rule) -> Iterator[Match]:
             name = _compiler(rule, context.index.qualified_name(called))
             if name:
                 message = f"{function.name} is a {name} kernel"
-                made_for_npus = knows_npus(f"{context.name} {function.name}")
-                if made_for_npus:
-                    message += ", by its name or its file's made for NPUs"
-                severity = "info" if made_for_npus else ""
+                severity = ""
+                if knows_npus(f"{context.name} {function.name}"):
+                    message, severity = f"{message}, by its name or its file's made for NPUs", "info"
                 yield found(context, rule, called, api=function.name, message=message, severity=severity)
 
 

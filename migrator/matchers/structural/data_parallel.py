@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from migrator.findings.finding import Edit
 from migrator.matchers.calls import argument_of, calls_of, hands_on
-from migrator.matchers.context import FileContext, Match, found
+from migrator.matchers.context import FileContext, Match, found, instead_of
 from migrator.matchers.kinds.argument import added_argument
 from migrator.matchers.packs import Rule
 
@@ -24,21 +24,19 @@ def find(context: FileContext, rule: Rule) -> Iterator[Match]:
             yield found(context, rule, call, api=name)
             continue
         ids = argument_of(call, "device_ids", 1)
-        if ids is None or (isinstance(ids, ast.Constant) and ids.value is None):
-            edits = (
-                added_argument(index, call, "device_ids", "[0]")
-                if ids is None
-                else [Edit(index.start(ids), index.end(ids), "[0]")]
-            )
-            yield found(context, rule, call, api=name, edits=edits)
+        edits: list[Edit] = []
+        if ids is None:
+            edits = added_argument(index, call, "device_ids", "[0]")
+        elif isinstance(ids, ast.Constant) and ids.value is None:
+            edits = [instead_of(index, ids, "[0]")]
         elif isinstance(ids, (ast.List, ast.Tuple)):
             if len(ids.elts) > 1 and not isinstance(ids.elts[0], ast.Starred):
-                edits = [Edit(index.end(ids.elts[0]), index.end(ids.elts[-1]), "")]
-                if isinstance(ids, ast.Tuple):
-                    edits = [Edit(index.end(ids.elts[0]), index.end(ids.elts[-1]), ",")]
-                yield found(context, rule, call, api=name, edits=edits)
+                comma = "," if isinstance(ids, ast.Tuple) else ""
+                edits = [Edit(index.end(ids.elts[0]), index.end(ids.elts[-1]), comma)]
         elif not _is_first_only(ids):
-            yield found(context, rule, call, api=name, edits=_first_only(context, ids))
+            edits = _first_only(context, ids)
+        if edits:
+            yield found(context, rule, call, api=name, edits=edits)
 
 
 def _is_first_only(node: ast.AST) -> bool:

@@ -11,7 +11,7 @@ from migrator.matchers.context import FileContext, Match, found
 from migrator.matchers.dotted import rule_fits
 from migrator.matchers.packs import Rule
 from migrator.names.index import ModuleIndex
-from migrator.names.tree import called_name
+from migrator.names.tree import FUNCTIONS, called_name
 from migrator.names.values import TENSOR
 
 # A condition inside brackets, by its text: the statement is looked at then.
@@ -28,6 +28,8 @@ _KEEPS_MASK = frozenset("squeeze unsqueeze view reshape flatten clone detach to 
 _SHAPED = frozenset(
     "zeros ones empty full rand randn arange view reshape expand repeat new_zeros new_ones linspace".split()
 )
+_NO_TENSORS = (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.JoinedStr, ast.Constant)
+_GIVES_NO_TENSOR = frozenset({"numpy", "tolist", "split", "keys"})
 _TORCH_WORD = re.compile(r"\btorch\.|\bF\.|\bnn\.|\.(?:cuda|npu|detach|unsqueeze|squeeze|to)\(")
 _OTHER_WORD = re.compile(r"\bnp\.|\bnumpy\.|\bpd\.|\bcv2\.")
 
@@ -85,26 +87,19 @@ def _tensor(context: FileContext, node: ast.expr) -> str:
 
 def _comes_from_elsewhere(index: ModuleIndex, node: ast.Name) -> bool:
     """Whether a name is another library, or one of its values is a list, a text, or made by one."""
-    if not index.qualified_name(node).startswith(("torch", ".")) and index.qualified_name(node):
+    name = index.qualified_name(node)
+    if name and not name.startswith(("torch", ".")):
         return True
     for binding in index.bindings(node):
         value = binding.value
-        if isinstance(
-            value, (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.JoinedStr, ast.Constant)
-        ):
-            if not (isinstance(value, ast.Constant) and value.value is None):
-                return True
+        if isinstance(value, _NO_TENSORS) and getattr(value, "value", value) is not None:
+            return True
         if isinstance(value, ast.Call):
             index.expand(binding.node)
             name = index.qualified_name(value.func)
             if name and not name.startswith(("torch", ".")):
                 return True
-            if isinstance(value.func, ast.Attribute) and value.func.attr in (
-                "numpy",
-                "tolist",
-                "split",
-                "keys",
-            ):
+            if isinstance(value.func, ast.Attribute) and value.func.attr in _GIVES_NO_TENSOR:
                 return True
     return False
 
@@ -116,10 +111,8 @@ def find_masks(context: FileContext, rule: Rule) -> Iterator[Match]:
     if not lines:
         return
     for statement in index.statements:
-        if isinstance(statement, ast.stmt) and any(
-            statement.lineno <= line <= (statement.end_lineno or 0) for line in lines
-        ):
-            if not isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        if isinstance(statement, ast.stmt) and not isinstance(statement, (*FUNCTIONS, ast.ClassDef)):
+            if any(statement.lineno <= line <= (statement.end_lineno or 0) for line in lines):
                 index.expand(statement)
                 yield from _masks_in(context, rule, statement)
 
@@ -131,16 +124,10 @@ def _masks_in(context: FileContext, rule: Rule, statement: ast.stmt) -> Iterator
     while stack:
         node = stack.pop()
         stack += ast.iter_child_nodes(node)
-        if (
-            not isinstance(node, ast.Subscript)
-            or not isinstance(node.ctx, ast.Load)
-            or index.parent(node) is None
-        ):
+        if not isinstance(node, ast.Subscript) or not isinstance(node.ctx, ast.Load):
             continue
-        how = _mask(index, node.slice)
-        if not how:
-            continue
-        tensor = _tensor(context, node.value)
+        how = _mask(index, node.slice) if index.parent(node) is not None else ""
+        tensor = _tensor(context, node.value) if how else ""
         if tensor:
             certainty = _certainty("likely" if "likely" in (tensor, how) else "certain")
             yield found(context, rule, node, api=index.segment(node)[:60], certainty=certainty)
@@ -197,10 +184,8 @@ def find_sizes(context: FileContext, rule: Rule) -> Iterator[Match]:
             isinstance(parent, ast.Call) and called_name(parent) in ("int", "max", "min")
         ):
             node, parent = parent, context.index.parent(parent)
-        is_slice = isinstance(parent, ast.Slice)
-        if is_slice or (
-            isinstance(parent, ast.Call) and called_name(parent) in _SHAPED and node in parent.args
-        ):
+        is_argument = isinstance(parent, ast.Call) and node in parent.args
+        if isinstance(parent, ast.Slice) or (is_argument and called_name(parent) in _SHAPED):
             yield found(context, rule, call, api=f"torch.Tensor.{called_name(call)}")
 
 
@@ -242,11 +227,7 @@ def _is_random(index: ModuleIndex, node: ast.expr, depth: int) -> bool:
                 return True
         elif isinstance(inner, ast.Name) and depth < 4:
             for binding in index.scope_of(node).bindings.get(inner.id, ()):
-                if (
-                    binding.kind == "assign"
-                    and binding.value is not None
-                    and binding.node.lineno < node.lineno
-                ):
+                if binding.kind == "assign" and binding.value and binding.node.lineno < node.lineno:
                     index.expand(binding.node)
                     if _is_random(index, binding.value, depth + 1):
                         return True

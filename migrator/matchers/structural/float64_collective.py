@@ -26,36 +26,29 @@ def find(context: FileContext, rule: Rule[CollectiveOptions]) -> Iterator[Match]
     index = context.index
     reported: set[int] = set()
     for call, name in calls_of(index, rule):
-        for argument in [
-            *call.args[:2],
-            *(k.value for k in call.keywords if k.arg in ("tensor", "output", "input")),
-        ]:
-            for maker in _makers(index, rule, argument):
-                if id(maker) not in reported:
+        by_keyword = (k.value for k in call.keywords if k.arg in ("tensor", "output", "input"))
+        for argument in (*call.args[:2], *by_keyword):
+            # What gives the tensor: itself, or what its name was assigned.
+            for value in index.assigned(argument) if isinstance(argument, ast.Name) else [argument]:
+                maker = _double(index, rule, value)
+                if maker is not None and id(maker) not in reported:
                     reported.add(id(maker))
                     yield _report(context, rule, maker, name)
 
 
-def _makers(index: ModuleIndex, rule: Rule[CollectiveOptions], node: ast.expr) -> Iterator[ast.expr]:
-    """The expressions that give the tensor: itself, or what its name was assigned."""
-    for value in index.assigned(node) if isinstance(node, ast.Name) else [node]:
-        yield from _double(index, rule, value)
-
-
-def _double(index: ModuleIndex, rule: Rule[CollectiveOptions], node: ast.expr) -> Iterator[ast.expr]:
+def _double(index: ModuleIndex, rule: Rule[CollectiveOptions], node: ast.expr) -> ast.expr | None:
     """The ``dtype=torch.float64``, ``.double()`` or ``.to(torch.float64)`` in a chain of calls."""
     while isinstance(node, ast.Call):
         for value in [*node.args, *(k.value for k in node.keywords)]:
             is_name = isinstance(value, (ast.Name, ast.Attribute))
             if is_name and index.qualified_name(value) in rule.options.dtypes:
-                yield value
-                return
-        if isinstance(node.func, ast.Attribute) and node.func.attr == "double" and not node.args:
-            yield node.func
-            return
+                return value
         if not isinstance(node.func, ast.Attribute):
-            return
+            return None
+        if node.func.attr == "double" and not node.args:
+            return node.func
         node = node.func.value
+    return None
 
 
 def _report(context: FileContext, rule: Rule, maker: ast.expr, name: str) -> Match:

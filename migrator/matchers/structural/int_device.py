@@ -51,11 +51,9 @@ def _device_argument(index: ModuleIndex, rule: Rule[IntOptions], call: ast.Call)
         if keyword.arg == "device" and (name.startswith("torch.") or method in rule.options.methods):
             # The device functions of torch.cuda take an index on every version.
             return None if name.startswith(("torch.cuda.", "torch.npu.")) else keyword.value
-    if name in rule.match and len(call.args) == 1:
-        return call.args[0]
-    if method in rule.match and call.args and not name.startswith("torch."):
-        return call.args[0]
-    return None
+    by_name = name in rule.match and len(call.args) == 1
+    by_method = method in rule.match and not name.startswith("torch.")
+    return call.args[0] if call.args and (by_name or by_method) else None
 
 
 def _surely_int(index: ModuleIndex, rule: Rule[IntOptions], node: ast.AST, depth: int = 0) -> bool:

@@ -17,11 +17,10 @@ def find(context: FileContext, rule: Rule) -> Iterator[Match]:
         if not isinstance(getattr(ref, "ctx", None), ast.Load):
             continue
         name = context.index.qualified_name(ref)
-        while name:
-            if name in libraries:
-                yield _told(context, rule, ref, libraries[name])
-                break
+        while name and name not in libraries:
             name = name.rpartition(".")[0]
+        if name:
+            yield _told(context, rule, ref, libraries[name])
 
 
 def _told(context: FileContext, rule: Rule, ref: ast.expr, known: LibraryFunction) -> Match:

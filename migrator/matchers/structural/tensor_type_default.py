@@ -6,12 +6,12 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from migrator.findings.finding import Edit
 from migrator.matchers.calls import calls_of
-from migrator.matchers.context import FileContext, Match, found
+from migrator.matchers.context import FileContext, Match, found, instead_of
 from migrator.matchers.npu_import import statement_separator
 from migrator.matchers.options import Options
 from migrator.matchers.packs import Rule
+from migrator.names.tree import string_value
 
 
 @dataclass(frozen=True)
@@ -33,21 +33,20 @@ def find(context: FileContext, rule: Rule[TypeOptions]) -> Iterator[Match]:
         if len(arguments) != 1:
             continue
         argument = arguments[0]
-        name = argument.value if isinstance(argument, ast.Constant) else index.qualified_name(argument)
-        if not isinstance(name, str) or not name.startswith("torch.cuda."):
+        name = string_value(argument) or index.qualified_name(argument)
+        if not name.startswith("torch.cuda."):
             if "cuda" in index.segment(argument):
                 yield found(context, rule, call, api=api, severity="error", claims=True)
             continue
         dtype = rule.options.dtypes.get(name.rpartition(".")[2])
+        base = index.segment(call.func)[
+            : -len(api.rpartition(".")[2])
+        ]  # empty where it is imported by its name
         statement = index.parent(call)
-        if dtype is None or not isinstance(statement, ast.Expr) or not context.version.has_set_default_device:
-            yield found(context, rule, call, api=api, severity="error", claims=True)
-            continue
-        base = index.segment(call.func)[: -len(api.rpartition(".")[2])]
-        if not base:  # imported by its bare name
-            yield found(context, rule, call, api=api, severity="error", claims=True)
-            continue
-        separator = statement_separator(index, statement)
-        text = f'{base}set_default_device("npu"){separator}{base}set_default_dtype({base}{dtype})'
-        edits = [Edit(index.start(call), index.end(call), text)]
-        yield found(context, rule, call, api=api, edits=edits, claims=True)
+        edits = []
+        if dtype and base and isinstance(statement, ast.Expr) and context.version.has_set_default_device:
+            separator = statement_separator(index, statement)
+            text = f'{base}set_default_device("npu"){separator}{base}set_default_dtype({base}{dtype})'
+            edits = [instead_of(index, call, text)]
+        severity = "" if edits else "error"
+        yield found(context, rule, call, api=api, edits=edits, severity=severity, claims=True)

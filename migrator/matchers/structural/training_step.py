@@ -15,6 +15,7 @@ from migrator.names.training_loops import Region, every_step, losses, training_r
 from migrator.names.tree import bare_name, called_name
 
 _TEXTS = frozenset({"print", "format", "info", "debug", "set_postfix", "set_description", "write"})
+_NUMBERS = frozenset({"float", "int", "bool", "isnan", "isfinite", "isinf"})
 _FOREIGN = frozenset({"numpy", "cv2", "pandas", "PIL", "random", "math"})
 
 
@@ -130,21 +131,16 @@ def _values(index: ModuleIndex, names: set[str], region: Region) -> Iterator[ast
             if isinstance(parent, ast.JoinedStr):
                 yield scope_use
             elif isinstance(parent, ast.Call) and scope_use in parent.args:
-                if called_name(parent) in (*_TEXTS, "float", "int", "bool", "isnan", "isfinite", "isinf"):
-                    if (
-                        called_name(parent) in _TEXTS
-                        or index.qualified_name(parent.func).split(".")[0] != "torch"
-                    ):
-                        yield scope_use
+                called = called_name(parent)
+                is_number = called in _NUMBERS and index.qualified_name(parent.func).split(".")[0] != "torch"
+                if called in _TEXTS or is_number:
+                    yield scope_use
             elif isinstance(parent, ast.Compare) and isinstance(index.parent(parent), ast.If):
                 if not any(isinstance(op, (ast.Is, ast.IsNot, ast.In, ast.NotIn)) for op in parent.ops):
                     yield scope_use
 
 
 def _written(index: ModuleIndex, node: ast.AST) -> str:
-    if isinstance(node, ast.Call):
-        name = called_name(node)
-        if isinstance(node.func, ast.Attribute):
-            return f".{name}()" if not index.qualified_name(node.func) else index.qualified_name(node.func)
-        return name
-    return bare_name(node)
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        return index.qualified_name(node.func) or f".{node.func.attr}()"
+    return called_name(node) or bare_name(node)
