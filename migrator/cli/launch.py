@@ -178,6 +178,7 @@ def mpi(
     """
     import shlex
 
+    from migrator.files.errors import harmless
     from migrator.launch.mpi import MpiLineError, plan
     from migrator.launch.rank_table import Host, RankTableError, build, dump
 
@@ -189,7 +190,7 @@ def mpi(
     except ValueError as error:  # shlex: a quotation mark without its partner
         stop(f"the line cannot be split into words: {error}")
     for note in found.notes:
-        typer.echo(note, err=True)
+        typer.echo(harmless(note), err=True)
     for (host, _), command in zip(found.hosts, found.commands):
         typer.echo(f"# on {host}\n{command}" if len(found.hosts) > 1 else command)
     if table:

@@ -69,6 +69,7 @@ def k8s(
     changed and left is said on the standard error. Exit status: 0 done; 2 wrong
     use, or something that is not understood.
     """
+    from migrator.files.errors import harmless
     from migrator.launch.k8s.cluster import ManifestError
     from migrator.launch.k8s.description import FIELDS
 
@@ -78,7 +79,7 @@ def k8s(
     except ManifestError as error:
         stop(str(error))
     for note in found.notes:
-        typer.echo(note, err=True)
+        typer.echo(harmless(note), err=True)
     give(found.text, output)
 
 

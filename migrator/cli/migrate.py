@@ -152,9 +152,11 @@ def _run(plan: Plan, out: Path | None, overwrite: bool, bar: ProgressBar) -> Out
 
 
 def _print_bytes(data: bytes) -> None:
+    from migrator.report.colors import for_terminal
+
     try:
         sys.stdout.flush()
-        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.write(for_terminal(data))
         sys.stdout.buffer.flush()
     except BrokenPipeError:
         forget_stdout()

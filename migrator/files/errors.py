@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import errno
 import os
+import re
+
+_CONTROLS = re.compile("[\x00-\x08\x0b\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]|\r(?!\n)")
 
 
 class SourceError(Exception):
@@ -32,6 +35,14 @@ def shown(name: str | os.PathLike[str]) -> str:
     if text.isprintable():
         return text
     return "".join(char if char.isprintable() else _escape(char) for char in text)
+
+
+def harmless(text: str) -> str:
+    """Lines of a file without what would control a terminal or turn the direction of the text.
+
+    Such characters become escapes such as ``\\x1b``. Tabs, form feeds and the ends of lines stay.
+    """
+    return _CONTROLS.sub(lambda found: _escape(found.group()), text)
 
 
 def _escape(char: str) -> str:

@@ -74,7 +74,7 @@ def _print_diff(outcome: Outcome, line: CommandLine) -> None:
     if line.output_file:
         replace_file(Path(line.output_file), text)
     else:
-        print_bytes(text)
+        print_bytes(colors.for_terminal(text))
     count = sum(sum(counts.values()) for counts in outcome.fixed.values())
     if not line.quiet:
         would = f"Would fix {count} finding{'' if count == 1 else 's'}." if count else "No fixes to make."

@@ -6,6 +6,8 @@ import os
 import re
 import sys
 
+from migrator.files.errors import harmless
+
 _CODES = {"bold": 1, "red": "1;31", "yellow": "1;33", "blue": "1;34", "cyan": 36, "green": 32, "dim": 2}
 
 
@@ -24,3 +26,13 @@ def wanted() -> bool:
     if os.environ.get("NO_COLOR"):
         return False
     return bool(os.environ.get("FORCE_COLOR")) or (sys.stdout.isatty() and os.environ.get("TERM") != "dumb")
+
+
+def for_terminal(data: bytes) -> bytes:
+    """Lines of files as the standard output should have them.
+
+    A program gets every byte. On a terminal, nothing of a file may control it.
+    """
+    if not sys.stdout.isatty():
+        return data
+    return harmless(data.decode("utf-8", "backslashreplace")).encode("utf-8")

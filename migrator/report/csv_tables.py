@@ -12,9 +12,15 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import IO, Any
 
+from migrator.files.errors import harmless
 from migrator.findings.finding import Result
 from migrator.report.columns import Table, tables_of
 from migrator.report.rows import SKIPPED, report_of, row_of
+
+# What a spreadsheet takes for the beginning of a formula, and the values that are source text: a decorator is
+# none, and programs compare it with the files.
+_FORMULA = ("=", "+", "-", "@", "\t")
+_SOURCE = ("before", "after")
 
 
 class CsvTables:
@@ -62,6 +68,11 @@ class CsvTables:
     def write(self, name: str, row: Mapping[str, Any]) -> None:
         """Write one row: values under the names that ``reports/columns.yaml`` uses."""
         _, writer, table = self._tables[name]
-        # csv before Python 3.13 does not quote a lone \r, and its readers then take it for the end of a row.
-        cells = (str(row[column.value]).replace("\r\n", "\n").replace("\r", "\n") for column in table.columns)
-        writer.writerow(list(cells))
+        writer.writerow([_cell(column.value, str(row[column.value])) for column in table.columns])
+
+
+def _cell(value: str, text: str) -> str:
+    """The text of a cell: what a terminal or a spreadsheet would take for more than text is marked."""
+    # csv before Python 3.13 does not quote a lone \r, and its readers then take it for the end of a row.
+    text = harmless(text.replace("\r\n", "\n").replace("\r", "\n"))
+    return f"'{text}" if text.startswith(_FORMULA) and value not in _SOURCE else text

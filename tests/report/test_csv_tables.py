@@ -10,6 +10,7 @@ import pandas
 from hypothesis import given
 from hypothesis import strategies as st
 
+from migrator.files.errors import harmless
 from migrator.findings.finding import Finding, Fix, Result
 from migrator.report.columns import load_tables
 from migrator.report.csv_tables import CsvTables
@@ -50,6 +51,24 @@ def test_rows_are_in_the_order_of_lines(tmp_path) -> None:
     assert [row[1] for row in written(tmp_path, result)[1:]] == ["2", "2", "10"]
 
 
+def test_what_a_spreadsheet_takes_for_a_formula_is_marked_but_not_in_source_text(tmp_path) -> None:
+    starts = ("=1+1", "+1", "-1", "@sum(A1)", "\t=1")
+    results = [
+        Result(f"{text}.py", findings=(change(before=text, after=text, message=text),)) for text in starts
+    ]
+    rows = written(tmp_path, *results)[1:]
+    assert [row[0] for row in rows] == [f"'{text}.py" for text in starts]
+    assert [row[4] for row in rows] == [f"'{text}" for text in starts]
+    assert [row[6:8] for row in rows] == [[text, text] for text in starts]
+
+
+def test_no_cell_holds_what_controls_a_terminal(tmp_path) -> None:
+    text = 'x = "\x1b]0;title\x07\x9b2J\u202e\x00"\t# \x0c\ny'
+    rows = written(tmp_path, Result("a\x1b.py", findings=(change(before=text, after=text, message=text),)))
+    shown = 'x = "\\x1b]0;title\\x07\\x9b2J\\u202e\\x00"\t# \x0c\ny'
+    assert [rows[1][0], rows[1][4], *rows[1][6:8]] == ["a\\x1b.py", shown, shown, shown]
+
+
 def test_quoting(tmp_path) -> None:
     before = 'x = "a,b"\r\ny = 1\rz'
     rows = written(tmp_path, Result("a, b.py", findings=(change(before=before, after="训练"),)))
@@ -73,7 +92,7 @@ def test_any_text_comes_back(tmp_path_factory, before, name) -> None:
     folder = tmp_path_factory.mktemp("reports")
     rows = written(folder, Result("a.py", findings=(change(before=before),)), Result("b.py", skipped=name))
     assert len(rows) == 2
-    assert rows[1][6] == before.replace("\r\n", "\n").replace("\r", "\n")
+    assert rows[1][6] == harmless(before.replace("\r\n", "\n").replace("\r", "\n"))
 
 
 def test_columns_name_values_that_exist() -> None:
