@@ -14,8 +14,6 @@ from types import ModuleType
 from migrator.api_support import tables
 from migrator.data_folders import data_folder
 
-COLUMNS = ("alias", "api")
-
 
 def main() -> None:
     """Write aliases.csv for classes and functions that the installed torch has."""
@@ -32,7 +30,7 @@ def main() -> None:
                 if alias != api and _find(alias) is found:
                     lines.setdefault(alias, api)
     rows: list[Sequence[str]] = list(lines.items())
-    tables.write(data_folder("api_db") / "aliases.csv", COLUMNS, rows)
+    tables.write_in(data_folder("api_db"), "aliases", rows)
 
 
 def _spellings(thing: object) -> Iterator[str]:

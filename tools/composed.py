@@ -17,8 +17,6 @@ from typing import Any
 from migrator.api_support import tables
 from migrator.data_folders import data_folder
 
-COLUMNS = ("api", "operators", "source")
-
 
 def main(out: Path) -> int:
     """Run the programs and write the table; 1 where one fails, which leaves no row."""
@@ -44,7 +42,7 @@ def main(out: Path) -> int:
             if calls > before.get(name, 0)
         }
         rows.append((api, " ".join(sorted(ran)), source))
-    tables.write(out / "composed.csv", COLUMNS, rows)
+    tables.write_in(out, "composed", rows)
     return int(len(rows) < len(programs))
 
 

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
-from typing import Optional
+from typing import Optional, TypeVar
 
 from migrator.api_support import env_vars, npu_names, support, tables, verdicts
 from migrator.api_support.env_vars import EnvVar
@@ -18,22 +18,29 @@ from migrator.api_support.versions import TorchVersion, known
 _SHORT = {"F.": "torch.nn.functional.", "dist.": "torch.distributed.", "th.": "torch."}
 _OPERATORS = ("aten::", "torch.ops.aten.")
 
+Value = TypeVar("Value")
+Held = TypeVar("Held", bound="Range")
+
 
 @dataclass(frozen=True)
-class Judged:
-    """The verdict from one torch version to another: what documents and registered kernels say together."""
+class Range:
+    """What holds from one torch version to another; an end that is '' is open."""
 
     first: str
     last: str
+
+
+@dataclass(frozen=True)
+class Judged(Range):
+    """The verdict: what documents and registered kernels say together."""
+
     verdict: str
 
 
 @dataclass(frozen=True)
-class Documented:
-    """What the documents say from one torch version to another."""
+class Documented(Range):
+    """What the documents say."""
 
-    first: str
-    last: str
     status: str
     hardware: tuple[str, ...]
     dtypes: tuple[str, ...]
@@ -43,11 +50,9 @@ class Documented:
 
 
 @dataclass(frozen=True)
-class Form:
-    """What a CUDA name becomes on an NPU from one torch version to another."""
+class Form(Range):
+    """What a CUDA name becomes on an NPU."""
 
-    first: str
-    last: str
     npu_name: str
     unchanged: str
     advice: str
@@ -55,22 +60,18 @@ class Form:
 
 
 @dataclass(frozen=True)
-class Registered:
-    """What torch_npu registers for an operator from one torch version to another, and by which overloads."""
+class Registered(Range):
+    """What torch_npu registers for an operator, and by which overloads."""
 
-    first: str
-    last: str
     kind: str
     overloads: tuple[str, ...]
     source: str
 
 
 @dataclass(frozen=True)
-class Own:
-    """An API that only torch_npu has, from one torch version to another."""
+class Own(Range):
+    """An API that only torch_npu has."""
 
-    first: str
-    last: str
     replaces: str
     replaces_source: str
     use_instead: str
@@ -147,20 +148,12 @@ def nearest(asked: str, most: int = 5) -> list[str]:
     return sorted(scored, key=lambda name: (-scored[name], name))[:most]
 
 
-def _in_module(module: str, asked: str) -> tuple[str, ...]:
-    """The names of a module that look like one that it has not."""
-    start = f"{module}."
-    members = [name[len(start) :] for name in _names() if name.startswith(start)]
-    found = difflib.get_close_matches(asked[len(start) :], members, cutoff=0.75)
-    return tuple(start + name for name in found)
-
-
 def _readings(asked: str) -> list[str]:
     """The qualified names that a person may mean, the likeliest first."""
     found = [asked]
     found += [full + asked[len(short) :] for short, full in _SHORT.items() if asked.startswith(short)]
     if asked.startswith("torch_npu.npu."):
-        found.append("torch.npu." + asked[len("torch_npu.npu.") :])
+        found.append("torch.npu." + asked.removeprefix("torch_npu.npu."))
     if asked.startswith("torch.ops.npu."):
         found.append("torch_npu." + asked[len("torch.ops.npu.") :].partition(".")[0])
     if not asked.startswith(("torch.", "torch_npu.")):
@@ -178,15 +171,16 @@ def _torch(name: str) -> Optional[Answer]:
         return None
     operator = next((row.aten for row in rows if row.aten), "")
     module = "" if rows else _module_of(name)
+    words = {version.text: verdicts.word(name, version) for version in known()} if forms or rows else {}
     return Answer(
         name=name,
         kind="cuda" if forms else "own" if own and not rows else "api",
         alias_of=alias,
         member_of=module,
         nearest=_in_module(module, name) if module else (),
-        verdicts=_verdicts(name) if forms or rows else (),
+        verdicts=tuple(Judged(first, last, word) for first, last, word in _folded(words)),
         forms=forms,
-        documents=tuple(_documented(row) for row in rows),
+        documents=tuple(map(_documented, rows)),
         operator=operator,
         registered=_registered(operator),
         own=own,
@@ -206,18 +200,21 @@ def _module_of(name: str) -> str:
     return owner if found and found.kind == "module" else ""
 
 
-def _verdicts(name: str) -> tuple[Judged, ...]:
-    words: dict[str, tuple[str, ...]] = {v.text: (verdicts.word(name, v),) for v in known()}
-    return tuple(Judged(first, last, word) for first, last, (word,) in _folded(words))
+def _in_module(module: str, asked: str) -> tuple[str, ...]:
+    """The names of a module that look like one that it has not."""
+    start = f"{module}."
+    members = [name.removeprefix(start) for name in _names() if name.startswith(start)]
+    found = difflib.get_close_matches(asked.removeprefix(start), members, cutoff=0.75)
+    return tuple(start + name for name in found)
 
 
-def _rows(name: str, alias: str) -> list[support.Row]:
+def _rows(name: str, alias: str) -> list[support.Support]:
     """The rows on a name, and on its other spelling those of the versions before and behind them."""
-    rows = list(support.rows(name))
+    rows, others = list(support.rows(name)), support.rows(alias)
     if not rows:
-        return list(support.rows(alias)) if alias else []
+        return list(others)
     start, end = rows[0].first, rows[-1].last
-    for row in support.rows(alias) if alias else ():
+    for row in others:
         if end and row.first and tables.as_tuple(row.first) > tables.as_tuple(end):
             rows.append(row)
         elif start and row.last and tables.as_tuple(row.last) < tables.as_tuple(start):
@@ -234,7 +231,7 @@ def _npu(name: str) -> Optional[Answer]:
     own = tuple(
         Own(row[3] or oldest, row[4], "", "", "", "torch_npu wheels")
         for row in tables.rows("wheel_names")
-        if row[0] == module and row[1] == last
+        if row[:2] == [module, last]
     )
     return Answer(name, "npu", own=own, stands_for=cuda_names) if cuda_names or own else None
 
@@ -248,65 +245,46 @@ def _environment(name: str) -> Optional[Answer]:
     found = env_vars.look_up(name)
     if found:
         return Answer(name, "environment", environment=found)
-    stands_for = tuple(other for other in sorted(env_vars.names()) if _variable(other).npu == name)
+    stands_for = tuple(sorted(other.name for other in env_vars.known().values() if other.npu == name))
     return Answer(name, "environment", stands_for=stands_for) if stands_for else None
 
 
-def _variable(name: str) -> EnvVar:
-    found = env_vars.look_up(name)
-    assert found
-    return found
-
-
-def _documented(row: support.Row) -> Documented:
+def _documented(row: support.Support) -> Documented:
     # An open end means the oldest or the newest documents.
     documented = [version.text for version in known() if "docs" in version.evidence]
-    return Documented(
-        row.first or documented[0],
-        row.last or documented[-1],
-        row.status,
-        tuple(row.hardware.split()),
-        tuple(row.dtypes.split()),
-        tuple(row.limits.split()),
-        row.npu,
-        row.source,
-    )
+    first, last = row.first or documented[0], row.last or documented[-1]
+    return Documented(first, last, row.status, row.hardware, row.dtypes, row.limits, row.npu, row.source)
 
 
 def _forms(name: str) -> tuple[Form, ...]:
-    values: dict[str, tuple[str, ...]] = {}
-    for version in known():
-        found = npu_names.look_up(name, version)
-        if found:
-            values[version.text] = (found.npu, found.unchanged, found.advice, found.source)
+    found = {version.text: npu_names.look_up(name, version) for version in known()}
+    values = {
+        text: (form.npu, form.unchanged, form.advice, form.source) for text, form in found.items() if form
+    }
     return tuple(Form(first, last, *value) for first, last, value in _folded(values))
 
 
 def _registered(operator: str) -> tuple[Registered, ...]:
-    if not operator:
-        return ()
-    rows = [line.split(",") for line in support.kernel_lines(operator)]
-
-    def value(version: TorchVersion) -> tuple[str, ...]:
+    values = {}
+    for version in known():
         kind = support.registered(operator, version)
-        here = [row for row in rows if tables.covers(row[1], row[2], version.tuple) and row[3] == kind]
-        ops = sorted(row[0] for row in here if not row[0].endswith(".*"))
-        return (kind, " ".join(ops), "; ".join(sorted({row[4] for row in here}))) if kind else ()
+        if kind:
+            covering = [
+                row
+                for row in support.kernels(operator)
+                if tables.covers(row.first, row.last, version.tuple) and row.kind == kind
+            ]
+            ops = sorted(row.op for row in covering if not row.op.endswith(".*"))
+            values[version.text] = kind, tuple(ops), "; ".join(sorted({row.source for row in covering}))
+    return tuple(Registered(first, last, *value) for first, last, value in _folded(values))
 
-    values = {version.text: value(version) for version in known()}
-    folded = _folded({version: value for version, value in values.items() if value})
-    return tuple(
-        Registered(first, last, kind, tuple(ops.split()), source)
-        for first, last, (kind, ops, source) in folded
-    )
 
-
-def _folded(values: dict[str, tuple[str, ...]]) -> Iterable[tuple[str, str, tuple[str, ...]]]:
+def _folded(values: dict[str, Value]) -> Iterable[tuple[str, str, Value]]:
     return tables.ranges(values, [version.text for version in known()])
 
 
 def _own(name: str) -> tuple[Own, ...]:
-    spelling = "torch_npu.npu." + name[len("torch.npu.") :] if name.startswith("torch.npu.") else name
+    spelling = re.sub(r"^torch\.npu\.", "torch_npu.npu.", name)
     return tuple(
         Own(first, last, replaces, source, instead, evidence)
         for api, first, last, _, replaces, source, instead, evidence in _custom()
@@ -335,12 +313,10 @@ def _cuda_names(name: str) -> tuple[str, ...]:
 
 @cache
 def _names() -> list[str]:
-    found = {line.partition(",")[0] for line in tables.lines("api_support")}
-    found |= {line.partition(",")[0] for line in tables.lines("aliases")}
-    found |= npu_names.names() | env_vars.names() | {row[0] for row in _custom()}
-    found |= {row[4] for row in tables.rows("npu_names") if row[4]}
-    found |= {_variable(name).npu for name in env_vars.names()} - {""}
-    return sorted(found)
+    found = {line.partition(",")[0] for table in ("api_support", "aliases") for line in tables.lines(table)}
+    found |= npu_names.names() | env_vars.known().keys() | {row[0] for row in _custom()}
+    found |= {row[4] for row in tables.rows("npu_names")} | {other.npu for other in env_vars.known().values()}
+    return sorted(found - {""})
 
 
 @dataclass(frozen=True)
@@ -370,22 +346,25 @@ class AtVersion:
 def at_version(answer: Answer, version: TorchVersion) -> AtVersion:
     """Narrow an answer to one version."""
     form = npu_names.look_up(answer.name, version)
-    known_support = support.look_up(answer.name, version) if answer.documents else None
-    row = next((row for row in answer.registered if tables.covers(row.first, row.last, version.tuple)), None)
-    held = next((own for own in answer.own if tables.covers(own.first, own.last, version.tuple)), None)
+    listed = support.look_up(answer.name, version) if answer.documents else None
+    row, held = _held(answer.registered, version), _held(answer.own, version)
     return AtVersion(
         verdict=verdicts.word(answer.name, version) if answer.verdicts else "",
         is_cuda=bool(answer.forms),
-        npu_name=form.npu if form else known_support.npu if known_support else "",
+        npu_name=form.npu if form else listed.npu if listed else "",
         unchanged=form.unchanged if form else "",
         advice=form.advice if form else "",
-        status=known_support.status if known_support else "",
-        neighbour=known_support.neighbour if known_support else "",
-        hardware=known_support.hardware if known_support else (),
-        dtypes=known_support.dtypes if known_support else (),
-        limits=known_support.limits if known_support else (),
+        status=listed.status if listed else "",
+        neighbour=listed.neighbour if listed else "",
+        hardware=listed.hardware if listed else (),
+        dtypes=listed.dtypes if listed else (),
+        limits=listed.limits if listed else (),
         registered=row.kind if row else "",
         overloads=row.overloads if row else (),
         exists=held is not None or bool(answer.stands_for and not answer.own),
         own=held or (answer.own[0] if answer.own else None),
     )
+
+
+def _held(ranges: Iterable[Held], version: TorchVersion) -> Optional[Held]:
+    return next((row for row in ranges if tables.covers(row.first, row.last, version.tuple)), None)

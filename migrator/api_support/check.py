@@ -11,23 +11,6 @@ from migrator.api_support import tables
 from migrator.api_support.hardware import HARDWARE
 from migrator.api_support.releases import npu_names
 
-_COLUMNS = {
-    "aliases": "alias api",
-    "api_support": "api from to status hardware dtypes limits npu_name aten source",
-    "by_hand/composed": "api program",
-    "by_hand/npu_names": "cuda_name from to npu_name unchanged caveat advice source",
-    "by_hand/operators": "api operator kernel_decides source",
-    "composed": "api operators source",
-    "custom_ops": "api from to kind replaces replaces_source use_instead evidence",
-    "env_vars": "name npu_name same_values values advice source",
-    "kernels": "op from to kind source",
-    "limits": "code meaning",
-    "npu_names": "cuda_name from to kind npu_name unchanged advice source",
-    "source_names": "cuda_name kind looked_up found_at",
-    "versions": "torch torch_npu evidence torch_wheel npu_wheel int_device_is_npu has_set_default_device "
-    "has_oom_error has_amp_grad_scaler autoloads_backends source",
-    "wheel_names": "module name kind from to",
-}
 # The columns that say what a row is about; they are unique, but for ranges.
 _KEYS = {"wheel_names": 2}
 # versions.csv is in the order of versions; what is by hand is in that of its author.
@@ -49,7 +32,7 @@ _WORDS = {
     ("source_names", "kind"): {"", *_KINDS},
     ("source_names", "looked_up"): _YES_NO,
     ("wheel_names", "kind"): _KINDS,
-    **{("versions", switch): _YES_NO for switch in _COLUMNS["versions"].split()[5:10]},
+    **{("versions", switch): _YES_NO for switch in tables.COLUMNS["versions"].split()[5:10]},
 }
 _EVIDENCE = {"docs", "wheel", "interpolated"}
 _LARGEST = 3_000_000  # bytes; more than that nobody reviews
@@ -61,11 +44,11 @@ def problems(folder: Path) -> list[str]:
     """A line on each thing that is wrong with the tables in a folder; none where they hold together."""
     found: list[str] = []
     read: Records = {}
-    for table, columns in _COLUMNS.items():
+    for table, columns in tables.COLUMNS.items():
         found += _read(folder, table, columns.split(), read)
     if found:
         return found  # without its columns a table cannot be looked into
-    for table in _COLUMNS:
+    for table in tables.COLUMNS:
         found += [f"{table}.csv: {line}" for line in (*_rows(table, read), *_ranges(table, read))]
     for look in (_searched(folder), _versions(read), _references(read), _names(read), _limits(read)):
         found += look
@@ -122,7 +105,7 @@ def _rows(table: str, read: Records) -> Iterator[str]:
 
 
 def _ranges(table: str, read: Records) -> Iterator[str]:
-    if "from" not in _COLUMNS[table].split():
+    if "from" not in tables.COLUMNS[table].split():
         return
     known = {record["torch"] for record in read["versions"]} | {""}
     last_of: dict[str, str] = {}

@@ -28,8 +28,8 @@ def between(older: TorchVersion, newer: TorchVersion) -> list[Change]:
     """Every change from one version to another, by what it is about and by name."""
     return [
         *_npu_names(older, newer),
-        *_held("custom_ops", "own", older, newer),
-        *_held("kernels", "kernel", older, newer),
+        *_held("custom_ops", "own", "in torch_npu", older, newer),
+        *_held("kernels", "kernel", "kernel", older, newer),
         *_documents(older, newer),
     ]
 
@@ -42,8 +42,7 @@ def caveats(older: TorchVersion, newer: TorchVersion) -> list[str]:
             lines.append(f"There are no documents of torch {version}: its documents' words are not compared.")
         if "wheel" not in version.evidence:
             lines.append(f"No wheel of torch {version} was read: its names are those in the sources.")
-    first_lists = (2, 1)
-    if older.tuple < first_lists <= newer.tuple:
+    if older.tuple < (2, 1) <= newer.tuple:
         lines.append("Before torch 2.1 the operator lists held composites, too: kernels lost may be those.")
     return lines
 
@@ -55,12 +54,11 @@ def _npu_names(older: TorchVersion, newer: TorchVersion) -> Iterator[Change]:
             yield Change("name", name, before.npu, after.npu)
 
 
-def _held(table: str, about: str, older: TorchVersion, newer: TorchVersion) -> Iterator[Change]:
-    sides: list[set[str]] = []
+def _held(table: str, about: str, word: str, older: TorchVersion, newer: TorchVersion) -> Iterator[Change]:
+    sides = []
     for version in (older, newer):
-        rows = (row for row in tables.rows(table) if about != "kernel" or row[3] == "kernel")
-        sides.append({row[0] for row in rows if tables.covers(row[1], row[2], version.tuple)})
-    word = "kernel" if about == "kernel" else "in torch_npu"
+        rows = tables.rows_at(table, version.tuple)
+        sides.append({row[0] for row in rows if about != "kernel" or row[3] == "kernel"})
     for name in sorted(sides[0] ^ sides[1]):
         yield Change(about, name, word if name in sides[0] else "", word if name in sides[1] else "")
 
@@ -68,28 +66,26 @@ def _held(table: str, about: str, older: TorchVersion, newer: TorchVersion) -> I
 def _documents(older: TorchVersion, newer: TorchVersion) -> Iterator[Change]:
     if not ("docs" in older.evidence and "docs" in newer.evidence):
         return
-    sides: list[dict[str, support.Row]] = [{}, {}]
-    for line in tables.lines("api_support"):
-        api, *cells = line.split(",")
-        row = support.Row(*cells)
+    sides: list[dict[str, support.Support]] = [{}, {}]
+    for row in map(support.parsed, tables.lines("api_support")):
         for side, version in zip(sides, (older, newer)):
             if tables.covers(row.first, row.last, version.tuple):
-                side[api] = row
+                side[row.api] = row
+    same_edition = older.documents == newer.documents
     for api in sorted(sides[0].keys() | sides[1].keys()):
         before, after = sides[0].get(api), sides[1].get(api)
-        if before is None or after is None or before[2:-1] != after[2:-1]:
-            same_edition = older.documents == newer.documents
+        # From the status to the operator: neither the range nor the source.
+        if before is None or after is None or before[3:9] != after[3:9]:
             yield Change("document", api, _words(before, after), _words(after, before), same_edition)
 
 
-def _words(row: support.Row | None, other: support.Row | None) -> str:
+def _words(row: support.Support | None, other: support.Support | None) -> str:
     """The document's word, and what else it says where the word is the same."""
     if row is None:
         return ""
     if other is None or row.status != other.status:
         return row.status
-    mine = [(row.hardware, other.hardware), (row.dtypes, other.dtypes), (row.limits, other.limits)]
-    parts = [set(here.split()) - set(there.split()) for here, there in mine]
+    parts = [set(here).difference(there) for here, there in zip(row[4:7], other[4:7])]
     return " ".join([row.status, *sorted(set().union(*parts))])
 
 

@@ -36,7 +36,7 @@ class EnvVar:
 
 def look_up(name: str) -> Optional[EnvVar]:
     """The variable of that name, or None where it is not known."""
-    return _table().get(name)
+    return known().get(name)
 
 
 def carries_over(variable: EnvVar, value: str) -> bool:
@@ -54,13 +54,8 @@ def carries_over(variable: EnvVar, value: str) -> bool:
 
 
 @cache
-def names() -> frozenset[str]:
-    """Every CUDA-side variable that is known."""
-    return frozenset(_table())
-
-
-@cache
-def _table() -> dict[str, EnvVar]:
+def known() -> dict[str, EnvVar]:
+    """Every CUDA-side variable that is known, by its name."""
     return {
         name: EnvVar(name, npu, same_values == "yes", numbers(values), advice, source)
         for name, npu, same_values, values, advice, source in tables.rows("env_vars")

@@ -70,14 +70,11 @@ def _expected(version: TorchVersion) -> dict[str, object]:
             continue  # executed: tried by a person, such a name may be there and raise
         elif name.startswith("torch.cuda."):
             absent.add(re.sub(r"^torch\.cuda\b", "torch.npu", name))
+    kernels = tables.rows_at("kernels", version.tuple)
     return {
         "torch_npu": version.torch_npu,
         "there": sorted(there),
         "absent": sorted(absent - there),
-        "own": [row[0] for row in _held("custom_ops", version)],
-        "operators": [(row[0], row[3]) for row in _held("kernels", version) if not row[0].endswith(".*")],
+        "own": [row[0] for row in tables.rows_at("custom_ops", version.tuple)],
+        "operators": [(row[0], row[3]) for row in kernels if not row[0].endswith(".*")],
     }
-
-
-def _held(table: str, version: TorchVersion) -> list[list[str]]:
-    return [row for row in tables.rows(table) if tables.covers(row[1], row[2], version.tuple)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
 from functools import cache
 from typing import NamedTuple, Optional
 
@@ -10,41 +10,39 @@ from migrator.api_support import tables
 from migrator.api_support.versions import TorchVersion, known
 
 
-@dataclass(frozen=True)
-class Support:
-    """An API at one torch version.
+class Support(NamedTuple):
+    """A row of api_support.csv: what the documents say of an API from one torch version to another.
 
     ``status`` is the documents' word: supported | partial | unsupported, or
-    unknown where the versions around disagree. ``kernel`` is what torch_npu
-    registers: kernel | composite (torch builds it from others) | none (runs
-    on the CPU, or raises), empty where the API is no single operator. ``hardware``,
-    ``dtypes`` and ``limits`` are words; docs/api_db.md explains them.
-    ``neighbour`` names the version or versions whose documents were used,
+    unknown where the versions around disagree. ``hardware``, ``dtypes`` and ``limits``
+    are words; docs/api_db.md explains them. ``aten`` is the operator behind the API,
+    empty where it is no single one. Of one version, ``kernel`` is what torch_npu registers
+    for that: kernel | composite (torch builds it from others) | none (runs on the CPU, or
+    raises); and ``neighbour`` names the version or versions whose documents were used,
     empty where the version's own were.
     """
 
     api: str
+    first: str
+    last: str
     status: str
     hardware: tuple[str, ...]
     dtypes: tuple[str, ...]
     limits: tuple[str, ...]
     npu: str
-    kernel: str
+    aten: str
     source: str
-    neighbour: str
+    kernel: str = ""
+    neighbour: str = ""
 
 
-class Row(NamedTuple):
-    """A row of api_support.csv behind its name."""
+class Kernel(NamedTuple):
+    """A row of kernels.csv: what is registered for an operator from one torch version to another."""
 
+    op: str
     first: str
     last: str
-    status: str
-    hardware: str
-    dtypes: str
-    limits: str
-    npu: str
-    aten: str
+    kind: str
     source: str
 
 
@@ -61,67 +59,45 @@ def look_up(api: str, version: TorchVersion) -> Optional[Support]:
     return other if other and (found is None or not other.neighbour) else found
 
 
-@cache
-def names() -> frozenset[str]:
-    """Every API that the documents list at some version, and every alias of one."""
-    return frozenset(
-        line.partition(",")[0] for table in ("api_support", "aliases") for line in tables.lines(table)
-    )
-
-
 def _at(api: str, version: TorchVersion) -> Optional[Support]:
     known_rows = rows(api)
     if not known_rows:
         return None
-    covering = next((row for row in known_rows if tables.covers(row.first, row.last, version.tuple)), None)
-    if covering and ("docs" in version.evidence or covering.first == covering.last == version.text):
-        return _support(api, covering, covering.status, version, "")
-    below = covering or next(
-        (row for row in reversed(known_rows) if row.last and _last(row) < version.tuple), None
+    here = next((row for row in known_rows if tables.covers(row.first, row.last, version.tuple)), None)
+    if here and ("docs" in version.evidence or here.first == here.last == version.text):
+        return here._replace(kernel=kernel(here.aten, version))
+    as_tuple = tables.as_tuple
+    below = here or next(
+        (row for row in reversed(known_rows) if row.last and as_tuple(row.last) < version.tuple), None
     )
-    above = covering or next((row for row in known_rows if row.first and _first(row) > version.tuple), None)
+    above = here or next(
+        (row for row in known_rows if row.first and as_tuple(row.first) > version.tuple), None
+    )
     if below and above:
-        return _between(api, below, above, version)
-    row = below or above
-    assert row, "a row that neither covers a version nor lies on a side of it"
-    return _support(api, row, row.status, version, row.last if below else row.first)
+        found = _between(below, above, version)
+    elif below:
+        found = below._replace(neighbour=below.last)
+    else:
+        assert above, "a row that neither covers a version nor lies on a side of it"
+        found = above._replace(neighbour=above.first)
+    return found._replace(kernel=kernel(found.aten, version))
 
 
-def _between(api: str, below: Row, above: Row, version: TorchVersion) -> Support:
+def _between(below: Support, above: Support, version: TorchVersion) -> Support:
     """What the documented versions on both sides say of one between them."""
-    before = [other for other in known() if "docs" in other.evidence and other.tuple < version.tuple]
-    after = [other for other in known() if "docs" in other.evidence and other.tuple > version.tuple]
+    sides = [below.last, above.first]
     if below is above:
         # One row around it; newer than every document, there is one side only.
-        sides = [other.text for other in (*before[-1:], *after[:1])]
-    else:
-        sides = [below.last, above.first]
-    status = _agreed(below.status, above.status)
+        documented = [other for other in known() if "docs" in other.evidence]
+        before = [other.text for other in documented if other.tuple < version.tuple]
+        sides = before[-1:] + [other.text for other in documented if other.tuple > version.tuple][:1]
+    status = above.status
+    if below.status != above.status:
+        # Supported on one side and with limits on the other: assume the limits.
+        status = "unknown" if "unsupported" in (below.status, above.status) else "partial"
     # The newer document is the more exact one, unless only the older has the limits.
     row = below if status == below.status != above.status else above
-    return _support(api, row, status, version, " and ".join(sides))
-
-
-def _agreed(below: str, above: str) -> str:
-    """The status between two others."""
-    if below == above:
-        return above
-    # Supported on one side and with limits on the other: assume the limits.
-    return "unknown" if "unsupported" in (below, above) else "partial"
-
-
-def _support(api: str, row: Row, status: str, version: TorchVersion, neighbour: str) -> Support:
-    return Support(
-        api=api,
-        status=status,
-        hardware=tuple(row.hardware.split()),
-        dtypes=tuple(row.dtypes.split()),
-        limits=tuple(row.limits.split()),
-        npu=row.npu,
-        kernel=kernel(row.aten, version),
-        source=row.source,
-        neighbour=neighbour,
-    )
+    return row._replace(status=status, neighbour=" and ".join(sides))
 
 
 def kernel(aten: str, version: TorchVersion) -> str:
@@ -140,13 +116,13 @@ def registered(aten: str, version: TorchVersion) -> str:
     '' where that is not known.
     """
     otherwise = ""
-    for overload, first, last, kind in _kernels(aten):
-        if overload == "*":
-            otherwise = kind
-        elif tables.covers(first, last, version.tuple):
-            if kind == "kernel":
-                return kind
-            otherwise = otherwise or kind
+    for row in kernels(aten):
+        if row.op.endswith(".*"):
+            otherwise = row.kind
+        elif tables.covers(row.first, row.last, version.tuple):
+            if row.kind == "kernel":
+                return row.kind
+            otherwise = otherwise or row.kind
     return otherwise
 
 
@@ -165,33 +141,24 @@ def composed(api: str, version: TorchVersion) -> Optional[str]:
     return None
 
 
-def _first(row: Row) -> tuple[int, ...]:
-    return tables.as_tuple(row.first)
-
-
-def _last(row: Row) -> tuple[int, ...]:
-    return tables.as_tuple(row.last)
-
-
-def kernel_lines(base: str) -> list[str]:
-    """The lines of kernels.csv on an operator and its overloads."""
-    return tables.starting("kernels", f"{base},") + tables.starting("kernels", f"{base}.")
+@cache
+def kernels(base: str) -> tuple[Kernel, ...]:
+    """The rows on an operator and its overloads."""
+    found = tables.starting("kernels", f"{base},") + tables.starting("kernels", f"{base}.")
+    return tuple(Kernel(*line.split(",")) for line in found)
 
 
 @cache
-def _kernels(base: str) -> list[tuple[str, str, str, str]]:
-    """Overload, from, to and kind of each of them."""
-    found = []
-    for line in kernel_lines(base):
-        op, first, last, kind, _ = line.split(",")
-        found.append((op.partition(".")[2], first, last, kind))
-    return found
-
-
-@cache
-def rows(api: str) -> tuple[Row, ...]:
+def rows(api: str) -> tuple[Support, ...]:
     """The rows on an API, oldest first; none where the documents list no such name."""
-    return tuple(Row(*line.split(",")[1:]) for line in tables.starting("api_support", f"{api},"))
+    return tuple(map(parsed, tables.starting("api_support", f"{api},")))
+
+
+def parsed(line: str) -> Support:
+    """A line of api_support.csv."""
+    api, first, last, status, hardware, dtypes, limits, *rest = line.split(",")
+    words = tuple(hardware.split()), tuple(dtypes.split()), tuple(limits.split())
+    return Support(api, first, last, status, *words, *rest)
 
 
 def spelled(name: str) -> str:
@@ -204,3 +171,19 @@ def spelled(name: str) -> str:
 def _aliased(name: str) -> str:
     """The API that a name is another spelling of, or ''."""
     return next((line.partition(",")[2] for line in tables.starting("aliases", f"{name},")), "")
+
+
+def limit_words(limits: Iterable[str]) -> list[str]:
+    """Coded limits in words (limits.csv), one for each code; those that say that there is none come last."""
+    parameters: dict[str, list[str]] = {}
+    for limit in limits:
+        code, colon, parameter = limit.partition(":")
+        parameters.setdefault(code + colon, []).append(parameter)
+    meanings = _meanings()
+    words = [meanings.get(code, code).replace("{}", ", ".join(names)) for code, names in parameters.items()]
+    return sorted(words, key=lambda word: word.startswith("no limit"))
+
+
+@cache
+def _meanings() -> dict[str, str]:
+    return dict(tables.rows("limits"))

@@ -4,17 +4,36 @@ from __future__ import annotations
 
 import csv
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Optional
+from typing import Optional, TypeVar
 
 from migrator import __version__
 from migrator.data_folders import data_folder
 
 Version = tuple[int, ...]
+Key = TypeVar("Key")
+Value = TypeVar("Value")
 
 VARIABLE = "NPUMIGRATE_API_DB"
+COLUMNS = {
+    "aliases": "alias api",
+    "api_support": "api from to status hardware dtypes limits npu_name aten source",
+    "by_hand/composed": "api program",
+    "by_hand/npu_names": "cuda_name from to npu_name unchanged caveat advice source",
+    "by_hand/operators": "api operator kernel_decides source",
+    "composed": "api operators source",
+    "custom_ops": "api from to kind replaces replaces_source use_instead evidence",
+    "env_vars": "name npu_name same_values values advice source",
+    "kernels": "op from to kind source",
+    "limits": "code meaning",
+    "npu_names": "cuda_name from to kind npu_name unchanged advice source",
+    "source_names": "cuda_name kind looked_up found_at",
+    "versions": "torch torch_npu evidence torch_wheel npu_wheel int_device_is_npu has_set_default_device "
+    "has_oom_error has_amp_grad_scaler autoloads_backends source",
+    "wheel_names": "module name kind from to",
+}
 
 
 @cache
@@ -87,6 +106,22 @@ def rows(table: str, folder: Optional[Path] = None) -> Iterator[list[str]]:
         yield from reader
 
 
+def rows_at(table: str, version: Version) -> list[list[str]]:
+    """The rows in force that hold at a torch version, of a table whose second and third cells are a range."""
+    return [row for row in rows(table) if covers(row[1], row[2], version)]
+
+
+def records(table: str, folder: Path) -> list[dict[str, str]]:
+    """The rows of a table by its columns' names. Raises FileNotFoundError where the table is missing."""
+    with open(folder / f"{table}.csv", encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def order(folder: Path) -> list[str]:
+    """The torch versions that the tables in a folder are about, oldest first."""
+    return [row[0] for row in rows("versions", folder)]
+
+
 def lines(table: str) -> list[str]:
     """The lines of a table whose cells hold no comma and no quote, without its header."""
     return _content(table).decode("utf-8").splitlines()[1:]
@@ -139,6 +174,11 @@ def write(path: Path, columns: Sequence[str], records: Iterable[Sequence[str]]) 
         writer.writerows(in_order)
 
 
+def write_in(folder: Path, table: str, records: Iterable[Sequence[str]]) -> None:
+    """Write one of the tables, with its columns."""
+    write(folder / f"{table}.csv", COLUMNS[table].split(), records)
+
+
 def _order(record: list[str]) -> list[tuple[int, Version, str]]:
     # Versions sort as numbers, 2.10.0 behind 2.9.0; everything else as text.
     return [
@@ -147,17 +187,22 @@ def _order(record: list[str]) -> list[tuple[int, Version, str]]:
     ]
 
 
-def ranges(
-    values: dict[str, tuple[str, ...]], order: Sequence[str]
-) -> list[tuple[str, str, tuple[str, ...]]]:
+def spans(held: Mapping[Key, Collection[str]], order: Sequence[str]) -> Iterator[tuple[Key, str, str]]:
+    """Each key with each range of the versions that hold it, its ends as in ``ranges``."""
+    for key, versions in held.items():
+        for first, last, _ in ranges(dict.fromkeys(versions, ()), order):
+            yield key, first, last
+
+
+def ranges(values: Mapping[str, Value], order: Sequence[str]) -> list[tuple[str, str, Value]]:
     """Fold a value per version into ranges ``(from, to, value)``.
 
     ``order`` lists the versions for which there is evidence, oldest first. A
     version without a value breaks a range. An end is left open ('') where it
     is the oldest or the newest of ``order``.
     """
-    folded: list[tuple[str, str, tuple[str, ...]]] = []
-    previous = None
+    folded: list[tuple[str, str, Value]] = []
+    previous: Optional[Value] = None
     for version in order:
         value = values.get(version)
         if value is not None and value == previous:

@@ -26,31 +26,23 @@ _FLAT = ("torch.Tensor.", "torch.nn.functional.", "torch.")
 _IN_EVERY_CALL = {"dim"}
 _HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")  # MaxPool2d is max_pool2d
 _PREFIXED = ("torch.linalg.", "torch.fft.", "torch.special.")
-_WIDE = {
-    "float64": "fp64",
-    "double": "fp64",
-    "complex64": "complex64",
-    "cfloat": "complex64",
-    "complex128": "complex128",
-    "cdouble": "complex128",
-}
-# Those that a product line may lack, beside them.
+# The documents' words for dtypes, and torch's. What NPUs lack as a rule are 64 bit floats and complex
+# numbers; a product line may lack others.
+_WIDE = {"fp64": "float64 double", "complex64": "complex64 cfloat", "complex128": "complex128 cdouble"}
 _OTHER = {
-    "float32": "fp32",
-    "float": "fp32",
-    "float16": "fp16",
-    "half": "fp16",
-    "bfloat16": "bf16",
+    "fp32": "float32 float",
+    "fp16": "float16 half",
+    "bf16": "bfloat16",
     "uint8": "uint8",
     "int8": "int8",
-    "int16": "int16",
-    "short": "int16",
-    "int32": "int32",
-    "int": "int32",
-    "int64": "int64",
-    "long": "int64",
+    "int16": "int16 short",
+    "int32": "int32 int",
+    "int64": "int64 long",
     "bool": "bool",
 }
+_LISTED_AS = {name: word for word, names in {**_WIDE, **_OTHER}.items() for name in names.split()}
+WIDE_DTYPES = frozenset(" ".join(_WIDE.values()).split())
+DTYPES = frozenset(_LISTED_AS)
 
 
 @dataclass(frozen=True)
@@ -86,18 +78,14 @@ class Verdict:
 
     def refuses(self, dtype: str) -> bool:
         """Whether the document leaves out a dtype, spelled as in ``torch.float64``, of the main input."""
-        # Lists leave out what was not tried. What NPUs lack as a rule are 64 bit floats and complex numbers;
-        # a list without float32 is about something else than the result, such as indices.
-        basic = _WIDE.get(dtype, "")
-        return self.lacks(dtype) or (bool(basic) and "fp32" in self.dtypes and basic not in self.dtypes)
+        # Lists leave out what was not tried, and a list without float32 is about something else than the
+        # result, such as indices.
+        wide = dtype in WIDE_DTYPES and "fp32" in self.dtypes
+        return self.lacks(dtype) or (wide and _LISTED_AS[dtype] not in self.dtypes)
 
     def lacks(self, dtype: str) -> bool:
         """Whether the document takes a dtype, spelled as in ``torch.float64``, from the product line."""
-        return (_WIDE.get(dtype) or _OTHER.get(dtype)) in self.left_out
-
-
-WIDE_DTYPES = frozenset(_WIDE)
-DTYPES = WIDE_DTYPES.union(_OTHER)
+        return _LISTED_AS.get(dtype) in self.left_out
 
 
 @cache
@@ -163,12 +151,12 @@ def _status(known: support.Support, kernel: str, version: TorchVersion) -> str:
 
 def _kernel(listed: str, api: str, version: TorchVersion) -> str:
     """What is registered for the operator behind an API; empty where it is none, or not known."""
-    operator, decides = _by_hand().get(api, ("", ""))
+    by_hand, decides = _by_hand().get(api, ("", ""))
     if listed == "composite" and decides:
-        return support.kernel(operator, version)
+        return support.kernel(by_hand, version)
     if listed:
         return listed
-    for operator in _operators(api):
+    for operator in [by_hand] if by_hand and not decides else _operators(api):
         found = support.kernel(operator, version)
         if found:
             return found
@@ -188,9 +176,6 @@ def _by_hand() -> dict[str, tuple[str, str]]:
 
 def _operators(api: str) -> list[str]:
     """The names that an aten operator behind an API may have."""
-    operator, decides = _by_hand().get(api, ("", ""))
-    if operator and not decides:
-        return [operator]
     if api.startswith("torch.nn.") and api.count(".") == 2 and api[9:10].isupper():
         return [_HUMP.sub("_", api[9:]).lower()]
     for prefix in _PREFIXED:

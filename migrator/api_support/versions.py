@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import operator
 import re
 from dataclasses import dataclass
 from functools import cache
 
 from migrator.api_support import tables
 
+_SIGNS = {
+    ">=": operator.ge,
+    "<=": operator.le,
+    "==": operator.eq,
+    ">": operator.gt,
+    "<": operator.lt,
+}
 CONDITION = re.compile(r"(>=|<=|==|>|<)\s*(\d+(?:\.\d+)*)\Z")
 
 
@@ -83,19 +91,19 @@ def resolve(text: str) -> TorchVersion:
 
 
 def _version(row: list[str]) -> TorchVersion:
-    torch, torch_npu, evidence, _, _, *switches = row
-    int_device, default_device, oom_error, grad_scaler, autoload = (word == "yes" for word in switches[:5])
+    torch, torch_npu, evidence, _, _, *switches, source = row
+    int_device, default_device, oom_error, grad_scaler, autoload = (word == "yes" for word in switches)
     return TorchVersion(
-        text=torch,
-        tuple=tables.as_tuple(torch),
-        torch_npu=torch_npu,
-        evidence=evidence,
-        int_device_is_npu=int_device,
-        has_set_default_device=default_device,
-        has_oom_error=oom_error,
-        has_amp_grad_scaler=grad_scaler,
-        autoloads_backends=autoload,
-        documents=row[-1].partition("documents ")[2],
+        torch,
+        tables.as_tuple(torch),
+        torch_npu,
+        evidence,
+        int_device,
+        default_device,
+        oom_error,
+        grad_scaler,
+        autoload,
+        source.partition("documents ")[2],
     )
 
 
@@ -106,15 +114,6 @@ def in_range(conditions: str, version: tuple[int, ...]) -> bool:
         if match is None:
             return False
         wanted = tuple(int(part) for part in match.group(2).split("."))
-        have = version[: len(wanted)]
-        sign = match.group(1)
-        fits = {
-            ">=": have >= wanted,
-            "<=": have <= wanted,
-            "==": have == wanted,
-            ">": have > wanted,
-            "<": have < wanted,
-        }[sign]
-        if not fits:
+        if not _SIGNS[match.group(1)](version[: len(wanted)], wanted):
             return False
     return True

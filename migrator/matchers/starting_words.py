@@ -12,7 +12,7 @@ from migrator.names.training_loops import STARTING_WORDS
 
 _WORD = re.compile(r"[^\W\d]\w*")
 _KNOWN: dict[str, Callable[[], Iterable[str]]] = {
-    "env_vars": env_vars.names,
+    "env_vars": env_vars.known,
     "torch_apis": lambda: {"torch"},
     "training_loops": lambda: STARTING_WORDS,
 }

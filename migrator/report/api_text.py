@@ -5,34 +5,19 @@ from __future__ import annotations
 import shutil
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Optional, Union
+from typing import Optional
 
-from migrator.api_support.answer import (
-    Answer,
-    AtVersion,
-    Documented,
-    Form,
-    Judged,
-    Own,
-    Registered,
-    at_version,
-)
-from migrator.api_support.limits import limit_words
+from migrator.api_support.answer import Answer, AtVersion, Form, Own, Range, Registered, at_version
+from migrator.api_support.env_vars import EnvVar
+from migrator.api_support.support import limit_words
 from migrator.api_support.tables import as_tuple
 from migrator.api_support.versions import TorchVersion, newest
 from migrator.report.colors import paint
 
 _COLORS = {
-    "supported": "green",
-    "kernel": "green",
-    "partial": "yellow",
-    "composite": "green",
-    "fallback": "yellow",
-    "unknown": "yellow",
-    "unsupported": "red",
-    "absent": "red",
-    "none": "red",
-    "no NPU form": "red",
+    **dict.fromkeys(("supported", "kernel", "composite"), "green"),
+    **dict.fromkeys(("partial", "fallback", "unknown"), "yellow"),
+    **dict.fromkeys(("unsupported", "absent", "none", "no NPU form"), "red"),
 }
 _REGISTERED = {
     "kernel": "torch_npu has a kernel",
@@ -45,7 +30,6 @@ _UNCHANGED = {
     "no_effect": "the CUDA name does nothing, and no harm",
     "raises": "the CUDA name raises",
 }
-_Valid = Union[Judged, Form, Own, Documented, Registered]
 _KERNELS_ONLY = (2, 1)  # from here on the operator lists hold no composites
 _LABEL = 13
 _SPAN = 17
@@ -54,26 +38,22 @@ _WORD = 13
 
 def page(answer: Answer, version: Optional[TorchVersion]) -> list[str]:
     """All about one name, or what holds of it at one version."""
-    lines = [paint(answer.name, "bold") + (f"  at torch {version}" if version else "")]
+    lines = [paint(answer.name, "bold")]
     if version:
-        lines[0] += f", torch_npu {version.torch_npu}"
+        lines[0] += f"  at torch {version}, torch_npu {version.torch_npu}"
     if answer.alias_of:
         lines.append(f"another spelling of {answer.alias_of}")
     if answer.member_of:
         near = f"; is it {' or '.join(answer.nearest[:3])}?" if answer.nearest else ""
-        lines += _wrapped(
-            f"not known by itself; what follows holds of all in {answer.member_of}{near}", "", ""
-        )
+        lines += _wrapped(f"not known by itself; what follows holds of all in {answer.member_of}{near}")
     lines.append("")
     lines += _at(at_version(answer, version)) if version else _history(answer)
     perhaps = [f"{name} (its name suggests it)" for name in answer.perhaps]
-    for label, names in (("Stands for", answer.stands_for), ("Suits NPUs", [*answer.affine, *perhaps])):
-        lines += _entry(label, ", ".join(names)) if names else []
+    lines += _entry("Stands for", ", ".join(answer.stands_for))
+    lines += _entry("Suits NPUs", ", ".join([*answer.affine, *perhaps]))
     if answer.environment:
-        lines += _environment(answer)
-    sources = _sources(answer)
-    lines += _entry("Sources", "; ".join(sources)) if sources else []
-    return lines
+        lines += _environment(answer.environment)
+    return lines + _entry("Sources", "; ".join(_sources(answer)))
 
 
 def table(answers: Sequence[Answer], version: Optional[TorchVersion]) -> list[str]:
@@ -102,47 +82,55 @@ def table(answers: Sequence[Answer], version: Optional[TorchVersion]) -> list[st
 
 
 def _history(answer: Answer) -> Iterator[str]:
-    for number, judged in enumerate(answer.verdicts):
-        yield from _row("" if number else "Verdict", judged, judged.verdict)
-    for number, form in enumerate(answer.forms):
-        yield from _row("" if number else "On an NPU", form, form.npu_name or "no NPU form")
-        yield from _notes(_on_npu(form))
-    for number, own in enumerate(answer.own):
-        yield from _row("" if number else "In torch_npu", own, "")
-        yield from _notes(_about(own))
-    for number, row in enumerate(answer.documents):
-        yield from _row("" if number else "Documents", row, row.status, " ".join(row.hardware))
-        yield from _notes(_limits(row.dtypes, row.limits, row.npu_name))
-    for number, registered in enumerate(answer.registered):
-        yield from _row("" if number else "Registered", registered, registered.kind)
-        overloads = ", ".join(registered.overloads) or answer.operator
-        meaning = _REGISTERED[registered.kind]
-        if registered.last and as_tuple(registered.last) < _KERNELS_ONLY:
-            meaning = "torch_npu lists it, as a kernel or a composite"
-        yield from _notes([f"{meaning} ({overloads})"])
+    blocks: dict[str, list[tuple[Range, str, str, list[str]]]] = {
+        "Verdict": [(row, row.verdict, "", []) for row in answer.verdicts],
+        "On an NPU": [(row, row.npu_name or "no NPU form", "", _on_an_npu(row)) for row in answer.forms],
+        "In torch_npu": [(row, "", "", _about(row)) for row in answer.own],
+        "Documents": [
+            (row, row.status, " ".join(row.hardware), _limits(row.dtypes, row.limits, row.npu_name))
+            for row in answer.documents
+        ],
+        "Registered": [(row, row.kind, "", [_registered(row, answer)]) for row in answer.registered],
+    }
+    for label, rows in blocks.items():
+        for row, word, rest, notes in rows:
+            padding = " " * max(_WORD - len(word), 1) if rest else ""
+            versions = f"{row.first} – {row.last}" if row.last else f"from {row.first} on"
+            if row.first == row.last:
+                versions = row.first or "every version"
+            elif not row.first:
+                versions = f"up to {row.last}"
+            yield f"{label:<{_LABEL}}{versions:<{_SPAN}}{_colored(word)}{padding}{rest}".rstrip()
+            yield from _notes(notes, _LABEL + _SPAN)
+            label = ""
+
+
+def _registered(row: Registered, answer: Answer) -> str:
+    meaning = _REGISTERED[row.kind]
+    if row.last and as_tuple(row.last) < _KERNELS_ONLY:
+        meaning = "torch_npu lists it, as a kernel or a composite"
+    return f"{meaning} ({', '.join(row.overloads) or answer.operator})"
 
 
 def _at(found: AtVersion) -> Iterator[str]:
-    if found.verdict:
-        yield from _entry("Verdict", _colored(found.verdict))
+    yield from _entry("Verdict", _colored(found.verdict))
     if found.is_cuda:
         yield from _entry("On an NPU", _colored(found.npu_name or "no NPU form"))
-        yield from _notes(_on_npu(found), _LABEL)
+        yield from _notes(_on_an_npu(found))
     if found.own:
         yield from _entry("In torch_npu", "yes" if found.exists else "no")
-        yield from _notes(_about(found.own), _LABEL)
+        yield from _notes(_about(found.own))
     if found.status:
         asof = f"  (the documents of torch {found.neighbour})" if found.neighbour else ""
         hardware = "  " + " ".join(found.hardware) if found.hardware else ""
         yield from _entry("Documents", _colored(found.status) + hardware + asof)
-        limits = _limits(found.dtypes, found.limits, "" if found.is_cuda else found.npu_name)
-        yield from _notes(limits, _LABEL)
+        yield from _notes(_limits(found.dtypes, found.limits, "" if found.is_cuda else found.npu_name))
     if found.registered:
         yield from _entry("Registered", f"{_colored(found.registered)}  {_REGISTERED[found.registered]}")
-        yield from _notes([", ".join(found.overloads)], _LABEL)
+        yield from _notes([", ".join(found.overloads)])
 
 
-def _on_npu(form: Form | AtVersion) -> list[str]:
+def _on_an_npu(form: Form | AtVersion) -> list[str]:
     return [form.advice, "" if form.npu_name else _UNCHANGED.get(form.unchanged, "")]
 
 
@@ -178,12 +166,10 @@ def _about(own: Own) -> list[str]:
     ]
 
 
-def _environment(answer: Answer) -> Iterator[str]:
-    found = answer.environment
-    assert found
+def _environment(found: EnvVar) -> Iterator[str]:
     yield from _entry("On an NPU", found.npu or "no counterpart")
     values = "its values can stay" if found.same_values else "its values need a look"
-    yield from _notes([values if found.npu else "", found.advice], _LABEL)
+    yield from _notes([values if found.npu else "", found.advice])
 
 
 def _sources(answer: Answer) -> list[str]:
@@ -197,30 +183,17 @@ def _sources(answer: Answer) -> list[str]:
     return list(dict.fromkeys(source for source in found if source))
 
 
-def _row(label: str, valid: _Valid, word: str, rest: str = "") -> Iterator[str]:
-    """A line on what is so from the first to the last of some torch versions."""
-    first, last = valid.first, valid.last
-    if first == last:
-        versions = first or "every version"
-    elif not first:
-        versions = f"up to {last}"
-    else:
-        versions = f"{first} – {last}" if last else f"from {first} on"
-    padding = " " * max(_WORD - len(word), 1) if rest else ""
-    yield f"{label:<{_LABEL}}{versions:<{_SPAN}}{_colored(word)}{padding}{rest}".rstrip()
+def _entry(label: str, text: str) -> list[str]:
+    return _wrapped(text, f"{label:<{_LABEL}}", " " * _LABEL)
 
 
-def _entry(label: str, text: str) -> Iterator[str]:
-    yield from _wrapped(text, f"{label:<{_LABEL}}", " " * _LABEL)
-
-
-def _notes(notes: Iterable[str], indent: int = _LABEL + _SPAN) -> Iterator[str]:
+def _notes(notes: Iterable[str], indent: int = _LABEL) -> Iterator[str]:
     for note in notes:
-        if note:
-            yield from _wrapped(note, " " * indent, " " * indent)
+        yield from _wrapped(note, " " * indent, " " * indent)
 
 
-def _wrapped(text: str, first: str, others: str) -> list[str]:
+def _wrapped(text: str, first: str = "", others: str = "") -> list[str]:
+    """The lines of a text; none of an empty one."""
     width = min(max(shutil.get_terminal_size().columns, 60), 100)
     wrapper = textwrap.TextWrapper(width, first, others, break_long_words=False, break_on_hyphens=False)
     return wrapper.wrap(text)

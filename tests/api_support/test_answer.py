@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from migrator.api_support import answer, difference, versions
-from migrator.api_support.limits import limit_words
+from migrator.api_support.support import limit_words
 
 
 def look_up(asked: str) -> answer.Answer:

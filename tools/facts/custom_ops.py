@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 from pathlib import Path
 
-from migrator.api_support.releases import custom_ops
+from migrator.api_support.releases.registered import Held, write_own
 
 # Operators of torch for quantized tensors that the facts took for torch_npu's own.
 _NOT_OWN = ("torch_npu._empty_affine_quantized", "torch_npu.dequantize", "torch_npu.int_repr")
@@ -18,8 +18,8 @@ def derive(facts: Path, api_db: Path) -> None:
     from one that only the names suggest (name). ``use_instead`` is what a
     deprecated API gave way to, `none` where nothing took its place.
     """
-    held: custom_ops.Held = {}
-    rest: custom_ops.Rest = {}
+    held: Held = {}
+    rest = {}
     with open(facts / "custom_api.csv", encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
             if row["api"] in _NOT_OWN:
@@ -32,4 +32,4 @@ def derive(facts: Path, api_db: Path) -> None:
                 row["deprecated_use_instead"],
                 row["evidence"].replace("|", " "),
             )
-    custom_ops.write(api_db, held, rest)
+    write_own(api_db, held, rest)

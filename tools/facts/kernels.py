@@ -7,8 +7,7 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from migrator.api_support.releases import kernels
-from migrator.api_support.releases.wheel_names import read_versions
+from migrator.api_support.releases.registered import write_kernels
 
 # The release for which upstream's operators were compared with what torch_npu registers.
 _COMPARED = "2.13.0"
@@ -28,7 +27,6 @@ def derive(facts: Path, api_db: Path) -> None:
     from other operators), `fallback` (torch_npu's fallback runs it on the CPU)
     or `none` (torch has no CPU kernel for dense tensors either).
     """
-    order = [row["torch"] for row in read_versions(api_db)]
     held: dict[str, set[str]] = {}
     with open(facts / "npu_kernels.csv", encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
@@ -52,7 +50,7 @@ def derive(facts: Path, api_db: Path) -> None:
                 "torch_npu 2.13 dispatcher",
             )
             others.append(row_on_overload)
-    kernels.write(api_db, held, order, others)
+    write_kernels(api_db, held, others)
 
 
 def _without_kernel(facts: Path) -> dict[str, str]:

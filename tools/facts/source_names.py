@@ -10,14 +10,11 @@ import csv
 from pathlib import Path
 
 from migrator.api_support import tables
-from migrator.api_support.releases.wheel_names import read_versions
-
-COLUMNS = ("cuda_name", "kind", "looked_up", "found_at")
 
 
 def derive(facts: Path, api_db: Path) -> None:
     """Write source_names.csv."""
-    without_wheel = [row["torch"] for row in read_versions(api_db) if not row["npu_wheel"]]
+    without_wheel = [row["torch"] for row in tables.records("versions", api_db) if not row["npu_wheel"]]
     lines: dict[str, list[str]] = {}
     with open(facts / "surface_2_13.csv", encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
@@ -37,4 +34,4 @@ def derive(facts: Path, api_db: Path) -> None:
             if row["evidence"] in ("surface", "docs+surface", "docs+surface_class"):
                 found_at = row["torch_versions"].split("|")
                 line[3] = " ".join(version for version in without_wheel if version in found_at)
-    tables.write(api_db / "source_names.csv", COLUMNS, lines.values())
+    tables.write_in(api_db, "source_names", lines.values())

@@ -10,9 +10,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from migrator.api_support import check, tables
-from migrator.api_support.releases import custom_ops, kernels, npu_names
+from migrator.api_support.releases import npu_names
 from migrator.api_support.releases.archive import WheelError
-from migrator.api_support.releases.wheel_names import Row, read_versions, set_names, wheel_column
+from migrator.api_support.releases.registered import set_kernels, set_own
+from migrator.api_support.releases.wheel_names import set_names, wheel_column
 from migrator.api_support.releases.wheels import Wheel
 
 _PREFIX = ".building-"
@@ -45,13 +46,13 @@ def _add_all(wheels: Sequence[Wheel], api_db: Path) -> None:
     for wheel in wheels:
         set_names(wheel, api_db)
         if wheel.operators:
-            kernels.set_release(api_db, wheel.torch_version, wheel.operators.aten)
-            custom_ops.set_release(api_db, wheel.torch_version, wheel.operators, wheel.own_names)
+            set_kernels(api_db, wheel.torch_version, wheel.operators.aten)
+            set_own(api_db, wheel.torch_version, wheel.operators.custom, wheel.own_names)
     npu_names.derive(api_db)
 
 
 def _set_version(wheel: Wheel, api_db: Path) -> None:
-    versions = read_versions(api_db)
+    versions = tables.records("versions", api_db)
     row = next((row for row in versions if row["torch"] == wheel.torch_version), None)
     if row is None:
         if wheel.package == "torch":
@@ -63,35 +64,24 @@ def _set_version(wheel: Wheel, api_db: Path) -> None:
     row.update(wheel.switches)
     sources = [source for source in row["source"].split("; ") if source]
     if wheel.package == "torch":
-        sources = [
-            "torch wheel",
-            *(s for s in sources if s != "torch wheel" and not s.startswith("as torch")),
-        ]
+        others = (s for s in sources if s != "torch wheel" and not s.startswith("as torch"))
+        sources = ["torch wheel", *others]
     else:
         row["torch_npu"] = wheel.release
         row["evidence"] = " ".join(sorted({*row["evidence"].split(), "wheel"} - {"interpolated"}))
         if "torch_npu wheel" not in sources:
-            at = 1 if sources[:1] == ["torch wheel"] else 0
-            sources.insert(at, "torch_npu wheel")
+            sources.insert(int(sources[:1] == ["torch wheel"]), "torch_npu wheel")
     row["source"] = "; ".join(sources)
-    tables.write(api_db / "versions.csv", list(row), [list(row.values()) for row in versions])
+    tables.write_in(api_db, "versions", [list(row.values()) for row in versions])
 
 
-def _new_row(version: str, versions: Sequence[Row]) -> Row:
+def _new_row(version: str, versions: Sequence[dict[str, str]]) -> dict[str, str]:
     """A row that behaves as the nearest older torch of which the wheel was read, until its own is."""
     read = [row for row in versions if row["torch_wheel"]]
     older = [row for row in read if tables.as_tuple(row["torch"]) < tables.as_tuple(version)]
     like = older[-1] if older else read[0]
-    as_it = f"as torch {like['torch']}"
-    return {
-        **like,
-        "torch": version,
-        "torch_npu": version,
-        "evidence": "",
-        "torch_wheel": "",
-        "npu_wheel": "",
-        "source": as_it,
-    }
+    empty = dict.fromkeys(("evidence", "torch_wheel", "npu_wheel"), "")
+    return {**like, **empty, "torch": version, "torch_npu": version, "source": f"as torch {like['torch']}"}
 
 
 def _replace(work: Path, target: Path) -> list[Path]:

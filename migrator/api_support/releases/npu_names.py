@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import csv
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple, Optional
 
 from migrator.api_support import tables
-from migrator.api_support.releases.wheel_names import names_by_version, read_versions
-
-COLUMNS = ("cuda_name", "from", "to", "kind", "npu_name", "unchanged", "advice", "source")
+from migrator.api_support.releases.wheel_names import names_by_version
 
 # Private modules of torch.cuda that programs use; the others are torch's own business.
 _PRIVATE_MODULES = ("torch.cuda._memory_viz", "torch.cuda._sanitizer", "torch.cuda._utils")
@@ -27,18 +24,25 @@ _Held = dict[str, dict[tuple[str, str], str]]
 
 
 class _ByHand(NamedTuple):
+    """A row of by_hand/npu_names.csv behind its name."""
+
     first: str  # the torch versions of the row, '' where an end is open
     last: str
     npu_name: str
     unchanged: str
-    caveat: bool  # the advice is for those who use the NPU name, too
+    caveat: str  # yes: the advice is for those who use the NPU name, too
     advice: str
     source: str
+
+    @property
+    def is_stated(self) -> bool:
+        """Whether it gives the NPU name for versions of its own: a person's word, which needs no wheel."""
+        return bool(self.npu_name and (self.first or self.last))
 
 
 # torch.cuda.os, torch.profiler.Any: no part of the module, and no use of a device.
 _IN_SIGHT = _ByHand(
-    "", "", "-", "works", False, "It can stay, or be imported from where it comes.", "torch wheels"
+    "", "", "-", "works", "", "It can stay, or be imported from where it comes.", "torch wheels"
 )
 
 
@@ -56,79 +60,61 @@ def derive(api_db: Path) -> None:
 
     Raises ValueError where a row by hand has a range of versions that is none.
     """
-    tables.write(api_db / "npu_names.csv", COLUMNS, lines(api_db))
+    tables.write_in(api_db, "npu_names", lines(api_db))
 
 
 def lines(api_db: Path) -> list[tuple[str, ...]]:
     """The rows of npu_names.csv, as ``derive`` writes them."""
     evidence = _evidence(api_db)
-    by_hand = _read_by_hand(api_db / "by_hand" / "npu_names.csv", evidence.order)
+    by_hand = _read_by_hand(api_db, evidence.order)
     cuda_names = _cuda_names(api_db)
     for name in by_hand:
-        if not name.endswith(".*"):
-            cuda_names.setdefault(name, "module" if _is_module(name, cuda_names) else "value")
+        if not name.endswith(".*") and name not in cuda_names:
+            inside = any(other.startswith(name + ".") for other in cuda_names)
+            cuda_names[name] = "module" if inside else "value"
     return [line for name in sorted(cuda_names) for line in _lines(name, cuda_names[name], by_hand, evidence)]
 
 
 def _lines(
     name: str, kind: str, by_hand: dict[str, list[_ByHand]], evidence: _Evidence
 ) -> Iterable[tuple[str, ...]]:
-    hands = {version: _by_hand_at(name, kind, version, by_hand) for version in evidence.order}
+    # What was written by hand of the name, or else of all names of its module.
+    module = name.rpartition(".")[0]
+    written = by_hand.get(name, []) + by_hand.get(f"{module}.*", [])
+    if kind == "import" and name not in by_hand:
+        written = [_IN_SIGHT]
+    hands = {
+        version: next((row for row in written if tables.covers(row.first, row.last, number)), None)
+        for version, number in zip(evidence.order, map(tables.as_tuple, evidence.order))
+    }
     npu = {version: _npu_name(name, version, hand, evidence) for version, hand in hands.items()}
     sources = {version: _source(name, version, hand, evidence) for version, hand in hands.items()}
-    held = [version for version in evidence.order if npu[version]]
-    values: dict[str, tuple[str, ...]] = {}
+    values = {}
     for version, hand in hands.items():
-        if npu[version]:
-            advice = hand.advice if hand and hand.caveat else ""
-        else:
-            advice = _advice(hand, npu, held, version, sources[version])
-        values[version] = (npu[version], hand.unchanged if hand else "", advice)
+        advice = _advice(hand, npu, version, sources[version])
+        values[version] = npu[version], hand.unchanged if hand else "", advice
     for first, last, value in tables.ranges(values, evidence.order):
         inside = {sources[version] for version in tables.inside(first, last, evidence.order)}
         yield name, first, last, kind, *value, "; ".join(sorted(inside))
-
-
-def _by_hand_at(name: str, kind: str, version: str, by_hand: dict[str, list[_ByHand]]) -> Optional[_ByHand]:
-    """What was written by hand of a name at a version, or else of all names of its module."""
-    if kind == "import" and name not in by_hand:
-        return _IN_SIGHT
-    module = name.rpartition(".")[0]
-    for row in by_hand.get(name, []) + by_hand.get(f"{module}.*", []):
-        if tables.covers(row.first, row.last, tables.as_tuple(version)):
-            return row
-    return None
 
 
 def _npu_name(name: str, version: str, hand: Optional[_ByHand], evidence: _Evidence) -> str:
     """The NPU name at a version, or '' where it has none."""
     if hand and hand.npu_name == "-":
         return ""
-    if hand and _stated(hand):
+    if hand and hand.is_stated:
         return hand.npu_name
-    for cuda_name, npu_name in _candidates(name, hand):
-        if _exists(cuda_name, npu_name, version, evidence):
-            return npu_name
-    return ""
-
-
-def _stated(hand: _ByHand) -> bool:
-    """Whether a row gives the NPU name for versions of its own: a person's word, which needs no wheel."""
-    return bool(hand.npu_name and (hand.first or hand.last))
-
-
-def _candidates(name: str, hand: Optional[_ByHand]) -> list[tuple[str, str]]:
-    """NPU names to try, each with the CUDA name under which the facts list it."""
+    # NPU names to try, each with the CUDA name under which the facts list it.
+    tried: list[tuple[str, str]] = []
     if hand and hand.npu_name:
-        return [(name, hand.npu_name)]
-    if not name.startswith("torch.cuda."):
-        return []
-    module, _, last = name.rpartition(".")
-    found = [(name, "torch.npu" + name[len("torch.cuda") :])]
-    if module in _SPREAD:
-        # torch.cuda.memory.mem_get_info: torch_npu has the name one level up only.
-        found.append((f"torch.cuda.{last}", f"torch.npu.{last}"))
-    return found
+        tried.append((name, hand.npu_name))
+    elif name.startswith("torch.cuda."):
+        tried.append((name, name.replace("torch.cuda", "torch.npu", 1)))
+        module, _, last = name.rpartition(".")
+        if module in _SPREAD:
+            # torch.cuda.memory.mem_get_info: torch_npu has the name one level up only.
+            tried.append((f"torch.cuda.{last}", f"torch.npu.{last}"))
+    return next((npu for cuda, npu in tried if _exists(cuda, npu, version, evidence)), "")
 
 
 def _exists(name: str, npu_name: str, version: str, evidence: _Evidence) -> bool:
@@ -161,16 +147,20 @@ def _in_wheel(npu_name: str, names: dict[tuple[str, str], str]) -> bool:
 
 
 def _source(name: str, version: str, hand: Optional[_ByHand], evidence: _Evidence) -> str:
-    if version in evidence.wheels or (hand and _stated(hand)):
+    if version in evidence.wheels or (hand and hand.is_stated):
         return hand.source if hand else "torch_npu wheels"
     if name in evidence.in_git:
         return "torch_npu sources"
     return "interpolated" if version == "2.2.0" else _NO_EVIDENCE
 
 
-def _advice(hand: Optional[_ByHand], npu: dict[str, str], held: list[str], version: str, source: str) -> str:
-    if hand and hand.advice and not hand.caveat:
+def _advice(hand: Optional[_ByHand], npu: dict[str, str], version: str, source: str) -> str:
+    caveat = hand is not None and hand.caveat == "yes"
+    if npu[version]:
+        return hand.advice if hand and caveat else ""
+    if hand and hand.advice and not caveat:
         return hand.advice
+    held = [other for other in npu if npu[other]]
     if not held:
         return "torch_npu has no counterpart of this name."
     if source == _NO_EVIDENCE:
@@ -182,7 +172,7 @@ def _advice(hand: Optional[_ByHand], npu: dict[str, str], held: list[str], versi
 
 
 def _evidence(api_db: Path) -> _Evidence:
-    order = [row["torch"] for row in read_versions(api_db)]
+    order = tables.order(api_db)
     wheels = {version: names for version, names in names_by_version(api_db, "torch_npu").items() if names}
     before: dict[str, set[str]] = {version: set() for version in order if version not in wheels}
     in_git = set()
@@ -224,20 +214,11 @@ def _of_interest(module: str, name: str) -> bool:
     return module in _PRIVATE_MODULES or not any(part.startswith("_") for part in module.split("."))
 
 
-def _is_module(name: str, cuda_names: dict[str, str]) -> bool:
-    return any(other.startswith(name + ".") for other in cuda_names) and cuda_names.get(name) is None
-
-
-def _read_by_hand(path: Path, order: Sequence[str]) -> dict[str, list[_ByHand]]:
+def _read_by_hand(api_db: Path, order: Sequence[str]) -> dict[str, list[_ByHand]]:
     found: dict[str, list[_ByHand]] = {}
-    with open(path, encoding="utf-8", newline="") as file:
-        for row in csv.DictReader(file):
-            name, first, last = row["cuda_name"], row["from"], row["to"]
-            for version in {first, last} - {"", *order}:
-                raise ValueError(f"by_hand/npu_names.csv: {name}: torch {version} is not in versions.csv")
-            caveat = row["caveat"] == "yes"
-            hand = _ByHand(
-                first, last, row["npu_name"], row["unchanged"], caveat, row["advice"], row["source"]
-            )
-            found.setdefault(name, []).append(hand)
+    for name, *cells in tables.rows("by_hand/npu_names", api_db):
+        hand = _ByHand(*cells)
+        for version in {hand.first, hand.last} - {"", *order}:
+            raise ValueError(f"by_hand/npu_names.csv: {name}: torch {version} is not in versions.csv")
+        found.setdefault(name, []).append(hand)
     return found

@@ -2,38 +2,23 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Sequence
 from pathlib import Path
 
 from migrator.api_support import tables
 from migrator.api_support.releases.wheels import Wheel
 
-COLUMNS = ("module", "name", "kind", "from", "to")
-
-Row = dict[str, str]
-
 
 def names_by_version(api_db: Path, package: str) -> dict[str, dict[tuple[str, str], str]]:
     """``{torch version: {(module, name): kind}}`` for the wheels of a package that were read."""
-    versions = read_versions(api_db)
     column = wheel_column(package)
-    known: dict[str, dict[tuple[str, str], str]] = {row["torch"]: {} for row in versions if row[column]}
-    path = api_db / "wheel_names.csv"
-    if path.exists():
-        with open(path, encoding="utf-8", newline="") as file:
-            for row in csv.DictReader(file):
-                if row["module"].split(".")[0] == package:
-                    for version, names in known.items():
-                        if tables.covers(row["from"], row["to"], tables.as_tuple(version)):
-                            names[row["module"], row["name"]] = row["kind"]
+    versions = [row["torch"] for row in tables.records("versions", api_db) if row[column]]
+    known: dict[str, dict[tuple[str, str], str]] = {version: {} for version in versions}
+    for module, name, kind, first, last in tables.rows("wheel_names", api_db):
+        if module.split(".")[0] == package:
+            for version in tables.inside(first, last, versions):
+                known[version][module, name] = kind
     return known
-
-
-def read_versions(api_db: Path) -> list[Row]:
-    """The rows of versions.csv, oldest first."""
-    with open(api_db / "versions.csv", encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
 
 
 def wheel_column(package: str) -> str:
@@ -52,19 +37,12 @@ def set_names(wheel: Wheel, api_db: Path) -> None:
     }
     lines: list[Sequence[str]] = []
     for by_version in known.values():
-        lines += _folded(by_version)
-    tables.write(api_db / "wheel_names.csv", COLUMNS, lines)
-
-
-def _folded(by_version: dict[str, dict[tuple[str, str], str]]) -> list[Sequence[str]]:
-    order = sorted(by_version, key=tables.as_tuple)
-    newest_kind: dict[tuple[str, str], str] = {}
-    for version in order:
-        newest_kind.update(by_version[version])
-    lines: list[Sequence[str]] = []
-    for (module, name), kind in newest_kind.items():
-        held: dict[str, tuple[str, ...]] = {
-            version: () for version in order if (module, name) in by_version[version]
-        }
-        lines += [(module, name, kind, first, last) for first, last, _ in tables.ranges(held, order)]
-    return lines
+        order = sorted(by_version, key=tables.as_tuple)
+        held: dict[tuple[str, str], list[str]] = {}
+        newest_kind: dict[tuple[str, str], str] = {}
+        for version in order:
+            newest_kind.update(by_version[version])
+            for name in by_version[version]:
+                held.setdefault(name, []).append(version)
+        lines += [(*name, newest_kind[name], first, last) for name, first, last in tables.spans(held, order)]
+    tables.write_in(api_db, "wheel_names", lines)

@@ -59,11 +59,11 @@ def read_wheel(path: Path) -> Wheel:
         if package not in ("torch", "torch_npu") or not found:
             raise WheelError(f"{path.name} is neither a torch nor a torch_npu wheel, but {package} {release}")
         if package == "torch":
-            modules = module_names(dict(_sources(archive, package)))
-            return Wheel(package, found.group(), release, modules, _switches(archive), None, frozenset())
+            names = module_names(_sources(archive, package))
+            return Wheel(package, found.group(), release, names, _switches(archive), None, frozenset())
         operators = read_operators(archive)
-        modules, own_names = _npu_names(archive)
-        return Wheel(package, found.group(), release, modules, {}, operators, own_names)
+        names, own_names = _npu_names(archive)
+        return Wheel(package, found.group(), release, names, {}, operators, own_names)
     except (SyntaxError, RecursionError, MemoryError):
         raise WheelError(f"{path.name} is damaged: a Python source in it does not parse") from None
     finally:
@@ -71,21 +71,23 @@ def read_wheel(path: Path) -> Wheel:
 
 
 def _npu_names(archive: Archive) -> tuple[dict[str, Names], frozenset[str]]:
-    sources = dict(_sources(archive, "torch_npu"))
+    sources = _sources(archive, "torch_npu")
     if "torch_npu.npu" not in sources:
         raise WheelError(f"{archive.path.name} has no torch_npu/npu/__init__.py: it is no complete wheel")
     modules = _Modules(sources)
-    wanted = {name: modules.names(name) for name in sorted(sources) if _wanted(name)}
-    own_names = set()
+    own_names = {f"{module}.{name}" for module in _FILLED for name in modules.exported(module)}
     for module in sources:
         for name, kind in modules.names(module).items():
             if kind != "module":
                 own_names.add(f"{module}.{name}")
             if kind == "class":
                 own_names |= {f"{module}.{name}.{member}" for member in modules.members.get(name, ())}
-    for module in _FILLED:
-        own_names |= {f"{module}.{name}" for name in modules.exported(module)}
-    return {**wanted, **_compiled_names(archive)}, frozenset(own_names)
+    # The compiled distributed classes, as far as the wheel's Python part uses them by name.
+    compiled = "torch_npu._C._distributed_c10d"
+    entries = (entry for entry in archive.entries if entry.startswith("torch_npu/") and entry.endswith(".py"))
+    used = "\n".join(map(archive.text, entries))
+    classes = dict.fromkeys(re.findall(re.escape(compiled) + r"\.([A-Z]\w+)", used), "class")
+    return {**modules.wanted(), compiled: classes}, frozenset(own_names)
 
 
 def module_names(sources: Sources) -> dict[str, Names]:
@@ -96,15 +98,11 @@ def module_names(sources: Sources) -> dict[str, Names]:
     condition or not: what is bound under an ``if`` or a ``try`` is there in
     an ordinary installation of these two packages.
     """
-    modules = _Modules(sources)
-    return {name: modules.names(name) for name in sorted(sources) if _wanted(name)}
+    return _Modules(sources).wanted()
 
 
-def _wanted(module: str) -> bool:
-    return module in WANTED or any(module.startswith(name + ".") for name in WANTED_BELOW)
-
-
-def _sources(archive: Archive, package: str) -> Iterator[tuple[str, tuple[bool, str]]]:
+def _sources(archive: Archive, package: str) -> Sources:
+    found = {}
     for entry in archive.entries:
         parts = entry[:-3].split("/")
         is_package = parts[-1] == "__init__"
@@ -113,18 +111,8 @@ def _sources(archive: Archive, package: str) -> Iterator[tuple[str, tuple[bool, 
         near = any(module == name or module.startswith(name + ".") for name in (*WANTED, *OWN))
         inside = entry.startswith(package + "/") and entry.endswith(".py") and "//" not in entry
         if inside and (near or module == "torch_npu") and all(part.isidentifier() for part in parts):
-            yield module, (is_package, archive.text(entry))
-
-
-def _compiled_names(archive: Archive) -> dict[str, Names]:
-    """The compiled distributed classes, as far as the wheel's Python part uses them by name."""
-    module = "torch_npu._C._distributed_c10d"
-    names: Names = {}
-    for entry in archive.entries:
-        if entry.startswith("torch_npu/") and entry.endswith(".py"):
-            text = archive.text(entry)
-            names.update((name, "class") for name in re.findall(re.escape(module) + r"\.([A-Z]\w+)", text))
-    return {module: names}
+            found[module] = is_package, archive.text(entry)
+    return found
 
 
 def _switches(archive: Archive) -> dict[str, str]:
@@ -167,6 +155,14 @@ class _Modules:
                     members = {leaf.name for leaf in node.body if isinstance(leaf, _FUNCTIONS)}
                     self.members.setdefault(node.name, set()).update(members)
 
+    def wanted(self) -> dict[str, Names]:
+        """The names of every module whose names a CUDA program, or its NPU counterpart, uses."""
+        return {
+            name: self.names(name)
+            for name in sorted(self._trees)
+            if name in WANTED or any(name.startswith(other + ".") for other in WANTED_BELOW)
+        }
+
     def names(self, module: str) -> Names:
         """What a module binds, or {} where its source was not read."""
         if module in self._known or module not in self._trees:
@@ -176,14 +172,12 @@ class _Modules:
         if module in self._packages:
             # A submodule is an attribute once something imported it; in these
             # two packages importing the package itself imports them.
-            for other in self._trees:
-                parent, _, last = other.rpartition(".")
-                if parent == module:
-                    names[last] = "module"
+            pairs = (other.rpartition(".") for other in self._trees)
+            names.update((last, "module") for parent, _, last in pairs if parent == module)
         for node in _top_level(self._trees[module].body):
             # `from .graphs import graph` binds over a submodule of that name.
             names.update(self._bound(node, module))
-        for name in _dunder_all(self._trees[module]):
+        for name in self.exported(module):
             # FloatTensor and its like are set by the compiled part.
             if name.endswith("Tensor"):
                 names.setdefault(name, "class")
@@ -193,7 +187,14 @@ class _Modules:
 
     def exported(self, module: str) -> set[str]:
         """What a module lists in its ``__all__``."""
-        return _dunder_all(self._trees[module]) if module in self._trees else set()
+        words: set[str] = set()
+        for node in _top_level(self._trees[module].body) if module in self._trees else ():
+            if isinstance(node, (ast.Assign, ast.AugAssign)):
+                targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+                if any(isinstance(target, ast.Name) and target.id == "__all__" for target in targets):
+                    leaves = (leaf for leaf in ast.walk(node.value) if isinstance(leaf, ast.Constant))
+                    words.update(leaf.value for leaf in leaves if isinstance(leaf.value, str))
+        return words
 
     def _bound(self, node: ast.stmt, module: str) -> Iterator[tuple[str, str]]:
         if isinstance(node, ast.ClassDef):
@@ -233,7 +234,7 @@ class _Modules:
         return "value" if re.match(r"torch(_npu)?\._C(\.|$)", source) else "import"
 
     def _starred(self, source: str) -> Iterator[tuple[str, str]]:
-        exported = _dunder_all(self._trees[source]) if source in self._trees else set()
+        exported = self.exported(source)
         for name, kind in self.names(source).items():
             if name in exported if exported else not name.startswith("_"):
                 yield name, kind
@@ -244,22 +245,7 @@ def _top_level(body: list[ast.stmt]) -> Iterator[ast.stmt]:
     for node in body:
         yield node
         if isinstance(node, (ast.If, ast.Try, ast.With, ast.For, ast.While)):
-            yield from _top_level(node.body)
-            yield from _top_level(getattr(node, "orelse", []))
-            for handler in getattr(node, "handlers", []):
-                yield from _top_level(handler.body)
-            yield from _top_level(getattr(node, "finalbody", []))
-
-
-def _dunder_all(tree: ast.Module) -> set[str]:
-    words: set[str] = set()
-    for node in _top_level(tree.body):
-        if isinstance(node, (ast.Assign, ast.AugAssign)):
-            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            if any(isinstance(target, ast.Name) and target.id == "__all__" for target in targets):
-                words.update(
-                    leaf.value
-                    for leaf in ast.walk(node.value)
-                    if isinstance(leaf, ast.Constant) and isinstance(leaf.value, str)
-                )
-    return words
+            handlers = [handler.body for handler in getattr(node, "handlers", [])]
+            after = getattr(node, "orelse", []), *handlers, getattr(node, "finalbody", [])
+            for body in (node.body, *after):
+                yield from _top_level(body)

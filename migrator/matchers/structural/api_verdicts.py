@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Literal, NamedTuple
 
-from migrator.api_support.limits import limit_words
+from migrator.api_support.support import limit_words
 from migrator.api_support.verdicts import DTYPES, WIDE_DTYPES, Verdict, judge, resolve, tensor_methods
 from migrator.api_support.versions import TorchVersion
 from migrator.matchers.context import FileContext, Match, found
@@ -49,7 +49,8 @@ def starting_words(version: TorchVersion, hardware: str, text: str, written: Wri
     for name in qualified(text, written.dotted, "torch"):
         verdict = _verdict(name, version, hardware)
         if verdict is not None and (verdict.status in _OPEN or _may_show(verdict, words, limited)):
-            found.update(_last_parts(name, verdict))
+            # Behind either the API may stand in the text: its own last word, and that of the whole chain.
+            found.update((name.rpartition(".")[2], verdict.api.rpartition(".")[2]))
     return frozenset(found)
 
 
@@ -58,11 +59,6 @@ def _may_show(verdict: Verdict, words: set[str], limited: set[str]) -> bool:
     if any(verdict.refuses(dtype) for dtype in limited):
         return True
     return any(word in words and (word != "dtype" or limited) for word in verdict.parameters)
-
-
-def _last_parts(name: str, verdict: Verdict) -> tuple[str, str]:
-    """The words behind which the API may stand in the text: its own last one, and that of the whole chain."""
-    return name.rpartition(".")[2], verdict.api.rpartition(".")[2]
 
 
 @cache
@@ -90,9 +86,8 @@ def _verdict(name: str, version: TorchVersion, hardware: str) -> Verdict | None:
 
 
 # Names of the module torch itself that are no functions.
-_NO_OPERATORS = WIDE_DTYPES | frozenset(
-    "float32 float float16 half bfloat16 uint8 int8 int16 short int32 int int64 long bool"
-    " version random serialization hub jit fx autograd multiprocessing utils ops types strided inf nan pi e"
+_NO_OPERATORS = DTYPES | frozenset(
+    "version random serialization hub jit fx autograd multiprocessing utils ops types strided inf nan pi e"
     " newaxis contiguous_format preserve_format channels_last channels_last_3d complex32 chalf quint8 qint8"
     " qint32 float8_e4m3fn float8_e5m2 uint16 uint32 uint64 classes overrides torch_version return_types"
     " __version__ __path__ __file__ group default_generator xpu mps mlu".split()
@@ -110,24 +105,43 @@ class VerdictOptions(Options):
 def find(context: FileContext, rule: Rule[VerdictOptions]) -> Iterator[Match]:
     """The uses whose status is the one that the rule is about."""
     for use in _uses(context):
-        if use.status == rule.options.verdict:
-            if not any(pattern_fits(pattern, use.verdict.api) for pattern in rule.excluded):
-                yield _found(context, rule, use)
-
-
-_LOAD = ast.Load()
+        verdict = use.verdict
+        if use.status != rule.options.verdict:
+            continue
+        if any(pattern_fits(pattern, verdict.api) for pattern in rule.excluded):
+            continue
+        message, severity = _words(context, use, rule)
+        if use.certainty != "certain":
+            message, severity = f"{message} ({use.certainty})", "info"
+        documents = verdict.documents or "not listed"
+        yield found(
+            context,
+            rule,
+            use.node,
+            api=verdict.api,
+            status=use.status,
+            severity=severity,
+            message=message,
+            documents=f"{documents} (torch {verdict.asof})" if verdict.asof else documents,
+            kernel=verdict.kernel,
+            certainty=use.certainty,
+        )
 
 
 class _Use(NamedTuple):
-    """Where an API is used, what is said of it, and how sure it is that it is that API."""
+    """A use of an API; ``note`` says what it shows of the limits of one that is supported otherwise."""
 
     node: ast.AST
     verdict: Verdict
-    status: str
     note: str = ""
     certainty: str = "certain"
 
+    @property
+    def status(self) -> str:
+        return "partial" if self.note else self.verdict.status
 
+
+_LOAD = ast.Load()
 _last: tuple[ModuleIndex, list[_Use]] | None = None
 
 
@@ -146,38 +160,41 @@ def _walk(context: FileContext) -> Iterator[_Use]:
         name = context.index.qualified_name(ref)
         if name:
             if isinstance(getattr(root(ref), "ctx", _LOAD), ast.Load):  # a call's root has none
-                for use in _named(context, ref, name):
+                use = _named(context, ref, name)
+                if use:
                     named.add(use.verdict.api)
                     yield use
             # What is imported from another file may be a tensor, if somebody looks there.
             if name.startswith("torch.") or context.elsewhere is None:
                 continue
         for node in attributes(ref):
-            if node.attr in methods and isinstance(node.ctx, ast.Load):
-                yield from _member(context, node)
+            use = _member(context, node) if node.attr in methods and isinstance(node.ctx, ast.Load) else None
+            if use:
+                yield use
     for call in context.index.calls:
         if isinstance(call.func, ast.Name) and call.func.id == "getattr":
-            yield from _named(context, call, context.index.qualified_name(call))
+            use = _named(context, call, context.index.qualified_name(call))
+            if use:
+                yield use
     yield from _imported(context, named)
 
 
-def _named(context: FileContext, ref: ast.expr, name: str) -> Iterator[_Use]:
+def _named(context: FileContext, ref: ast.expr, name: str) -> _Use | None:
+    """The use of an API by its full name, if there is something to say of it."""
     verdict = _verdict(name, context.version, context.hardware) if name.startswith("torch.") else None
     if verdict is None or _asks_for_type(context.index, ref):
-        return
+        return None
     call = context.index.call_of(ref)
-    if call is not None and call.args and _is_kept_on_the_cpu(context, call.args[0]):
-        return
+    if call is None:
+        # A product line is too little to speak of annotations.
+        evident = (verdict.documents or verdict.kernel) and not verdict.by_hardware
+        return _Use(ref, verdict) if verdict.status in _OPEN and evident else None
+    if call.args and _is_kept_on_the_cpu(context, call.args[0]):
+        return None
     if verdict.status in _OPEN:
-        if verdict.by_hardware and call is None:
-            return  # too little to speak of annotations
-        if call is not None or verdict.documents or verdict.kernel:
-            yield _Use(ref, verdict, verdict.status)
-        return
-    if call is not None:
-        note = _shown_limit(context, call, verdict)
-        if note:
-            yield _Use(ref, verdict, "partial", note)
+        return _Use(ref, verdict)
+    note = _shown_limit(context, call, verdict)
+    return _Use(ref, verdict, note) if note else None
 
 
 def _asks_for_type(index: ModuleIndex, ref: ast.expr) -> bool:
@@ -200,11 +217,8 @@ def _shown_limit(context: FileContext, call: ast.Call, verdict: Verdict) -> str:
             return _dtype_note(context, verdict, dtype)
         if keyword.arg in verdict.parameters and not _is_usual(context, keyword):
             return f"{_PARAMETER} {keyword.arg}"
-    if (
-        call.args
-        and (verdict.dtypes or verdict.left_out)
-        and verdict.api.rpartition(".")[0] in _MAY_NEED_A_BACKEND
-    ):
+    listed = verdict.dtypes or verdict.left_out
+    if call.args and listed and verdict.api.rpartition(".")[0] in _MAY_NEED_A_BACKEND:
         dtype = _dtype_of(context, call.args[0])
         if verdict.refuses(dtype):
             return _dtype_note(context, verdict, dtype)
@@ -218,10 +232,8 @@ def _is_usual(context: FileContext, keyword: ast.keyword) -> bool:
     """Whether a limited parameter is given its default, or a dtype that nothing is known against."""
     if keyword.arg == "dtype":
         return _dtype_name(context, keyword.value) not in WIDE_DTYPES
-    value = keyword.value
-    return isinstance(value, ast.Constant) and value.value in _DEFAULTS.get(
-        str(keyword.arg), (None, False, 0)
-    )
+    usual = _DEFAULTS.get(str(keyword.arg), (None, False, 0))
+    return isinstance(keyword.value, ast.Constant) and keyword.value.value in usual
 
 
 _DEFAULTS = {"sorted": (True,), "dilation": (1,), "approximate": ("none",), "mode": ("constant", "nearest")}
@@ -260,26 +272,28 @@ def _dtype_of(context: FileContext, node: ast.AST, depth: int = 0) -> str:
     return ""
 
 
-def _member(context: FileContext, node: ast.Attribute) -> Iterator[_Use]:
+def _member(context: FileContext, node: ast.Attribute) -> _Use | None:
     """``x.mode()``: a method of a tensor, if x is one."""
     verdict = judge(f"torch.Tensor.{node.attr}", context.version, context.hardware)
     if verdict.status not in _OPEN or options_like(node.value):
-        return
+        return None
     called = context.index.call_of(node) is not None
     if (verdict.by_hardware and not called) or _on_the_cpu(node.value):
-        return
+        return None
     value = context.value(node.value)
     if value.is_no_tensor:
-        return
-    use = _Use(node, verdict, verdict.status)
+        return None
     if value.kind == TENSOR or (called and node.attr in _ONLY_TENSORS):
-        yield use
-    elif verdict.by_hardware or not called:
-        return
-    elif value.kind == MAYBE:
-        yield use._replace(certainty="likely: not all that is assigned to it is known to be a tensor")
-    elif node.attr not in _SHARED:
-        yield use._replace(certainty="likely: its type is not known, and few others have the method")
+        return _Use(node, verdict)
+    if verdict.by_hardware or not called:
+        return None
+    if value.kind == MAYBE:
+        likely = "likely: not all that is assigned to it is known to be a tensor"
+        return _Use(node, verdict, certainty=likely)
+    if node.attr not in _SHARED:
+        likely = "likely: its type is not known, and few others have the method"
+        return _Use(node, verdict, certainty=likely)
+    return None
 
 
 def _on_the_cpu(node: ast.expr) -> bool:
@@ -339,33 +353,7 @@ def _imported(context: FileContext, named: set[str]) -> Iterator[_Use]:
                 continue
             if verdict.status in _OPEN and verdict.api not in named:
                 named.add(verdict.api)
-                yield _Use(node, verdict, verdict.status)
-
-
-def _found(context: FileContext, rule: Rule[VerdictOptions], use: _Use) -> Match:
-    verdict = use.verdict
-    message, severity = _words(context, verdict, rule.options.verdict, use.note, rule)
-    if use.certainty != "certain":
-        message = f"{message} ({use.certainty})"
-        severity = "info"
-    return found(
-        context,
-        rule,
-        use.node,
-        api=verdict.api,
-        status=rule.options.verdict,
-        severity=severity,
-        message=message,
-        documents=_documents(verdict),
-        kernel=verdict.kernel,
-        certainty=use.certainty,
-    )
-
-
-def _documents(verdict: Verdict) -> str:
-    if not verdict.documents:
-        return "not listed"
-    return f"{verdict.documents} (torch {verdict.asof})" if verdict.asof else verdict.documents
+                yield _Use(node, verdict)
 
 
 _KERNEL_WORDS = {
@@ -378,16 +366,13 @@ _KERNEL_WORDS = {
 _PYTHON_WORDS = ", though it is Python code that only calls others"
 
 
-def _words(
-    context: FileContext, verdict: Verdict, status: object, note: str, rule: Rule[VerdictOptions]
-) -> tuple[str, str]:
+def _words(context: FileContext, use: _Use, rule: Rule[VerdictOptions]) -> tuple[str, str]:
     """Message and severity."""
-    api = verdict.api
+    verdict, api, status = use.verdict, use.verdict.api, use.status
     where = f" (as of torch {verdict.asof})" if verdict.asof else ""
     if verdict.ticked and status == "unsupported":
-        message = (
-            f"the documents list {api} for {' and '.join(verdict.ticked)}{where}, not for {context.hardware}"
-        )
+        ticked = " and ".join(verdict.ticked)
+        message = f"the documents list {api} for {ticked}{where}, not for {context.hardware}"
         return f"{message}{_KERNEL_WORDS[verdict.kernel]}", "info"
     if status == "unsupported":
         python = any(pattern_fits(pattern, api) for pattern in rule.options.python)
@@ -395,18 +380,17 @@ def _words(
         doubtful = python or verdict.kernel in ("kernel", "composite") or "docs_untested" in verdict.limits
         message = f"the documents call {api} unsupported{where}{evidence}"
         return message, "info" if doubtful else rule.severity
+    if status == "fallback" and verdict.kernel == "none":
+        called = f"; the documents call it {verdict.documents}{where}" if verdict.documents else ""
+        severity = "info" if verdict.documents in ("supported", "partial") else rule.severity
+        return f"torch_npu registers no kernel for {api}: it runs on the CPU, slowly{called}", severity
     if status == "fallback":
-        if verdict.kernel == "none":
-            called = f"; the documents call it {verdict.documents}{where}" if verdict.documents else ""
-            severity = "info" if verdict.documents in ("supported", "partial") else rule.severity
-            return f"torch_npu registers no kernel for {api}: it runs on the CPU, slowly{called}", severity
         return f"{api} runs on the CPU, as the documents say{where}", rule.severity
     if status == "partial":
-        if note:
-            severity = "info" if note.startswith(_PARAMETER) else rule.severity
-            return f"{api} has limits on an NPU{where}: {note}", severity
         limits = [words for words in limit_words(verdict.limits) if not words.startswith("no limit")]
-        return f"{api} has limits on an NPU{where}: {'; '.join(limits)}", "info"
+        plain = not use.note or use.note.startswith(_PARAMETER)
+        severity = "info" if plain else rule.severity
+        return f"{api} has limits on an NPU{where}: {use.note or '; '.join(limits)}", severity
     if verdict.documents == "unsupported":
         return f"only the documents of torch {verdict.asof} list {api}, and call it unsupported", "info"
     if verdict.documents:

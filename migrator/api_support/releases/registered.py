@@ -1,0 +1,64 @@
+"""What torch_npu registers for aten operators (api_db/kernels.csv), and what only it has (custom_ops.csv)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from migrator.api_support import tables
+
+Held = dict[str, set[str]]  # an operator or API -> versions
+Rest = Mapping[str, Sequence[str]]  # API -> the columns of custom_ops.csv behind its range
+
+
+def set_kernels(api_db: Path, version: str, ops: frozenset[str]) -> None:
+    """Make kernels.csv say that the torch_npu for a version has kernels for ``ops`` and for no others.
+
+    versions.csv knows the version already.
+    """
+    order = tables.order(api_db)
+    held: Held = {op: set() for op in ops}
+    others: list[Sequence[str]] = []
+    for op, first, last, kind, source in tables.rows("kernels", api_db):
+        if kind == "kernel":
+            held.setdefault(op, set()).update(tables.inside(first, last, order))
+        elif not (op in ops and first == last == version):
+            others.append((op, first, last, kind, source))
+    for op, versions in held.items():
+        versions.discard(version)
+        if op in ops:
+            versions.add(version)
+    write_kernels(api_db, held, others)
+
+
+def write_kernels(api_db: Path, held: Held, others: Iterable[Sequence[str]]) -> None:
+    """Write kernels.csv: the versions at which each operator has a kernel, and the rows on the others."""
+    spans = tables.spans(held, tables.order(api_db))
+    lines = [(op, first, last, "kernel", "torch_npu operator lists") for op, first, last in spans]
+    tables.write_in(api_db, "kernels", [*others, *lines])
+
+
+def set_own(api_db: Path, version: str, custom: frozenset[str], own_names: frozenset[str]) -> None:
+    """Make custom_ops.csv say what the torch_npu for a version has, and nothing else of it.
+
+    versions.csv knows the version already. Operators that no release had come new into
+    the table; Python names only by a person's hand.
+    """
+    order = tables.order(api_db)
+    ops = {"torch_npu." + op.partition(".")[0] for op in custom}
+    held: Held = {api: set() for api in ops}
+    rest: dict[str, Sequence[str]] = dict.fromkeys(ops, ("op", "", "", "", "yaml"))
+    for api, first, last, *columns in tables.rows("custom_ops", api_db):
+        held.setdefault(api, set()).update(tables.inside(first, last, order))
+        rest[api] = columns
+    for api, versions in held.items():
+        versions.discard(version)
+        if api in own_names or (api in ops and rest[api][0] == "op"):
+            versions.add(version)
+    write_own(api_db, held, rest)
+
+
+def write_own(api_db: Path, held: Held, rest: Rest) -> None:
+    """Write custom_ops.csv: the versions that have each API, and its other columns."""
+    spans = tables.spans(held, tables.order(api_db))
+    tables.write_in(api_db, "custom_ops", [(api, first, last, *rest[api]) for api, first, last in spans])
