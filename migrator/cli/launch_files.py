@@ -17,11 +17,16 @@ if TYPE_CHECKING:
 
 def text_of(file: Path, encoding: str = "utf-8-sig") -> str:
     """The text of a file with its newlines as they are; stop where there is none."""
+    from migrator.files.errors import Unreadable
+    from migrator.files.source import read_settings
+
     try:
-        return file.read_bytes().decode(encoding)
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is no UTF-8 text"
-        stop(f"{file} cannot be read: {reason}")
+        return read_settings(file).decode(encoding)
+    except Unreadable as error:
+        cause = error.__cause__
+        stop(f"{file} cannot be read: {cause.strerror}" if isinstance(cause, OSError) else f"{file} {error}")
+    except UnicodeDecodeError:
+        stop(f"{file} cannot be read: it is no UTF-8 text")
 
 
 def give(text: str, output: Path | None) -> None:

@@ -6,6 +6,9 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Optional
 
+from migrator.files.errors import Unreadable
+from migrator.files.source import read_settings
+
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
 
@@ -52,8 +55,8 @@ def _spec(folder: Path) -> Optional[GitIgnoreSpec]:
     lines: list[str] = []
     for name in (".git/info/exclude", ".gitignore"):
         try:
-            lines += (folder / name).read_text(encoding="utf-8", errors="replace").splitlines()
-        except OSError:
+            lines += read_settings(folder / name).decode("utf-8", "replace").splitlines()
+        except Unreadable:
             continue
     if not any(line.strip() and not line.startswith("#") for line in lines):
         return None

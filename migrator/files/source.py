@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import errno
 import os
 import re
 import stat
@@ -15,6 +16,9 @@ from migrator.files.errors import Unreadable, unreadable
 
 # Above this a "Python file" is data, and parsing it takes gigabytes.
 LARGEST = 64 << 20
+
+# Files of settings are smaller; and above this, what reads YAML takes minutes.
+LARGEST_SETTINGS = 16 << 20
 
 # What ends a line for Python: fewer things than str.splitlines takes.
 LINE_END = re.compile(r"\r\n|\r|\n")
@@ -70,6 +74,40 @@ def read_bytes(path: str | os.PathLike[str]) -> bytes:
             return file.read()
     except OSError as error:
         raise unreadable(error) from error
+
+
+def read_settings(path: str | os.PathLike[str], largest: int = LARGEST_SETTINGS) -> bytes:
+    """The content of a file that says what to do: settings, rules, a baseline, a table, a manifest.
+
+    Never waits and never reads without end: raises Unreadable for a pipe and a device, as for what is
+    larger than ``largest`` or cannot be read.
+    """
+    try:
+        # Without waiting: a named pipe's other end may never come.
+        number = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+        try:
+            mode = os.fstat(number).st_mode
+            if stat.S_ISDIR(mode):
+                raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+            if not stat.S_ISREG(mode):
+                raise Unreadable("cannot be read: it is a pipe or a device, not a file: save it as one")
+            data = _up_to(number, largest + 1)
+        finally:
+            os.close(number)
+    except OSError as error:
+        raise unreadable(error) from error
+    if len(data) > largest:
+        raise Unreadable(f"cannot be read: it has more than {largest >> 20} MiB: keep less in it")
+    return data
+
+
+def _up_to(number: int, size: int) -> bytes:
+    """The first bytes of a file: one call may give less than all of them."""
+    pieces = []
+    while size > 0 and (piece := os.read(number, size)):
+        pieces.append(piece)
+        size -= len(piece)
+    return b"".join(pieces)
 
 
 def decode(data: bytes, name: str) -> Source:

@@ -129,6 +129,8 @@ def parse(text: str) -> Any:
         )
         reason = error.msg if isinstance(error, json.JSONDecodeError) else str(error)
         raise RankTableError(f"is no JSON: {place}{reason}") from error
+    except RecursionError:
+        raise RankTableError("is no rank table: its brackets are nested too deeply") from None
 
 
 def read(content: Any) -> tuple[Server, ...]:

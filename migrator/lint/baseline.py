@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Callable
 
 from migrator import __version__
-from migrator.files.errors import reason, shown
+from migrator.files.errors import Unreadable, shown
 from migrator.files.replacing import replace_file
+from migrator.files.source import LARGEST, read_settings
 from migrator.findings.finding import Finding
 from migrator.lint.options import ConfigError
 
@@ -57,7 +58,7 @@ def write(file: Path, found: Iterable[Finding], lines: Lines) -> int:
 def read(file: Path) -> Known:
     """The findings of a baseline. Raises ConfigError."""
     try:
-        content = json.loads(file.read_text(encoding="utf-8"))
+        content = json.loads(read_settings(file, LARGEST).decode("utf-8"))
         if content["format"] == _FORMAT:
             return Counter(
                 {
@@ -68,9 +69,9 @@ def read(file: Path) -> Known:
                 }
             )
         what = f"a baseline of format {content['format']}, which cannot be read here"
-    except OSError as error:
-        raise ConfigError(f"{shown(file)}: cannot be read: {reason(error)}") from None
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except Unreadable as error:
+        raise ConfigError(f"{shown(file)}: {error}") from None
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         what = "not a baseline"
     raise ConfigError(f"{shown(file)}: {what}: write it again with --write-baseline")
 

@@ -9,7 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Optional
 
-from migrator.files.errors import shown, unreadable
+from migrator.files.errors import Unreadable, shown
+from migrator.files.source import read_settings
 from migrator.lint.option_table import KEYS
 from migrator.lint.options import ConfigError, Options, checked, unknown_key, with_values
 
@@ -65,9 +66,10 @@ def _in_folder(folder: Path) -> Optional[Path]:
             return folder / name
     project = folder / "pyproject.toml"
     try:
-        data = project.read_bytes()
-    except OSError:
-        return None
+        data = read_settings(project)
+    except Unreadable as error:
+        # One that may not be read is as if it were not there; what is no file is told where it is read.
+        return None if error.__cause__ else project
     return project if _holds_settings(data) else None
 
 
@@ -103,9 +105,9 @@ def _layers(file: Path) -> dict[Path, dict[str, Any]]:
 def read_file(file: Path) -> dict[str, Any]:
     """The checked values of a configuration file. Raises ConfigError, with the place and what to do."""
     try:
-        text = file.read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise ConfigError(f"{shown(file)}: {unreadable(error)}") from None
+        text = read_settings(file).decode("utf-8-sig")
+    except Unreadable as error:
+        raise ConfigError(f"{shown(file)}: {error}") from None
     except UnicodeDecodeError as error:
         raise ConfigError(f"{shown(file)}: not TOML: not UTF-8 (byte {error.start})") from None
     data = _parsed(text, shown(file))
@@ -150,3 +152,5 @@ def _parsed(text: str, where: str) -> dict[str, Any]:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{where}: not TOML: {error}") from None
+    except RecursionError:
+        raise ConfigError(f"{where}: not TOML that can be read: its brackets are nested too deeply") from None

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Optional
 
 from migrator.core.settings import Settings
-from migrator.files.errors import reason, shown
+from migrator.files.errors import Unreadable, shown
+from migrator.files.source import read_settings
 from migrator.lint.options import ConfigError, Options, torch_version
 from migrator.run.cache import Cache, digest
 
@@ -63,6 +63,6 @@ def rules_of(chosen: RuleSet, cache: Optional[Cache] = None) -> Rules:
 
 def _pack_bytes(file: str) -> bytes:
     try:
-        return Path(file).read_bytes()
-    except OSError as error:
-        raise ConfigError(f"{shown(file)}: cannot be read: {reason(error)}") from None
+        return read_settings(file)
+    except Unreadable as error:
+        raise ConfigError(f"{shown(file)}: {error}") from None

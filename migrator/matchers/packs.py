@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any, Callable, Generic, Literal, cast
 
 from migrator.api_support.versions import CONDITION, in_range
 from migrator.data_folders import data_folder
-from migrator.files.errors import reason, shown
+from migrator.files.errors import Unreadable, shown
+from migrator.files.source import read_settings
+from migrator.files.yaml_size import expands_too_far
 from migrator.matchers.finders import HANDLERS, KINDS, Finder
 from migrator.matchers.options import OptionError, Options, did_you_mean, typed
 
@@ -28,6 +30,7 @@ _FIELDS = frozenset(
     "code name summary kind match except replace versions fix severity status why message advice words"
     " options examples references opt_in".split()
 )
+_DEEPEST = 100  # lists and mappings inside each other, of which a rule has four
 _EXAMPLE_FIELDS = "before after unchanged reported version setup use differs not_run".split()
 _EXAMPLE_KINDS = ({"before", "after"}, {"unchanged"}, {"reported"})
 _CODE = re.compile(r"[A-Z]{2,8}\d{3,4}\Z")
@@ -77,6 +80,10 @@ class Rule(Generic[OptionsOf]):
         return cast(OptionsOf, typed(self.finder.declared, self.given))
 
 
+class _TooMuchError(Exception):
+    """A YAML text that would take all memory; the text says line and reason."""
+
+
 def load(path: Path) -> list[Rule]:
     """The rules of one YAML file.
 
@@ -86,9 +93,9 @@ def load(path: Path) -> list[Rule]:
     import yaml
 
     try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise RuleError(f"{shown(path)}: cannot be read: {reason(error)}") from None
+        text = read_settings(path).decode("utf-8")
+    except Unreadable as error:
+        raise RuleError(f"{shown(path)}: {error}") from None
     except UnicodeDecodeError as error:
         raise RuleError(f"{shown(path)}: cannot be read: not UTF-8 (byte {error.start})") from None
     try:
@@ -97,6 +104,8 @@ def load(path: Path) -> list[Rule]:
         mark = getattr(error, "problem_mark", None)
         place = f":{mark.line + 1}" if mark else ""
         raise RuleError(f"{path}{place}: not YAML: {getattr(error, 'problem', error)}") from None
+    except _TooMuchError as error:
+        raise RuleError(f"{path}:{error}") from None
     if not isinstance(entries, list) or not entries:
         raise RuleError(f"{path}:1: a rule pack is a list of rules, each starting with '- code: …'")
     return [_rule(entry, item, path) for entry, item in zip(entries, node.value)]
@@ -106,12 +115,26 @@ def _composed(text: str) -> tuple[Any, Any]:
     """The document of a YAML text as nodes, which know their lines, and as values; read only once."""
     import yaml
 
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)(text)
+    reader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    _check_depth(yaml.parse(text, Loader=reader))
+    loader = reader(text)
     try:
         node = loader.get_single_node()
+        if node is not None and expands_too_far(node):
+            raise _TooMuchError("1: its aliases stand for too many values: write them out")
         return node, None if node is None else loader.construct_document(node)
     finally:
         loader.dispose()
+
+
+def _check_depth(events: Iterable[Any]) -> None:
+    """Are lists and mappings nested as people nest them? The C reader of YAML ends the process where not."""
+    depth = 0
+    for event in events:
+        name = event.__class__.__name__
+        depth += name.endswith("StartEvent") - name.endswith("EndEvent")
+        if depth > _DEEPEST:
+            raise _TooMuchError(f"{event.start_mark.line + 1}: lists and mappings are nested too deeply")
 
 
 def _rule(entry: Any, node: Any, path: Path) -> Rule:

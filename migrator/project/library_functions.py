@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import csv
+import io
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from migrator.files.errors import SourceError, shown
+from migrator.files.errors import SourceError, Unreadable, shown
+from migrator.files.source import LARGEST, read_settings
 
 _COLUMNS = ("API", "Kind", "Verdict", "OP", "Condition", "Chain", "Tips", "Also")
 # What a project is told of. What works once it is migrated is no news for the library's users.
@@ -34,7 +36,7 @@ def read_api_files(files: Iterable[Path]) -> Mapping[str, LibraryFunction]:
     found: dict[str, LibraryFunction] = {}
     for file in files:
         try:
-            with file.open(encoding="utf-8-sig", newline="") as stream:
+            with io.StringIO(read_settings(file, LARGEST).decode("utf-8-sig"), newline="") as stream:
                 reader = csv.DictReader(stream)
                 missing = [column for column in _COLUMNS if column not in (reader.fieldnames or ())]
                 if missing:
@@ -47,7 +49,9 @@ def read_api_files(files: Iterable[Path]) -> Mapping[str, LibraryFunction]:
                         raise SourceError(f"{shown(file)}:{reader.line_num}: not a row of such a table")
                     if row["Verdict"] in _TOLD and row["Kind"] != "module":
                         _add(found, row)
-        except (OSError, UnicodeDecodeError, csv.Error) as error:
+        except Unreadable as error:
+            raise SourceError(f"{shown(file)} {error}") from None
+        except (UnicodeDecodeError, csv.Error) as error:
             raise SourceError(f"{shown(file)} cannot be read: {error}") from None
     return found
 

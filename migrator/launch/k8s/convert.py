@@ -7,6 +7,7 @@ from typing import Any
 
 import yaml
 
+from migrator.files.yaml_size import expands_too_far
 from migrator.launch.k8s import commands
 from migrator.launch.k8s.changes import Path, Put, Set
 from migrator.launch.k8s.cluster import Cluster, ManifestError, PlaceError
@@ -36,6 +37,8 @@ def convert(text: str, file: str, cluster: Cluster, image: str = "") -> Launch:
         raise ManifestError(f"{place}: no YAML: {error.problem or error.context}") from None
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise ManifestError(f"{file}: no YAML: {' '.join(str(error).split())}") from None
+    if any(node is not None and expands_too_far(node) for node in nodes):
+        raise ManifestError(f"{file}: its aliases stand for too many values: write them out")
     drafts: list[Draft] = []
     for node, document in zip(nodes, documents):
         try:
