@@ -10,15 +10,19 @@ from migrator.findings.edits import OffsetMap
 from migrator.findings.finding import Edit, Finding
 from migrator.names.index import ModuleIndex
 
+# Above so many bytes a line is data: then what changes is shown, not all that stands beside it. A thousand
+# changes of one line would otherwise tell it two thousand times.
+_LONGEST = 2000
+
 
 @dataclass(frozen=True)
 class Change:
     """A fix that is made in one pass.
 
-    ``lines`` are the bytes of the whole lines that it touches, in the text before the pass, and ``old``
-    those in the input. ``rounds`` of edits came before. ``opens`` and ``closes``: it inserts something right
-    before or behind these lines, which belongs to them. ``inserted`` is the statement that it adds, empty
-    where it changes what is there.
+    ``lines`` are the bytes of the lines that it touches, in the text before the pass, and ``old`` those in
+    the input: of ``whole`` lines, or of what it changes in very long ones. ``rounds`` of edits came before.
+    ``opens`` and ``closes``: it inserts something right before or behind these lines, which belongs to them.
+    ``inserted`` is the statement that it adds, empty where it changes what is there.
     """
 
     finding: Finding
@@ -28,6 +32,7 @@ class Change:
     opens: bool
     closes: bool
     inserted: str
+    whole: bool = True
 
 
 def planned(in_input: Finding, found: Finding, index: ModuleIndex, before: OffsetMap) -> Change:
@@ -43,7 +48,11 @@ def planned(in_input: Finding, found: Finding, index: ModuleIndex, before: Offse
     first = min(index.line_of(start) for start, _ in spans)
     last = max(index.line_of(max(start, end - 1)) for start, end in spans)
     start, end = index.line_span(first, last)
-    end = start + len(index.data[start:end].rstrip(b"\r\n"))
+    whole = end - start <= _LONGEST or fix.operation == "INSERT"
+    if whole:
+        end = start + len(index.data[start:end].rstrip(b"\r\n"))
+    else:
+        start, end = min(start for start, _ in spans), max(end for _, end in spans)
     return Change(
         in_input,
         (start, end),
@@ -52,6 +61,7 @@ def planned(in_input: Finding, found: Finding, index: ModuleIndex, before: Offse
         opens=any(edit.start == edit.end == start for edit in fix.edits),
         closes=any(edit.start == edit.end == end for edit in fix.edits),
         inserted=fix.edits[0].text.strip("; \r\n") if fix.operation == "INSERT" else "",
+        whole=whole,
     )
 
 
@@ -65,7 +75,8 @@ def described(change: Change, lines: Lines, result: Lines, way: OffsetMap) -> Fi
     (start, end), before = change.old, ""
     if start < end:
         first, last = lines.line_of(start), lines.line_of(end)
-        start, end = lines.span(first, last)[0], lines.content_end(last)
+        if change.whole:
+            start, end = lines.span(first, last)[0], lines.content_end(last)
         before = lines.data[start:end].decode("utf-8").strip()
     else:  # in what an earlier round has put behind a line of the input
         first = last = lines.line_of(max(start - 1, 0))
@@ -75,7 +86,11 @@ def described(change: Change, lines: Lines, result: Lines, way: OffsetMap) -> Fi
     if after:
         before, last = "", first
     else:
-        after = _whole_lines(result, way.forward(start, not change.opens), way.forward(end, change.closes))
+        new_start, new_end = way.forward(start, not change.opens), way.forward(end, change.closes)
+        if change.whole:
+            after = _whole_lines(result, new_start, new_end)
+        else:
+            after = result.data[new_start:new_end].decode("utf-8").strip()
     fix = replace(fix, made=True, lines=(first, last), before=before, after=after)
     return replace(change.finding, fix=fix)
 

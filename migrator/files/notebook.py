@@ -21,7 +21,8 @@ from migrator.files.source import LINE_END
 _SPACE = re.compile(r"[ \t\n\r]*")
 # ``!=``, ``% (`` and an indented ``% `` begin lines of Python: black breaks long expressions before them.
 _MAGIC = re.compile(
-    r"(?P<indent>[ \t]*)(?:(?P<target>[\w.,\s\[\]'\"]+=\s*)?(?:!(?!=)|%(?!\s*[(\[{'\"]|(?<=[ \t]%)\s)).*"
+    r"(?P<indent>[ \t]*)(?:(?P<target>[\w.,\[\]'\"][\w.,\s\[\]'\"]*=\s*)?"
+    r"(?:!(?!=)|%(?!\s*[(\[{'\"]|(?<=[ \t]%)\s)).*"
     r"|\?{1,2}[\w.*]+|[\w.*]+\?{1,2})\s*\Z"
 )
 # Databricks has one % for a whole cell, alone on its line or before a text.

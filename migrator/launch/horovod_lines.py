@@ -17,8 +17,10 @@ _ENDS = re.compile(r"\d?>|[<>|&;]")
 
 def find_lines(text: str) -> Iterator[Finding]:
     """A finding for each ``horovodrun`` line; its advice has the lines to write."""
+    first, position = 1, 0
     for found in _LINE.finditer(text):
-        first = text.count("\n", 0, found.start()) + 1
+        first += text.count("\n", position, found.start())
+        position = found.start()
         line = re.sub(r"\\\r?\n\s*", " ", found.group()).rstrip("\r \"'")
         yield Finding(
             code=_CODE,

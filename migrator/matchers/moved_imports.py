@@ -9,7 +9,7 @@ from migrator.findings.finding import Edit
 from migrator.matchers.npu_import import statement_separator
 from migrator.names.index import ModuleIndex
 
-_FROM_IMPORT = re.compile(r"(from[\s\\]+)(.+?)([\s\\]+import\b[\s\\]*)(.+)", re.DOTALL)
+_FROM_IMPORT = re.compile(r"(from[\s\\]+)(.+?)(?<![\s\\])([\s\\]+import\b[\s\\]*)(.+)", re.DOTALL)
 # What may stand between the words of an import in parentheses.
 _GAP = r"(?:[\s\\]|#[^\r\n]*)+"
 # A comment, or an imported name and what binds it.

@@ -14,8 +14,10 @@ _WORD = re.compile(
     r"""(?P<name>\b[A-Z][A-Z0-9_]{4,}\b)"""
     r"""(?:["']?[ \t]*[:=][ \t]*(?P<value>"[^"\n]*"|'[^'\n]*'|[^\s"';&|}]*))?"""
 )
+# What a key's name begins with is not read, and of two repetitions in a row none can take what the other can:
+# otherwise a line of 20,000 dashes or blanks would take minutes.
 _DEVICE = re.compile(
-    r"""(?P<key>(?:--?[\w-]*|["']?[\w.-]*)(?:device|backend|map_location)s?\b["']?[ \t]*[:= ][ \t\[]*)"""
+    r"""(?:device|backend|map_location)s?\b["']?(?:[ \t]*[:=]|\t* )[ \t\[]*"""
     r"""["']?(?P<value>cuda(?::\d+)?|nccl)(?![\w.:/-])""",
     re.IGNORECASE,
 )

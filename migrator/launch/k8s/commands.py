@@ -26,9 +26,11 @@ _PROCESSES_ALONE = re.compile(r"--nproc[-_]per[-_]node\Z")
 _SMI = re.compile(r"(?<![\w./-])nvidia-smi(?=\s*(?:$|[;&|\n]))")
 _SETTING = re.compile(r"(?<![\w$-])([A-Z][A-Z0-9_]+)=(\"[^\"]*\"|'[^']*'|[^\s;&|\"']*)")
 _LEFT = re.compile(
-    r"[\w./:=-]*(?:cuda|nccl|nvidia|gpus?\b|nvcc|nsys|\bncu\b|infiniband|mellanox)[\w./:=-]*", re.IGNORECASE
+    # From the beginning of a word only: its middle cannot fit where that does not.
+    r"(?<![\w./:=-])[\w./:=-]*(?:cuda|nccl|nvidia|gpus?\b|nvcc|nsys|\bncu\b|infiniband|mellanox)[\w./:=-]*",
+    re.IGNORECASE,
 )
-_LAUNCHER = re.compile(rf"(?<![\w./-])(?:\S*/)?(?:{'|'.join(map(re.escape, LAUNCHERS))})(?=\s|\Z)")
+_LAUNCHER = re.compile(rf"(?<![\w./-])(?:[\w./-]*/)?(?:{'|'.join(map(re.escape, LAUNCHERS))})(?=\s|\Z)")
 _SHELL = re.compile(r"[;&|<>()$`\n]")
 
 
