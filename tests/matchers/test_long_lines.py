@@ -1,0 +1,70 @@
+"""Very long lines and large texts take seconds, not minutes: time grows as the text does."""
+
+from __future__ import annotations
+
+import base64
+import json
+import random
+import time
+from collections.abc import Callable
+
+import pytest
+
+from migrator.files.notebook import read_notebook
+from migrator.launch import horovod_lines
+from migrator.launch.k8s import commands
+from migrator.matchers import script_lines
+from tests.matchers.migrating import migrate
+
+_DATA = base64.b64encode(random.Random(1).randbytes(60_000)).decode("ascii")
+_TEXTS = {
+    "base64": f'{{"device": "cuda", "data": "{_DATA}"}}',
+    "plain": f"DATA={'A' * 80_000}",
+    "dashes": "echo " + "-" * 20_000,
+    "blanks": "device" + " " * 20_000 + ";",
+    "tabs": "device" + "\t" * 20_000 + ";",
+    "brackets": "device:" + "[" * 20_000 + ";",
+}
+_SECONDS = 1.0  # it takes some milliseconds; it took minutes
+
+
+def _took(do: Callable[[], object]) -> float:
+    started = time.process_time()
+    do()
+    return time.process_time() - started
+
+
+@pytest.mark.parametrize("text", _TEXTS.values(), ids=_TEXTS)
+def test_lines_of_scripts(text: str) -> None:
+    assert _took(lambda: list(script_lines.find_lines(text))) < _SECONDS
+
+
+def test_a_device_beside_data_is_still_found() -> None:
+    found = list(script_lines.find_lines(_TEXTS["base64"]))
+    assert [(each.api, each.column) for each in found] == [("cuda", 13)]
+
+
+def test_many_lines_that_start_horovod() -> None:
+    text = "horovodrun -np 2 python a.py\n" + "x" * 3_000 + "\n"
+    found = list(horovod_lines.find_lines(text * 3))
+    assert [each.line for each in found] == [1, 3, 5]
+
+
+@pytest.mark.parametrize("text", _TEXTS.values(), ids=_TEXTS)
+def test_words_of_a_manifest(text: str) -> None:
+    assert _took(lambda: commands.about_gpus([text])) < _SECONDS
+    assert _took(lambda: commands.is_launcher("," * 20_000)) < _SECONDS
+
+
+def test_a_notebook_with_a_line_of_tabs() -> None:
+    cell = {"cell_type": "code", "metadata": {}, "outputs": [], "source": "\t" * 40_000 + "x!"}
+    data = json.dumps({"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}).encode("utf-8")
+    assert _took(lambda: read_notebook(data, "a.ipynb")) < _SECONDS
+
+
+def test_a_line_with_many_calls_is_told_by_what_changes_in_it() -> None:
+    calls = ", ".join(f"torch.cuda.device({place})" for place in range(300))
+    result = migrate(f"import torch\nx = [{calls}]\n")
+    fixes = [each.fix for each in result.findings if each.fix and each.fix.operation == "MODIFY"]
+    assert {(fix.before, fix.after) for fix in fixes} == {("torch.cuda.device", "torch.npu.device")}
+    assert len(fixes) == 300
