@@ -48,19 +48,22 @@ def write_all(folder: Path, launch: Launch, overwrite: bool) -> None:
 
     Raises ResultExists for that, and CannotWrite.
     """
-    from migrator.files.errors import ResultExists, cannot_write, shown
-    from migrator.files.replacing import replace_file
+    from migrator.files.errors import CannotWrite, ResultExists, cannot_write, shown
+    from migrator.files.replacing import refuse_link, replace_file
 
     for name in launch.files:
         if os.path.lexists(folder / name) and not overwrite:
             raise ResultExists(f"{shown(folder / name)} is there already: --overwrite replaces it")
+        if os.path.islink((folder / name).parent) and (folder / name).parent != folder:
+            raise CannotWrite(f"{shown((folder / name).parent)} is a link where our files belong: rename it")
+        refuse_link(folder / name, folder)
     for path in {(folder / name).parent for name in launch.files}:
         try:
             path.mkdir(exist_ok=True)
         except OSError as error:
             raise cannot_write(error, path) from error
     for name, text in launch.files.items():
-        replace_file(folder / name, text.encode("utf-8"))
+        replace_file(folder / name, text.encode("utf-8"), folder)
 
 
 def find_start(folder: Path, main: str | None) -> tuple[Start, str, list[str]]:

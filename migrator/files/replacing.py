@@ -7,21 +7,24 @@ import os
 import stat
 from contextlib import suppress
 from pathlib import Path
+from typing import Optional
 
 from migrator.files.errors import CannotWrite, reason, shown
 
 
-def replace_file(file: Path, data: bytes) -> None:
+def replace_file(file: Path, data: bytes, within: Optional[Path] = None) -> None:
     """Put ``data`` in the place of a file at once, with the old one's mode. Raises CannotWrite.
 
     A file that may not be written is left alone, although its folder would allow to replace it.
-    A symbolic link stays, and the file that it leads to is replaced. What is no plain
-    file, such as ``/dev/null`` or a named pipe, is never replaced: it is written to.
+    A symbolic link stays, and the file that it leads to is replaced, if that lies below ``within``, the
+    link's own folder without it: what leads elsewhere may be anybody's. What is no plain file, such as
+    ``/dev/null`` or a named pipe, is never replaced: it is written to.
     """
     import tempfile  # it imports much, and few runs write
 
     temporary = ""
     try:
+        refuse_link(file, within or file.parent)
         try:
             mode = file.stat().st_mode
         except FileNotFoundError:
@@ -45,3 +48,12 @@ def replace_file(file: Path, data: bytes) -> None:
         if not isinstance(error, OSError):  # Ctrl-C
             raise
         raise CannotWrite(f"{shown(file)} cannot be written: {reason(error)}") from error
+
+
+def refuse_link(file: Path, folder: Path) -> None:
+    """Raise CannotWrite for a link that leads out of a folder, but for the system's, such as /dev/stdout."""
+    if not os.path.islink(file) or os.path.abspath(file).startswith(("/dev/", "/proc/")):
+        return
+    target = os.path.realpath(file)
+    if not target.startswith(os.path.join(os.path.realpath(folder), "")):
+        raise CannotWrite(f"{shown(file)} is a link to {shown(target)}: name that file")

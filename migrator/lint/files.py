@@ -6,7 +6,7 @@ import os
 import stat
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Callable, Optional
 
@@ -23,13 +23,15 @@ Stamp = tuple[tuple[str, int, int], ...]
 class Target:
     """A file to lint: ``path`` as the user spelled it, ``place`` absolute.
 
-    ``data`` is its content where that is not read from the disk.
+    ``data`` is its content where that is not read from the disk. ``top`` is the folder that the user named,
+    where it was found below one: a link out of that is not written through.
     """
 
     path: str
     place: Path
     options: Options
     data: Optional[bytes] = None
+    top: Optional[Path] = None
 
     @property
     def name(self) -> str:
@@ -152,7 +154,7 @@ def _below(
             if cpp:
                 native(_name(Path(item.path), options), Path(item.path))
             elif not is_folder:
-                files.append(_target(name, Path(item.path), configuration, options))
+                files.append(replace(_target(name, Path(item.path), configuration, options), top=top))
             elif not os.path.lexists(os.path.join(item.path, "pyvenv.cfg")):
                 folders.append((name, item.path))
         return files, folders

@@ -153,6 +153,6 @@ class Changes:
         if not self.dry and target.data is None:
             if read_bytes(target.place) != item.data:
                 raise Unreadable("it was changed meanwhile")
-            replace_file(target.place, data)
+            replace_file(target.place, data, target.top or target.options.root)
         self.outcome.changed[target.path] = (item.data, data)
         return True

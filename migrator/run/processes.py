@@ -72,12 +72,22 @@ class _NoProcessError(Exception):
 
 @contextmanager
 def _starting() -> Iterator[None]:
+    # A process that is no copy of this one begins with "python -c", which must import nothing of the current
+    # folder.
+    name = "PYTHONSAFEPATH"
+    before = os.environ.get(name)
+    os.environ[name] = "1"
     try:
         yield
     except OSError as error:
         raise _NoProcessError(error.strerror or str(error)) from error
     except (ImportError, NotImplementedError) as error:  # a Python or a system without semaphores
         raise _NoProcessError(str(error)) from error
+    finally:
+        if before is None:
+            del os.environ[name]
+        else:
+            os.environ[name] = before
 
 
 def _in_processes(

@@ -39,6 +39,25 @@ def test_a_link_stays(tmp_path) -> None:
     assert (tmp_path / "file").read_bytes() == b"new"
 
 
+@pytest.mark.parametrize("there", [True, False])
+def test_a_link_that_leads_elsewhere_is_not_written_through(tmp_path, there) -> None:
+    folder = tmp_path / "project"
+    (folder / "sub").mkdir(parents=True)
+    target = tmp_path / "file"
+    if there:
+        target.write_bytes(b"old")
+    for link in (folder / "link", folder / "sub" / "two"):
+        link.symlink_to("../file" if link.name == "link" else "../link")
+        for within in (None, folder):
+            with pytest.raises(CannotWrite, match=f"{link.name} is a link to .*file: name that file$"):
+                replace_file(link, b"new", within)
+    assert (target.exists() and target.read_bytes()) == (there and b"old")
+    (folder / "plain").write_bytes(b"old")
+    (folder / "sub" / "three").symlink_to("../plain")
+    replace_file(folder / "sub" / "three", b"new", folder)
+    assert (folder / "plain").read_bytes() == b"new"
+
+
 @pytest.mark.skipif(not Path("/dev/stdout").exists(), reason="this system has no /dev/stdout")
 def test_a_pipe_is_written_to() -> None:
     code = (
@@ -47,6 +66,18 @@ def test_a_pipe_is_written_to() -> None:
     )
     answer = subprocess.run([sys.executable, "-c", code], capture_output=True)
     assert (answer.stdout, answer.stderr) == (b"text", b"")
+
+
+@pytest.mark.skipif(not Path("/dev/stdout").exists(), reason="this system has no /dev/stdout")
+def test_standard_output_may_be_a_file(tmp_path) -> None:
+    code = (
+        "from pathlib import Path; from migrator.files.replacing import replace_file;"
+        "replace_file(Path('/dev/stdout'), b'text')"
+    )
+    with open(tmp_path / "out", "wb") as stream:
+        subprocess.run([sys.executable, "-c", code], stdout=stream, check=True)
+    assert (tmp_path / "out").read_bytes() == b"text"
+    assert Path("/dev/stdout").is_symlink()
 
 
 @pytest.mark.parametrize(

@@ -156,3 +156,22 @@ def test_it_is_clean_and_of_python_3_7(launch, project):
             [sys.executable, "-m", *tool, *FILES], cwd=project, capture_output=True, text=True, check=False
         )
         assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.parametrize("link", [*FILES, "ascend_modelarts_function"])
+@pytest.mark.parametrize("there", [True, False])
+def test_nothing_is_written_through_links(launch, project, tmp_path, link, there):
+    outside = tmp_path / "outside"
+    (project / link).parent.mkdir(exist_ok=True)
+    (project / link).symlink_to(outside)
+    if there:
+        outside.write_text("mine") if link in FILES else outside.mkdir()
+    before = sorted(project.rglob("*"))
+    code, out, err = launch("-o", project, "--overwrite", "--map", "obs://b/d=/d")
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert f"{project / link} is a link " in err
+    assert sorted(project.rglob("*")) == before
+    assert (outside.exists() and outside.is_file() and outside.read_text()) == (
+        "mine" if there and link in FILES else False
+    )
+    assert not outside.is_dir() or not list(outside.iterdir())

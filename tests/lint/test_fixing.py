@@ -144,6 +144,36 @@ def test_mode_links_encoding_and_newlines_stay(lint, tmp_path) -> None:
     assert sorted(os.listdir(folder)) == ["real.py"]
 
 
+@pytest.mark.parametrize("way", ["fix = true", "--fix", "--add-noqa", "named"])
+def test_nothing_is_written_through_a_link_out_of_the_project(lint, tmp_path, monkeypatch, way) -> None:
+    project = tmp_path / "project"
+    (project / "sub").mkdir(parents=True)
+    monkeypatch.chdir(project)
+    (project / "pyproject.toml").write_text("[tool.npumigrate]\n" + way * (" " in way) + "\n")
+    outside = tmp_path / "outside.py"
+    outside.write_text(TRAIN)
+    (project / "link.py").symlink_to(outside)
+    (project / "real.py").write_text(TRAIN)
+    (project / "sub" / "inner.py").symlink_to("../real.py")
+    answer = lint(*{"named": ["--fix", "link.py", "real.py"]}.get(way, ["."] if " " in way else [way, "."]))
+    assert outside.read_text() == TRAIN
+    assert (project / "link.py").is_symlink()
+    assert (project / "real.py").read_text() != TRAIN
+    assert answer.code == 2
+    assert [line for line in answer.err.splitlines() if "link.py" in line] == [
+        f"npumigrate: {project / 'link.py'} is a link to {outside}: name that file"
+    ]
+
+
+def test_of_a_named_folder_no_link_leads_out(lint, tmp_path) -> None:
+    (tmp_path / "project").mkdir()
+    outside = tmp_path / "outside.py"
+    outside.write_text(TRAIN)
+    (tmp_path / "project" / "link.py").symlink_to(outside)
+    assert lint("--fix", "project").code == 2
+    assert outside.read_text() == TRAIN
+
+
 def test_a_failed_write_leaves_the_file(lint, train, monkeypatch) -> None:
     def refuse(*_: object) -> None:
         raise OSError(28, "No space left on device")
