@@ -33,7 +33,7 @@ def test_an_internal_error_is_one_line_and_a_log(npumigrate, project, tmp_path, 
     def fail(*_: object) -> None:
         raise KeyError("unexpected\nthing")
 
-    monkeypatch.setattr(project_files, "check", fail)
+    monkeypatch.setattr(migration, "add_launcher", fail)  # no file is concerned
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     answer = npumigrate("-i", project, "-o", tmp_path / "out", "-v", "2.6", "--jobs", "1")
     assert answer.code == 2
