@@ -169,7 +169,9 @@ class _Check:
         else:
             findings += [change.finding for change in made]
         changed = text if write and text != self.text else None
-        return Result(self.name, _in_order(findings), changed, left_alone=left_alone)
+        unique = dict.fromkeys(findings)
+        in_order = sorted(unique, key=lambda finding: (finding.line, finding.column, finding.code))
+        return Result(self.name, tuple(in_order), changed, left_alone=left_alone)
 
     def _pass(self, index: ModuleIndex, chosen: list[Rule], aware: bool) -> tuple[Choice, int]:
         definitions = self.project.definitions
@@ -208,12 +210,6 @@ class _Check:
         if first is not None and finding.fix.operation != "INSERT":
             return first
         return replace(finding, fix=replace(finding.fix, edits=(), imports=()))
-
-
-def _in_order(findings: list[Finding]) -> tuple[Finding, ...]:
-    """Each finding once, by its place."""
-    unique = dict.fromkeys(findings)
-    return tuple(sorted(unique, key=lambda finding: (finding.line, finding.column, finding.code)))
 
 
 def _key(finding: Finding) -> tuple[str, int, str]:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from migrator.analyze.third_party.flow import Steps
 from migrator.analyze.third_party.public_names import is_public, other_names, package_of
 from migrator.analyze.third_party.steps import read_steps
-from migrator.analyze.third_party.verdicts import Link, Verdict, judge
+from migrator.analyze.third_party.verdicts import Verdict, judge
 from migrator.files.errors import Unreadable, shown
 from migrator.files.source import read
-from migrator.findings.finding import Finding, Result, internal_error
+from migrator.findings.finding import Finding, internal_error
 from migrator.names.index import ModuleIndex
 from migrator.project.call_graph import CallGraph, Key
 from migrator.project.modules import ModuleFacts, scan_module
@@ -109,16 +109,13 @@ def _is_reachable(facts: ModuleFacts, name: str) -> bool:
 
 
 def _chain(library: CallGraph, verdict: Verdict) -> str:
-    steps = [_step(library, link) for link in verdict.chain]
+    steps = [
+        f"{link.key[1] or link.key[0]} ({shown(library.modules[link.key[0]].file)}:{link.line})"
+        for link in verdict.chain
+    ]
     if len(steps) > _SHOWN_STEPS:
         steps = [*steps[: _SHOWN_STEPS // 2], "…", *steps[-_SHOWN_STEPS // 2 :]]
     return " -> ".join([*steps, verdict.reason.api])
-
-
-def _step(library: CallGraph, link: Link) -> str:
-    module, name = link.key
-    file = shown(library.modules[module].file)
-    return f"{name or module} ({file}:{link.line})"
 
 
 def _read(
@@ -133,7 +130,13 @@ def _read(
             texts[entry.name] = read(entry.path, entry.name).text
         except Unreadable as error:
             skipped[entry.name] = str(error)
-    for number, (name, result) in enumerate(zip(texts, _results(survey, texts)), 1):
+    if survey.results:
+        results = (survey.results[shown(name)] for name in texts)
+    else:
+        entries = [entry for entry in entries if entry.name in texts]
+        done = check_files(entries, survey.settings, survey.project, survey.jobs, lambda *_: None)
+        results = (one.result for _, one in done)
+    for number, (name, result) in enumerate(zip(texts, results), 1):
         progress("analysing", number, len(texts))
         try:
             index = ModuleIndex(texts[name], ())
@@ -147,13 +150,3 @@ def _read(
             skipped[name] = failed.skipped
             continue
         yield facts, steps, result.findings
-
-
-def _results(survey: Survey, texts: Mapping[str, str]) -> Iterator[Result]:
-    """What the rules find in each file, in this order."""
-    if survey.results:
-        yield from (survey.results[shown(name)] for name in texts)
-        return
-    entries = [entry for entry in survey.entries if entry.name in texts]
-    for _, done in check_files(entries, survey.settings, survey.project, survey.jobs, lambda *_: None):
-        yield done.result
