@@ -82,7 +82,9 @@ def check_files(
     ``trouble`` is given a line for each set of rules that cannot be used.
     """
     project = loader.key()
-    results = [_known(cache.get(_key(*file, project)), file[0].target.path) for file in files]
+    results = [
+        _known(cache.get(_key(*file, project), tuple[Finding, ...]), file[0].target.path) for file in files
+    ]
     missing = [
         place
         for place, known in enumerate(results)

@@ -18,7 +18,7 @@ def load_known(cache: Cache, path: Path) -> list[Rule]:
         key = digest(b"pack", str(path).encode("utf-8", "surrogatepass"), read_settings(path))
     except Unreadable:
         return load(path)  # which says what is wrong
-    known = cache.get(key)
+    known = cache.get(key, tuple[Rule, ...])
     if known is not None:
         return [from_json(Rule, values) for values in known]
     rules = load(path)

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Optional
 from migrator import __version__
 from migrator.api_support.tables import in_force
 from migrator.data_folders import data_folder
+from migrator.run.json_form import fits
 
 if TYPE_CHECKING:
     import sqlite3
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 FOLDER = ".npumigrate_cache"
 _FORGET_AFTER = 7 * 24 * 3600  # seconds without use, for the caches of other versions
 _MOST_ROWS = 200_000
+_MARK = 32  # characters
 _TAG = "Signature: 8a477f597d28d172789f06886806bc55\n# This is a cache of npumigrate; it can be deleted.\n"
 
 
@@ -77,21 +79,30 @@ class Cache:
                 if not (root and _behind_link(folder, root)):
                     self._database = _opened(folder, tool)
 
-    def get(self, key: bytes) -> Optional[Any]:
-        """The value of a key, None where there is none."""
+    def get(self, key: bytes, kind: Any) -> Optional[Any]:
+        """The value of a key in the form of ``json_form``, None where there is none.
+
+        Nor is one taken that is not as it was put there, or has not the form of this kind of value: others
+        may write into the cache, and a row that fails would fail every run.
+        """
         if self._database is None:
             return None
         try:
             row = self._database.execute("SELECT value FROM entry WHERE key = ?", (key,)).fetchone()
-            return json.loads(row[0]) if row else None
         except Exception:
             self._close()
             return None
+        with suppress(ValueError, TypeError, AttributeError, RecursionError):
+            mark, text = row[0][:_MARK], row[0][_MARK:]
+            value = json.loads(text) if mark == _mark(key, text) else None
+            return value if fits(kind, value) else None
+        return None
 
     def put(self, key: bytes, value: Any) -> None:
         """Remember a value, which JSON can hold; ``flush`` writes it."""
         if self._database is not None:
-            self._added.append((key, json.dumps(value, separators=(",", ":"))))
+            text = json.dumps(value, separators=(",", ":"))
+            self._added.append((key, _mark(key, text) + text))
 
     def flush(self) -> None:
         """Write what was put, all of it or nothing."""
@@ -112,6 +123,11 @@ class Cache:
             if self._database is not None:
                 self._database.close()
         self._database = None
+
+
+def _mark(key: bytes, text: str) -> str:
+    """What stands before a value to show that it is as it was put there."""
+    return digest(key, text.encode("ascii")).hex()
 
 
 def _opened(folder: Path, tool: str) -> sqlite3.Connection:

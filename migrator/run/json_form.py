@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from functools import cache
-from typing import Any, Callable, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, Callable, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 Kind = TypeVar("Kind")
 
@@ -33,6 +33,48 @@ def from_json(kind: type[Kind], data: Any) -> Kind:
     wanted: Any = kind  # to functools no type is hashable
     value: Kind = _reader(wanted)(data)
     return value
+
+
+def fits(kind: Any, data: Any) -> bool:
+    """Whether data from JSON have the form in which ``to_json`` gives values of a type."""
+    return _check(kind)(data)
+
+
+@cache
+def _check(kind: Any) -> Callable[[Any], bool]:
+    origin, inner = get_origin(kind), get_args(kind)
+    if is_dataclass(kind) and isinstance(kind, type):
+        hints = get_type_hints(kind)
+        return _row([_check(hints[field.name]) for field in fields(kind)])
+    if origin is Union:  # Optional
+        some = _check(inner[0])
+        return lambda data: data is None or some(data)
+    if origin is Literal:
+        return lambda data: isinstance(data, str) and data in inner
+    if origin is tuple and inner[-1] is not ...:
+        return _row([_check(item) for item in inner])
+    if origin in (tuple, frozenset):
+        each = _check(inner[0])
+        return lambda data: isinstance(data, list) and all(map(each, data))
+    if origin in (Mapping, dict):
+        pair, value = _row([_check(item) for item in inner]), _check(inner[1])
+        return lambda data: (
+            all(map(value, data.values()))
+            if isinstance(data, dict)
+            else isinstance(data, list) and all(map(pair, data))
+        )
+    if kind in (str, int, bool):
+        return lambda data: type(data) is kind
+    return lambda data: True
+
+
+def _row(checks: list[Callable[[Any], bool]]) -> Callable[[Any], bool]:
+    def fitting(data: Any) -> bool:
+        if not isinstance(data, list) or len(data) != len(checks):
+            return False
+        return all(check(item) for check, item in zip(checks, data))
+
+    return fitting
 
 
 @cache

@@ -18,7 +18,7 @@ from migrator.files.errors import Unreadable
 from migrator.files.source import read_bytes
 from migrator.findings.finding import internal_error
 from migrator.run.cache import Cache, digest
-from migrator.run.json_form import from_json, to_json
+from migrator.run.json_form import fits, from_json, to_json
 from migrator.run.processes import processes_for, spread
 
 if TYPE_CHECKING:
@@ -127,14 +127,16 @@ class Loader:
         from migrator.project.operators import Catalog
         from migrator.project.project import Project, classes_of, packages_of
 
-        classes = classes_of(from_json(FileFacts, facts) for facts in self._facts if facts[0])
-        operators = from_json(Catalog, self._operators) if self._operators else Catalog()
+        classes = classes_of(
+            from_json(FileFacts, facts) for facts in self._facts if facts[0] and fits(FileFacts, facts)
+        )
+        operators = from_json(Catalog, self._operators) if fits(Catalog, self._operators) else Catalog()
         return Project(classes, operators, packages=packages_of(self._packages), failed=self._failed)
 
     @cached_property
     def _facts(self) -> list[Any]:
         """What each file tells, as the cache keeps it."""
-        every = [self._cache.get(_key(*file)) for file in self._files]
+        every = [self._cache.get(_key(*file), _FACTS) for file in self._files]
         unknown = [place for place, facts in enumerate(every) if facts is None]
         if unknown:
             files = [self._files[place][0] for place in unknown]
@@ -157,12 +159,12 @@ class Loader:
         native = native_bytes(self._native)
         contents = [[name, digest(data).hex()] for name, data in native.items()]
         key = digest(b"operators", json.dumps([contents, building]).encode("ascii"))
-        known = self._cache.get(key)
+        known = self._cache.get(key, tuple[Any, ...])
         if known is None:
             from migrator.project.facts import FileFacts
             from migrator.project.project import merge_facts
 
-            parts = (from_json(FileFacts, facts) for facts in building)
+            parts = (from_json(FileFacts, facts) for facts in building if fits(FileFacts, facts))
             told = read_native(native, self._jobs)
             catalog = merge_facts(parts, [facts for facts, _ in told]).operators
             # Only the reports of a migration need the operators of each file, and the text of load_inline.
@@ -171,6 +173,10 @@ class Loader:
             if not any(error for _, error in told):
                 self._cache.put(key, known)
         return known
+
+
+# The form of FileFacts as far as shows whether there are any: their own module takes long to load.
+_FACTS = tuple[tuple[Any, ...], tuple[Any, ...]]
 
 
 def _key(file: PythonFile, content: bytes) -> bytes:

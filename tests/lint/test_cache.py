@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -273,3 +275,39 @@ def test_no_link_leads_a_cache_out_of_the_project(lint, train, tmp_path, link, t
         assert (answer.code, answer.err) == (1, "")
         assert [path.name for path in outside.rglob("*")] == (["target"] if there else [])
         assert not target.is_file() or target.read_text() == "mine"
+
+
+WRONG = [
+    "[0]",
+    "{}",
+    "5",
+    "null",
+    '"x"',
+    "[[]]",
+    "[[1,2],3]",
+    "[" * 3000,
+    "[[[[]],[[]]]]",
+    '[["NPU1",{}]]',
+    "",
+    "no",
+]
+
+
+@pytest.mark.parametrize("marked", [True, False])  # as npumigrate writes a row, and as a person edits it
+@pytest.mark.parametrize("text", WRONG)
+def test_rows_of_a_wrong_shape_are_made_again(lint, train, tmp_path, text, marked) -> None:
+    (tmp_path / "box.py").write_text(
+        "import torch\nclass Box(Base):\n    def cuda(self):\n        return 1\n"
+    )
+    first = lint("--output-format=json")
+    (store,) = (tmp_path / cache.FOLDER).rglob("*.sqlite")
+    with contextlib.closing(sqlite3.connect(store)) as database, database:
+        for (key,) in database.execute("SELECT key FROM entry").fetchall():
+            value = cache._mark(key, text) + text if marked else text
+            database.execute("UPDATE entry SET value = ? WHERE key = ?", (value, key))
+    for content in (TRAIN, TRAIN + "\n"):
+        train.write_text(content)
+        again = lint("--output-format=json")
+        assert again.err == first.err
+        assert again.code == first.code
+        assert json.loads(again.out)
