@@ -119,7 +119,7 @@ def _below(
     from migrator.files.discover import is_python
     from migrator.files.gitignore import GitIgnore
     from migrator.files.tree import listing, walk
-    from migrator.native.suffixes import is_native
+    from migrator.native.files import is_native
 
     ignore = GitIgnore(top)
 

@@ -11,8 +11,7 @@ from migrator.files.errors import shown
 from migrator.files.notebook import Notebook, other_lines
 from migrator.findings.finding import Finding, Result
 from migrator.matchers.script_lines import find_lines
-from migrator.native.files import MAX_BYTES
-from migrator.native.suffixes import CUDA_SUFFIXES, NATIVE_SUFFIXES
+from migrator.native.files import CUDA_SUFFIXES, MAX_BYTES, NATIVE_SUFFIXES
 from migrator.project.operators import Catalog, Operator
 
 _TEXTS = frozenset(

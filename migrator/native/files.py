@@ -1,13 +1,23 @@
-"""The C++ and CUDA files of a project, read for what they define."""
+"""Which files are C, C++ or CUDA, by their names, and those of a project to read for what they define."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from migrator.native.suffixes import is_native
-
+CUDA_SUFFIXES = frozenset({".cu", ".cuh"})
+NATIVE_SUFFIXES = CUDA_SUFFIXES | {".cpp", ".cc", ".cxx", ".c", ".h", ".hpp", ".hh", ".inl"}
 MAX_BYTES = 4 * 2**20
+
+
+def is_cuda(name: str) -> bool:
+    """Whether a file's name says CUDA."""
+    return name.endswith(tuple(CUDA_SUFFIXES))
+
+
+def is_native(name: str) -> bool:
+    """Whether a file's name says C, C++ or CUDA."""
+    return "." + name.rpartition(".")[2].lower() in NATIVE_SUFFIXES
 
 
 def native_bytes(files: Iterable[tuple[str, Path]]) -> dict[str, bytes]:

@@ -10,8 +10,8 @@ from typing import Optional
 
 from migrator.names.index import ModuleIndex
 from migrator.names.scopes import Scope
+from migrator.native.files import is_cuda, is_native
 from migrator.native.model import NativeFile
-from migrator.native.suffixes import is_cuda, is_native
 
 _MAY_BUILD = ("cpp_extension", "CUDAExtension", "OpBuilder", "cuda_sources", ".cu'", '.cu"')
 _CALLS = {

@@ -10,9 +10,9 @@ from fnmatch import translate
 from functools import cache
 from itertools import takewhile
 
+from migrator.native.files import is_cuda
 from migrator.native.functions import is_cuda_name
 from migrator.native.model import Binding, NativeFile, NativeFunction
-from migrator.native.suffixes import is_cuda
 from migrator.project.extensions import Extension
 from migrator.project.module_names import module_name
 from migrator.project.operators import Catalog, Module, Operator
@@ -20,7 +20,7 @@ from migrator.project.operators import Catalog, Module, Operator
 _BUILT_NAME = "TORCH_EXTENSION_NAME"
 
 _Placed = tuple[NativeFile, NativeFunction]
-_Bound = tuple[NativeFile, Binding, Operator]
+_Bound = tuple[Binding, Operator]
 
 
 def catalog(files: Sequence[NativeFile], extensions: Iterable[Extension]) -> Catalog:
@@ -41,7 +41,7 @@ def catalog(files: Sequence[NativeFile], extensions: Iterable[Extension]) -> Cat
             if operator is None:
                 plain.add(file.name)
             else:
-                bound.append((file, binding, operator))
+                bound.append((binding, operator))
                 found.setdefault(file.name, []).append(operator)
     torch_ops = _torch_ops(bound, listed)
     modules, builders, variables = _modules(listed, bound, plain)
@@ -59,7 +59,7 @@ def _operator(file: NativeFile, binding: Binding, graph: _Graph) -> Operator | N
     if way is None and binding.key == "CUDA":
         way = "it is registered for CUDA"
     if way is None:
-        missing = [name for name in sorted(binding.target.mentions) if not graph.defines(name)]
+        missing = [name for name in sorted(binding.target.mentions) if name not in graph.by_name]
         if len(missing) < len(binding.target.mentions) or not missing:
             return None
         named = next((name for name in missing if is_cuda_name(name)), "")
@@ -72,41 +72,35 @@ def _operator(file: NativeFile, binding: Binding, graph: _Graph) -> Operator | N
 
 def _torch_ops(bound: list[_Bound], extensions: list[Extension]) -> dict[str, Operator]:
     found: dict[str, Operator] = {}
-    for file, binding, operator in bound:
-        if binding.kind != "torch":
-            continue
-        names = [binding.module]
-        if binding.module == _BUILT_NAME:
-            names = [extension.short for extension in extensions if _builds(extension, file.name)]
+    for binding, operator in bound:
+        names = [binding.module] if binding.kind == "torch" else []
+        if names == [_BUILT_NAME]:
+            names = [extension.short for extension in extensions if _builds(extension, operator.file)]
         for name in names:
             found.setdefault(f"{name}.{operator.name}", operator)
     return found
 
 
 def _modules(
-    extensions: list[Extension],
-    bound: list[_Bound],
-    plain_files: set[str],
+    extensions: list[Extension], bound: list[_Bound], plain_files: set[str]
 ) -> tuple[dict[str, Module], dict[str, Module], dict[tuple[str, str], Module]]:
     """The extension modules by name, by the class that builds them, and by the variable that holds them."""
     modules: dict[str, Module] = {}
     builders: dict[str, Module] = {}
     variables: dict[tuple[str, str], Module] = {}
-    claimed = {file.name for file, _, _ in bound if any(_builds(item, file.name) for item in extensions)}
+    files = {operator.file for _, operator in bound}
+    claimed = {file for file in files if any(_builds(item, file) for item in extensions)}
     npu_builders = {extension.name for extension in extensions if extension.kind == "npu"}
-    pybind = [(file, binding, operator) for file, binding, operator in bound if binding.kind == "pybind"]
+    pybind = [(binding.module, operator) for binding, operator in bound if binding.kind == "pybind"]
     for extension in extensions:
         if extension.kind == "npu":
             continue
         if extension.sources:
-            mine = {b.name: o for file, b, o in pybind if _builds(extension, file.name)}
+            mine = {o.name: o for _, o in pybind if _builds(extension, o.file)}
             known = mine or any(_builds(extension, name) for name in plain_files)
         else:
-            mine = {
-                b.name: o
-                for file, b, o in pybind
-                if file.name not in claimed and b.module in ("", _BUILT_NAME, extension.short)
-            }
+            names = ("", _BUILT_NAME, extension.short)
+            mine = {o.name: o for module, o in pybind if o.file not in claimed and module in names}
             known = bool(mine) or not extension.cuda
         if extension.functions:
             mine = {
@@ -117,9 +111,7 @@ def _modules(
             known = True
         if not mine and (known or not extension.cuda):
             continue
-        npu = extension.name in npu_builders or (
-            bool(mine) and all(operator.npu for operator in mine.values())
-        )
+        npu = extension.name in npu_builders or (bool(mine) and all(o.npu for o in mine.values()))
         name = extension.name if "*" not in extension.name else "".join(extension.variables[:1])
         module = Module(name, mine if known else None, extension.file, npu)
         if extension.kind == "builder":
@@ -129,11 +121,10 @@ def _modules(
         for variable in extension.variables if extension.kind in ("load", "inline") else ():
             variables[extension.file, variable] = module
             modules.setdefault(f"{module_name(extension.file)}.{variable}", module)
-    for file, binding, _ in pybind:
-        name = binding.module
+    for name, operator in pybind:
         if name not in ("", _BUILT_NAME) and not any(known.rpartition(".")[2] == name for known in modules):
-            same = {b.name: o for f, b, o in pybind if b.module == name}
-            modules[name] = Module(name, same, file.name)
+            same = {o.name: o for module, o in pybind if module == name}
+            modules[name] = Module(name, same, operator.file)
     return modules, builders, variables
 
 
@@ -152,20 +143,16 @@ class _Graph:
     """Which functions of all files mention which, and which of them touch CUDA or an NPU."""
 
     def __init__(self, files: Sequence[NativeFile]) -> None:
-        self._by_name: dict[str, list[_Placed]] = {}
+        self.by_name: dict[str, list[_Placed]] = {}
         self._registered: dict[str, list[tuple[NativeFile, frozenset[str]]]] = {}
         for file in files:
             for function in file.functions:
-                self._by_name.setdefault(function.name, []).append((file, function))
+                self.by_name.setdefault(function.name, []).append((file, function))
             for key, names in file.registered:
                 self._registered.setdefault(key, []).append((file, names))
         self._declared = {name for file in files for name in file.declared}
         self._after: dict[tuple[str, int], list[_Placed]] = {}
         self._nearest = cache(self._look_near)
-
-    def defines(self, name: str) -> bool:
-        """Whether some file defines the function."""
-        return name in self._by_name
 
     def way_to_cuda(self, file: NativeFile, start: NativeFunction) -> str | None:
         """The nearest place at which a function, or one that it mentions, touches CUDA; None without one."""
@@ -175,7 +162,7 @@ class _Graph:
                 what = f"launches {word[3:]}" if word.startswith("<<<") else f"uses {word}"
                 by = f"{function.name} " if function is not start else ""
                 return f"{by}{what} ({where.name}:{line})"
-            undefined = (name for name in function.mentions & self._declared if not self.defines(name))
+            undefined = (name for name in function.mentions & self._declared if name not in self.by_name)
             missing = [name for name in undefined if is_cuda_name(name)]
             if missing:
                 return f"{min(missing)}, whose source is not here"
@@ -208,17 +195,14 @@ class _Graph:
 
     def _look_near(self, file: str, name: str) -> list[_Placed]:
         """The definitions of a name whose folder is nearest: each extension has its own ``forward``."""
-        known = [found for found in self._by_name.get(name, ()) if not _is_method(found[1])]
+        # Methods are found by their objects' types only, which are not followed; constructors are functions.
+        placed = self.by_name.get(name, ())
+        known = [found for found in placed if not found[1].owner or found[1].owner == name]
         if len(known) < 2:
             return known
         shared = [_shared_folders(file, found[0].name) for found in known]
         most = max(shared)
         return [found for found, depth in zip(known, shared) if depth == most]
-
-
-def _is_method(function: NativeFunction) -> bool:
-    """Methods are found by their objects' types only, which are not followed; constructors are functions."""
-    return bool(function.owner) and function.owner != function.name
 
 
 def _shared_folders(first: str, second: str) -> int:
