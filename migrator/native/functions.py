@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from functools import cache
 
 from migrator.native.cpp_tokens import Token, is_word, tokens
@@ -48,8 +47,6 @@ _CONDITION = re.compile(r"[ \t]*#[ \t]*(if|ifdef|ifndef|else|elif|endif)\b")
 _WORTH = re.compile(
     r"__global__|<<<|\bcuda|CUDA|cu(?:blas|dnn)|PYBIND11_MODULE|TORCH_LIBRARY|RegisterOperators"
 )
-
-
 _MEMBER_SIGNS = frozenset({".", "->"})
 
 
@@ -70,21 +67,26 @@ def mentions_cuda(text: str) -> bool:
 
 def scan_native(name: str, text: str) -> NativeFile:
     """Read one file. Never raises: what is no C++ has nothing to tell."""
-    return _Scanner(name, text).result()
+    found = _Scanner(text)
+    return NativeFile(
+        name,
+        tuple(found.functions),
+        tuple(found.bindings),
+        frozenset(found.declared),
+        tuple(found.registered),
+        any(function.cuda or function.kernel for function in found.functions),
+    )
 
 
-@dataclass
 class _Scanner:
-    name: str
-    text: str
-    functions: list[NativeFunction] = field(default_factory=list)
-    bindings: list[Binding] = field(default_factory=list)
-    declared: set[str] = field(default_factory=set)
-    registered: list[tuple[str, frozenset[str]]] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        self.starts = [0, *(match.end() for match in re.finditer("\n", self.text))]
-        self.tokens = self._defined(*tokens(self.text))
+    def __init__(self, text: str) -> None:
+        self.functions: list[NativeFunction] = []
+        self.bindings: list[Binding] = []
+        self.declared: set[str] = set()
+        self.registered: list[tuple[str, frozenset[str]]] = []
+        self.starts = [0, *(match.end() for match in re.finditer("\n", text))]
+        self.tokens = self._defined(*tokens(text))
+        self._scopes()
 
     def _defined(self, found: list[Token], directives: list[int]) -> list[Token]:
         """Without directives; what a macro stands for becomes a function of its own."""
@@ -103,18 +105,6 @@ class _Scanner:
             elif condition:
                 code.append(Token("#" + condition.group(1)[:2], offset))
         return code + found[begin:]
-
-    def result(self) -> NativeFile:
-        self._scopes()
-        cuda = any(function.cuda or function.kernel for function in self.functions)
-        return NativeFile(
-            self.name,
-            tuple(self.functions),
-            tuple(self.bindings),
-            frozenset(self.declared),
-            tuple(self.registered),
-            cuda,
-        )
 
     def _line(self, offset: int) -> int:
         return bisect_right(self.starts, offset)
@@ -149,7 +139,7 @@ class _Scanner:
         words = [token.text for token in head] or [""]
         if words[0] in ("class", "struct", "union") and words[-1] != ")":
             until = words.index(":") if ":" in words else len(words)
-            names = [word for word in words[1:until] if word[0].isalpha() or word[0] == "_"]
+            names = [word for word in words[1:until] if is_word(word)]
             owners.append(next((name for name in reversed(names) if name != "final"), ""))
             return position + 1, True
         end = _matching(self.tokens, position)
@@ -221,17 +211,13 @@ class _Scanner:
         kind = "torch" if macro.startswith("TORCH_") or "Library" in words else "pybind"
         module = words[0] if macro and words else ""
         key = words[1] if macro == "TORCH_LIBRARY_IMPL" and len(words) > 1 else ""
-        for place, token in enumerate(body[:-3]):
-            if (
-                token.text in (".", "->")
-                and body[place + 1].text in ("def", "impl")
-                and body[place + 2].text == "("
-            ):
+        for place, (sign, called, bracket) in enumerate(zip(body[:-3], body[1:], body[2:])):
+            if sign.text in _MEMBER_SIGNS and called.text in ("def", "impl") and bracket.text == "(":
                 end = _matching(body, place + 2)
                 arguments = body[place + 3 : end]
                 name = next((a.literal for a in arguments[:3] if a.literal is not None), None)
                 if name:
-                    self._bind(kind, module, name, key, body[place + 1], arguments)
+                    self._bind(kind, module, name, key, called, arguments)
 
     def _registered_operators(self, head: list[Token]) -> None:
         """``torch::RegisterOperators("ns::op", &f)`` and ``.op("ns::op(Tensor x) -> Tensor", …)``."""

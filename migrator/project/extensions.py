@@ -76,8 +76,9 @@ def _from_call(file: str, call: ast.Call, values: _Values) -> Extension | None:
     last = dotted(call.func).rpartition(".")[2]
     keywords = {keyword.arg: keyword.value for keyword in call.keywords if keyword.arg}
     kind = _CALLS.get(last, "")
-    if kind in ("load", "inline") and not values.is_loader(call.func):
-        return None
+    if kind in ("load", "inline"):  # torch's, and no other
+        if not _LOADERS.search(values.index.qualified_name(call.func) or dotted(call.func)):
+            return None
     if not kind and not ({"name", "sources"} <= set(keywords) and "ext" in last.lower()):
         return None
     kind = kind or "setup"  # make_cuda_ext(name=…, module=…, sources=…), a helper around CUDAExtension
@@ -105,18 +106,14 @@ def _inline(
     file: str, call: ast.Call, name: str, keywords: dict[str, ast.expr], values: _Values
 ) -> Extension:
     every = {**dict(zip(("name", "cpp_sources", "cuda_sources", "functions"), call.args)), **keywords}
-    texts, complete = values.all_texts(
-        [every[key] for key in ("cpp_sources", "cuda_sources") if key in every]
-    )
+    texts, complete = values.all_texts([every[k] for k in ("cpp_sources", "cuda_sources") if k in every])
     functions, _ = values.all_texts([every["functions"]] if "functions" in every else [])
     from migrator.native.functions import scan_native
 
     native = scan_native(file, "\n".join(texts))
     cuda = "cuda_sources" in every or native.cuda
-    variables = values.variables(call)
-    return Extension(
-        name, "inline", file, call.lineno, (), complete, cuda, tuple(functions), variables, native
-    )
+    binds, variables = tuple(functions), values.variables(call)
+    return Extension(name, "inline", file, call.lineno, (), complete, cuda, binds, variables, native)
 
 
 def _from_builder(file: str, owner: ast.ClassDef, index: ModuleIndex) -> Extension | None:
@@ -146,10 +143,6 @@ class _Values:
     def __init__(self, index: ModuleIndex, scope: Scope) -> None:
         self.index = index
         self.scope = scope
-
-    def is_loader(self, function: ast.expr) -> bool:
-        """Whether a function is torch's ``load`` or ``load_inline``."""
-        return bool(_LOADERS.search(self.index.qualified_name(function) or dotted(function)))
 
     def variables(self, call: ast.Call) -> tuple[str, ...]:
         """The plain names that get what a call gives."""
@@ -193,12 +186,9 @@ class _Values:
                 if not (isinstance(value, ast.Name) and value.id == node.id):
                     yield from self._texts(value, depth + 1)
         elif isinstance(node, ast.JoinedStr):
-            parts = [
-                self._one(part.value if isinstance(part, ast.FormattedValue) else part, depth)
-                for part in node.values
-            ]
+            inner = (part.value if isinstance(part, ast.FormattedValue) else part for part in node.values)
             # An unknown beginning (the folder) does no harm to a path's end.
-            yield "".join("*" if part is None else part for part in parts)
+            yield "".join(_or_star(self._one(part, depth)) for part in inner)
         elif isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Div)):
             yield from self._sum(node, depth)
         elif isinstance(node, ast.Call):
@@ -233,7 +223,7 @@ class _Values:
         last = dotted(node.func).rpartition(".")[2]
         if last in ("join", "joinpath"):
             parts = [self._one(argument, depth) for argument in node.args]
-            yield "/".join("*" if part is None else part for part in parts) if parts and parts[-1] else None
+            yield "/".join(map(_or_star, parts)) if parts and parts[-1] else None
         elif last in ("glob", "iglob", "rglob", "list", "sorted", "str", "Path", "abspath", "relpath", "set"):
             if not node.args:
                 yield None
@@ -241,6 +231,10 @@ class _Values:
                 yield from self._texts(argument, depth + 1)
         else:
             yield None
+
+
+def _or_star(text: str | None) -> str:
+    return "*" if text is None else text
 
 
 def dotted(node: ast.AST) -> str:
