@@ -44,19 +44,23 @@ def problems(folder: Path) -> list[str]:
     """A line on each thing that is wrong with the tables in a folder; none where they hold together."""
     found: list[str] = []
     read: Records = {}
-    for table, columns in tables.COLUMNS.items():
-        found += _read(folder, table, columns.split(), read)
+    for table in tables.COLUMNS:
+        found += _read(folder, table, read)
     if found:
         return found  # without its columns a table cannot be looked into
     for table in tables.COLUMNS:
         found += [f"{table}.csv: {line}" for line in (*_rows(table, read), *_ranges(table, read))]
     for look in (_searched(folder), _versions(read), _references(read), _names(read), _limits(read)):
         found += look
-    return found or list(_derived(folder))
+    if found:
+        return found
+    changed = {tuple(row) for row in tables.rows("npu_names", folder)} ^ set(npu_names.lines(folder))
+    not_derived = "is not what it is derived from gives: run tools/npu_names.py"
+    return [f"npu_names.csv: {name} {not_derived}" for name in sorted({row[0] for row in changed})]
 
 
-def _read(folder: Path, table: str, columns: list[str], read: Records) -> Iterator[str]:
-    path = folder / f"{table}.csv"
+def _read(folder: Path, table: str, read: Records) -> Iterator[str]:
+    path, columns = folder / f"{table}.csv", tables.COLUMNS[table].split()
     try:
         with open(path, encoding="utf-8", newline="") as file:
             reader = csv.reader(file, strict=True)
@@ -77,8 +81,8 @@ def _read(folder: Path, table: str, columns: list[str], read: Records) -> Iterat
         yield f"{table}.csv is larger than {_LARGEST:,} bytes"
 
 
-def _key(table: str, record: dict[str, str]) -> str:
-    return ".".join(list(record.values())[: _KEYS.get(table, 1)])
+def _key(table: str, record: dict[str, str]) -> list[str]:
+    return list(record.values())[: _KEYS.get(table, 1)]
 
 
 def _rows(table: str, read: Records) -> Iterator[str]:
@@ -86,8 +90,8 @@ def _rows(table: str, read: Records) -> Iterator[str]:
     before: list[str] = []
     seen = set()
     for record in read[table]:
-        name = _key(table, record)
-        cells = list(record.values())[: _KEYS.get(table, 1)]
+        cells = _key(table, record)
+        name = ".".join(cells)
         if table not in _UNSORTED and before > cells:
             yield f"{name} is not in its place in the order of names"
         if "from" not in record and name in seen:
@@ -110,7 +114,7 @@ def _ranges(table: str, read: Records) -> Iterator[str]:
     known = {record["torch"] for record in read["versions"]} | {""}
     last_of: dict[str, str] = {}
     for record in read[table]:
-        name, first, last = _key(table, record), record["from"], record["to"]
+        name, first, last = ".".join(_key(table, record)), record["from"], record["to"]
         unknown = {first, last} - known
         if unknown:
             yield f"{name}: torch {', '.join(unknown)} is not in versions.csv"
@@ -183,12 +187,6 @@ def _names(read: Records) -> Iterator[str]:
             yield f"env_vars.csv: {record['name']} has neither an NPU name nor advice"
         if not re.fullmatch(r"(\d+-\d+(/\d+)?)?", record["values"]):
             yield f"env_vars.csv: {record['name']}: values is {record['values']!r}, not such as 0-252/4"
-
-
-def _derived(folder: Path) -> Iterator[str]:
-    written = {tuple(row) for row in tables.rows("npu_names", folder)}
-    for name in sorted({row[0] for row in written ^ set(npu_names.lines(folder))}):
-        yield f"npu_names.csv: {name} is not what it is derived from gives: run tools/npu_names.py"
 
 
 def _limits(read: Records) -> Iterator[str]:

@@ -64,11 +64,9 @@ def _print_json(asked: str, answers: list[Any], nearest: list[str], at: Any) -> 
 
     from migrator.api_support.answer import at_version
 
-    found = []
-    for answer in answers:
-        record = asdict(answer)
-        if at is not None:
+    found = [asdict(answer) for answer in answers]
+    if at is not None:
+        for record, answer in zip(found, answers):
             record["at"] = asdict(at_version(answer, at))
-        found.append(record)
     content = {"asked": asked, "torch": at.text if at else None, "answers": found, "nearest": nearest}
     print(json.dumps(content, indent=2), flush=True)

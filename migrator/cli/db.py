@@ -78,9 +78,8 @@ def build(
     for read in wheels:
         about = f"{sum(map(len, read.modules.values()))} names"
         if read.operators:
-            about += (
-                f", {len(read.operators.aten)} kernels, {len(read.operators.custom)} operators of its own"
-            )
+            aten, custom = map(len, read.operators)
+            about += f", {aten} kernels, {custom} operators of its own"
         typer.echo(f"{read.package} {read.release}: {about}")
     names = ", ".join(path.relative_to(target).as_posix() for path in changed)
     typer.echo(f"changed in {target}: {names}" if changed else f"{target} says all of that already")
@@ -120,8 +119,8 @@ def diff(
         }
         typer.echo(json.dumps(content, indent=2))
         return
-    lines = [f"torch {v} with torch_npu {v.torch_npu}" for v in (first, second)]
-    lines = [" → ".join(lines), *notes]
+    versions = [f"torch {v} with torch_npu {v.torch_npu}" for v in (first, second)]
+    lines = [" → ".join(versions), *notes]
     for about, heading in _ABOUT.items():
         here = [change for change in changes if change.about == about]
         gained = sum(not change.before for change in here)
@@ -134,11 +133,10 @@ def diff(
             sign, color = ("+", "green") if not change.before else ("-", "red")
             if change.before and change.after:
                 sign, color = "~", "yellow"
-            words = " → ".join(word for word in (change.before, change.after) if word)
+            words = " → ".join(filter(None, (change.before, change.after)))
             shown = "" if about in ("own", "kernel") else f"  {words}"
-            lines.append(
-                typer.style(f"  {sign} {change.name}", fg=color) + shown + "  ?" * (not change.certain)
-            )
+            shown += "" if change.certain else "  ?"
+            lines.append(typer.style(f"  {sign} {change.name}", fg=color) + shown)
     typer.echo("\n".join(lines), color=False if os.environ.get("NO_COLOR") else None)
 
 
@@ -181,7 +179,7 @@ def _compared(wanted: bool) -> list[str]:
     from migrator.api_support.live import CannotCompare, differences
 
     try:
-        found = differences(lambda line: say(line))
+        found = differences(say)
     except CannotCompare as error:
         if wanted:
             stop(str(error))
