@@ -68,7 +68,11 @@ def examine(name: str, data: bytes, operators: Catalog) -> Result | None:
             return None
         findings = tuple(map(_finding, defined))
         return Result(name, findings=findings, left="CUDA source: not migrated; see cuda_op_list.csv")
-    findings = _horovod_lines(data) if b"horovodrun" in data else ()
+    findings = ()
+    if b"horovodrun" in data:
+        from migrator.launch import horovod_lines  # few projects have them
+
+        findings = tuple(horovod_lines.find_lines(data.decode("utf-8", "replace")))
     if suffix in _DOCUMENTS and not _NAMES.fullmatch(PurePosixPath(name).name) and not findings:
         return None
     found = _MENTION.search(data)
@@ -105,12 +109,6 @@ def beside_python(notebook: Notebook) -> Result | None:
     listed = ", ".join(sorted(words)[:4])
     left = f"what is not Python in it is left as it is; mentions {listed} (first in cell {found[0]})"
     return Result(shown(notebook.name), findings=tuple(findings), left=left)
-
-
-def _horovod_lines(data: bytes) -> tuple[Finding, ...]:
-    from migrator.launch.horovod_lines import find_lines  # few projects have them
-
-    return tuple(find_lines(data.decode("utf-8", "replace")))
 
 
 def _finding(operator: Operator) -> Finding:

@@ -36,7 +36,12 @@ def find_lines(text: str) -> Iterator[Finding]:
                 seen.add(found["name"])
                 yield from _variable(found, number)
         for found in _DEVICE.finditer(line):
-            yield _device(found, number)
+            value = found["value"]
+            name, colon, index = value.partition(":")
+            new = _FORMS[name.lower()] + colon + index
+            what = "device" if name.lower() == "cuda" else "backend"
+            message = f"the {what} {value} is {new} on an NPU"
+            yield _finding(DEVICE, value, number, found.start("value"), message, f"Write {new}.", "warning")
 
 
 def _variable(found: re.Match[str], line: int) -> Iterator[Finding]:
@@ -56,15 +61,6 @@ def _variable(found: re.Match[str], line: int) -> Iterator[Finding]:
     else:
         message = f"{known.name} is {known.npu} on an NPU; its values differ"
     yield _finding(VARIABLE, known.name, line, found.start("name"), message, advice, severity)
-
-
-def _device(found: re.Match[str], line: int) -> Finding:
-    value = found["value"]
-    name, colon, index = value.partition(":")
-    new = _FORMS[name.lower()] + colon + index
-    what = "device" if name.lower() == "cuda" else "backend"
-    message = f"the {what} {value} is {new} on an NPU"
-    return _finding(DEVICE, value, line, found.start("value"), message, f"Write {new}.", "warning")
 
 
 def _finding(

@@ -84,16 +84,13 @@ def beside_npu(index: ModuleIndex, node: ast.AST) -> bool:
     around: Sequence[ast.expr | None] = ()
     if isinstance(parent, (ast.List, ast.Tuple, ast.Set)):
         around = parent.elts
-    elif isinstance(parent, ast.Dict) and (node in parent.keys or _under_cuda_key(parent, node)):
-        around = parent.keys
+    elif isinstance(parent, ast.Dict):
+        of_cuda = [value for key, value in zip(parent.keys, parent.values) if string_value(key) == "cuda"]
+        around = parent.keys if node in (*parent.keys, *of_cuda) else ()
     elif isinstance(parent, ast.Assign) and isinstance(owner := index.parent(parent), ast.ClassDef):
         around = [item.value for item in owner.body if isinstance(item, ast.Assign)]
     texts = filter(None, map(string_value, around))
     return any(text.partition(":")[0].lower() in ("npu", "hccl") for text in texts)
-
-
-def _under_cuda_key(node: ast.Dict, value: ast.AST) -> bool:
-    return any(each is value and string_value(key) == "cuda" for key, each in zip(node.keys, node.values))
 
 
 def _compared_with_npu(index: ModuleIndex, compare: ast.Compare) -> bool:

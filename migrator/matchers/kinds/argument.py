@@ -82,7 +82,7 @@ def _checked(context: FileContext, rule: Rule[ArgumentOptions], call: ast.Call, 
         if options.value and not given:
             keyword_name = "" if options.positional else wanted
             edits = added_argument(context.index, call, keyword_name, options.value)
-    elif _is_false(keyword.value):
+    elif isinstance(keyword.value, ast.Constant) and not keyword.value.value:
         return None
     elif options.rename:
         text = options.rename
@@ -96,10 +96,6 @@ def _checked(context: FileContext, rule: Rule[ArgumentOptions], call: ast.Call, 
 
 def _is_empty(node: ast.AST) -> bool:
     return isinstance(node, (ast.List, ast.Tuple)) and not node.elts
-
-
-def _is_false(node: ast.AST) -> bool:
-    return isinstance(node, ast.Constant) and not node.value
 
 
 def added_argument(index: ModuleIndex, call: ast.Call, keyword: str, value: str) -> list[Edit]:

@@ -172,19 +172,18 @@ def _has_torch(index: ModuleIndex) -> bool:
 
 
 def _fits_rule(context: FileContext, rule: PatternRule, node: ast.AST, outcome: PatternMatch) -> bool:
-    for name in rule.options.plain:
-        value = outcome.variables[name].node
-        if not isinstance(value, (ast.Constant, ast.Attribute, ast.UnaryOp)):
-            return False
+    plain = (outcome.variables[name].node for name in rule.options.plain)
+    if not all(isinstance(value, (ast.Constant, ast.Attribute, ast.UnaryOp)) for value in plain):
+        return False
     beside = rule.options.beside
     if beside:
         function = context.index.function_of(node)
         if function is None or identifiers(context.index.segment(function)).isdisjoint(beside):
             return False
-    for name, pattern in rule.options.defined.items():
-        if not any(_returns(context.index, f, pattern) for f in context.index.functions if f.name == name):
-            return False
-    return True
+    return all(
+        any(_returns(context.index, f, patterns) for f in context.index.functions if f.name == name)
+        for name, patterns in rule.options.defined.items()
+    )
 
 
 def _returns(index: ModuleIndex, function: Function, patterns: Iterable[str]) -> bool:

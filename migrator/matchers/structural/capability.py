@@ -31,9 +31,9 @@ def find_calls(context: FileContext, rule: Rule) -> Iterator[Match]:
     """``get_device_capability(...)`` gives None on an NPU: a stand-in keeps comparisons alive."""
     index = context.index
     for call, name in calls_of(index, rule):
-        if _has_stand_in(index, call):
-            continue
         parent = index.parent(call)
+        if isinstance(parent, ast.BoolOp) and isinstance(parent.op, ast.Or) and call is not parent.values[-1]:
+            continue  # it has a stand-in
         if isinstance(parent, (ast.Expr, ast.JoinedStr)):
             continue  # printed as None, which is the truth
         start, end = index.start(call), index.end(call)
@@ -41,38 +41,24 @@ def find_calls(context: FileContext, rule: Rule) -> Iterator[Match]:
         yield found(context, rule, call, api=name, edits=edits)
 
 
-def _has_stand_in(index: ModuleIndex, call: ast.Call) -> bool:
-    parent = index.parent(call)
-    return isinstance(parent, ast.BoolOp) and isinstance(parent.op, ast.Or) and call is not parent.values[-1]
-
-
 def find_properties(context: FileContext, rule: Rule[PropertyOptions]) -> Iterator[Match]:
     """``major`` and ``minor`` of device properties are None; other CUDA members are reported."""
     index, stand_ins = context.index, rule.options.stand_ins
-    for node in _property_reads(context, rule):
+    wanted = rule.options.words_of_lines()
+    for node in (each for ref in index.refs for each in attributes(ref)):
+        if node.attr not in wanted or not _is_properties(index, rule, node.value):
+            continue
+        api = f"device properties .{node.attr}"
         if node.attr in stand_ins and isinstance(node.ctx, ast.Load):
             start, base_end, end = index.start(node), index.end(node.value), index.end(node)
             edits = [
                 Edit(start, start, "(getattr("),
                 Edit(base_end, end, f', "{node.attr}", None) or {stand_ins[node.attr]})'),
             ]
-            yield found(context, rule, node, api=f"device properties .{node.attr}", edits=edits)
+            yield found(context, rule, node, api=api, edits=edits)
         elif node.attr in rule.options.missing:
-            yield found(
-                context,
-                rule,
-                node,
-                api=f"device properties .{node.attr}",
-                message=f"{node.attr} says nothing about an NPU: it is None or missing there",
-            )
-
-
-def _property_reads(context: FileContext, rule: Rule[PropertyOptions]) -> Iterator[ast.Attribute]:
-    wanted = rule.options.words_of_lines()
-    for ref in context.index.refs:
-        for node in attributes(ref):
-            if node.attr in wanted and _is_properties(context.index, rule, node.value):
-                yield node
+            message = f"{node.attr} says nothing about an NPU: it is None or missing there"
+            yield found(context, rule, node, api=api, message=message)
 
 
 def _is_properties(index: ModuleIndex, rule: Rule, node: ast.AST) -> bool:

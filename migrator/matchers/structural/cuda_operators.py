@@ -211,15 +211,12 @@ def find_kernels(context: FileContext, rule: Rule) -> Iterator[Match]:
             called = decorator.func if isinstance(decorator, ast.Call) else decorator
             if context.index.parent(called) is None:
                 continue  # not walked: no word from which a rule starts is on its lines
-            name = _compiler(rule, context.index.qualified_name(called))
+            # Another module than the library may have imported it from there.
+            qualified = f".{context.index.qualified_name(called)}"
+            name = next((known for known in rule.match if qualified.endswith(f".{known}")), "")
             if name:
                 message = f"{function.name} is a {name} kernel"
                 severity = ""
                 if knows_npus(f"{context.name} {function.name}"):
                     message, severity = f"{message}, by its name or its file's made for NPUs", "info"
                 yield found(context, rule, called, api=function.name, message=message, severity=severity)
-
-
-def _compiler(rule: Rule, name: str) -> str:
-    """What a decorator is called in its library; another module may have imported it from there."""
-    return next((known for known in rule.match if f".{name}".endswith(f".{known}")), "")

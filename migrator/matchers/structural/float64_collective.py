@@ -55,8 +55,6 @@ def _report(context: FileContext, rule: Rule, maker: ast.expr, name: str) -> Mat
     index = context.index
     end = index.end(maker)
     written = maker.attr if isinstance(maker, ast.Attribute) else ""
-    new = {"float64": "float32", "double": "float32"}.get(written, "")
-    if index.call_of(maker):
-        new = "float"
+    new = "float" if index.call_of(maker) else "float32" if written in ("float64", "double") else ""
     edits = [Edit(end - len(written), end, new)] if new else []
     return found(context, rule, maker, api=name, edits=edits, needs_npu=False)
