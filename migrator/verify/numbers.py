@@ -6,7 +6,7 @@ import math
 import re
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 _PER = r"(?:s|sec|secs|second|ms|it|iter|step|batch|img|sample|token|min|hour)\b"
 # Not results: escape codes, a tensor's device, addresses, paths, versions, dates, times such as 01:02.
@@ -53,7 +53,7 @@ class Line:
     text: str
     key: str  # the text without its numbers
     numbers: tuple[str, ...]
-    whole: tuple[str, ...] = field(default=())  # those of them that are whole numbers
+    whole: tuple[str, ...]  # those of them that are whole numbers
 
 
 @dataclass(frozen=True)
