@@ -77,6 +77,8 @@ class ModuleIndex:
         self._parts: dict[ast.JoinedStr, list[Part]] = {}
         self._spans: dict[ast.AST, tuple[int, int]] = {}  # of what is inside f-strings
         self._qualified: dict[ast.AST, str] = {}
+        self._blocks: dict[object, Sequence[ast.stmt]] = {}
+        self.known_values: dict[tuple[object, ...], Any] = {}  # of names: what names/values.py has found out
         self._stored: dict[ast.ClassDef, dict[str, list[ast.expr]]] = {}
         self._walk_statements()
         words = set(words)
@@ -284,11 +286,13 @@ class ModuleIndex:
     def block(self, statement: ast.AST) -> Sequence[ast.stmt]:
         """The statements in a row, of which this is one; empty for the part of another statement."""
         around = self._parents.get(statement)
-        for field in ("body", "orelse", "finalbody"):
-            block = getattr(around, field, None)
-            if isinstance(block, list) and statement in block:
-                return block
-        return ()
+        if around not in self._blocks:
+            self._blocks[around] = ()
+            for field in ("finalbody", "orelse", "body"):
+                block = getattr(around, field, None)
+                if isinstance(block, list):
+                    self._blocks.update(dict.fromkeys(block, block))
+        return self._blocks.get(statement, ())
 
     def parts(self, string: ast.JoinedStr) -> Sequence[Part]:
         """The parts of an f-string, in order; empty where its text cannot be read."""

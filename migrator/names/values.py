@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import ast
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Optional, Union
+from typing import Optional, Union, cast
 
 from migrator.names.index import ModuleIndex
 from migrator.names.scopes import Binding
@@ -157,6 +158,16 @@ def _in_this_file(ask: _Question, node: ast.expr) -> Value:
     return _OTHER if isinstance(node, _PLAIN) else _UNKNOWN
 
 
+@dataclass(frozen=True)
+class _Bound:
+    """What binds a name, in the order of ``lines``, without what only changes it; ``every`` is all of it."""
+
+    every: list[Binding]
+    bindings: list[Binding]
+    lines: list[int]
+    has_parameter: bool
+
+
 class _Question:
     """The file, and how deep the question already is."""
 
@@ -256,10 +267,10 @@ class _Question:
                 return self._of_class(owner)
         if options_like(node):
             return _OTHER
-        bindings = [each for each in self.index.bindings(node) if not isinstance(each.node, ast.AugAssign)]
-        last = self._just_before(node, bindings)
+        bound = self._bound(node)
+        last = self._just_before(node, bound)
         if last is None:
-            return _together(self._binding(node, binding) for binding in bindings)
+            return self._any_of(node, bound)
         answer = self.of(last)
         if answer.kind == UNKNOWN and isinstance(last, ast.Call):
             given = [a for a in last.args if isinstance(a, ast.Name) and a.id == node.id]
@@ -267,14 +278,37 @@ class _Question:
                 return _MAYBE  # x = self.block(x)
         return answer
 
-    def _just_before(self, node: ast.Name, bindings: list[Binding]) -> ast.expr | None:
+    def _bound(self, node: ast.Name) -> _Bound:
+        """What binds a name; asked for each of its uses, of which there may be thousands."""
+        every = self.index.bindings(node)
+        known, key = self.index.known_values, ("bound", id(every))  # a list in use, as the answer holds it
+        if key not in known:
+            bindings = [each for each in every if not isinstance(each.node, ast.AugAssign)]
+            bindings.sort(key=lambda each: each.node.lineno)
+            lines = [each.node.lineno for each in bindings]
+            known[key] = _Bound(every, bindings, lines, any(each.kind == "param" for each in bindings))
+        return cast(_Bound, known[key])
+
+    def _any_of(self, node: ast.Name, bound: _Bound) -> Value:
+        """One answer for all that may bind a name. What a parameter is depends on where it is used."""
+        if bound.has_parameter:
+            return _together(self._binding(node, binding) for binding in bound.bindings)
+        known, key = self.index.known_values, (id(bound), node.id, self.depth, self.elsewhere is None)
+        if key not in known:
+            known[key] = _together([self._binding(node, binding) for binding in bound.bindings])
+        return cast(Value, known[key])
+
+    def _just_before(self, node: ast.Name, bound: _Bound) -> ast.expr | None:
         """What a name was given last, where no branch and no loop lies between; None where one may."""
         here = self.index.statement_of(node)
         if not isinstance(here, ast.stmt):
             return None
-        before = [each for each in bindings if each.node.lineno < here.lineno]
-        last = max(before, key=lambda each: each.node.lineno, default=None)
-        if last is None or not isinstance(last.node, ast.Assign) or last.node not in self.index.block(here):
+        before = bisect_left(bound.lines, here.lineno)
+        if not before:
+            return None
+        last = bound.bindings[bisect_left(bound.lines, bound.lines[before - 1])]
+        block = self.index.block(here)
+        if not isinstance(last.node, ast.Assign) or not block or self.index.block(last.node) is not block:
             return None
         self.index.expand(last.node)
         return last.value

@@ -68,3 +68,16 @@ def test_a_line_with_many_calls_is_told_by_what_changes_in_it() -> None:
     fixes = [each.fix for each in result.findings if each.fix and each.fix.operation == "MODIFY"]
     assert {(fix.before, fix.after) for fix in fixes} == {("torch.cuda.device", "torch.npu.device")}
     assert len(fixes) == 300
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "if torch.cuda.is_available():\n    m = m.cuda()\nelse:\n    m = m.cpu()\n",
+        "m = m.cuda(); m = m.to('cuda')\n",
+    ],
+    ids=["in branches", "in a row"],
+)
+def test_a_name_that_is_bound_a_thousand_times(code: str) -> None:
+    text = "import torch\nm = torch.nn.Linear(1, 1)\n" + code * 1_000
+    assert _took(lambda: migrate(text)) < 10 * _SECONDS
