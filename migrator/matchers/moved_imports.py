@@ -52,7 +52,7 @@ def _moved_from_import(source: str, new: dict[str, str]) -> list[str]:
     if names == "*":
         return [start + new["*"] + middle + names]
     aliases = [match for match in _ALIAS.finditer(names) if match["name"]]
-    homes = [new[match["name"]].rpartition(".")[0] if match["name"] in new else "" for match in aliases]
+    homes = [new.get(match["name"], "").rpartition(".")[0] for match in aliases]
     if len(set(homes)) == 1:
         return [start + homes[0] + middle + _ALIAS.sub(lambda match: _renamed(match, new), names)]
     if "#" in names:
@@ -106,11 +106,7 @@ def _split_with_comments(source: str, new: dict[str, str]) -> list[str]:
 def _renamed(alias: re.Match[str], new: dict[str, str]) -> str:
     """An alias under its new name, still bound to what it was."""
     old = alias["name"]
-    if old not in new:
-        return alias[0]
-    name = new[old].rpartition(".")[2]
+    name = new.get(old, old).rpartition(".")[2] if old else old
     if name == old:
         return alias[0]
-    if name == alias["asname"]:
-        return name
-    return name + (alias["bound"] or f" as {old}")
+    return name if name == alias["asname"] else name + (alias["bound"] or f" as {old}")

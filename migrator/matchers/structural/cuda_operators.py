@@ -107,10 +107,8 @@ def _used(
         inside = f", used in {owner.name}" if owner is not None else ""
         message = f"{api} is a CUDA operator{place}{inside}"
         npu = bool(operator and operator.npu) or bool(module and module.npu)
-    if npu:
-        advice = "An implementation for NPUs is among the sources: build the extension with it."
-        return found(context, rule, node, api=api, message=message, advice=advice, severity="info")
-    return found(context, rule, node, api=api, message=message)
+    advice = "An implementation for NPUs is among the sources: build the extension with it." if npu else ""
+    return found(context, rule, node, api=api, message=message, advice=advice, severity="info" if npu else "")
 
 
 class _Users:

@@ -88,18 +88,15 @@ def _places(context: FileContext, rule: Rule[StepOptions], regions: list[Region]
 def _is_foreign(index: ModuleIndex, node: ast.AST) -> bool:
     """Whether a value comes from another library, such as an array of NumPy."""
     while isinstance(node, (ast.Attribute, ast.Subscript, ast.Call)):
-        if isinstance(node, ast.Call):
-            name = index.qualified_name(node.func)
-            if name.split(".")[0] in _FOREIGN:
-                return True
-            node = node.func
-        else:
-            node = node.value
-    if isinstance(node, ast.Name):
-        for value in index.assigned(node):
-            if isinstance(value, ast.Call) and index.qualified_name(value.func).split(".")[0] in _FOREIGN:
-                return True
-    return False
+        if _is_foreign_call(index, node):
+            return True
+        node = node.func if isinstance(node, ast.Call) else node.value
+    values = index.assigned(node) if isinstance(node, ast.Name) else []
+    return any(_is_foreign_call(index, value) for value in values)
+
+
+def _is_foreign_call(index: ModuleIndex, node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and index.qualified_name(node.func).split(".")[0] in _FOREIGN
 
 
 def _is_of_batch(index: ModuleIndex, call: ast.Call, regions: list[Region]) -> bool:
@@ -109,18 +106,13 @@ def _is_of_batch(index: ModuleIndex, call: ast.Call, regions: list[Region]) -> b
         node = node.value
     if not isinstance(node, ast.Name):
         return False
-    for region in regions:
-        if isinstance(region, ast.For) and region.lineno <= call.lineno <= (region.end_lineno or 0):
-            targets = {name.id for name in ast.walk(region.target) if isinstance(name, ast.Name)}
-            if node.id in targets:
-                return True
-            for binding in index.bindings(node):
-                value = getattr(binding.node, "value", None)
-                if isinstance(value, (ast.Name, ast.Subscript)) and binding.kind == "assign":
-                    root = value.value if isinstance(value, ast.Subscript) else value
-                    if isinstance(root, ast.Name) and root.id in targets:
-                        return True
-    return False
+    values = [getattr(b.node, "value", None) for b in index.bindings(node) if b.kind == "assign"]
+    roots = [value.value if isinstance(value, ast.Subscript) else value for value in values]
+    names = {node.id, *(root.id for root in roots if isinstance(root, ast.Name))}
+    loops = [each for each in regions if isinstance(each, ast.For)]
+    around = [loop for loop in loops if loop.lineno <= call.lineno <= (loop.end_lineno or 0)]
+    targets = (part for loop in around for part in ast.walk(loop.target))
+    return any(isinstance(part, ast.Name) and part.id in names for part in targets)
 
 
 def _values(index: ModuleIndex, names: set[str], region: Region) -> Iterator[ast.expr]:
