@@ -359,8 +359,6 @@ def _behind_imports(body: Sequence[ast.stmt]) -> int:
             place = number + 1
         elif number == 0 and isinstance(statement, ast.Expr):
             place = 1  # the docstring
-        elif isinstance(
-            statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.For, ast.AsyncFor, ast.While)
-        ):
+        elif isinstance(statement, (*_DEFINITIONS, ast.For, ast.AsyncFor, ast.While)):
             break
     return place

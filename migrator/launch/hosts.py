@@ -22,7 +22,11 @@ def parse_hosts(text: str) -> list[tuple[str, int]]:
     for number, part in enumerate(text.split(","), 1):
         name, slots = _split(part.strip())
         result.append(_host(name, slots, f"--hosts, part {number} ({part.strip()!r})"))
-    return _without_doubles(result, "--hosts")
+    names = [name for name, _ in result]
+    for name in names:
+        if names.count(name) > 1:
+            raise RankTableError(f"--hosts: {name} stands there twice")
+    return result
 
 
 def parse_hostfile(text: str, file: str) -> list[tuple[str, int]]:
@@ -107,11 +111,3 @@ def _host(name: str, slots: str, place: str) -> tuple[str, int]:
     if not slots.isascii() or not slots.isdigit() or not 1 <= int(slots) <= _MOST:
         raise RankTableError(f"{place}: {slots!r} is no number of NPUs (1 to {_MOST})")
     return name.strip("[]"), int(slots)
-
-
-def _without_doubles(hosts: list[tuple[str, int]], place: str) -> list[tuple[str, int]]:
-    names = [name for name, _ in hosts]
-    for name in names:
-        if names.count(name) > 1:
-            raise RankTableError(f"{place}: {name} stands there twice")
-    return hosts

@@ -83,7 +83,8 @@ def _current(servers: Sequence[Server]) -> dict[str, Any]:
 
 def _older(servers: Sequence[Server]) -> dict[str, Any]:
     """Ranks have no number of their own here: they are counted in the order of the file."""
-    by_rank = sorted(((device, server.name) for server in servers for device in server.devices), key=_rank)
+    placed = ((device, server.name) for server in servers for device in server.devices)
+    by_rank = sorted(placed, key=lambda one: one[0].rank)
     instances: list[dict[str, Any]] = []
     for device, name in by_rank:
         if not instances or instances[-1]["server_id"] != name:
@@ -96,10 +97,6 @@ def _older(servers: Sequence[Server]) -> dict[str, Any]:
         "instance_list": instances,
     }
     return {"status": "completed", "group_count": "1", "group_list": [group]}
-
-
-def _rank(item: tuple[Device, str]) -> int:
-    return item[0].rank
 
 
 def _device(device: Device) -> dict[str, str]:

@@ -18,6 +18,7 @@ from migrator.convert.syntax import (
     walk_all,
 )
 from migrator.convert.values import call_sites
+from migrator.matchers.calls import hands_on
 
 Guard = tuple[Any, bool]
 _UNKNOWN = object()
@@ -111,11 +112,7 @@ def _value(file: File, node: Any, function: Any, site: ast.Call, depth: int) -> 
         if file.bindings(function, node.id) or node.id not in parameters(function):
             return _UNKNOWN
         given = argument(site, function, node.id)
-        stars = [
-            *(isinstance(one, ast.Starred) for one in site.args),
-            *(one.arg is None for one in site.keywords),
-        ]
-        if given is None and not any(stars):
+        if given is None and not hands_on(site):
             given = default(function, node.id)
         return given.value if isinstance(given, ast.Constant) else _UNKNOWN if given is None else _SOMETHING
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
