@@ -9,7 +9,7 @@ from migrator.core import transfer
 from migrator.core.fix_guards import enclosing_fstring, without_fix
 from migrator.core.rules import TRANSFER, Rules
 from migrator.findings.edits import Occupied, apply
-from migrator.findings.finding import Edit, Finding, Safety
+from migrator.findings.finding import Edit, Finding
 from migrator.matchers.context import FileContext, Match, insertion
 from migrator.matchers.dotted import rank
 from migrator.matchers.finders import KINDS
@@ -129,10 +129,9 @@ def _parses(context: FileContext, items: list[Match]) -> bool:
 
 
 def _imports(context: FileContext, needing: list[Match], rules: Rules) -> list[Match]:
-    """``import torch_npu`` for the fixes that need it, and as safe as the safest of them."""
+    """``import torch_npu`` for the fixes that need it."""
     rule = rules.import_rule
     if rule is None or not needing:
         return []
-    safety: Safety = "safe" if any(item.finding.safely_fixable for item in needing) else "unsafe"
     places = torch_npu_imports(context.index, [item.node for item in needing])
-    return [insertion(context, rule, node, edit, safety) for node, edit in places]
+    return [insertion(context, rule, node, edit) for node, edit in places]
