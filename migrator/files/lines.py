@@ -12,17 +12,20 @@ class Lines:
 
     def __init__(self, text: str) -> None:
         self.data = text.encode("utf-8")
-        self._starts = line_starts(self.data)
+        self.starts = line_starts(self.data)
 
     def line_of(self, offset: int) -> int:
         """The line of an offset."""
-        return bisect_right(self._starts, offset)
+        return bisect_right(self.starts, offset)
+
+    def column_of(self, offset: int) -> int:
+        """The column, in characters, of an offset."""
+        before = self.data[self.starts[self.line_of(offset) - 1] : offset]
+        return len(before.decode("utf-8", "replace")) + 1
 
     def place(self, offset: int) -> tuple[int, int]:
         """The line and the column, in characters, of an offset."""
-        line = bisect_right(self._starts, offset)
-        before = self.data[self._starts[line - 1] : offset]
-        return line, len(before.decode("utf-8", "replace")) + 1
+        return self.line_of(offset), self.column_of(offset)
 
     def offset(self, line: int, column: int) -> int:
         """The offset of a line and column."""
@@ -32,8 +35,8 @@ class Lines:
 
     def span(self, first: int, last: int) -> tuple[int, int]:
         """The bytes of the lines ``first`` to ``last``, their line ends included."""
-        end = self._starts[last] if last < len(self._starts) else len(self.data)
-        return self._starts[first - 1], end
+        end = self.starts[last] if last < len(self.starts) else len(self.data)
+        return self.starts[first - 1], end
 
     def content_end(self, line: int) -> int:
         """The offset behind a line's last character, before its line end."""

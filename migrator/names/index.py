@@ -12,12 +12,12 @@ from __future__ import annotations
 
 import ast
 import re
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import dropwhile, takewhile
 from typing import Any
 
-from migrator.files.source import line_starts
+from migrator.files.lines import Lines
 from migrator.names.fstrings import Part, place_fstring
 from migrator.names.scopes import Binding, Scope, bind_import, bound_names
 from migrator.names.statements import body_fields, head_lines, heads, touches
@@ -58,9 +58,10 @@ class ModuleIndex:
 
     def __init__(self, text: str, words: Iterable[str]) -> None:
         self.text = text
-        self.data = text.encode("utf-8")
+        lines = Lines(text)
+        self.data, self._starts = lines.data, lines.starts
+        self.line_of, self.column_of, self.line_span = lines.line_of, lines.column_of, lines.span
         self.tree = parse(text)
-        self._starts = line_starts(self.data)
         self.module_scope = Scope(self.tree, None)
         self.statements: list[Statement] = []
         self.imports: list[Import] = []
@@ -108,20 +109,6 @@ class ModuleIndex:
         """A node's source."""
         start, end = self._span(node)
         return self.data[start:end].decode("utf-8")
-
-    def line_of(self, offset: int) -> int:
-        """The 1-based line of a byte offset."""
-        return bisect_right(self._starts, offset)
-
-    def column_of(self, offset: int) -> int:
-        """The 1-based column, in characters, of a byte offset."""
-        begin = self._starts[self.line_of(offset) - 1]
-        return len(self.data[begin:offset].decode("utf-8", "replace")) + 1
-
-    def line_span(self, first: int, last: int) -> tuple[int, int]:
-        """The bytes of the lines ``first`` to ``last``, both 1-based."""
-        end = self._starts[last] if last < len(self._starts) else len(self.data)
-        return self._starts[first - 1], end
 
     # -- the walk over statements ---------------------------------------
 
