@@ -4,19 +4,28 @@ from __future__ import annotations
 
 import shlex
 
+from migrator.launch.fault_texts import fault_texts
 from migrator.launch.target import Launch, Start, filled
 
 NAME = "run_distributed_npu.sh"
+_FAULTS = {
+    "@SET_ENV_MISSING@": "set-env-missing",
+    "@HCCL_MISSING@": "hccl-missing",
+    "@NO_DEVICE@": "no-device",
+    "@DEVICE_PERMISSION@": "device-permission",
+}
 
 
 def run_script(start: Start) -> Launch:
     """The script that starts it, for the project's folder."""
+    texts = fault_texts()
     values = {
         "@ENTRY@": shlex.quote(start.entry),
         "@MODULE@": shlex.quote(start.module),
         "@MODULE_ROOT@": shlex.quote(start.module_root),
         "@RANKS@": "" if start.distributed else "1",
         "@VARIABLES@": _variables(start),
+        **{mark: shlex.quote(texts[name].line()) for mark, name in _FAULTS.items()},
     }
     return Launch({NAME: filled(NAME, values)})
 

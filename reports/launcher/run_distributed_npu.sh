@@ -207,17 +207,40 @@ esac
 # Environment. What is set already is kept.
 
 # CANN's own variables, unless they are there.
-if [ -z "${ASCEND_HOME_PATH:-}" ]; then
-  for file in "${ASCEND_TOOLKIT_HOME:-/usr/local/Ascend/ascend-toolkit}/set_env.sh" /usr/local/Ascend/ascend-toolkit/set_env.sh \
-    /usr/local/Ascend/cann/set_env.sh "$HOME/Ascend/ascend-toolkit/set_env.sh"; do
-    if [ -f "$file" ]; then
+cann=${ASCEND_HOME_PATH:-}
+if [ -z "$cann" ]; then
+  for folder in "${ASCEND_TOOLKIT_HOME:-/usr/local/Ascend/ascend-toolkit}" {/usr/local,/opt,"${HOME:-}"}/Ascend/{ascend-toolkit,cann}; do
+    if [ -f "$folder/set_env.sh" ]; then
       set +u
-      # shellcheck disable=SC1090
-      . "$file"
+      # shellcheck disable=SC1091
+      . "$folder/set_env.sh"
       set -u
+      cann=$folder
       break
     fi
   done
+fi
+
+# The first thing that keeps a program from the NPUs, in one line; `npumigrate doctor` looks for more.
+has_library() {
+  local folder folders
+  IFS=: read -r -a folders <<<"${LD_LIBRARY_PATH:-}"
+  for folder in "${folders[@]:-}"; do
+    if [ -e "$folder/$1" ]; then return; fi
+  done
+  return 1
+}
+fault=''
+if [ -z "$cann" ]; then
+  fault=@SET_ENV_MISSING@
+elif ! has_library libhccl.so; then
+  fault=@HCCL_MISSING@
+elif [ -n "${NPUMIGRATE_EMULATOR:-}" ]; then
+  : # emulated NPUs have no device files
+elif [ ! -e /dev/davinci_manager ]; then
+  fault=@NO_DEVICE@
+elif [ ! -r /dev/davinci_manager ] || [ ! -w /dev/davinci_manager ]; then
+  fault=@DEVICE_PERMISSION@
 fi
 
 variables=()
@@ -243,7 +266,7 @@ if [ -z "$nproc" ]; then
   else
     nproc=$("$python" -c 'import torch, torch_npu; print(torch.npu.device_count())' 2>/dev/null | tail -n 1)
   fi
-  case $nproc in '' | 0 | *[!0-9]*) refuse "no NPU was found: is the driver installed (npu-smi info)? --nproc gives the number of ranks" ;; esac
+  case $nproc in '' | 0 | *[!0-9]*) refuse "no NPU was found: ${fault:-is the driver installed (npu-smi info)?}; --nproc gives the number of ranks" ;; esac
 fi
 [ "$nproc" -ge 1 ] || refuse "--nproc must be 1 or more"
 
@@ -316,6 +339,7 @@ on_signal() {
   fi
 }
 
+if [ -n "$fault" ]; then say "$fault"; fi
 say "$nproc rank(s) on this machine, $nnodes machine(s); logs: $log_dir"
 set -m # the launcher gets a group of its own, and with it signals from nobody but us
 "${start[@]}" bash "$self" __rank "$state" "$log_dir" "$bind" "${program[@]}" "$@" </dev/null &

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from migrator.launch.fault_texts import fault_texts
+
 GOLDEN = Path(__file__).parent / "manifests"
 PYTORCH = ("--name", "bert", "--image", "swr.example.com/ascend:8.1", "--npus", "8", "--hw", "A2")
 
@@ -132,7 +134,7 @@ def test_the_start_is_a_script_that_runs(k8s, tmp_path):
     ran = subprocess.run(
         [shutil.which(bash), option, script], env=environment, capture_output=True, text=True
     )
-    assert (ran.returncode, ran.stderr) == (0, "")
+    assert (ran.returncode, ran.stderr) == (0, fault_texts()["set-env-missing"].line() + "\n")
     assert ran.stdout.splitlines() == [
         *("--nnodes=2", "--nproc_per_node=8", "--node_rank=1", "--master_addr=m-0", "--master_port=23456"),
         *("train.py", "it's $HOME"),

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from migrator.api_support.versions import resolve
+from migrator.launch.fault_texts import fault_texts
 from migrator.launch.script import NAME, run_script
 from migrator.launch.target import start_of
 
@@ -113,6 +114,37 @@ def test_cann_is_sourced_once(project: Path, tmp_path: Path) -> None:
     assert said(out)[0]["HCCL_CONNECT_TIMEOUT"] == "5"
     again = {"ASCEND_TOOLKIT_HOME": str(cann), "ASCEND_HOME_PATH": "/there"}
     assert said(run(project, "--nproc", "1", env=again)[1])[0]["HCCL_CONNECT_TIMEOUT"] == "1200"
+
+
+@pytest.mark.parametrize("folder", ["ascend-toolkit", "cann"])
+def test_cann_is_looked_for_in_the_home_too(project: Path, tmp_path: Path, folder: str) -> None:
+    cann = tmp_path / "home" / "Ascend" / folder
+    cann.mkdir(parents=True)
+    (cann / "set_env.sh").write_text("export HCCL_CONNECT_TIMEOUT=5\n")
+    _, out, err = run(project, "--nproc", "1", env={"HOME": str(tmp_path / "home")})
+    assert said(out)[0]["HCCL_CONNECT_TIMEOUT"] == "5"
+    assert fault_texts()["set-env-missing"].line() not in err
+
+
+@pytest.mark.parametrize(
+    ("variables", "fault"),
+    [
+        ({}, "set-env-missing"),
+        ({"ASCEND_HOME_PATH": "/there", "LD_LIBRARY_PATH": "/nowhere:"}, "hccl-missing"),
+        ({"ASCEND_HOME_PATH": "/there", "LD_LIBRARY_PATH": "/nowhere:{lib}"}, "no-device"),
+        ({"ASCEND_HOME_PATH": "/there", "LD_LIBRARY_PATH": "{lib}", "NPUMIGRATE_EMULATOR": "/x"}, ""),
+    ],
+)
+def test_what_is_missing_is_said_in_one_line(
+    project: Path, tmp_path: Path, variables: dict[str, str], fault: str
+) -> None:
+    (tmp_path / "libhccl.so").touch()
+    env = {name: value.format(lib=tmp_path) for name, value in variables.items()}
+    code, out, err = run(project, "--nproc", "1", env={"LD_LIBRARY_PATH": "", "HOME": str(tmp_path), **env})
+    assert (code, len(said(out))) == (0, 1)
+    lines = [text.line() for text in fault_texts().values()]
+    expected = [f"run_distributed_npu.sh: {fault_texts()[fault].line()}"] if fault else []
+    assert [line for line in err.splitlines() if any(one in line for one in lines)] == expected
 
 
 @pytest.mark.parametrize(("what", "code", "rank"), [("fail", 7, 1), ("killed", 137, 0)])

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from migrator.launch.fault_texts import fault_texts
 from migrator.launch.k8s.changes import changed
 from migrator.launch.k8s.cluster import Cluster, ManifestError, tables
 from migrator.launch.k8s.convert import PYTORCH_JOB, change
@@ -140,7 +141,8 @@ def _command(job: Description, notes: list[str]) -> list[str]:
         else ['--node_rank="$RANK"', '--master_addr="$MASTER_ADDR"', '--master_port="$MASTER_PORT"']
     )
     line = " ".join([*starter, *own, shlex.join(words)])
-    return ["bash", "-c", filled("k8s_start.sh", {"@COMMAND@": line})]
+    missing = shlex.quote(fault_texts()["set-env-missing"].line())
+    return ["bash", "-c", filled("k8s_start.sh", {"@COMMAND@": line, "@SET_ENV_MISSING@": missing})]
 
 
 def _own_launcher(job: Description, words: list[str]) -> list[str]:
