@@ -14,9 +14,9 @@ from migrator.api_support.releases import npu_names
 # The columns that say what a row is about; they are unique, but for ranges.
 _KEYS = {"wheel_names": 2}
 # versions.csv is in the order of versions; what is by hand is in that of its author.
-_UNSORTED = ("versions", "by_hand/npu_names")
+_UNSORTED = ("torch_releases", "versions", "by_hand/npu_names")
 # The look-up searches these tables by halves and splits their lines at commas.
-_SEARCHED = ("aliases", "api_support", "composed", "kernels")
+_SEARCHED = ("aliases", "api_support", "composed", "kernels", "torch_names")
 _YES_NO = {"yes", "no"}
 _KINDS = {"module", "class", "function", "value", "import"}
 _WORDS = {
@@ -31,6 +31,7 @@ _WORDS = {
     ("npu_names", "unchanged"): {"", "works", "no_effect", "raises"},
     ("source_names", "kind"): {"", *_KINDS},
     ("source_names", "looked_up"): _YES_NO,
+    ("torch_names", "kind"): {"module", "class", "function", "value", "alias", "maybe"},
     ("wheel_names", "kind"): _KINDS,
     **{("versions", switch): _YES_NO for switch in tables.COLUMNS["versions"].split()[5:10]},
 }
@@ -111,13 +112,14 @@ def _rows(table: str, read: Records) -> Iterator[str]:
 def _ranges(table: str, read: Records) -> Iterator[str]:
     if "from" not in tables.COLUMNS[table].split():
         return
-    known = {record["torch"] for record in read["versions"]} | {""}
+    about = "torch_releases" if table == "torch_names" else "versions"
+    known = {record["torch"] for record in read[about]} | {""}
     last_of: dict[str, str] = {}
     for record in read[table]:
         name, first, last = ".".join(_key(table, record)), record["from"], record["to"]
         unknown = {first, last} - known
         if unknown:
-            yield f"{name}: torch {', '.join(unknown)} is not in versions.csv"
+            yield f"{name}: torch {', '.join(unknown)} is not in {about}.csv"
         elif first and last and tables.as_tuple(first) > tables.as_tuple(last):
             yield f"{name}: its range ends before it begins"
         elif name in last_of and not (

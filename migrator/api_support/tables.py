@@ -30,6 +30,8 @@ COLUMNS = {
     "limits": "code meaning",
     "npu_names": "cuda_name from to kind npu_name unchanged advice source",
     "source_names": "cuda_name kind looked_up found_at",
+    "torch_names": "name from to kind of parameters",
+    "torch_releases": "torch torchvision source",
     "versions": "torch torch_npu evidence torch_wheel npu_wheel int_device_is_npu has_set_default_device "
     "has_oom_error has_amp_grad_scaler autoloads_backends source",
     "wheel_names": "module name kind from to",
@@ -45,6 +47,12 @@ def as_tuple(text: str) -> Version:
 def covers(first: str, last: str, version: Version) -> bool:
     """Whether a row's range holds a version; an empty end is open."""
     return (not first or as_tuple(first) <= version) and (not last or version <= as_tuple(last))
+
+
+def holds_at(span: str, version: Version) -> bool:
+    """Whether a range written as ``from-to`` holds a version; '' does."""
+    first, _, last = span.partition("-")
+    return covers(first, last, version)
 
 
 @cache

@@ -1,0 +1,189 @@
+"""What one release of torch or torchvision has: its public names, and the keywords they take."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from migrator.api_support.releases.bindings import FUNCTIONS, Bound, Definition, Package, members, top_level
+from migrator.api_support.releases.signatures import of_definitions
+
+
+class Fact(NamedTuple):
+    """What a name is at one version.
+
+    ``kind`` is module, class, function, value, alias, or maybe: the sources leave
+    open whether the name is there. ``of`` is what an alias stands for, or a class's bases, of which ``?`` is
+    one that was not read. ``parameters`` are words as in ``signatures``.
+    """
+
+    kind: str
+    of: str = ""
+    parameters: tuple[str, ...] = ()
+
+
+Facts = dict[str, Fact]
+# Bases that bring no names of their own.
+_PLAIN = {"object", "ABC", "Generic", "Protocol"}
+_TENSOR_PARTS = ("torch._C._TensorBase", "torch._C.TensorBase")
+_TENSOR = "torch._C.TensorBase"
+
+
+class _Reader:
+    def __init__(self, package: Package, root: str) -> None:
+        self.package = package
+        self.facts: Facts = {}
+        # Where a definition is -> every sure spelling of it.
+        self.spellings: dict[str, set[str]] = {}
+        self.definitions: dict[str, list[Bound]] = {}
+        self.modules = [
+            name
+            for name in package.modules
+            if name.split(".")[0] == root and _is_public(name.rpartition(".")[0])
+        ]
+
+    def read(self) -> Facts:
+        for module in self.modules:
+            self.facts[module] = Fact("module")
+        for module in self.modules:
+            if _is_public(module):
+                self._read_module(module)
+                if module != "torch" and self.package.is_filled(module):
+                    self.facts[module] = Fact("module", "?")
+        self._emit()
+        return self.facts
+
+    def _read_module(self, module: str) -> None:
+        for name, bounds in self.package.bindings(module).items():
+            if name.startswith("__") or not name.isidentifier():
+                continue
+            spelled = f"{module}.{name}"
+            place, found = self.package.defined(spelled)
+            sure = any(bound.sure for bound in bounds)
+            own = any(bound.node is not None for bound in bounds)
+            if not sure or (name.startswith("_") and not own):
+                self.facts.setdefault(spelled, Fact("maybe"))
+            elif any(bound.node is not None for bound in found):
+                self.definitions[place] = [bound for bound in found if bound.node is not None]
+                self.spellings.setdefault(place, set()).add(spelled)
+            elif place in self.package.modules and place != spelled:
+                if _is_public(place) and spelled not in self.facts:
+                    self.facts[spelled] = Fact("alias", place)
+            elif spelled not in self.facts:
+                self.facts[spelled] = Fact("value")
+
+    def _emit(self) -> None:
+        homes: dict[str, str] = {}
+        waiting = sorted(self.definitions)
+        seen = set(waiting)
+        # The bases of classes, wherever they are defined, belong to them.
+        while waiting:
+            place = waiting.pop()
+            for bound in self.definitions[place]:
+                if isinstance(bound.node, ast.ClassDef):
+                    for base in self._bases(bound.node, place):
+                        if base and base not in seen:
+                            seen.add(base)
+                            waiting.append(base)
+        for place in self.definitions:
+            spelled = self.spellings.get(place)
+            home = "" if place in _TENSOR_PARTS else min(spelled or {""}, key=_shortest)
+            homes[place] = home or _home(place)
+        for place, bounds in self.definitions.items():
+            home = homes[place]
+            node = bounds[-1].node
+            words = of_definitions(bound.node for bound in bounds)
+            if isinstance(node, ast.ClassDef):
+                bases = [homes.get(base, "?") for base in self._bases(node, place)]
+                module = self._module(place)
+                filled = module not in self.package.compiled and self.package.is_filled(module, node.name)
+                if filled or _is_open(node) or (place.startswith("torch._C.") and home != _TENSOR):
+                    bases.append("?")  # the stubs of most compiled classes are incomplete
+                self.facts[home] = Fact("class", " ".join(dict.fromkeys(bases)), words)
+                self._emit_members(home, [b.node for b in bounds if isinstance(b.node, ast.ClassDef)])
+            else:
+                self.facts[home] = Fact("function", "", words)
+            for other in self.spellings.get(place, set()) - {home}:
+                self.facts[other] = Fact("alias", home)
+
+    def _module(self, place: str) -> str:
+        module = place.rpartition(".")[0]
+        while module not in self.package.modules:
+            module = module.rpartition(".")[0]
+        return module
+
+    def _bases(self, node: ast.ClassDef, place: str) -> list[str]:
+        """Where the bases of a class are defined; '' for one that is not found."""
+        module = self._module(place)
+        found = []
+        for base in node.bases:
+            expression = base.value if isinstance(base, ast.Subscript) else base
+            name = self.package.qualified(expression, module)
+            if name.rpartition(".")[2] in _PLAIN:
+                continue
+            defined, bounds = self.package.defined(name) if name else ("", [])
+            classes = [bound for bound in bounds if isinstance(bound.node, ast.ClassDef)]
+            if classes:
+                self.definitions.setdefault(defined, classes)
+                found.append(defined)
+            else:
+                found.append("")
+        return found
+
+    def _emit_members(self, home: str, nodes: list[ast.ClassDef]) -> None:
+        for node in nodes:
+            overloads: dict[str, list[Definition]] = {}
+            for inner, _ in top_level(node.body):
+                if isinstance(inner, FUNCTIONS):
+                    overloads.setdefault(inner.name, []).append(inner)
+            for name, member in members(node, stub=False).items():
+                if name.startswith("_"):
+                    continue
+                if name in overloads and not _is_property(overloads[name][0]):
+                    words = of_definitions(overloads[name], method=True)
+                    self.facts[f"{home}.{name}"] = Fact("function", "", words)
+                else:
+                    self.facts[f"{home}.{name}"] = Fact(
+                        "class" if isinstance(member, ast.ClassDef) else "value",
+                        "?" if isinstance(member, ast.ClassDef) else "",
+                    )
+            for name in _set_on_self(node):
+                self.facts.setdefault(f"{home}.{name}", Fact("maybe"))
+
+
+def read(package: Package, root: str = "torch") -> Facts:
+    """Every public name of a package, and of private ones what public classes are made of."""
+    return _Reader(package, root).read()
+
+
+def _is_public(name: str) -> bool:
+    return not any(part.startswith("_") for part in name.split("."))
+
+
+def _home(place: str) -> str:
+    """The name under which a definition without any public spelling is in the table."""
+    return _TENSOR if place in _TENSOR_PARTS else place
+
+
+def _shortest(name: str) -> tuple[int, int, str]:
+    return name.count("."), len(name), name
+
+
+def _is_property(node: Definition) -> bool:
+    return any("property" in ast.unparse(decorator) for decorator in node.decorator_list)
+
+
+def _is_open(node: ast.ClassDef) -> bool:
+    """Whether a class hands unknown attributes on to something else."""
+    for inner in node.body:
+        if isinstance(inner, FUNCTIONS) and inner.name in ("__getattr__", "__getattribute__"):
+            return "getattr(" in ast.unparse(inner).partition("\n")[2]
+    return False
+
+
+def _set_on_self(node: ast.ClassDef) -> Iterator[str]:
+    for leaf in ast.walk(node):
+        if isinstance(leaf, ast.Attribute) and isinstance(leaf.ctx, ast.Store):
+            if isinstance(leaf.value, ast.Name) and leaf.value.id == "self" and not leaf.attr.startswith("_"):
+                yield leaf.attr

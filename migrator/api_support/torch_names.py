@@ -1,0 +1,221 @@
+"""Which public names, and keyword parameters of them, torch and torchvision have at a version.
+
+What the tables say is read from the releases' own sources and stubs. Where these leave something open, as
+with names that only the compiled part of some builds has, the answer is that it is not known: a name
+is absent only if it was seen at another version, and nothing at this one may bind it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from functools import cache
+from typing import NamedTuple, Optional
+
+from migrator.api_support import tables
+
+_OPEN, _BASE, _UNKNOWN = "*", "^", "?"
+
+
+class _Row(NamedTuple):
+    """A row of torch_names.csv: what a name is from one torch version to another."""
+
+    first: str
+    last: str
+    kind: str  # module, class, function, value, alias, or maybe
+    of: tuple[str, ...]  # what an alias stands for, or the bases of a class
+    parameters: tuple[str, ...]
+
+
+class _Seen(Enum):
+    YES = 1
+    NO = 2
+    OPEN = 3  # it cannot be said
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A keyword parameter, and the first and the last version that has it.
+
+    None is an open end: as far as the table goes. A parameter that was away in between is there twice.
+    """
+
+    name: str
+    first: Optional[str]
+    last: Optional[str]
+
+    def at(self, version: tables.Version) -> bool:
+        """Whether a version has it."""
+        return tables.covers(self.first or "", self.last or "", version)
+
+
+@dataclass(frozen=True)
+class TorchNames:
+    """The names of one version. Names are qualified: ``torch.amp.GradScaler``, ``torch.Tensor.abs``."""
+
+    version: tables.Version
+
+    def present(self, name: str) -> bool:
+        """Whether this version is seen to have a name. What is not known is not present."""
+        return _seen(name, self.version) is _Seen.YES
+
+    def absent(self, name: str) -> bool:
+        """Whether it is a fact that this version has not got a name, which another one has."""
+        return _seen(name, self.version) is _Seen.NO and self.known(name)
+
+    def known(self, name: str) -> bool:
+        """Whether some version is seen to have a name: then its absence from another is a fact."""
+        return any(_seen(name, tables.as_tuple(version)) is _Seen.YES for version in versions())
+
+    def first(self, name: str) -> Optional[str]:
+        """The first version that has a name; None where it is the oldest of the table, or none has it."""
+        return _ends(name)[0]
+
+    def last(self, name: str) -> Optional[str]:
+        """The last version that has a name; None where it is the newest of the table, or none has it."""
+        return _ends(name)[1]
+
+    def parameters(self, name: str) -> Optional[tuple[Parameter, ...]]:
+        """The keyword parameters that a callable takes at any version, in the order of its definition.
+
+        None where those of this version are not known, or it takes keywords of unknown meaning. Where the
+        name stands for several definitions in the course of time, all count.
+        """
+        here = _keywords(name, self.version)
+        if here is None:
+            return None
+        held: dict[str, list[str]] = {word: [] for word in here}
+        for version in versions():
+            for word in _named(name, tables.as_tuple(version)):
+                held.setdefault(word, []).append(version)
+        return tuple(
+            Parameter(word, first or None, last or None)
+            for word, inside in held.items()
+            for first, last, _ in tables.ranges(dict.fromkeys(inside, ()), versions())
+        )
+
+    def lacks(self, name: str, parameter: str) -> Optional[Parameter]:
+        """The parameter that a callable takes at another version and certainly not at this one, or None.
+
+        Of several ranges it is the one behind this version, or else the last before it.
+        """
+        spans = [found for found in self.parameters(name) or () if found.name == parameter]
+        if not spans or any(span.at(self.version) for span in spans):
+            return None
+        later = [span for span in spans if span.first and tables.as_tuple(span.first) > self.version]
+        return later[0] if later else spans[-1]
+
+
+def of_version(version: str) -> TorchNames:
+    """The names of a torch version, such as ``2.6.0`` (``TorchVersion.text``)."""
+    return TorchNames(tables.as_tuple(version))
+
+
+@cache
+def versions() -> tuple[str, ...]:
+    """The torch versions that the table is about, oldest first."""
+    return tuple(row[0] for row in tables.rows("torch_releases"))
+
+
+@cache
+def _rows(name: str) -> tuple[_Row, ...]:
+    found = []
+    for line in tables.starting("torch_names", f"{name},"):
+        _, first, last, kind, of, parameters = line.split(",")
+        found.append(_Row(first, last, kind, tuple(of.split()), tuple(parameters.split())))
+    return tuple(found)
+
+
+def _row(name: str, version: tables.Version) -> Optional[_Row]:
+    return next((row for row in _rows(name) if tables.covers(row.first, row.last, version)), None)
+
+
+@cache
+def _seen(name: str, version: tables.Version) -> _Seen:
+    row = _row(name, version)
+    if row is not None:
+        return _Seen.OPEN if row.kind == "maybe" else _Seen.YES
+    owner, _, member = name.rpartition(".")
+    if not owner:
+        return _Seen.OPEN
+    holds = _row(owner, version)
+    if holds is None:
+        seen = _seen(owner, version)
+        # What lies in an absent module or class is absent with it.
+        return seen if seen is not _Seen.YES else _inherited(owner, member, version)
+    if holds.kind == "alias":
+        return _seen(f"{holds.of[0]}.{member}", version)
+    if holds.kind == "class":
+        return _of_bases(holds, member, version)
+    # A member of a value or a function is not in the table.
+    return _Seen.NO if holds.kind == "module" and not holds.of else _Seen.OPEN
+
+
+def _inherited(owner: str, member: str, version: tables.Version) -> _Seen:
+    """A member of what has no row of its own: a member of another name's."""
+    outer, _, last = owner.rpartition(".")
+    holds = _row(outer, version)
+    if holds is not None and holds.kind == "alias":
+        return _seen(f"{holds.of[0]}.{last}.{member}", version)
+    return _Seen.OPEN
+
+
+def _of_bases(holds: _Row, member: str, version: tables.Version) -> _Seen:
+    seen = _Seen.NO
+    for base in holds.of:
+        found = _Seen.OPEN if base == _UNKNOWN else _seen(f"{base}.{member}", version)
+        if found is _Seen.YES:
+            return found
+        seen = _Seen.OPEN if found is _Seen.OPEN else seen
+    return seen
+
+
+@cache
+def _ends(name: str) -> tuple[Optional[str], Optional[str]]:
+    there = [version for version in versions() if _seen(name, tables.as_tuple(version)) is _Seen.YES]
+    if not there:
+        return None, None
+    return (
+        there[0] if there[0] != versions()[0] else None,
+        there[-1] if there[-1] != versions()[-1] else None,
+    )
+
+
+def _keywords(name: str, version: tables.Version) -> Optional[tuple[str, ...]]:
+    """The keywords that a callable takes at a version; None where there may be others."""
+    words = _words(name, version)
+    return None if _OPEN in words or _UNKNOWN in words else words
+
+
+def _named(name: str, version: tables.Version) -> tuple[str, ...]:
+    """The keywords that a definition names at a version."""
+    return tuple(word for word in _words(name, version) if word not in (_OPEN, _UNKNOWN))
+
+
+@cache
+def _words(name: str, version: tables.Version) -> tuple[str, ...]:
+    row = _row(name, version)
+    owner, _, member = name.rpartition(".")
+    if row is None:
+        holds = _row(owner, version) if owner else None
+        if holds is None or holds.kind not in ("alias", "class"):
+            return (_UNKNOWN,)
+        for base in holds.of:
+            if base != _UNKNOWN and _seen(f"{base}.{member}", version) is _Seen.YES:
+                return _words(f"{base}.{member}", version)
+        return (_UNKNOWN,)
+    if row.kind == "alias":
+        return _words(row.of[0], version)
+    if row.kind not in ("class", "function"):
+        return (_UNKNOWN,)
+    found: dict[str, None] = {}
+    for cell in row.parameters:
+        word, _, span = cell.partition("@")
+        if not tables.holds_at(span, version):
+            continue
+        if word == _BASE:
+            for base in row.of:
+                found.update(dict.fromkeys((_UNKNOWN,) if base == _UNKNOWN else _words(base, version)))
+        else:
+            found[word] = None
+    return tuple(found)

@@ -1,0 +1,92 @@
+"""Which names and parameters torch has at a version."""
+
+from __future__ import annotations
+
+import pytest
+
+from migrator.api_support.torch_names import of_version, versions
+
+OLD, NEW = of_version("1.11.0"), of_version("2.13.0")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "torch.compile",
+        "torch.amp.GradScaler",
+        "torch.nn.RMSNorm",
+        "torch.nn.functional.scaled_dot_product_attention",
+        "torch.nn.Module.compile",
+        "torch.distributed.all_gather_into_tensor",
+        "torch.distributed.device_mesh.init_device_mesh",
+        "torch.backends.mps.is_available",
+        "torch.set_default_device",
+        "torch.Tensor.untyped_storage",
+    ],
+)
+def test_newer_than_torch_1_11(name: str) -> None:
+    assert OLD.absent(name)
+    assert not OLD.present(name)
+    assert NEW.present(name)
+    assert not NEW.absent(name)
+    assert OLD.known(name)
+    assert OLD.first(name) in versions()
+
+
+def test_gone_since_torch_1_11() -> None:
+    assert OLD.present("torch._six")
+    assert NEW.absent("torch._six")
+    assert NEW.last("torch._six") in versions()
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "torch.nn.Parameter",
+        "torch.nn.parameter.Parameter",
+        "torch.nn.Linear.register_buffer",
+        "torch.Tensor.abs",
+        "torch.Tensor.backward",
+        "torch.nn.modules.linear.Linear",
+        "torch.float16",
+        "torch.backends.cudnn.benchmark",
+        "torch.cuda.amp.autocast",
+    ],
+)
+def test_at_every_version(name: str) -> None:
+    assert all(of_version(version).present(name) for version in versions())
+    assert OLD.first(name) is None
+    assert OLD.last(name) is None
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "torch.cuda.FloatTensor",
+        "torch.ops.aten.add",
+        "torch.never_was",
+        "torchmetrics.Metric",
+        "torch.cuda.os",
+    ],
+)
+def test_what_is_not_known_is_not_absent(name: str) -> None:
+    assert not any(of_version(version).absent(name) for version in versions())
+
+
+def test_parameters() -> None:
+    weights_only = OLD.lacks("torch.load", "weights_only")
+    assert weights_only is not None
+    assert weights_only.first in versions()
+    assert not weights_only.at((1, 11, 0))
+    assert NEW.lacks("torch.load", "weights_only") is None
+    assert OLD.lacks("torch.load", "map_location") is None
+    assert OLD.lacks("torch.optim.AdamW", "fused")
+    assert OLD.lacks("torch.utils.checkpoint.checkpoint", "use_reentrant") is None
+    # A keyword of nobody is not torch's.
+    assert OLD.lacks("torch.load", "never_was") is None
+
+
+def test_unknown_parameters() -> None:
+    # It hands its keywords to the function that it runs.
+    assert NEW.parameters("torch.utils.checkpoint.checkpoint") is None
+    assert NEW.parameters("torch.never_was") is None
