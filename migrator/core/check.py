@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Optional
 
+from migrator.core.blockers import judged
 from migrator.core.changes import Change, described, of_conversion, planned
 from migrator.core.fix_guards import guarded
 from migrator.core.matching import Admit, Choice, choose_fixes, match_rules
@@ -184,7 +185,7 @@ class _Check:
             self.rules.settings.hardware,
         )
         matches, alone = match_rules(context, chosen, self.rules)
-        matches = guarded(index, matches, aware)
+        matches = judged(index, guarded(index, matches, aware))
         choice = choose_fixes(context, matches, lambda item: self.admit(self._located(item)), self.rules)
         if not self.map.steps:
             with_fixes = (item.finding for item in (*matches, *choice.made) if item.finding.fix)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, Optional
 
-Severity = Literal["error", "warning", "info"]
-SEVERITIES: tuple[Severity, ...] = ("info", "warning", "error")  # the gravest last
+# A blocker surely stops the program; an error stops it where its place is reached.
+Severity = Literal["blocker", "error", "warning", "info"]
+SEVERITIES: tuple[Severity, ...] = ("info", "warning", "error", "blocker")  # the gravest last
 Safety = Literal["safe", "unsafe"]
 Place = tuple[int, int]  # line and column
 Operation = Literal["INSERT", "MODIFY", "DELETE"]

@@ -159,7 +159,7 @@ OPTIONS: Mapping[str, tuple[Option, ...]] = {
             "severity",
             "choice",
             metavar="LEVEL",
-            help="show nothing below error, warning or info (the default)",
+            help="show nothing below blocker, error, warning or info (the default)",
             key="Show nothing below this severity.",
             choices=_SEVERITIES,
             in_editor=True,

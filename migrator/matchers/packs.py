@@ -57,7 +57,7 @@ class Rule(Generic[OptionsOf]):
     replace: str = ""
     versions: str = ""
     fix: Literal["safe", "unsafe", "none"] = "none"
-    severity: Literal["error", "warning", "info"] = "warning"
+    severity: Literal["blocker", "error", "warning", "info"] = "warning"
     status: Literal["", "absent", "unsupported", "fallback", "partial", "unknown"] = ""
     why: str = ""
     message: str = ""

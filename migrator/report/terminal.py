@@ -15,7 +15,7 @@ from migrator.report.tally import OpenGroup, Tally
 _GROUPS_SHOWN = 6
 _CHANGES_SHOWN = 15
 WIDEST = 110
-_COLOURS = {"error": "bold red", "warning": "yellow", "info": "cyan"}
+_COLOURS = {"blocker": "bold reverse red", "error": "bold red", "warning": "yellow", "info": "cyan"}
 
 
 def show_summary(
@@ -86,8 +86,10 @@ def _change_lines(tally: Tally, width: int) -> Iterator[Text]:
 
 
 def _open_lines(tally: Tally, width: int, reports: bool) -> Iterator[Text]:
-    yield Text("Needs a person", style="bold")
     groups = tally.open_groups()
+    blockers = sum(group.count for group in groups if group.severity == "blocker")
+    surely = f": {_number(blockers, 'blocker')}, where the program surely stops" if blockers else ""
+    yield Text(f"Needs a person{surely}", style="bold")
     for group in groups[:_GROUPS_SHOWN]:
         line = Text(f"{group.severity:<7}", style=_COLOURS.get(group.severity, ""))
         times = f"{group.count} × " if group.count > 1 else ""

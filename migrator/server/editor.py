@@ -15,6 +15,7 @@ from migrator.server.texts import Text
 
 FIX_ALL = "source.fixAll.npumigrate"
 _SEVERITIES = {
+    "blocker": types.DiagnosticSeverity.Error,
     "error": types.DiagnosticSeverity.Error,
     "warning": types.DiagnosticSeverity.Warning,
     "info": types.DiagnosticSeverity.Information,

@@ -106,7 +106,7 @@ def test_overrides_and_per_file_ignores(lint, tmp_path) -> None:
     [
         ("selct = ['NPU1']", "unknown key 'selct'; did you mean 'select'?"),
         ("select = 'NPU1'", "select is 'NPU1' and should be a list of texts"),
-        ("severity = 'grave'", "severity is 'grave' and should be error | warning | info"),
+        ("severity = 'grave'", "severity is 'grave' and should be blocker | error | warning | info"),
         ("version = 2.6", "version is 2.6 and should be a text in quotes"),
         ("select = [", "not TOML"),
         ("fix = 'yes'", "fix is 'yes' and should be true or false"),

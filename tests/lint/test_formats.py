@@ -71,7 +71,10 @@ def test_sarif(lint, source):
     for result, item in zip(run["results"], wanted):
         assert (result["ruleId"], rules[result["ruleIndex"]]["id"]) == (item["code"], item["code"])
         assert rules[result["ruleIndex"]]["helpUri"] == item["url"]
-        assert result["level"] == {"error": "error", "warning": "warning", "info": "note"}[item["severity"]]
+        assert (
+            result["level"]
+            == {"blocker": "error", "error": "error", "warning": "warning", "info": "note"}[item["severity"]]
+        )
         physical = result["locations"][0]["physicalLocation"]
         assert physical["artifactLocation"] == {"uri": "my%20dir/train%20%C3%A9.py", "uriBaseId": "SRCROOT"}
         region = physical["region"]
@@ -144,7 +147,10 @@ def test_gitlab(lint, source, tmp_path, monkeypatch):
     found = lint("--output-format", "gitlab", ".").json()
     assert [item["check_name"] for item in found] == [item["code"] for item in wanted]
     for entry, item in zip(found, wanted):
-        assert entry["severity"] == {"error": "major", "warning": "minor", "info": "info"}[item["severity"]]
+        assert (
+            entry["severity"]
+            == {"blocker": "blocker", "error": "major", "warning": "minor", "info": "info"}[item["severity"]]
+        )
         begin, end = (entry["location"]["positions"][side] for side in ("begin", "end"))
         assert place(item) == (begin["line"], begin["column"], end["line"], end["column"])
         assert entry["location"]["path"] == "my dir/train é.py"
@@ -161,7 +167,12 @@ def test_github(lint, source, tmp_path, monkeypatch):
     for line, item in zip(lines, wanted):
         match = re.fullmatch(r"::(error|warning|notice) ([^:]*)::(.*)", line)
         assert match
-        assert match[1] == {"error": "error", "warning": "warning", "info": "notice"}[item["severity"]]
+        assert (
+            match[1]
+            == {"blocker": "error", "error": "error", "warning": "warning", "info": "notice"}[
+                item["severity"]
+            ]
+        )
         properties = dict(part.split("=", 1) for part in match[2].split(","))
         assert properties["file"] == "my dir/train é.py"
         row, column, end_row, end_column = map(str, place(item))
@@ -195,7 +206,7 @@ def test_azure(lint, source):
     wanted = expected(lint)
     lines = lint("--output-format", "azure", ".").out.splitlines()
     for line, item in zip(lines, wanted):
-        kind = "error" if item["severity"] == "error" else "warning"
+        kind = "error" if item["severity"] in ("blocker", "error") else "warning"
         start = item["location"]
         assert line.startswith(
             f"##vso[task.logissue type={kind};sourcepath=my dir/train é.py;linenumber={start['row']};"
@@ -219,7 +230,7 @@ def test_rdjson(lint, source):
     for entry, item in zip(found["diagnostics"], wanted):
         start, end = (entry["location"]["range"][side] for side in ("start", "end"))
         assert place(item) == (start["line"], start["column"], end["line"], end["column"])
-        assert entry["severity"] == item["severity"].upper()
+        assert entry["severity"] == item["severity"].upper().replace("BLOCKER", "ERROR")
         edits = item["fix"]["edits"] if item["fix"] else []
         texts = [suggestion["text"] for suggestion in entry.get("suggestions", [])]
         assert texts == ([edits[0]["content"]] if len(edits) == 1 else [])

@@ -10,13 +10,25 @@ from tests.matchers.migrating import migrate
 @pytest.mark.parametrize(
     ("text", "severity", "goes_on"),
     [
-        ("import spconv", "error", False),
+        ("import spconv", "blocker", False),
         ("def f():\n    import spconv", "error", False),
         ("try:\n    import spconv\nexcept ImportError:\n    spconv = None", "warning", True),
         ("try:\n    import spconv\nexcept (OSError, ModuleNotFoundError):\n    pass", "warning", True),
         ("try:\n    if True:\n        import spconv\nexcept:\n    pass", "warning", True),
         ("try:\n    import apex\nexcept Exception:\n    pass", "info", True),
         ("try:\n    import spconv\nexcept OSError:\n    pass", "error", False),
+        ("try:\n    import spconv\nexcept ImportError:\n    ok = 0\nif ok:\n    spconv.f()", "warning", True),
+        ("try:\n    import spconv\nexcept ImportError:\n    spconv = None\nspconv.f()", "blocker", False),
+        (
+            "try:\n    import spconv\nexcept ImportError:\n    spconv = None\ndef f():\n    spconv.f()",
+            "warning",
+            False,
+        ),
+        (
+            "try:\n    import spconv\nexcept ImportError:\n    import mine as spconv\nspconv.f()",
+            "warning",
+            True,
+        ),
         (
             "try:\n    import spconv\nexcept ImportError as e:\n    raise RuntimeError() from e",
             "error",

@@ -39,7 +39,7 @@ def test_numbers() -> None:
         "changes": {"total": 1, "unsafe": 1, "by_rule": {"NPU101": {"name": "", "total": 1, "unsafe": 1}}},
         "findings": {
             "total": 2,
-            "by_severity": {"error": 1, "warning": 1, "info": 0},
+            "by_severity": {"blocker": 0, "error": 1, "warning": 1, "info": 0},
             "by_rule": {"NPU501": {"name": "", "total": 2}},
         },
         "left_alone": 4,

@@ -12,6 +12,8 @@ from migrator.project.call_graph import Callees, CallGraph, Key
 # It cannot work; it may not, and what calls it may not either; nobody knows, which says nothing of its
 # callers; it works once it is migrated.
 _MUST, _MAY, _DOUBT, _MIGRATE = "must", "may", "doubt", "migrate"
+_STOPPING = ("blocker", "error")
+_MEANING = {"blocker": _MUST, "error": _MUST, "warning": _MAY, "info": _MIGRATE}
 _LIBRARY_IMPORTS = ("NPU60", "NPU61")
 _OPERATORS = "NPU65"
 
@@ -246,12 +248,12 @@ def _reason(finding: Finding, called: bool) -> tuple[str, Reason] | None:
     if finding.safety:
         return _MIGRATE, reason
     if finding.code.startswith(_LIBRARY_IMPORTS):
-        return (_MUST, reason) if finding.severity == "error" else None
+        return (_MUST, reason) if finding.severity in _STOPPING else None
     if finding.code.startswith(_OPERATORS):
-        return {"error": _MUST, "warning": _MAY, "info": _MIGRATE}[finding.severity], reason
+        return _MEANING[finding.severity], reason
     if finding.severity == "info" or not called:
         return None  # to import or mention a name does no harm
-    if finding.status == "absent" or (finding.status == "unsupported" and finding.severity == "error"):
+    if finding.status == "absent" or (finding.status == "unsupported" and finding.severity in _STOPPING):
         return _MUST, reason
     return (_DOUBT, reason) if finding.status in ("unsupported", "unknown") else None
 
@@ -261,7 +263,7 @@ def _cuda_libraries(findings: Sequence[Finding]) -> dict[str, Finding]:
     return {
         name: finding
         for finding in findings
-        if finding.code.startswith(_LIBRARY_IMPORTS) and finding.severity == "error"
+        if finding.code.startswith(_LIBRARY_IMPORTS) and finding.severity in _STOPPING
         for name in finding.api.split(", ")
     }
 

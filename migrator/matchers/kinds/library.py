@@ -7,18 +7,19 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import takewhile
-from typing import Literal
+from typing import Literal, Optional
 
 from migrator.matchers.context import FileContext, Match, found
 from migrator.matchers.dotted import rule_of
 from migrator.matchers.options import Options
 from migrator.matchers.packs import Rule
+from migrator.names.execution import is_conditional, surely_runs
 from migrator.names.index import ModuleIndex
 from migrator.names.tree import FUNCTIONS, called_name, imported, string_value
 
-_LESS = {"error": "warning", "warning": "info", "info": "info"}
+_LESS = {"blocker": "warning", "error": "warning", "warning": "info", "info": "info"}
 _CAUGHT = frozenset({"ImportError", "ModuleNotFoundError", "Exception", "BaseException"})
 
 
@@ -64,22 +65,53 @@ def _every(context: FileContext, rules: list[Rule[ImportOptions]]) -> Iterator[M
 def _found(context: FileContext, rule: Rule, node: ast.AST, names: list[str], severity: str = "") -> Match:
     library = names[0].partition(".")[0]
     message = (rule.message or rule.summary).replace("{library}", library)
-    if not severity and _may_fail(context.index, node):
-        message += "; the program goes on where the import fails"
+    guard = None if severity else _guard(context.index, node)
+    if guard is not None:
         severity = _LESS[rule.severity]
+        needing = list(_unguarded(context.index, node, guard))
+        if needing:
+            lines = ", ".join(map(str, sorted({use.lineno for use in needing})[:3]))
+            message += f"; the import may fail, but what it binds is used in line {lines} all the same"
+            sure = next((use for use in needing if surely_runs(context.index, use)), None)
+            if sure is not None:
+                match = found(context, rule, node, api=", ".join(names), message=message)
+                return replace(match, node=sure)
+        else:
+            message += "; the program goes on where the import fails"
     return found(context, rule, node, api=", ".join(names), message=message, severity=severity)
 
 
-def _may_fail(index: ModuleIndex, node: ast.AST) -> bool:
-    """Whether an import stands in a ``try`` that catches its error, and does not raise another one."""
+def _unguarded(index: ModuleIndex, node: ast.AST, guard: ast.Try) -> Iterator[ast.Name]:
+    """The uses of what a tried import binds that have no condition before them, where nothing replaces it."""
+    if not isinstance(node, (ast.Import, ast.ImportFrom)):
+        return
+    scope = index.scope_of(node)
+    for alias in node.names:
+        name = alias.asname or alias.name.partition(".")[0]
+        others = [binding for binding in scope.bindings.get(name, ()) if binding.node is not node]
+        if all(isinstance(each.value, ast.Constant) and not each.value.value for each in others):
+            for use in index.uses(name, scope):
+                if _needs(index, use) and guard not in index.above(use) and not is_conditional(index, use):
+                    yield use
+
+
+def _needs(index: ModuleIndex, use: ast.Name) -> bool:
+    """Whether a use asks something of the name's value, beyond whether there is one."""
+    parent = index.parent(use)
+    return isinstance(parent, (ast.Attribute, ast.ClassDef)) or index.call_of(use) is not None
+
+
+def _guard(index: ModuleIndex, node: ast.AST) -> Optional[ast.Try]:
+    """The ``try`` that catches the error of an import, and does not raise another one."""
     child = node
     for parent in takewhile(lambda up: not isinstance(up, FUNCTIONS), index.above(node)):
         if isinstance(parent, ast.Try) and child in parent.body:
             for handler in parent.handlers:
                 if handler.type is None or not _CAUGHT.isdisjoint(_names(handler.type)):
-                    return not any(isinstance(each, ast.Raise) for each in ast.walk(handler))
+                    raises = any(isinstance(each, ast.Raise) for each in ast.walk(handler))
+                    return None if raises else parent
         child = parent
-    return False
+    return None
 
 
 def _names(types: ast.expr) -> list[str]:

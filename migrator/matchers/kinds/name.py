@@ -153,6 +153,7 @@ def _report(context: FileContext, rule: NameRule, node: ast.AST, name: str, advi
             advice="Look it up in the documents of torch_npu.",
         )
     harmless = known.unchanged in ("works", "no_effect")
+    stopping = "blocker" if context.index.call_of(node) else "error"  # torch has the name: the call fails
     left = "; left alone it raises nothing" if harmless else ""
     return found(
         context,
@@ -160,7 +161,7 @@ def _report(context: FileContext, rule: NameRule, node: ast.AST, name: str, advi
         node,
         api=name,
         status="absent",
-        severity="info" if harmless else "error",
+        severity="info" if harmless else stopping,
         advice=advice,
         message=f"{name} has no NPU form in torch_npu for torch {context.version.text}{left}",
     )

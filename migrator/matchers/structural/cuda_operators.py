@@ -84,7 +84,8 @@ def _building(
     advice = (
         "A builder for NPUs has the same name: see that it is the one that is loaded." if module.npu else ""
     )
-    severity = "info" if module.npu else ""
+    later = isinstance(node, ast.ClassDef)
+    severity = "info" if module.npu else "error" if later else ""
     return found(
         context, rule, node, api=module.name, message=message, advice=advice, severity=severity, span=span
     )

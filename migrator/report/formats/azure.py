@@ -11,7 +11,7 @@ from migrator.report.formats.style import placed_words_of, relative
 def write(report: LintReport, stream: TextIO) -> None:
     """One ``##vso[task.logissue …]`` line for each finding. Azure knows errors and warnings only."""
     for item in report.findings:
-        kind = "error" if item.severity == "error" else "warning"
+        kind = "error" if item.severity in ("blocker", "error") else "warning"
         place = f"linenumber={item.line};columnnumber={item.column};" if item.cell is None else ""
         stream.write(
             f"##vso[task.logissue type={kind};sourcepath={_escaped(relative(item.file))};{place}"

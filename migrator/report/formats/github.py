@@ -8,7 +8,7 @@ from typing import TextIO
 from migrator.report.formats import LintReport
 from migrator.report.formats.style import cell_of, relative, words_of
 
-_COMMANDS = {"error": "error", "warning": "warning", "info": "notice"}
+_COMMANDS = {"blocker": "error", "error": "error", "warning": "warning", "info": "notice"}
 
 
 def write(report: LintReport, stream: TextIO) -> None:

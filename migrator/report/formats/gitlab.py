@@ -9,7 +9,7 @@ from typing import TextIO
 from migrator.report.formats import LintReport
 from migrator.report.formats.style import fingerprints, line_and_column, placed_words_of, relative
 
-_SEVERITIES = {"error": "major", "warning": "minor", "info": "info"}
+_SEVERITIES = {"blocker": "blocker", "error": "major", "warning": "minor", "info": "info"}
 
 
 def write(report: LintReport, stream: TextIO) -> None:

@@ -28,7 +28,7 @@ def _diagnostic(item: Finding, report: LintReport) -> dict[str, Any]:
     content: dict[str, Any] = {
         "message": placed_words_of(item),
         "location": location,
-        "severity": item.severity.upper(),
+        "severity": ("error" if item.severity == "blocker" else item.severity).upper(),
         "code": {"value": item.code, **({"url": item.url} if item.url else {})},
     }
     # A suggestion stands alone; a fix of several edits would be half made.

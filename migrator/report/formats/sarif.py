@@ -12,7 +12,7 @@ from migrator.report.formats import LintReport
 from migrator.report.formats.style import fingerprints, placed_words_of, relative, uri
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
-_LEVELS = {"error": "error", "warning": "warning", "info": "note"}
+_LEVELS = {"blocker": "error", "error": "error", "warning": "warning", "info": "note"}
 _ROOT = "SRCROOT"
 
 

@@ -11,15 +11,16 @@ from migrator.findings.finding import Finding, Place
 from migrator.report.colors import paint
 from migrator.report.formats import LintReport
 
-COLORS = {"error": "red", "warning": "yellow", "info": "blue"}
+COLORS = {"blocker": "red", "error": "red", "warning": "yellow", "info": "blue"}
 
 
 def code_of(item: Finding, report: LintReport) -> str:
-    """The rule's code in the colour of the severity, and a star where a fix would be made."""
+    """The rule's code in the colour of the severity, a star where a fix would be made, and blockers' name."""
     star = ""
     if item.fix is not None and (report.unsafe_fixes or item.safely_fixable):
         star = f" [{paint('*', 'cyan', report.color)}]"
-    return paint(item.code, COLORS[item.severity], report.color) + star
+    blocker = f" {paint('blocker:', 'red', report.color)}" if item.severity == "blocker" else ""
+    return paint(item.code, COLORS[item.severity], report.color) + star + blocker
 
 
 def cell_of(item: Finding, sep: str = ":") -> str:
@@ -65,7 +66,9 @@ def summary(report: LintReport) -> list[str]:
             lines.append(f"Fixed {fixed} {_plural('finding', fixed)}." if fixed else "No fixes to make.")
     elif remaining or fixed:
         detail = f" ({fixed} fixed, {remaining} remaining)" if fixed else ""
-        lines.append(f"Found {remaining + fixed} {_plural('finding', remaining + fixed)}{detail}.")
+        blockers = sum(item.severity == "blocker" for item in report.findings)
+        first = f"{blockers} {_plural('blocker', blockers)} among " if blockers else ""
+        lines.append(f"Found {first}{remaining + fixed} {_plural('finding', remaining + fixed)}{detail}.")
         lines += _fixable(report)
     elif report.complete:
         lines.append("All checks passed!")
