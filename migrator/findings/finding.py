@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, Optional
 
-# A blocker surely stops the program; an error stops it where its place is reached.
+# A blocker surely stops a program that runs or imports the file; an error, where its place is reached.
 Severity = Literal["blocker", "error", "warning", "info"]
 SEVERITIES: tuple[Severity, ...] = ("info", "warning", "error", "blocker")  # the gravest last
 Safety = Literal["safe", "unsafe"]

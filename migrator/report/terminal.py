@@ -88,7 +88,11 @@ def _change_lines(tally: Tally, width: int) -> Iterator[Text]:
 def _open_lines(tally: Tally, width: int, reports: bool) -> Iterator[Text]:
     groups = tally.open_groups()
     blockers = sum(group.count for group in groups if group.severity == "blocker")
-    surely = f": {_number(blockers, 'blocker')}, where the program surely stops" if blockers else ""
+    surely = (
+        f": {_number(blockers, 'blocker')} surely {'stops' if blockers == 1 else 'stop'} the program"
+        if blockers
+        else ""
+    )
     yield Text(f"Needs a person{surely}", style="bold")
     for group in groups[:_GROUPS_SHOWN]:
         line = Text(f"{group.severity:<7}", style=_COLOURS.get(group.severity, ""))
