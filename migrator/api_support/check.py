@@ -8,13 +8,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from migrator.api_support import tables
+from migrator.api_support.check_releases import release_problems
 from migrator.api_support.hardware import HARDWARE
 from migrator.api_support.releases import npu_names
 
 # The columns that say what a row is about; they are unique, but for ranges.
 _KEYS = {"wheel_names": 2}
-# versions.csv is in the order of versions; what is by hand is in that of its author.
-_UNSORTED = ("torch_releases", "versions", "by_hand/npu_names")
+# versions.csv and releases.csv are in the order of versions; what is by hand is in that of its author.
+_UNSORTED = ("releases", "torch_releases", "versions", "by_hand/npu_names")
 # The look-up searches these tables by halves and splits their lines at commas.
 _SEARCHED = ("aliases", "api_support", "composed", "kernels", "torch_names")
 _YES_NO = {"yes", "no"}
@@ -51,8 +52,10 @@ def problems(folder: Path) -> list[str]:
         return found  # without its columns a table cannot be looked into
     for table in tables.COLUMNS:
         found += [f"{table}.csv: {line}" for line in (*_rows(table, read), *_ranges(table, read))]
-    for look in (_searched(folder), _versions(read), _references(read), _names(read), _limits(read)):
-        found += look
+    found += _searched(folder)
+    found += release_problems(read["releases"])
+    for look in (_versions, _references, _names, _limits):
+        found += look(read)
     if found:
         return found
     changed = {tuple(row) for row in tables.rows("npu_names", folder)} ^ set(npu_names.lines(folder))

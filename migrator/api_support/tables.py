@@ -29,6 +29,7 @@ COLUMNS = {
     "kernels": "op from to kind source",
     "limits": "code meaning",
     "npu_names": "cuda_name from to kind npu_name unchanged advice source",
+    "releases": "torch_npu torch python torchvision torchaudio cann driver apex source",
     "source_names": "cuda_name kind looked_up found_at",
     "torch_names": "name from to kind of parameters",
     "torch_releases": "torch torchvision source",

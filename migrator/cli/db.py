@@ -141,6 +141,40 @@ def diff(
 
 
 @db.command()
+def releases(
+    version: Optional[str] = typer.Argument(None, metavar="[TORCH]", help="Only those for this torch: 2.6"),
+    as_json: bool = typer.Option(False, "--json", help="Print JSON, for other programs."),
+) -> None:
+    """Show which releases belong together: torch_npu, torch, Python, torchvision, torchaudio, CANN, apex.
+
+    What is not known is -. Exit status: 0 done; 1 no torch_npu is known for that torch; 2 wrong use.
+    """
+    from dataclasses import asdict
+
+    from migrator.api_support.companions import of_torch, release_sets
+
+    try:
+        found = of_torch(version) if version else release_sets()
+    except FileNotFoundError as error:
+        stop(str(error))
+    if not found:
+        say(f"no release of torch_npu is known for torch {version} (npumigrate db releases shows all)")
+        raise typer.Exit(PROBLEMS)
+    if as_json:
+        import json
+
+        typer.echo(json.dumps([asdict(one) for one in found], indent=2))
+        return
+    rows = [("torch_npu", "torch", "Python", "torchvision", "torchaudio", "CANN", "apex")]
+    for one in found:
+        python = f"{one.python[0]}-{one.python[-1]}" if one.python else ""
+        rows.append((one.torch_npu, one.torch, python, one.torchvision, one.torchaudio, one.cann, one.apex))
+    widths = [max(map(len, column)) for column in zip(*rows)]
+    for row in rows:
+        typer.echo("  ".join((cell or "-").ljust(width) for cell, width in zip(row, widths)).rstrip())
+
+
+@db.command()
 def verify(
     folder: Optional[Path] = typer.Argument(None, metavar="[DIR]", help="Tables; those in use without it."),
     live: Optional[bool] = typer.Option(

@@ -50,6 +50,16 @@ def test_the_tables_hold_together() -> None:
         ("versions", "2.6.0,2.6.0.post5,docs wheel,", "2.6.0,2.6.0.post5,docs,", "evidence and npu_wheel"),
         ("versions", "\n2.2.0,", "\n2.2,", "'2.2' is no torch version"),
         ("custom_ops", "\n", "\n\n", "cells, not 8"),
+        ("releases", "\n2.6.0,2.6.0,", "\n2.6.0,2.6.1,", "2.6.0 is not for torch 2.6.1"),
+        ("releases", ",8.2.RC1,", ",CANN 8.2,", "cann is 'CANN 8.2'"),
+        ("releases", "\n2.4.0.post2,", "\n2.4.0.post5,", "2.4.0.post4 is not in the order of versions"),
+        ("releases", "\n2.4.0.post4,2.4.0,3.8 ", "\n2.4.0.post4,2.4.0,", "differ from those of torch 2.4.0"),
+        (
+            "releases",
+            " V100R001C20 V100R001C21,",
+            " V100R001C21,",
+            "the driver differs from that of CANN 8.1.RC1",
+        ),
         (
             "by_hand/npu_names",
             "\ntorch.cuda.nvtx.mark,,,",

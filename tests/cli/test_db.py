@@ -115,3 +115,17 @@ def test_live_without_torch_npu(npumigrate, afresh) -> None:
     answer = npumigrate("db", "verify", "--live")
     assert answer.code == 2
     assert "torch_npu is not installed" in answer.err
+
+
+def test_releases_that_belong_together_are_shown(npumigrate) -> None:
+    answer = npumigrate("db", "releases", "2.6")
+    assert answer.code == 0
+    head, *rows = (line.split() for line in answer.out.splitlines())
+    assert head[:2] == ["torch_npu", "torch"]
+    assert ["2.6.0.post3", "2.6.0", "3.9-3.11", "0.21.0", "2.6.0", "8.3.RC1", "0.1+ascend"] in rows
+    assert {row[1] for row in rows} == {"2.6.0"}
+    shown = json.loads(npumigrate("db", "releases", "--json").out)
+    assert {one["torch"] for one in shown} > {"1.8.1", "2.6.0", "2.14.0"}
+    unknown = npumigrate("db", "releases", "2.6.5")
+    assert (unknown.code, unknown.out) == (1, "")
+    assert "2.6.5" in unknown.err

@@ -1,0 +1,81 @@
+"""Which releases belong together: torch_npu, torch, Python, torchvision, CANN … (``releases.csv``)."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache
+
+from migrator.api_support import tables
+
+_RELEASE = re.compile(r"v?(\d+\.\d+\.\d+)(?:\.?(rc\d+|post\d+))?(?:\+.*)?\Z", re.IGNORECASE)
+_CANN = re.compile(r"(\d+)\.(\d+)\.(?:(\d+)|RC(\d+))(?:[.-](.+))?\Z", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class ReleaseSet:
+    """A release of torch_npu and what belongs to it; what is not known is empty.
+
+    ``driver`` has the driver's families that CANN names as compatible, such as V100R001C19, or a range of
+    them (V100R001C15-V100R001C18): a driver's is the beginning of the Innerversion in its version.info.
+    """
+
+    torch_npu: str
+    torch: str
+    python: tuple[str, ...]
+    torchvision: str
+    torchaudio: str
+    cann: str
+    driver: tuple[str, ...]
+    apex: str
+    source: str
+
+
+@cache
+def release_sets() -> tuple[ReleaseSet, ...]:
+    """Every known release of torch_npu, oldest first. Raises FileNotFoundError where the table is missing."""
+    return tuple(
+        ReleaseSet(npu, torch, tuple(python.split()), vision, audio, cann, tuple(driver.split()), *rest)
+        for npu, torch, python, vision, audio, cann, driver, *rest in tables.rows("releases")
+    )
+
+
+def of_torch_npu(version: str) -> ReleaseSet | None:
+    """What belongs to an installed torch_npu: ``2.7.1.post2``, ``2.1.0rc1``, ``2.6.0+local``."""
+    match = _RELEASE.match(version)
+    if match is None:
+        return None
+    name = match[1] + (match[2] or "").lower().replace("post", ".post")
+    return next((one for one in release_sets() if one.torch_npu == name), None)
+
+
+def of_torch(version: str) -> tuple[ReleaseSet, ...]:
+    """The releases of torch_npu for a torch version: ``2.6.0+cpu``, ``2.6``; none where there is none."""
+    match = re.match(r"v?(\d+\.\d+)(\.\d+)?", version)
+    if match is None:
+        return ()
+    wanted = match[1] + (match[2] or "")
+    return tuple(one for one in release_sets() if one.torch == wanted or one.torch.startswith(wanted + "."))
+
+
+def cann_order(version: str) -> tuple[int, int, int, int] | None:
+    """What sorts versions of CANN: ``8.2.RC1`` is before ``8.2.0``. None for words that are no version."""
+    match = _CANN.match(version.strip())
+    if match is None:
+        return None
+    return int(match[1]), int(match[2]), int(match[3] or 0), int(match[4]) if match[4] else 99
+
+
+def family(innerversion: str) -> str:
+    """The family of an Innerversion: V100R001C19 of V100R001C19SPC001B124; empty for other words."""
+    match = re.match(r"V\d+R\d+C\d+", innerversion.strip())
+    return match[0] if match else ""
+
+
+def names(families: tuple[str, ...], wanted: str) -> bool:
+    """Whether a list of families, or of ranges of them, has a family."""
+    for one in families:
+        first, _, last = one.partition("-")
+        if first <= wanted <= (last or first):
+            return True
+    return False
