@@ -10,7 +10,7 @@ PACKAGE = Path(__file__).parents[1] / "migrator"
 
 # From the top down, as docs/design.md draws it.
 ROOMS = (
-    *("cli", "server", "lint", "migrate", "analyze", "verify"),
+    *("cli", "server", "lint", "migrate", "analyze", "verify", "doctor"),
     *("convert", "report", "run", "core", "matchers", "launch"),
     *("project", "names", "findings", "native", "files", "api_support", "emulator"),
 )

@@ -31,6 +31,7 @@ _COMMANDS: dict[str, dict[str, Any]] = {
     "verify": {},
     "emulate": {"context_settings": {"allow_interspersed_args": False}},  # what follows is the program's
     "launch": {},
+    "doctor": {},
     "api": _OWN_PARSER,
     "rule": {},
     "db": {},

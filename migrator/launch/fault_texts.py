@@ -19,9 +19,9 @@ class FaultText:
     do: str
     source: str
 
-    def line(self) -> str:
+    def line(self, **values: str) -> str:
         """Both in one line."""
-        return f"{self.what}; {self.do}"
+        return f"{self.what}; {self.do}".format(**values)
 
 
 @cache

@@ -14,6 +14,7 @@ _FAULTS = {
     "@NO_DEVICE@": "no-device",
     "@DEVICE_PERMISSION@": "device-permission",
 }
+_DEVICE = {"file": "/dev/davinci_manager", "group": "HwHiAiUser"}
 
 
 def run_script(start: Start) -> Launch:
@@ -25,7 +26,7 @@ def run_script(start: Start) -> Launch:
         "@MODULE_ROOT@": shlex.quote(start.module_root),
         "@RANKS@": "" if start.distributed else "1",
         "@VARIABLES@": _variables(start),
-        **{mark: shlex.quote(texts[name].line()) for mark, name in _FAULTS.items()},
+        **{mark: shlex.quote(texts[name].line(**_DEVICE)) for mark, name in _FAULTS.items()},
     }
     return Launch({NAME: filled(NAME, values)})
 

@@ -142,9 +142,11 @@ def test_what_is_missing_is_said_in_one_line(
     env = {name: value.format(lib=tmp_path) for name, value in variables.items()}
     code, out, err = run(project, "--nproc", "1", env={"LD_LIBRARY_PATH": "", "HOME": str(tmp_path), **env})
     assert (code, len(said(out))) == (0, 1)
-    lines = [text.line() for text in fault_texts().values()]
-    expected = [f"run_distributed_npu.sh: {fault_texts()[fault].line()}"] if fault else []
-    assert [line for line in err.splitlines() if any(one in line for one in lines)] == expected
+    device = {"file": "/dev/davinci_manager", "group": "HwHiAiUser"}
+    names = ("set-env-missing", "hccl-missing", "no-device", "device-permission")
+    lines = {name: fault_texts()[name].line(**device) for name in names}
+    expected = [f"run_distributed_npu.sh: {lines[fault]}"] if fault else []
+    assert [line for line in err.splitlines() if any(one in line for one in lines.values())] == expected
 
 
 @pytest.mark.parametrize(("what", "code", "rank"), [("fail", 7, 1), ("killed", 137, 0)])

@@ -1,0 +1,113 @@
+"""``npumigrate doctor``: is this machine ready for programs on NPUs?"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Optional
+
+import typer
+
+from migrator.cli.ending import PROBLEMS, stop
+
+if TYPE_CHECKING:
+    from migrator.doctor.run import Findings
+
+
+def doctor(
+    python: Optional[Path] = typer.Option(
+        None,
+        "--python",
+        metavar="PATH",
+        help="Look at the packages of this environment, or python; else of the one that runs npumigrate.",
+    ),
+    root: Optional[Path] = typer.Option(
+        None, "--root", metavar="DIR", help="Look at the files of a machine, or of an image, below DIR."
+    ),
+    as_json: bool = typer.Option(False, "--json", help="Print JSON, for other programs."),
+    brief: bool = typer.Option(False, "--brief", help="Print the first error in one line, and nothing else."),
+) -> None:
+    """Say what keeps this machine from running programs on NPUs, each with what to do.
+
+    Reads files and variables: CANN's environment, the driver, device files, releases that do not belong
+    together, HCCL's variables, the rank table, limits. Needs no NPU, and runs and imports nothing.
+
+    Exit status: 0 no error (there may be warnings); 1 errors; 2 wrong use.
+    """
+    from migrator.doctor.machine import this_machine
+    from migrator.doctor.packages import python_at, running_python
+    from migrator.doctor.run import examine
+
+    if not hasattr(os, "getuid"):
+        stop("doctor looks at machines with Linux")
+    if as_json and brief:
+        stop("--json and --brief exclude each other")
+    if root is not None and not root.is_dir():
+        stop(f"--root: no such folder: {root}")
+    machine = this_machine(root or Path("/"))
+    packages = None if root else running_python()
+    if python is not None:
+        try:
+            packages = python_at(python)
+        except ValueError as error:
+            stop(f"--python: {error}")
+    try:
+        findings = examine(machine, packages)
+    except FileNotFoundError as error:  # the folder that NPUMIGRATE_API_DB names
+        stop(str(error))
+    if as_json:
+        typer.echo(_json(findings))
+    elif brief:
+        for fault in findings.errors[:1]:
+            typer.echo(fault.line())
+    else:
+        _show(findings)
+    if findings.errors:
+        raise typer.Exit(PROBLEMS)
+
+
+def _show(findings: Findings) -> None:
+    typer.echo(_seen(findings))
+    for fault in findings.faults:
+        color = "red" if fault.severity == "error" else "yellow"
+        typer.echo(f"{typer.style(fault.severity, fg=color)}: {fault.what}")
+        typer.echo(f"  {fault.do}")
+    errors = len(findings.errors)
+    warnings = len(findings.faults) - errors
+    counts = [f"{n} {word}{'s' * (n > 1)}" for n, word in ((errors, "error"), (warnings, "warning")) if n]
+    typer.echo(", ".join(counts) if counts else "nothing was found that keeps programs from the NPUs")
+
+
+def _seen(findings: Findings) -> str:
+    parts = []
+    if findings.python is not None:
+        versions = [("Python", findings.python.version)]
+        versions += [(name, package.version) for name, package in findings.python.packages.items()]
+        parts.append(", ".join(f"{name} {version}" for name, version in versions))
+    for name, installed in (("CANN", findings.cann), ("driver", findings.driver)):
+        if installed.version:
+            parts.append(f"{name} {installed.version}")
+    count = len(findings.npus)
+    parts.append(f"{count} {'emulated ' * findings.emulated}NPU{'s' * (count != 1)}")
+    return "; ".join(parts)
+
+
+def _json(findings: Findings) -> str:
+    import json
+    from dataclasses import asdict
+
+    from migrator import __version__
+
+    python = findings.python
+    content = {
+        "schema": 1,
+        "npumigrate": __version__,
+        "python": python and {"path": python.name, "version": python.version},
+        "packages": {name: package.version for name, package in python.packages.items()} if python else {},
+        "cann": findings.cann.version,
+        "driver": findings.driver.version,
+        "npus": list(findings.npus),
+        "emulated": findings.emulated,
+        "faults": [asdict(fault) for fault in findings.faults],
+    }
+    return json.dumps(content, indent=2)

@@ -1,0 +1,101 @@
+"""Faults of HCCL's variables, of the NPUs' addresses and of the rank table."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Iterator
+from functools import cache
+
+import yaml
+
+from migrator.api_support import env_vars
+from migrator.data_folders import data_folder
+from migrator.doctor.fault import Fault, fault
+from migrator.doctor.machine import Machine
+from migrator.launch.hosts import parse_hccn
+from migrator.launch.rank_table import RankTableError
+
+_HCCN = "/etc/hccn.conf"
+_PORTS = re.compile(r"auto|\d+(-\d+)?(,\d+(-\d+)?)*")
+
+
+def variable_faults(machine: Machine) -> Iterator[Fault]:
+    """Variables with values that HCCL or torch_npu do not take."""
+    for name, (values, what) in _looked_at().items():
+        value = machine.variables.get(name, "")
+        problem = value and _problem(machine, values, value)
+        if problem:
+            yield fault("variable", name=name, value=value, problem=problem, what=what)
+    if machine.variables.get("HCCL_WHITELIST_DISABLE") == "0":
+        file = machine.variables.get("HCCL_WHITELIST_FILE", "")
+        if not file or not machine.exists(file):
+            yield fault("whitelist", problem=f"is {file}, which is no file" if file else "is not set")
+
+
+def hccn_faults(machine: Machine) -> Iterator[Fault]:
+    """The addresses of the NPUs' own network cards, by which servers reach one another."""
+    if machine.emulated is not None or not machine.npus():
+        return
+    if not machine.exists(_HCCN):
+        yield fault("hccn-missing")
+        return
+    try:
+        known = parse_hccn(machine.text(_HCCN), _HCCN)
+    except RankTableError as error:
+        yield fault("hccn-wrong", problem=error)
+        return
+    missing = [number for number in machine.npus() if number not in known]
+    if missing:
+        yield fault("hccn-incomplete", missing=", ".join(map(str, missing)), first=missing[0])
+
+
+@cache
+def _looked_at() -> dict[str, tuple[str, str]]:
+    """The values that each variable takes, and what to write instead of others."""
+    content = yaml.safe_load((data_folder("reports") / "doctor_variables.yaml").read_text(encoding="utf-8"))
+    found = {one["name"]: (str(one["values"]), one["what"]) for one in content}
+    for variable in env_vars.known().values():
+        if variable.npu and variable.values:
+            advice = variable.advice or "unset it"
+            found.setdefault(variable.npu, (" ".join(map(str, variable.values)), advice))
+    return found
+
+
+def _problem(machine: Machine, values: str, value: str) -> str:
+    """What is wrong with a value; empty where it is right."""
+    if values == "address":
+        return _address_problem(machine, value)
+    if values == "card":
+        return _card_problem(machine, value)
+    if values == "ports":
+        return "" if _PORTS.fullmatch(value) else "that is no list of ports"
+    if values == "number":
+        return "" if re.fullmatch(r"\d+(\.\d+)?", value) else "that is no number from 0 on"
+    limits = re.fullmatch(r"(\d+)-(\d+)", values)
+    if limits is None:
+        return "" if value in values.split() else "HCCL and torch_npu take other values"
+    fits = value.isdecimal() and int(limits[1]) <= int(value) <= int(limits[2])
+    return "" if fits else f"it takes whole numbers from {limits[1]} to {limits[2]}"
+
+
+def _address_problem(machine: Machine, value: str) -> str:
+    try:
+        address = str(ipaddress.ip_address(value))
+    except ValueError:
+        return "that is no IP address"
+    own = machine.addresses()
+    return "no network card of this machine has that address" if own and address not in own else ""
+
+
+def _card_problem(machine: Machine, value: str) -> str:
+    """``eth,en``: cards whose names begin so; ``=eth0``: just that one; with ``^`` before it: all others."""
+    cards = machine.cards()
+    without = value.removeprefix("^")
+    exact = without.startswith("=")
+    wanted = [word for word in without.removeprefix("=").split(",") if word]
+    if not wanted:
+        return "it names no card"
+    fit = {card for card in cards for word in wanted if (card == word if exact else card.startswith(word))}
+    left = set(cards) - fit if value.startswith("^") else fit
+    return f"no network card fits; there are {', '.join(cards)}" if cards and not left else ""

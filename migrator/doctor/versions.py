@@ -1,0 +1,108 @@
+"""Faults of releases that do not belong together, by ``releases.csv`` and by their own metadata."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from migrator.api_support.companions import ReleaseSet, cann_order, names, of_torch, of_torch_npu
+from migrator.doctor.cann import Installed
+from migrator.doctor.fault import Fault, fault
+from migrator.doctor.packages import Package, Python
+
+
+def package_faults(python: Python) -> Iterator[Fault]:
+    """Packages that are missing, or made for another torch or another Python."""
+    torch, torch_npu = python.packages.get("torch"), python.packages.get("torch_npu")
+    if torch is None or torch_npu is None:
+        missing = "torch" if torch is None else "torch_npu"
+        known = of_torch(torch.version) if torch else ()
+        release = f"torch_npu=={known[-1].torch_npu}" if known else "torch_npu, with the torch that it is for"
+        yield fault("torch-missing", package=missing, python=python.name, command=f"pip install {release}")
+    if torch is None:
+        return
+    base = _base(torch.version)
+    if torch_npu is not None:
+        fits = of_torch_npu(torch_npu.version)
+        yield from _npu_pair(base, torch_npu, fits)
+        if "+cu" in torch.version:
+            yield fault("torch-for-cuda", torch=torch.version, base=base)
+        if fits is not None and fits.torch == base:
+            yield from _python_pair(python.version, fits)
+    known = of_torch(base)
+    for name in ("torchvision", "torchaudio"):
+        package = python.packages.get(name)
+        if package is not None:
+            yield from _companion(name, package, base, getattr(known[0], name) if known else "")
+    apex = python.packages.get("apex")
+    if apex is not None and "+ascend" not in apex.version and not apex.for_npu:
+        yield fault("apex-for-cuda", version=apex.version)
+
+
+def cann_faults(python: Python, cann: Installed, driver: Installed) -> Iterator[Fault]:
+    """CANN for another torch_npu, and a driver for another CANN."""
+    torch_npu = python.packages.get("torch_npu")
+    release = of_torch_npu(torch_npu.version) if torch_npu else None
+    if release is not None and release.cann and cann.version:
+        have, wanted = cann_order(cann.version), cann_order(release.cann)
+        if have is not None and wanted is not None and have != wanted:
+            others = [one.torch_npu for one in of_torch(release.torch) if cann_order(one.cann) == have]
+            yield fault(
+                "cann-older" if have < wanted else "cann-newer",
+                cann=cann.version,
+                torch_npu=release.torch_npu,
+                wanted=release.cann,
+                or_release=f"or torch_npu {' or '.join(others)}"
+                if others
+                else "or a torch_npu for the CANN that is there",
+            )
+    if cann.family and driver.family and cann.family != driver.family and cann.compatible:
+        if not names(cann.compatible, driver.family) and not names(driver.compatible, cann.family):
+            yield fault(
+                "driver-pair",
+                driver=driver.version,
+                family=driver.family,
+                cann=cann.version,
+                wanted=", ".join(cann.compatible),
+            )
+
+
+def _npu_pair(base: str, torch_npu: Package, release: ReleaseSet | None) -> Iterator[Fault]:
+    wanted = torch_npu.torch or (release.torch if release else _base(torch_npu.version))
+    if wanted != base:
+        known = of_torch(base)
+        command = f"pip install torch=={wanted}"
+        if known:
+            command += f", or torch_npu=={known[-1].torch_npu} for torch {base}"
+        yield fault("torch-pair", torch_npu=torch_npu.version, wanted=wanted, torch=base, command=command)
+
+
+def _python_pair(version: str, release: ReleaseSet) -> Iterator[Fault]:
+    minor = ".".join(version.split(".")[:2])
+    if release.python and minor not in release.python:
+        yield fault(
+            "python-pair",
+            python=version,
+            torch=release.torch,
+            wanted=", ".join(release.python),
+            best=release.python[-1],
+        )
+
+
+def _companion(name: str, package: Package, torch: str, known: str) -> Iterator[Fault]:
+    """A package that is compiled for one torch: its metadata names it. ``known`` is the one that fits."""
+    if package.torch and package.torch != torch:
+        command = f"pip install {name}=={known}" if known else f"install the {name} for torch {torch}"
+        yield fault(
+            "companion-pair",
+            package=name,
+            version=package.version,
+            wanted=package.torch,
+            torch=torch,
+            command=command,
+        )
+
+
+def _base(version: str) -> str:
+    match = re.match(r"\d+\.\d+\.\d+", version)
+    return match[0] if match else version

@@ -1,0 +1,255 @@
+"""Made-up machines: one that is right, and the same with one thing wrong."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import replace
+
+import pytest
+
+from migrator.doctor.fault import Fault
+from migrator.doctor.machine import User
+from migrator.doctor.packages import Package
+from migrator.doctor.run import examine
+from migrator.launch.fault_texts import fault_texts
+from migrator.launch.rank_table import Host, build, dump
+from tests.doctor.conftest import CANN, HERE, INSTALL_INFO, LIMITS, VERSION_INFO, with_packages
+
+HAL = "/usr/local/Ascend/driver/lib64/driver/libascend_hal.so"
+HOME = "/home/me/Ascend/cann/set_env.sh"
+
+
+def names(found: tuple[Fault, ...]) -> list[str]:
+    return [one.name for one in found]
+
+
+def test_a_machine_that_is_right_has_no_fault(make, python) -> None:
+    found = examine(make(), python)
+    assert found.faults == ()
+    assert (found.cann.version, found.driver.version, found.npus) == ("8.3.RC1", "25.3.rc1", (0, 1))
+
+
+@pytest.mark.parametrize(
+    ("files", "variables", "expected", "said"),
+    [
+        ({}, {"ASCEND_HOME_PATH": None}, ["set-env"], f"source {CANN}/set_env.sh"),
+        (
+            {f"{CANN}/set_env.sh": None, HOME: ""},
+            {"ASCEND_HOME_PATH": None},
+            ["set-env"],
+            "source ~/Ascend/cann/",
+        ),
+        ({f"{CANN}/set_env.sh": None}, {"ASCEND_HOME_PATH": None}, ["set-env-missing"], "/opt/Ascend"),
+        ({}, {"ASCEND_HOME_PATH": "/old/cann"}, ["home-path"], "/old/cann"),
+        ({f"{CANN}/latest/lib64/libhccl.so": None}, {}, ["hccl-missing"], "libhccl.so"),
+        ({}, {"LD_LIBRARY_PATH": ""}, ["hccl-missing"], "source CANN's set_env.sh"),
+        ({HAL: None}, {}, ["driver-missing"], "libascend_hal.so"),
+        ({"/dev/davinci_manager": None}, {}, ["no-device"], "--device /dev/davinci_manager"),
+        ({"/dev/hisi_hdc": None}, {}, ["no-device"], "/dev/hisi_hdc is missing"),
+        ({"/dev/davinci0": None, "/dev/davinci1": None}, {}, ["no-npu"], "npu-smi info"),
+        ({"/etc/hccn.conf": None}, {}, ["hccn-missing"], "hccn_tool"),
+        ({"/etc/hccn.conf": "address_0=10.0.0.300\n"}, {}, ["hccn-wrong"], "'10.0.0.300' is no IP address"),
+        ({"/etc/hccn.conf": "address_0=192.168.1.1\n"}, {}, ["hccn-incomplete"], "no address for NPU 1"),
+        ({"/proc/mounts": "shm /dev/shm tmpfs rw,size=65536k 0 0\n"}, {}, ["shared-memory"], "64 MiB"),
+        (
+            {"/proc/self/limits": LIMITS.format("Max open files  1024  4096  files\n")},
+            {},
+            ["open-files"],
+            "1024 files",
+        ),
+        ({}, {"ASCEND_RT_VISIBLE_DEVICES": "0,1"}, [], ""),
+        ({}, {"ASCEND_RT_VISIBLE_DEVICES": "0-1"}, ["visible-devices"], "'0-1' is no number"),
+        ({}, {"ASCEND_RT_VISIBLE_DEVICES": "0,0"}, ["visible-devices"], "0 stands there twice"),
+        ({}, {"ASCEND_RT_VISIBLE_DEVICES": "0,2"}, ["visible-devices"], "there is no NPU 2"),
+        (
+            {"/dev/davinci0": None, "/dev/davinci4": ""},
+            {"ASCEND_RT_VISIBLE_DEVICES": "4"},
+            ["hccn-incomplete"],
+            "4",
+        ),
+        ({}, {"ASCEND_VISIBLE_DEVICES": "0-3,5"}, [], ""),
+        ({}, {"ASCEND_VISIBLE_DEVICES": "Ascend910-0,Ascend910-1"}, [], ""),
+        ({}, {"ASCEND_VISIBLE_DEVICES": "all of them"}, ["container-devices"], "all of them"),
+        ({}, {"CUDA_VISIBLE_DEVICES": "1"}, ["cuda-devices"], "export ASCEND_RT_VISIBLE_DEVICES=1"),
+        ({}, {"CUDA_VISIBLE_DEVICES": "1", "ASCEND_RT_VISIBLE_DEVICES": "1"}, [], ""),
+        ({}, {"CUDA_VISIBLE_DEVICES": ""}, [], ""),
+        ({}, {"HCCL_IF_IP": HERE}, [], ""),
+        ({}, {"HCCL_IF_IP": "10.0.0.9"}, ["variable"], "no network card of this machine"),
+        ({}, {"HCCL_IF_IP": "eth0"}, ["variable"], "that is no IP address"),
+        ({}, {"HCCL_SOCKET_IFNAME": "en,eth"}, [], ""),
+        ({}, {"HCCL_SOCKET_IFNAME": "=eth0"}, [], ""),
+        ({}, {"HCCL_SOCKET_IFNAME": "^lo"}, [], ""),
+        ({}, {"HCCL_SOCKET_IFNAME": "=eth"}, ["variable"], "there are eth0, lo"),
+        ({}, {"HCCL_SOCKET_IFNAME": "ens33"}, ["variable"], "no network card fits"),
+        ({}, {"HCCL_CONNECT_TIMEOUT": "7200", "HCCL_EXEC_TIMEOUT": "0"}, [], ""),
+        ({}, {"HCCL_CONNECT_TIMEOUT": "60"}, ["variable"], "120 to 7200"),
+        ({}, {"HCCL_EXEC_TIMEOUT": "30min"}, ["variable"], "no number"),
+        ({}, {"HCCL_BUFFSIZE": "4194304"}, ["variable"], "megabytes"),
+        ({}, {"HCCL_RDMA_TC": "132", "HCCL_RDMA_SL": "4"}, [], ""),
+        ({}, {"HCCL_RDMA_TC": "133"}, ["variable"], "multiples of 4"),
+        ({}, {"HCCL_WHITELIST_DISABLE": "1"}, [], ""),
+        ({}, {"HCCL_WHITELIST_DISABLE": "yes"}, ["variable"], "export 1"),
+        ({}, {"HCCL_WHITELIST_DISABLE": "0"}, ["whitelist"], "is not set"),
+        (
+            {"/etc/w.json": "{}"},
+            {"HCCL_WHITELIST_DISABLE": "0", "HCCL_WHITELIST_FILE": "/etc/w.json"},
+            [],
+            "",
+        ),
+        ({}, {"HCCL_HOST_SOCKET_PORT_RANGE": "60000-60050,61000"}, [], ""),
+        ({}, {"HCCL_HOST_SOCKET_PORT_RANGE": "60000:60050"}, ["variable"], "no list of ports"),
+    ],
+)
+def test_a_fault_is_found(make, python, files, variables, expected, said) -> None:
+    found = examine(make(files, variables), python).faults
+    assert names(found) == expected
+    assert said in " ".join(one.line() for one in found)
+
+
+def test_errors_come_first(make, python) -> None:
+    found = examine(make({"/etc/hccn.conf": None}, {"HCCL_IF_IP": "x"}), python).faults
+    assert [one.severity for one in found] == ["error", "warning"]
+
+
+def test_device_files_of_another_group(make, python) -> None:
+    machine = make()
+    for name in ("davinci_manager", "davinci1"):
+        (machine.root / "dev" / name).chmod(0o660)
+    gid = (machine.root / "dev/davinci1").stat().st_gid
+    (machine.root / "etc/group").write_text(f"HwHiAiUser:x:{gid}:other\n")
+    found = examine(machine, python).faults
+    assert names(found) == ["device-permission"] * 2
+    assert found[0].line() == fault_texts()["device-permission"].line(
+        file="/dev/davinci_manager", group="HwHiAiUser"
+    )
+    (machine.root / "etc/group").write_text(f"HwHiAiUser:x:{gid}:other,me\n")
+    assert names(examine(machine, python).faults) == ["login-again"] * 2
+    for user in (User("me", 4242, frozenset({gid})), User("root", 0, frozenset({0}))):
+        assert examine(replace(machine, user=user), python).faults == ()
+
+
+def table(**hosts: int) -> str:
+    """A rank table of hosts by their addresses (a10_0_0_1), each with so many NPUs."""
+    made = []
+    for number, (name, count) in enumerate(hosts.items()):
+        addresses = {device: f"192.168.{number}.{device + 1}" for device in range(count)}
+        made.append(Host(name[1:].replace("_", "."), tuple(range(count)), addresses))
+    return dump(build(made))
+
+
+@pytest.mark.parametrize(
+    ("text", "variables", "expected", "said"),
+    [
+        (table(a10_0_0_1=2), {}, [], ""),
+        (table(a10_0_0_1=2, a10_0_0_2=2), {"WORLD_SIZE": "4"}, [], ""),
+        (None, {}, ["rank-table-missing"], "no such file"),
+        ("{", {}, ["rank-table-wrong"], "is no JSON"),
+        (
+            table(a10_0_0_1=2).replace('"rank_id": "1"', '"rank_id": "0"'),
+            {},
+            ["rank-table-wrong"],
+            "rank_id 0",
+        ),
+        (table(a10_0_0_7=2, a10_0_0_8=2), {}, ["rank-table-elsewhere"], "none of its servers"),
+        (table(a10_0_0_1=8), {}, ["rank-table-elsewhere"], "NPUs 2, 3, 4, 5, 6, 7, which are not here"),
+        (table(a10_0_0_1=2), {"WORLD_SIZE": "4"}, ["rank-table-elsewhere"], "2 ranks, and WORLD_SIZE is 4"),
+    ],
+)
+def test_rank_tables(make, python, text, variables, expected, said) -> None:
+    machine = make({"/job/table.json": text}, {"RANK_TABLE_FILE": "/job/table.json", **variables})
+    found = examine(machine, python).faults
+    assert names(found) == expected
+    assert said in " ".join(one.line() for one in found)
+
+
+def test_a_link_is_no_rank_table(make, python) -> None:
+    machine = make({"/job/table.json": table(a10_0_0_1=2)}, {"RANK_TABLE_FILE": "/job/link.json"})
+    os.symlink("table.json", machine.root / "job/link.json")
+    assert names(examine(machine, python).faults) == ["rank-table-file"]
+
+
+@pytest.mark.parametrize(
+    ("packages", "expected", "said"),
+    [
+        ({"torch": None}, ["torch-missing"], "torch is not installed for /opt/python"),
+        ({"torch_npu": None}, ["torch-missing"], "pip install torch_npu==2.6.0.post5"),
+        (
+            {"torch": Package("2.7.1")},
+            ["torch-pair"] + ["companion-pair"] * 2,
+            "torch_npu==2.7.1.post11 for torch 2.7.1",
+        ),
+        ({"torch": Package("2.6.0+cu118")}, ["torch-for-cuda"], "built for CUDA"),
+        ({"torchvision": Package("0.22.1", "2.7.1")}, ["companion-pair"], "pip install torchvision==0.21.0"),
+        ({"torchaudio": Package("2.5.1+cpu", "2.5.1")}, ["companion-pair"], "pip install torchaudio==2.6.0"),
+        ({"torchaudio": Package("2.11.0")}, [], ""),
+        ({"apex": Package("0.1+ascend")}, [], ""),
+        ({"apex": Package("0.1", for_npu=True)}, [], ""),
+        ({"apex": Package("0.9.10.dev0")}, ["apex-for-cuda"], "0.9.10.dev0"),
+        (
+            {"torch_npu": Package("2.6.0.post5", "2.6.0")},
+            ["cann-older"],
+            "install CANN 8.5.0, or torch_npu 2.6.0.post3",
+        ),
+        ({"torch_npu": Package("2.6.0", "2.6.0")}, ["cann-newer"], "CANN 8.2.RC1"),
+        ({"torch_npu": Package("2.6.0.dev20250226", "2.6.0")}, [], ""),
+    ],
+)
+def test_releases_that_do_not_belong_together(make, python, packages, expected, said) -> None:
+    found = examine(make(), with_packages(python, **packages)).faults
+    assert names(found) == expected
+    assert said in " ".join(one.line() for one in found)
+
+
+def test_a_python_for_another_torch(make, python) -> None:
+    found = examine(make(), replace(python, version="3.12.1")).faults
+    assert names(found) == ["python-pair"]
+    assert found[0].do == "make the environment with Python 3.11"
+
+
+@pytest.mark.parametrize(
+    ("inner", "compatible", "expected"),
+    [
+        ("V100R001C21SPC002B220", "[V100R001C17],[V100R001C21]", []),  # CANN names it
+        ("V100R001C25B001", "[V100R001C21,V100R001C25]", []),  # it names CANN, by a range
+        ("V100R001C15SPC006B220", "[V100R001C13]", []),
+        ("V100R001C17B001", "[V100R001C13],[V100R001C17]", ["driver-pair"]),
+        ("", "[V100R001C17]", []),
+    ],
+)
+def test_drivers(make, python, inner, compatible, expected) -> None:
+    lines = VERSION_INFO.splitlines()
+    lines[2:4] = [f"Innerversion={inner}", f"compatible_version={compatible}"]
+    machine = make({"/usr/local/Ascend/driver/version.info": "\n".join(lines)})
+    assert names(examine(machine, python).faults) == expected
+
+
+def test_a_cann_that_says_nothing_of_drivers(make, python) -> None:
+    info = INSTALL_INFO.replace("innerversion=", "other=").replace("compatible_version=", "another=")
+    assert (
+        examine(make({f"{CANN}/latest/aarch64-linux/ascend_toolkit_install.info": info}), python).faults == ()
+    )
+
+
+def test_emulated_npus_have_no_device_files(make, python) -> None:
+    nothing = {
+        f"/dev/{name}": None for name in ("davinci_manager", "devmm_svm", "hisi_hdc", "davinci0", "davinci1")
+    }
+    machine = make(
+        {**nothing, HAL: None, "/etc/hccn.conf": None},
+        {"NPUMIGRATE_EMULATOR": "/x", "NPUMIGRATE_EMULATOR_DEVICES": "4", "ASCEND_RT_VISIBLE_DEVICES": "3"},
+    )
+    found = examine(machine, python)
+    assert found.faults == ()
+    assert (found.emulated, found.npus) == (True, (0, 1, 2, 3))
+
+
+def test_each_text_has_a_fault_and_its_source() -> None:
+    for name, text in fault_texts().items():
+        assert text.severity in ("error", "warning"), name
+        assert all((text.what, text.do, text.source)), name
+        assert "\n" not in text.what + text.do, name
+
+
+def test_the_table_is_one_that_can_be_read() -> None:
+    assert json.loads(table(a10_0_0_1=2))["server_count"] == "1"
