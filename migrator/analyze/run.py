@@ -142,6 +142,7 @@ def analyze(job: Job, out: Path, overwrite: bool, progress: Progress) -> Outcome
         tally = Tally(rules.every, job.modes)
         torch = settings.version
         with run_reports(tree.building, tree.result, job.modes, job.source, torch, how) as tables:
+            tally.rows = tables.rows
             complete = _fill(tree, tables, tally, job, settings, progress)
         code = (SOME_SKIPPED if tally.skipped else DONE) if complete else INTERRUPTED
         add(tree, "summary.json", _summary(job, tally, code))
@@ -195,7 +196,6 @@ def _fill(
             for table, row in list(find(survey, progress)):
                 if table != SKIPPED:
                     tables.write(table, row)
-                    tally.rows[table] += 1
                 elif row["file"] not in skipped:  # by another mode
                     _record(Result(row["file"], skipped=row["reason"]), modes, tables, tally)
     except KeyboardInterrupt:

@@ -54,6 +54,11 @@ def migrate(
     safe_only: bool = typer.Option(
         False, "--safe-only", help="Make only the changes that no person has to look at."
     ),
+    show_left_alone: bool = typer.Option(
+        False,
+        "--show-left-alone",
+        help="List the strings that were judged to be no device and no backend: left_alone.csv.",
+    ),
     rules: options.Rules = None,
     exclude: Several = typer.Option(
         None, "--exclude", metavar="GLOB", help="Copy these paths as they are; may be repeated."
@@ -110,14 +115,16 @@ def migrate(
     from migrator.core.settings import Settings
     from migrator.files.errors import SourceError
     from migrator.matchers.packs import RuleError
-    from migrator.migrate.run import Plan
+    from migrator.migrate.run import LEFT_ALONE, Plan
 
     bar = ProgressBar(shown=not quiet and not verbose)
     try:
         settings = Settings(
             version=resolve(version or "").text,
             hardware=hardware or "",
-            select=(split(select) or ("ALL",)) + split(extend_select),
+            select=(split(select) or ("ALL",))
+            + split(extend_select)
+            + (LEFT_ALONE if show_left_alone else ()),
             ignore=split(ignore),
             rule_files=tuple(rules or ()),
             transfer=mode is Mode.transfer,

@@ -41,6 +41,10 @@ DONE = 0
 SOME_SKIPPED = 1
 
 REPORTS = "migration_report"
+LEFT_ALONE = (
+    "NPU995",
+    "NPU996",
+)  # the rules that list strings that were judged to be no devices, no backends
 _SUMMARY = f"{REPORTS}/summary.json"
 _LOG = logging.getLogger("npumigrate")
 
@@ -97,6 +101,7 @@ def migrate(plan: Plan, out: Path, overwrite: bool, progress: Progress) -> Outco
         tally = Tally(rules.every, _runs(rules))
         # Files of the tree that cannot be written have errors of their own.
         with run_reports(reports, place, tally.runs, plan.source, torch, how) as tables:
+            tally.rows = tables.rows
             survey = _look_around(plan, rules, tree, progress)
             launcher = add_launcher(
                 tree, survey.candidates, plan.main, survey.distributed, resolve(plan.settings.version)
@@ -131,7 +136,8 @@ def preview(plan: Plan, show: Callable[[bytes], None], progress: Progress) -> Ou
 
 def _runs(rules: Rules) -> tuple[str, ...]:
     """The entries of ``runs`` in reports/columns.yaml whose tables are written."""
-    return ("migrate", "opt_in") if rules.opt_in else ("migrate",)
+    shown = ("left_alone",) if not set(LEFT_ALONE).isdisjoint(rules.enabled) else ()
+    return ("migrate", "opt_in", *shown) if rules.opt_in else ("migrate",)
 
 
 def _check_readable(source: Path) -> None:

@@ -209,7 +209,7 @@ class _Climb:
         if any(asks_for_cuda(node) for node in self.siblings) and any(is_cpu(node) for node in beside):
             return DeviceContext(CERTAIN, f"{where}: the choice between a card and the CPU")
         if name and self.vocabulary.says(name):
-            return DeviceContext(LIKELY, f"{where}, whose name says device")
+            return DeviceContext(LIKELY, f"{where}, whose name says {self.vocabulary.noun}")
         if beside_a_device(beside):
             return DeviceContext(LIKELY, f"{where}, beside another device")
         return DeviceContext(UNCLEAR, where)
@@ -220,12 +220,12 @@ class _Climb:
             contexts = [self.of(use) for use in self._uses(target)]
             verdicts = {context.verdict for context in contexts}
             if verdicts == {CERTAIN}:
-                reason = f"{target.id} goes only where a device is expected"
+                reason = f"{target.id} goes only where a {self.vocabulary.noun} is expected"
                 return DeviceContext(CERTAIN, reason, contexts[0].api)
             if CERTAIN in verdicts:
-                return DeviceContext(LIKELY, f"{target.id} is used as a device")
+                return DeviceContext(LIKELY, f"{target.id} is used as a {self.vocabulary.noun}")
             if LIKELY in verdicts and UNCLEAR not in verdicts:
-                return DeviceContext(LIKELY, f"{target.id} seems to be used as a device")
+                return DeviceContext(LIKELY, f"{target.id} seems to be used as a {self.vocabulary.noun}")
         name = last_name(target)
         return self._hinted(name, f"the value of {name or 'a variable'}")
 
@@ -296,12 +296,14 @@ class _Climb:
                 return self._hinted(name, f"an element of {name}")
         if called in _LOOK_UPS and position:
             if vocabulary.says_device(call.args[position - 1]):
-                return DeviceContext(LIKELY, "the default of a setting whose name says device")
+                return DeviceContext(
+                    LIKELY, f"the default of a setting whose name says {self.vocabulary.noun}"
+                )
             return None
         if called in _HAND_ON:
             return None
         if called == "parametrize" and position and vocabulary.says_device(call.args[0]):
-            return DeviceContext(LIKELY, "a test's parameter whose name says device")
+            return DeviceContext(LIKELY, f"a test's parameter whose name says {self.vocabulary.noun}")
         if called in vocabulary.never:
             return DeviceContext(NO, f"an argument of {called}()")
         parameter = self._parameter(call, position)
@@ -333,7 +335,7 @@ class _Climb:
         given = [*call.args, *(k.value for k in call.keywords if k.arg in ("dest", "name"))]
         names = [text for text in map(string_value, given) if text is not None]
         if any(self.vocabulary.says(name.strip("-").replace("-", "_")) for name in names):
-            return DeviceContext(LIKELY, f"an option whose name says device ({names[0]})")
+            return DeviceContext(LIKELY, f"an option whose name says {self.vocabulary.noun} ({names[0]})")
         offered = [k.value for k in call.keywords if k.arg in ("default", "choices")]
         beside = (each for value in offered for each in _elements(value) or [value])
         if beside_a_device([*self.siblings, *beside]):
@@ -368,7 +370,7 @@ class _Climb:
                 if outside.verdict == CERTAIN:
                     return outside
                 if key is not None and self.vocabulary.says_device(key):
-                    return DeviceContext(LIKELY, "the value of a key that says device")
+                    return DeviceContext(LIKELY, f"the value of a key that says {self.vocabulary.noun}")
                 return DeviceContext(UNCLEAR, "a dictionary's value")
         holder = self.index.parent(node)
         is_map_location = isinstance(holder, ast.keyword) and holder.arg == "map_location"
@@ -427,7 +429,9 @@ class _Climb:
                 scope = self.index.inside(self.index.parent(arguments)) if self.depth < 2 else None
                 uses = self.index.uses(name, scope) if scope is not None else []
                 if any(self.of(use).verdict == CERTAIN for use in uses):
-                    return DeviceContext(LIKELY, f"the default of {name}, which is used as a device")
+                    return DeviceContext(
+                        LIKELY, f"the default of {name}, which is used as a {self.vocabulary.noun}"
+                    )
                 return self._hinted(name, f"the default of {name}")
         return DeviceContext(UNCLEAR, "a default")
 

@@ -22,8 +22,8 @@ class DeviceVocabulary:
     ``apis`` maps a qualified API, or ``.method`` for a method of any receiver,
     to the positions and keywords that take a device. ``keywords`` are device
     keywords of any call. ``never`` are calls whose strings are something else.
-    ``hint`` fits a name that says device, backend or accelerator. ``foreign``
-    are packages whose devices are not torch's.
+    ``hint`` fits a name that says device, backend or accelerator. ``noun`` is what such a value is called
+    in reports. ``foreign`` are packages whose devices are not torch's.
     """
 
     apis: Mapping[str, tuple[object, ...]]
@@ -32,6 +32,7 @@ class DeviceVocabulary:
     option_calls: frozenset[str]
     hint: re.Pattern[str]
     foreign: frozenset[str] = field(default_factory=frozenset)
+    noun: str = "device"
 
     def says(self, name: str) -> bool:
         """Whether a name says device, backend or accelerator."""

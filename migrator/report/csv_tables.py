@@ -7,6 +7,7 @@ memory, and after Ctrl-C the reports list what was finished.
 from __future__ import annotations
 
 import csv
+from collections import Counter
 from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
@@ -26,12 +27,13 @@ _SOURCE = ("before", "after")
 class CsvTables:
     """The CSV reports of these commands or analysis modes in one folder, as a context manager.
 
-    They are plain UTF-8 with ``\\n`` at the end of a row. The byte order mark
-    that Excel likes would become part of the first heading for other readers.
+    ``rows`` counts what was written. They are plain UTF-8 with ``\\n`` at the end of a row. The byte order
+    mark that Excel likes would become part of the first heading for other readers.
     """
 
     def __init__(self, folder: Path, runs: tuple[str, ...] = ("migrate",)) -> None:
         self._runs = runs
+        self.rows: Counter[str] = Counter()
         self._tables: dict[str, tuple[IO[str], Any, Table]] = {}
         with ExitStack() as opened:
             for name, table in tables_of(runs).items():
@@ -58,17 +60,28 @@ class CsvTables:
             Path(file.name).unlink()
 
     def add(self, result: Result) -> None:
-        """Write the rows of one file, in the order of its lines."""
+        """Write the rows of one file, in the order of its lines.
+
+        What several findings of a line have in common is said once: their columns are in no table.
+        """
+        written: set[tuple[str, ...]] = set()
         for finding in sorted(result.findings, key=lambda f: (f.cell or 0, f.lines[0], f.column)):
-            self.write(report_of(finding, self._runs), row_of(result.name, finding))
+            name, row = report_of(finding, self._runs), row_of(result.name, finding)
+            cells = name, *self._cells(name, row)
+            if cells not in written:
+                written.add(cells)
+                self.write(name, row)
         reason = result.skipped or result.left
         if reason:
             self.write(SKIPPED, {"file": result.name, "reason": reason})
 
     def write(self, name: str, row: Mapping[str, Any]) -> None:
         """Write one row: values under the names that ``reports/columns.yaml`` uses."""
-        _, writer, table = self._tables[name]
-        writer.writerow([_cell(column.value, str(row[column.value])) for column in table.columns])
+        self._tables[name][1].writerow(self._cells(name, row))
+        self.rows[name] += 1
+
+    def _cells(self, name: str, row: Mapping[str, Any]) -> list[str]:
+        return [_cell(column.value, str(row[column.value])) for column in self._tables[name][2].columns]
 
 
 def _cell(value: str, text: str) -> str:

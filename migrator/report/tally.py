@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from migrator.files.document import is_notebook
 from migrator.findings.finding import SEVERITIES, Finding, Result, Severity
 from migrator.matchers.packs import Rule
-from migrator.report.rows import SKIPPED, file_of, report_of
+from migrator.report.rows import file_of, report_of
 
 _PLACES_KEPT = 3
 
@@ -46,7 +46,7 @@ class Tally:
     first_skipped: list[tuple[str, str]] = field(default_factory=list)
     made: Counter[str] = field(default_factory=Counter)  # changes by rule
     unsafe: Counter[str] = field(default_factory=Counter)  # those of them that a person should look at
-    rows: Counter[str] = field(default_factory=Counter)
+    rows: Counter[str] = field(default_factory=Counter)  # of the tables, where they were written
     groups: dict[tuple[Severity, str], OpenGroup] = field(default_factory=dict)
 
     def add(self, result: Result, changed: bool) -> None:
@@ -57,15 +57,12 @@ class Tally:
         self.left_alone += result.left_alone
         if result.skipped:
             self.skipped += 1
-            self.rows[SKIPPED] += 1
             if len(self.first_skipped) < _PLACES_KEPT:
                 self.first_skipped.append((result.name, result.skipped))
         elif result.left:
             self.other_files += 1
-            self.rows[SKIPPED] += 1
         for finding in result.findings:
             report = report_of(finding, self.runs)
-            self.rows[report] += 1
             if finding.fixed:
                 self.made[finding.code] += 1
                 if finding.safety == "unsafe":

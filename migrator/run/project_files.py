@@ -131,12 +131,12 @@ def _checked(work: _Work, settings: Settings, project: Project, admit: Admit, di
 
 
 def _broken_cells(source: Document, rules: Rules) -> str:
-    """The cells that could not be checked, and look as if they had to be."""
-    cells = source.notebook.cells if source.notebook else ()
+    """The cells of a notebook that could not be checked, where anything in it had to be."""
+    broken = [cell for cell in (source.notebook.cells if source.notebook else ()) if cell.error]
+    if not any(map(rules.is_relevant, (source.text, *(cell.source for cell in broken)))):
+        return ""
     return "; ".join(
-        f"cell {cell.number}: not valid Python ({cell.error[1]})"
-        for cell in cells
-        if cell.error and rules.is_relevant(cell.source)
+        f"cell {cell.number}: not valid Python ({cell.error[1]})" for cell in broken if cell.error
     )
 
 

@@ -323,3 +323,18 @@ def test_files_that_are_no_python_are_named_and_are_no_error(npumigrate, project
     assert "CUDA_VISIBLE_DEVICES (first in line 1)" in named["run.sh"]
     [operator] = rows(result / "migration_report" / "cuda_op_list.csv")
     assert (operator["File"], operator["OP"], operator["Rule"]) == ("ops.cu", "scale", "NPU652")
+
+
+def test_strings_left_alone_are_listed_where_that_is_asked_for(npumigrate, tmp_path) -> None:
+    source = tmp_path / "project"
+    source.mkdir()
+    (source / "a.py").write_text(
+        "import torch\nn = {'cuda': 0}\nx = torch.ones(1, device='cuda')\ny = ['nccl']\n"
+    )
+    assert npumigrate("-i", source, "-o", tmp_path, "-v", "2.6", "--show-left-alone").code == 0
+    table = tmp_path / "project_msft/migration_report/left_alone.csv"
+    assert table.read_text().splitlines()[1:] == [
+        "a.py,2,2,cuda,'cuda' is left alone (a dictionary's key),NPU995"
+    ]
+    assert npumigrate("-i", source, "-o", tmp_path, "-v", "2.6", "--overwrite").code == 0
+    assert not table.exists()

@@ -47,8 +47,9 @@ def test_headings_are_those_that_users_of_the_vendors_tool_know(tmp_path) -> Non
 
 
 def test_rows_are_in_the_order_of_lines(tmp_path) -> None:
-    result = Result("a.py", findings=(change(10), change(2, 9), change(2, 1)))
-    assert [row[1] for row in written(tmp_path, result)[1:]] == ["2", "2", "10"]
+    result = Result("a.py", findings=(change(10), change(2, 9, after="b"), change(2, 1, after="a")))
+    rows = written(tmp_path, result)[1:]
+    assert [(row[1], row[7]) for row in rows] == [("2", "a"), ("2", "b"), ("10", "")]
 
 
 def test_what_a_spreadsheet_takes_for_a_formula_is_marked_but_not_in_source_text(tmp_path) -> None:
@@ -109,3 +110,9 @@ def test_the_documentation_lists_every_column() -> None:
         assert documented[0] == ("column", "meaning")
         assert documented[2:] == [(column.name, column.about) for column in table.columns]
         assert f"A row is {table.row}." in sections[table.name]
+
+
+def test_what_a_line_has_twice_is_one_row(tmp_path) -> None:
+    twice = Result("a.py", (change(3, 1), change(3, 9), change(3, 9, after="other"), change(4, 1)))
+    rows = written(tmp_path, twice)[1:]
+    assert [(row[1], row[7]) for row in rows] == [("3", ""), ("3", "other"), ("4", "")]

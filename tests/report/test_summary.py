@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 
 from migrator import __version__
 from migrator.findings.finding import Finding, Fix, Result
@@ -21,7 +22,7 @@ RESULT = Result(
 
 
 def summary() -> str:
-    tally = Tally({})
+    tally = Tally({}, rows=Counter({"change_list.csv": 1, "unsupported_api.csv": 2, "skipped_files.csv": 1}))
     tally.add(RESULT, changed=True)
     tally.add(Result("b.py", skipped="why"), changed=False)
     return summary_text(tally, "2.6.0", {"input": "训练"}, 1)

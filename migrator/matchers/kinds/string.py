@@ -67,7 +67,7 @@ class StringOptions(Options):
     """
 
     shape: Literal["device", "backend", "tensor-type", "api-name", "attribute", "text"] = "text"
-    verdict: Literal["certain", "likely", "unclear"] = "certain"
+    verdict: Literal["certain", "likely", "unclear", "no"] = "certain"
     keyword: str = ""
     places: Places = Places()
 
@@ -95,7 +95,7 @@ def vocabularies(rules: Iterable[StringRule]) -> tuple[DeviceVocabulary, DeviceV
         foreign=words(lambda places: places.foreign),
     )
     more = [hint for places in known for hint in places.backend_hints]
-    return device, replace(device, hint=_any_of(hints + more))
+    return device, replace(device, hint=_any_of(hints + more), noun="backend")
 
 
 def _any_of(patterns: list[str]) -> re.Pattern[str]:
@@ -109,6 +109,7 @@ def find(
     by_shape: dict[str, Rules] = {}
     for rule in rules:
         by_shape.setdefault(rule.options.shape, []).append(rule)
+    shown = {rule.code for rule in rules if rule.options.verdict == NO}
     result: list[Match] = []
     left_alone = 0
     for node in context.index.strings:
@@ -123,8 +124,7 @@ def find(
                 continue
             if isinstance(outcome, Match):
                 result.append(outcome)
-            else:
-                left_alone += 1
+            left_alone += not isinstance(outcome, Match) or outcome.finding.code in shown
             break
     return result, left_alone
 
@@ -136,12 +136,10 @@ def _with_verdict(rules: Rules, verdict: str) -> StringRule | None:
 def _placed(
     context: FileContext, rules: Rules, node: String, where: DeviceContext, edits: list[Edit]
 ) -> Outcome:
-    """A finding for a string that goes there; True where it is left alone."""
-    if where.verdict == NO:
-        return True
+    """A finding for a string that goes there; True where it is left alone, and nobody asked to see it."""
     rule = _with_verdict(rules, where.verdict)
     if rule is None:
-        return None
+        return True if where.verdict == NO else None
     value = written(context.index, node)
     changes = edits if where.verdict in (CERTAIN, LIKELY) else []
     message = rule.message or "{value}: {place}"
