@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -128,6 +128,20 @@ def unmoved(node: ast.AST) -> Any:
         else:
             break
     return node
+
+
+def free_models(file: File, guard: ast.stmt | None, wrapped: Iterable[tuple[Home, Any]]) -> list[str]:
+    """Lines for the end of a script, before the process group goes: no wrapped model is left to hold it.
+
+    ``guard`` is the main block; ``wrapped`` are the models, and the statements behind which they are wrapped.
+    The models of functions are gone with these.
+    """
+    blocks = (file.index.tree, guard)
+    return [
+        f"{home.text} = {home.text}.module"
+        for home, behind in wrapped
+        if home.file is file and home.scope is None and parent(behind) in blocks
+    ]
 
 
 def uses(home: Home) -> list[Any]:

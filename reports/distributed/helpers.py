@@ -1,6 +1,7 @@
 """Functions that a program for several devices calls: its conversion copies them into its files."""
 
 import builtins
+import gc
 import logging
 import os
 
@@ -21,6 +22,12 @@ def setup_distributed():
     if dist.get_rank() != 0:  # one rank speaks for all
         builtins.print = lambda *args, **kwargs: None
         logging.disable(logging.INFO)
+
+
+def leave_distributed():
+    """Part from the other ranks; this comes last in a program."""
+    gc.collect()  # frees wrapped models: Gloo can hang where one of them is the last to hold the group
+    dist.destroy_process_group()
 
 
 def sum_over_ranks(value):

@@ -3,6 +3,7 @@
 The conversion of a Horovod program copies those that it uses into its files, and migrates them there.
 """
 
+import gc
 import io
 import os
 
@@ -19,6 +20,12 @@ def setup_distributed():
         dist.init_process_group(backend)
     else:
         dist.init_process_group(backend, store=dist.HashStore(), rank=0, world_size=1)
+
+
+def leave_distributed():
+    """Part from the other ranks; this comes last in a program."""
+    gc.collect()  # frees wrapped models: Gloo can hang where one of them is the last to hold the group
+    dist.destroy_process_group()
 
 
 def hvd_sum_hook(group, bucket):

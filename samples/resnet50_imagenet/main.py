@@ -9,7 +9,6 @@ import time
 
 import torch
 import torch.backends.cudnn as cudnn
-import torch.distributed as dist
 import torch.nn as nn
 import torchvision.models as models
 from torch.cuda.amp import GradScaler, autocast
@@ -162,9 +161,8 @@ def validate(loader, model, criterion, args, logger):
     return losses.avg, top1.avg, top5.avg
 
 
-def main():
-    args = get_args()
-    init_distributed_mode(args)
+def run(args):
+    """Trains and validates, or only validates; returns the last losses and accuracies."""
     logger = setup_logger(args.rank)
 
     if torch.cuda.is_available():
@@ -228,12 +226,16 @@ def main():
             log_memory(logger, args.gpu)
         logger.info("training took %.1fs, best acc1 %.2f", time.time() - start_time, best_acc1)
 
-    if args.distributed:
-        dist.barrier()
-    cleanup(args)
+    return train_loss, val_loss, acc1, acc5
+
+
+def main():
+    args = get_args()
+    init_distributed_mode(args)
+    results = run(args)
+    cleanup(args)  # the model is gone: it would keep the process group alive
     if args.rank == 0:
-        print("FINAL train_loss={:.6f} val_loss={:.6f} acc1={:.2f} acc5={:.2f}".format(
-            train_loss, val_loss, acc1, acc5), flush=True)
+        print("FINAL train_loss={:.6f} val_loss={:.6f} acc1={:.2f} acc5={:.2f}".format(*results), flush=True)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,5 @@
 """Distributed set-up, meters, timing and checkpoints."""
+import gc
 import logging
 import os
 import shutil
@@ -37,6 +38,8 @@ def init_distributed_mode(args):
 
 def cleanup(args):
     if args.distributed:
+        dist.barrier()
+        gc.collect()  # DistributedDataParallel is freed by it, and holds the process group until then
         dist.destroy_process_group()
 
 

@@ -15,6 +15,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.slow_gloo import slow_gloo
+
+__all__ = ["slow_gloo"]
 HERE = Path(__file__).resolve().parent
 SAMPLES = HERE.parents[1] / "samples"
 PYTHON = os.environ.get("NPUMIGRATE_TORCH_PYTHON", sys.executable)
@@ -195,3 +198,12 @@ def test_imagenet_two_processes_and_resume(folder):
                        "--resume", "ddp-half/checkpoint.pth.tar", cwd=folder, processes=2)
     assert "epoch 1 step" in output and "epoch 0 step" not in output
     assert rest == whole
+
+
+def test_imagenet_ends_where_gloo_is_late(slow_gloo, folder):
+    """The process group ends before its threads are done with the last collective."""
+    ranks = {"RANK": "0", "WORLD_SIZE": "1", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
+    small = ["--arch", "resnet18", "--num-classes", 4, "--epochs", 1, "--steps", 1, "--output-dir", "late"]
+    done = slow_gloo(str(SAMPLES / IMAGENET), *map(str, [*SHORT, *small]), cwd=folder,
+                     env={**ranks, "PYTHONPATH": str(HERE / "shim")}, timeout=120)
+    assert done.returncode == 0 and "FINAL " in done.stdout, done.stdout + done.stderr

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 from typing import Any
 
 from migrator.convert.distributed.changes.accumulation import accumulate_without_sync
@@ -17,7 +18,7 @@ from migrator.convert.distributed.find.models import models_to_wrap
 from migrator.convert.distributed.find.training import Training, trainings
 from migrator.convert.distributed.find.uses import follow
 from migrator.convert.draft import DIST, Draft, UncertainError
-from migrator.convert.models import Wrapped, use_the_model_inside
+from migrator.convert.models import Wrapped, free_models, use_the_model_inside
 from migrator.convert.program import File, Program
 from migrator.convert.syntax import (
     above,
@@ -62,7 +63,7 @@ def plan(program: Program, target: str = "") -> Draft:
     show_bars_once(program, draft)
     _rank_zero(program, draft)
     report_differences(program, draft, found)
-    _set_up(program, draft)
+    _set_up(program, draft, models)
     return draft
 
 
@@ -171,26 +172,34 @@ def _in_open(node: ast.AST) -> bool:
     return any("id='open'" in ast.dump(item.context_expr) for up in around for item in up.items)
 
 
-def _set_up(program: Program, draft: Draft) -> None:
+def _set_up(program: Program, draft: Draft, models: Sequence[Wrapped]) -> None:
     entry = program.entry
     changes = draft.of(entry)
-    changes.imports[:0] = ["import builtins", "import logging", "import os", "import torch", DIST]
-    changes.header = functions("helpers.py")["setup_distributed"]
+    modules = ("builtins", "gc", "logging", "os", "torch")
+    changes.imports[:0] = [*(f"import {module}" for module in modules), DIST]
+    changes.header = start_and_end()
     tree = entry.index.tree
     guard: Any = next(filter(is_main_guard, tree.body), None)
-    call, end = "setup_distributed()", "dist.destroy_process_group()"
+    wrapped = ((model.home, model.behind) for model in models)
+    call, end = "setup_distributed()", [*free_models(entry, guard, wrapped), "leave_distributed()"]
     if guard is not None and not _works_above(entry, guard):
         if not entry.own_line(guard.body[0]):
             raise UncertainError("main_block", entry, guard)
         changes.first.setdefault(guard, []).insert(0, call)
         if not _leaves(guard.body[-1]):
-            changes.last.setdefault(guard, []).append(end)
+            changes.last.setdefault(guard, []).extend(end)
         draft.changed(entry, guard, "the ranks find each other, and part at the end", "INSERT", call)
     else:
         changes.header += f"\n\n{call}\n"
         if not tree.body or not _leaves(tree.body[-1]):
-            changes.end.append(end)
+            changes.end.extend(end)
         draft.changed(entry, tree.body[0], "the ranks find each other, and part at the end", "INSERT", call)
+
+
+def start_and_end() -> str:
+    """The functions with which the ranks find each other, and part."""
+    sources = functions("helpers.py")
+    return "\n\n".join(sources[name] for name in ("setup_distributed", "leave_distributed"))
 
 
 def _works_above(entry: File, guard: Any) -> bool:

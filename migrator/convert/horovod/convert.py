@@ -13,6 +13,7 @@ from migrator.convert.horovod.optimizer import plan_optimizer
 from migrator.convert.horovod.synchronize import plan_synchronize
 from migrator.convert.horovod.tables import PACKAGE, helpers, import_order, names_in
 from migrator.convert.load import UNREADABLE, Read, imports_one_of, load
+from migrator.convert.models import free_models
 from migrator.convert.program import File, Program
 from migrator.convert.syntax import above, is_main_guard
 from migrator.convert.write import NotPlacedError
@@ -24,7 +25,7 @@ _CHANGED, _REPORTED = "NPU930", "NPU931"
 _OWN_WAY = ("init_process_group", "DistributedDataParallel")
 _TENSORS_OF_BOTH = (2, 1)  # one process group with a backend for the CPU and one for the card
 _STEPS = ("init", "DistributedOptimizer", "broadcast_parameters", "broadcast_optimizer_state", "allreduce")
-_NAMES = ("dist", "os", "io", "default_hooks", "DistributedDataParallel")
+_NAMES = ("dist", "gc", "os", "io", "default_hooks", "DistributedDataParallel")
 
 
 def convert(
@@ -185,7 +186,7 @@ def _check_names(file: File, plan: Plan) -> None:
     for scope in file.index.scopes:
         for name in _NAMES:
             for binding in scope.bindings.get(name, ()):
-                if binding.kind != "import" or binding.name.split(".")[0] not in ("torch", "os", "io"):
+                if binding.kind != "import" or binding.name.split(".")[0] not in ("torch", "gc", "os", "io"):
                     plan.refuse("name_taken", file, binding.node, name=name)
 
 
@@ -197,16 +198,16 @@ def _leave_at_the_end(program: Program, plan: Plan) -> None:
         if "init" not in called or "shutdown" in called:
             continue
         guard: Any = next(filter(is_main_guard, tree.body), None)
-        line = "dist.destroy_process_group()"
+        end = [*free_models(file, guard, plan.wrapped), "leave_distributed()"]
         changes = plan.draft.of(file)
         begun = [file.index.function_of(node) for node, name in references(file) if name == "init"]
         if guard is not None and not guard.orelse:
-            changes.last.setdefault(guard, []).append(line)
+            changes.last.setdefault(guard, []).extend(end)
         elif guard is None and None in begun:
-            changes.end.append(line)
+            changes.end.extend(end)
         else:
             continue
-        plan.use(file, line)
+        plan.use(file, end[-1])
 
 
 def _by_hand(ours: list[File], plan: Plan) -> Draft:

@@ -12,6 +12,7 @@ from migrator.names.tree import parse, walk
 PACKAGE = "horovod.torch"
 # A text that new code holds, and the import that it needs.
 _IMPORTS = (
+    ("gc.", "import gc"),
     ("io.", "import io"),
     ("os.", "import os"),
     ("torch.", "import torch"),

@@ -72,7 +72,7 @@ def test_a_script_without_functions(newline: str) -> None:
     assert lines[at - 1].startswith("optimizer = ")
     assert "loader = DataLoader(data, batch_size=4, sampler=DistributedSampler(data))" in lines
     assert lines[lines.index("for epoch in range(3):") + 1] == "    loader.sampler.set_epoch(epoch)"
-    assert lines[-2:] == ["dist.destroy_process_group()", ""]
+    assert lines[-3:] == ["model = model.module", "leave_distributed()", ""]
     assert lines.count("import torch") == 1
 
 

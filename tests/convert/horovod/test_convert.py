@@ -88,7 +88,8 @@ for x in loader:
     optimizer.step()
 if dist.get_rank() == 0:
     torch.save(model.module.state_dict(), "model.pt")
-dist.destroy_process_group()
+model = model.module
+leave_distributed()
 """
     )
 
@@ -440,7 +441,7 @@ def test_a_model_that_is_wrapped_later() -> None:
     result = lines(FUNCTION)
     assert '    getattr(model, "module", model).load_state_dict(torch.load(path))' in result
     assert '    torch.save(net.module.state_dict(), "x")' in result
-    assert result[-1] == "    dist.destroy_process_group()"
+    assert result[-2:] == ["    model = model.module", "    leave_distributed()"]
 
 
 PARAMETER = """\

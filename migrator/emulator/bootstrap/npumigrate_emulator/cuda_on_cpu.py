@@ -263,15 +263,17 @@ def _use_gloo() -> None:
     begin: Any = wrapper.__init__
 
     def init_with_gloo(backend: Optional[str] = None, *args: Any, **options: Any) -> None:
-        leaving.at_once()
         options.pop("device_id", None)
         init(_gloo(backend), *args, **options)
+        leaving.keep(c10d.group.WORLD)
 
     def group_with_gloo(
         ranks: Any = None, timeout: Any = None, backend: Optional[str] = None, *args: Any, **options: Any
     ) -> Any:
         options.pop("device_id", None)
-        return new_group(ranks, timeout, _gloo(backend) if backend else None, *args, **options)
+        group = new_group(ranks, timeout, _gloo(backend) if backend else None, *args, **options)
+        leaving.keep(group)
+        return group
 
     def barrier_of_gloo(*args: Any, device_ids: Any = None, **options: Any) -> Any:
         return barrier(*args, **options)

@@ -1,0 +1,40 @@
+"""A CUDA program on Gloo comes to its end, with its exit code, where Gloo's threads are late."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from migrator.emulator.launch import BOOTSTRAP
+from tests.slow_gloo import RunSlowly, slow_gloo
+
+__all__ = ["slow_gloo"]
+PROGRAM = """
+import os, sys
+import torch, torch.distributed as dist
+import torch.distributed.nn.functional  # as torchvision does
+from torch.nn.parallel import DistributedDataParallel
+
+def main():
+    dist.init_process_group("nccl", store=dist.HashStore(), rank=0, world_size=1)
+    model = DistributedDataParallel(torch.nn.Linear(4, 4))
+    dist.all_reduce(torch.ones(3))
+    dist.destroy_process_group()
+
+main()
+print("end")
+"""
+
+
+@pytest.mark.parametrize(("last", "code"), [("", 0), ("exit(3)", 3)])
+def test_it_ends(slow_gloo: RunSlowly, tmp_path: Path, last: str, code: int) -> None:
+    (tmp_path / "train.py").write_text(PROGRAM + last)
+    env = {
+        "PYTHONPATH": str(BOOTSTRAP),
+        "NPUMIGRATE_EMULATOR_STAND_IN": "cuda",
+        "NPUMIGRATE_EMULATOR_DEVICES": "1",
+        "NPUMIGRATE_EMULATOR_SOC": "Ascend910B2",
+    }
+    done = slow_gloo("train.py", cwd=tmp_path, env=env)
+    assert (done.returncode, done.stdout) == (code, "end\n"), done.stderr
