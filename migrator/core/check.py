@@ -142,7 +142,8 @@ class _Check:
             choice, alone = self._pass(index, chosen, aware)
             if step == 0:
                 left_alone = alone
-                findings += [self._located(item.finding) for item in choice.reported]
+                found = (item.finding for item in choice.reported if not self._is_ours(index, item.finding))
+                findings += [self._located(finding) for finding in found]
             if not choice.made:
                 break
             made += [
@@ -191,6 +192,14 @@ class _Check:
             with_fixes = (item.finding for item in (*matches, *choice.made) if item.finding.fix)
             self.known = {_key(item): item for item in with_fixes}
         return choice, alone
+
+    def _is_ours(self, index: ModuleIndex, finding: Finding) -> bool:
+        """Whether a finding is about what a conversion wrote, and not about what the user has there."""
+        start, end = finding.span
+        replaced = self.map.replaced(start)
+        if replaced is None:
+            return False
+        return index.data[start:end] not in self.lines.data[slice(*replaced)]
 
     def _located(self, finding: Finding) -> Finding:
         """The finding with its place in the input."""

@@ -88,6 +88,12 @@ class _Step:
             return self.starts[place]
         return self.ends[place] + offset - self.new_ends[place]
 
+    def replaced(self, offset: int) -> tuple[int, int] | None:
+        place = bisect_right(self.new_starts, offset) - 1
+        if place < 0 or offset >= self.new_ends[place]:
+            return None
+        return self.starts[place], self.ends[place]
+
 
 @dataclass(frozen=True)
 class OffsetMap:
@@ -113,3 +119,10 @@ class OffsetMap:
         for step in reversed(self.steps):
             offset = step.back(offset)
         return offset
+
+    def replaced(self, offset: int) -> tuple[int, int] | None:
+        """The span before the last round of edits that the new text around an offset stands for.
+
+        None where the offset is in text that stood there before.
+        """
+        return self.steps[-1].replaced(offset) if self.steps else None

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 from typing import Optional
 
+from migrator.findings.finding import Edit
 from migrator.matchers.dotted import rule_fits
 from migrator.matchers.packs import Rule
 from migrator.names.index import ModuleIndex
@@ -31,3 +32,18 @@ def argument_of(call: ast.Call, keyword: str, position: Optional[int] = None) ->
     by_keyword = (item.value for item in call.keywords if item.arg == keyword)
     by_place = call.args[position] if position is not None and len(call.args) > position else None
     return next(by_keyword, by_place)
+
+
+def without_argument(index: ModuleIndex, call: ast.Call, keyword: ast.keyword) -> Optional[list[Edit]]:
+    """The edit that takes a keyword argument away; None for the only one, and where a comment is near."""
+    arguments = sorted((*call.args, *call.keywords), key=index.start)
+    place = arguments.index(keyword)
+    start, end = index.start(keyword), index.end(keyword)
+    if place:
+        before = index.data[:start].rstrip()
+        return [Edit(len(before) - 1, end, "")] if before.endswith(b",") else None
+    if len(arguments) == 1:
+        return None
+    following = index.start(arguments[1])
+    between = index.data[end:following].strip()
+    return [Edit(start, following, "")] if between == b"," else None

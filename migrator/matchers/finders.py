@@ -49,7 +49,7 @@ def _imported(module: str, name: str) -> Any:
 KINDS = {
     "name": Finder("kinds.name", options="NameOptions", replaces="may"),
     "import": Finder("kinds.library", options="ImportOptions"),
-    "method": Finder("kinds.method", "find_methods", replaces="must"),
+    "method": Finder("kinds.method", "find_methods", options="MethodOptions", replaces="must"),
     "attribute": Finder("kinds.method", "find_attributes", replaces="must"),
     "argument": Finder("kinds.argument", options="ArgumentOptions"),
     "string": Finder("kinds.string", options="StringOptions", replaces="may"),
@@ -84,6 +84,7 @@ HANDLERS = {
     "library-function": Finder(
         "structural.library_functions", words_from="library_functions", takes_match=False
     ),
+    "memory-format": Finder("structural.memory_format", options="FormatOptions"),
     "python-kernel": Finder("structural.cuda_operators", "find_kernels"),
     "last-batch": Finder("structural.data_loader", "find_last_batch"),
     "random-sizes": Finder("structural.dynamic_shapes", "find_random_sizes"),

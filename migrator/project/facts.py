@@ -1,4 +1,6 @@
-"""What one Python file tells the others: classes with CUDA-like members, and extension modules."""
+"""What one Python file tells the others: classes with CUDA-like members, extension modules, and what it does
+to the whole program.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +11,7 @@ from dataclasses import dataclass
 from migrator.names.index import ModuleIndex
 from migrator.names.tree import parse, walk
 from migrator.project.extensions import Extension, dotted, may_build, scan_extensions
+from migrator.project.program import NOTHING, ProgramFacts, scan_program
 
 _MEMBERS = ("cuda", "is_cuda")
 # From a plain beginning a search is many times as fast as from a choice of them.
@@ -38,6 +41,7 @@ class FileFacts:
 
     classes: tuple[ClassFacts, ...] = ()
     extensions: tuple[Extension, ...] = ()
+    program: ProgramFacts = NOTHING
 
 
 def scan_file(name: str, text: str) -> FileFacts:
@@ -45,17 +49,18 @@ def scan_file(name: str, text: str) -> FileFacts:
 
     Never raises: a file that cannot be parsed has nothing to tell.
     """
+    program = scan_program(text)
     defines, builds = _may_define(text), may_build(text)
     if not defines and not builds:
-        return FileFacts()
+        return FileFacts(program=program)
     try:
         if not builds:
-            return FileFacts(_classes(name, text, parse(text)))
+            return FileFacts(_classes(name, text, parse(text)), program=program)
         index = ModuleIndex(text, ())
         extensions = scan_extensions(name, index)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return FileFacts()
-    return FileFacts(_classes(name, text, index.tree) if defines else (), extensions)
+    return FileFacts(_classes(name, text, index.tree) if defines else (), extensions, program)
 
 
 def _may_define(text: str) -> bool:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from migrator.project.facts import ClassFacts, FileFacts
 from migrator.project.operators import Catalog
+from migrator.project.program import NOTHING, ProgramFacts, merged
 
 if TYPE_CHECKING:
     from migrator.findings.finding import Result
@@ -34,7 +35,8 @@ class Project:
     ``packages`` are the folders of the packages that lie in no other package. ``definitions`` finds what a
     name means in other files; without it nobody looks there. ``starts`` are the files that show how
     programs are started, where that was asked for. ``failed`` are the files, by name, at which an earlier
-    stage met an internal error: they are left as they are, and that is what is told of them.
+    stage met an internal error: they are left as they are, and that is what is told of them. ``program`` is
+    what some file does to all of the program.
     """
 
     classes: tuple[ClassFacts, ...] = ()
@@ -44,6 +46,7 @@ class Project:
     definitions: Definitions | None = None
     starts: tuple[StartFacts, ...] = ()
     failed: Mapping[str, Result] = field(default_factory=dict)
+    program: ProgramFacts = NOTHING
 
     def words(self, source: str) -> frozenset[str]:
         """The words from which the rules start that look for what only this project knows."""
@@ -122,7 +125,8 @@ def merge_facts(
             "internal error, the project's CUDA operators are not known", exc_info=True
         )
         operators = Catalog()
-    return Project(classes_of(known), operators, packages=packages_of(files))
+    program = merged(part.program for part in known)
+    return Project(classes_of(known), operators, packages=packages_of(files), program=program)
 
 
 def classes_of(parts: Iterable[FileFacts]) -> tuple[ClassFacts, ...]:

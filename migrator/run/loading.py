@@ -29,9 +29,17 @@ if TYPE_CHECKING:
     from migrator.project.project import Project
     from migrator.project.start import StartFacts
 
-# Without one of these a file tells nothing that another one has to know: of a class with a CUDA member, or of
-# an extension that it builds (CUDAExtension, cpp_extension, an OpBuilder, a source file).
-_MAY_TELL = (b"cuda", b"xtension", b"OpBuilder", b".cu")
+# Without one of these a file tells nothing that another one has to know: of a class with a CUDA member, of an
+# extension that it builds (CUDAExtension, cpp_extension, an OpBuilder, a source file), or of all the program.
+_MAY_TELL = (
+    b"cuda",
+    b"xtension",
+    b"OpBuilder",
+    b".cu",
+    b"jit.script",
+    b"torch.jit import",
+    b"LightningModule",
+)
 
 
 @dataclass(frozen=True)
@@ -54,6 +62,11 @@ class Read:
     facts: FileFacts
     start: Optional[StartFacts] = None
     failed: Optional[Result] = None
+
+
+def may_tell(data: bytes) -> bool:
+    """A quick look: whether a Python file may tell anything that another one has to know."""
+    return any(word in data for word in _MAY_TELL)
 
 
 def load_project(entries: Iterable[Entry], jobs: Optional[int], starts: bool = False) -> tuple[Project, int]:
@@ -111,27 +124,29 @@ class Loader:
         """Remember a Python file; ``content`` is the digest of its data."""
         if file.name.endswith("__init__.py"):
             self._packages.append(file.name)
-        if any(word in data for word in _MAY_TELL):
+        if may_tell(data):
             self._files.append((file, content))
             self._size += len(data)
 
     def key(self) -> bytes:
         """A digest of all that one file can know of the others."""
-        classes = [facts[0] for facts in self._facts if facts[0]]
-        return digest(json.dumps([classes, self._operators, self._packages]).encode("ascii"))
+        told = [facts[::2] for facts in self._facts if facts[0] or facts[2] != _NOTHING]
+        return digest(json.dumps([told, self._operators, self._packages]).encode("ascii"))
 
     @cached_property
     def project(self) -> Project:
         """What one file has to know of the others."""
         from migrator.project.facts import FileFacts
         from migrator.project.operators import Catalog
+        from migrator.project.program import merged
         from migrator.project.project import Project, classes_of, packages_of
 
-        classes = classes_of(
-            from_json(FileFacts, facts) for facts in self._facts if facts[0] and fits(FileFacts, facts)
-        )
+        telling = (facts for facts in self._facts if facts[0] or facts[2] != _NOTHING)
+        known = [from_json(FileFacts, facts) for facts in telling if fits(FileFacts, facts)]
+        program = merged(facts.program for facts in known)
         operators = from_json(Catalog, self._operators) if fits(Catalog, self._operators) else Catalog()
-        return Project(classes, operators, packages=packages_of(self._packages), failed=self._failed)
+        packages = packages_of(self._packages)
+        return Project(classes_of(known), operators, packages=packages, failed=self._failed, program=program)
 
     @cached_property
     def _facts(self) -> list[Any]:
@@ -176,7 +191,8 @@ class Loader:
 
 
 # The form of FileFacts as far as shows whether there are any: their own module takes long to load.
-_FACTS = tuple[tuple[Any, ...], tuple[Any, ...]]
+_FACTS = tuple[tuple[Any, ...], tuple[Any, ...], tuple[Any, ...]]
+_NOTHING = [False, False, [], []]  # of the program
 
 
 def _key(file: PythonFile, content: bytes) -> bytes:
@@ -201,7 +217,7 @@ def _read(file: PythonFile, starts: bool) -> Read:
 
             text = document(data, file.name).text
             facts, start = scan_file(file.name, text), scan_start(file.name, text)
-        elif any(word in data for word in _MAY_TELL):
+        elif may_tell(data):
             facts = scan_file(file.name, document(data, file.name).text)
     except Unreadable:  # that is told when its turn comes to be checked
         pass

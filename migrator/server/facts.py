@@ -12,41 +12,46 @@ from migrator.files.source import read_bytes
 from migrator.lint.config_files import Configuration
 from migrator.lint.files import Target, targets
 from migrator.names.tree import parse
-from migrator.project.facts import ClassFacts, scan_file
-from migrator.project.project import Project, packages_of
+from migrator.project.facts import FileFacts, scan_file
+from migrator.project.program import merged
+from migrator.project.project import Project, classes_of, packages_of
+from migrator.run.loading import may_tell
 
 # More files are no project, but somebody's home folder.
 _MOST_FILES = 50_000
 _AT_ONCE = 100
 
-Facts = tuple[ClassFacts, ...]
+_NOTHING = FileFacts()
 
 
 class WorkspaceFacts:
     """The facts of each file, by the folder of the workspace that it lies in, None outside of all."""
 
     def __init__(self) -> None:
-        self._facts: dict[Optional[Path], dict[Path, Facts]] = {}
+        self._facts: dict[Optional[Path], dict[Path, FileFacts]] = {}
         self._packages: dict[Path, set[str]] = {}
 
     def project(self, folder: Optional[Path], place: Path) -> Project:
         """What a file knows of itself and of the others in its folder."""
         files = self._facts.get(folder, {})
         if folder is None:
-            return Project(files.get(place, ()))
-        classes = tuple(fact for place in sorted(files) for fact in files[place])
-        return Project(classes, packages=packages_of(self._packages.get(folder, ())))
+            own = files.get(place, _NOTHING)
+            return Project(own.classes, program=own.program)
+        known = [files[place] for place in sorted(files)]
+        packages, program = packages_of(self._packages.get(folder, ())), merged(one.program for one in known)
+        return Project(classes_of(known), packages=packages, program=program)
 
     def learn(self, folder: Optional[Path], target: Target, text: Optional[str]) -> bool:
         """Look at one file again; None stands for one that is gone. Says whether that changed the facts."""
         files = self._facts.setdefault(folder, {})
         if folder is not None and target.path.endswith("__init__.py"):
             self._packages.setdefault(folder, set()).add(target.name)
-        new = scan_file(target.name, text).classes if text is not None else ()
-        old = files.pop(target.place, ())
-        if old and not new and text is not None and not parses(text):
+        told = scan_file(target.name, text) if text is not None else _NOTHING
+        new = FileFacts(told.classes, program=told.program)
+        old = files.pop(target.place, _NOTHING)
+        if old != _NOTHING and new == _NOTHING and text is not None and not parses(text):
             new = old  # somebody types just now
-        if new:
+        if new != _NOTHING:
             files[target.place] = new
         return new != old
 
@@ -81,6 +86,6 @@ def text_of(target: Target) -> Optional[str]:
     """The text of a file on the disk that may define what others have to know; None without."""
     try:
         data = read_bytes(target.place)
-        return document(data, target.path).text if b"cuda" in data else None
+        return document(data, target.path).text if may_tell(data) else None
     except Unreadable:
         return None

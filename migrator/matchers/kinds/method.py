@@ -8,6 +8,8 @@ from collections.abc import Iterator
 
 from migrator.findings.finding import Edit
 from migrator.matchers.context import FileContext, Match, found
+from migrator.matchers.kinds.move import MethodOptions, moved_with_to
+from migrator.matchers.kinds.torchscript import in_torchscript
 from migrator.matchers.packs import Rule
 from migrator.names.tree import attributes, bare_name
 from migrator.names.values import CLASS, FOREIGN, MODULE, TENSOR, options_like
@@ -141,12 +143,23 @@ def _judged(context: FileContext, rule: Rule, node: ast.Attribute) -> Iterator[M
             advice=f"Where the object is a tensor or a module, write {rule.replace}.",
         )
         return
-    if _in_torchscript(context, node):
-        yield _scripted(context, rule, node)
+    scripted = in_torchscript(context, node)
+    if scripted and node.attr == "is_cuda":
+        yield _device_type(context, rule, node)
         return
     doubtful = not is_torch and (
         project.defines_elsewhere(node.attr) or (not index.call_of(node) and project.stores(node.attr))
     )
+    options = rule.options
+    move = None
+    if isinstance(options, MethodOptions):
+        move = moved_with_to(context, options, node, value, scripted)
+    if move is not None:
+        safety = "unsafe" if doubtful else move.safety
+        yield found(
+            context, rule, node, api=f".{node.attr}", edits=move.edits, message=move.message, safety=safety
+        )
+        return
     end = index.end(node)
     edit = Edit(end - len(node.attr.encode("utf-8")), end, rule.replace.lstrip("."))
     yield found(context, rule, node, api=f".{node.attr}", edits=[edit], safety="unsafe" if doubtful else "")
@@ -174,37 +187,11 @@ def _inside_moved_method(context: FileContext, node: ast.Attribute) -> bool:
     return facts is None or context.project.related(facts)
 
 
-_COMPILERS = frozenset({"torch.jit.script", "torch.jit.script_method", "torch.jit.export"})
-
-
-def _in_torchscript(context: FileContext, node: ast.AST) -> bool:
-    """Whether a function is compiled by TorchScript, which knows neither .npu nor .is_npu."""
-    index = context.index
-    function, owner = index.function_of(node), index.class_of(node)
-    if function is not None:
-        index.expand(function)
-        if any(index.qualified_name(each) in _COMPILERS for each in function.decorator_list):
-            return True
-    if owner is None:
-        return False
-    index.expand(owner)
-    return any(index.qualified_name(base) == "torch.jit.ScriptModule" for base in owner.bases)
-
-
-def _scripted(context: FileContext, rule: Rule, node: ast.Attribute) -> Match:
-    """The forms that TorchScript compiles: ``x.device.type == "npu"`` and ``x.to("npu")``."""
-    index = context.index
-    call = index.call_of(node)
-    if node.attr == "is_cuda":
-        start, end = index.start(node), index.end(node)
-        edits = [Edit(start, start, "("), Edit(end - len("is_cuda"), end, 'device.type == "npu")')]
-        return found(context, rule, node, api=".is_cuda", edits=edits)
-    if call is not None and not call.args and not call.keywords:
-        end = index.end(node)
-        edits = [Edit(end - len("cuda"), index.end(call), 'to("npu")')]
-        return found(context, rule, node, api=".cuda", edits=edits)
-    advice = 'TorchScript knows .to("npu:0"), not .npu().'
-    return found(context, rule, node, api=f".{node.attr}", advice=advice)
+def _device_type(context: FileContext, rule: Rule, node: ast.Attribute) -> Match:
+    """The form of ``x.is_cuda`` that TorchScript compiles."""
+    start, end = context.index.start(node), context.index.end(node)
+    edits = [Edit(start, start, "("), Edit(end - len("is_cuda"), end, 'device.type == "npu")')]
+    return found(context, rule, node, api=".is_cuda", edits=edits)
 
 
 def _is_super(node: ast.expr) -> bool:

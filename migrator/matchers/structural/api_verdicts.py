@@ -20,8 +20,8 @@ from migrator.matchers.context import FileContext, Match, found
 from migrator.matchers.dotted import pattern_fits
 from migrator.matchers.options import Options
 from migrator.matchers.packs import Rule
-from migrator.names.device_vocabulary import is_cpu
 from migrator.names.index import ModuleIndex
+from migrator.names.placement import is_cpu_device, kept_on_the_cpu, on_the_cpu
 from migrator.names.tree import attributes, root
 from migrator.names.values import MAYBE, TENSOR, options_like
 from migrator.names.written_names import Written, behind_a_dot, qualified
@@ -189,7 +189,7 @@ def _named(context: FileContext, ref: ast.expr, name: str) -> _Use | None:
         # A product line is too little to speak of annotations.
         evident = (verdict.documents or verdict.kernel) and not verdict.by_hardware
         return _Use(ref, verdict) if verdict.status in _OPEN and evident else None
-    if call.args and _is_kept_on_the_cpu(context, call.args[0]):
+    if call.args and kept_on_the_cpu(context.index, call.args[0]):
         return None
     if verdict.status in _OPEN:
         return _Use(ref, verdict)
@@ -209,7 +209,9 @@ def _asks_for_type(index: ModuleIndex, ref: ast.expr) -> bool:
 
 def _shown_limit(context: FileContext, call: ast.Call, verdict: Verdict) -> str:
     """What the call itself shows of the document's limits; empty where it keeps to them or is on the CPU."""
-    if any(keyword.arg == "device" and _is_cpu(context, keyword.value) for keyword in call.keywords):
+    if any(
+        keyword.arg == "device" and is_cpu_device(context.index, keyword.value) for keyword in call.keywords
+    ):
         return ""
     for keyword in call.keywords:
         dtype = _dtype_name(context, keyword.value) if keyword.arg == "dtype" else ""
@@ -278,7 +280,7 @@ def _member(context: FileContext, node: ast.Attribute) -> _Use | None:
     if verdict.status not in _OPEN or options_like(node.value):
         return None
     called = context.index.call_of(node) is not None
-    if (verdict.by_hardware and not called) or _on_the_cpu(node.value):
+    if (verdict.by_hardware and not called) or on_the_cpu(node.value):
         return None
     value = context.value(node.value)
     if value.is_no_tensor:
@@ -294,37 +296,6 @@ def _member(context: FileContext, node: ast.Attribute) -> _Use | None:
         likely = "likely: its type is not known, and few others have the method"
         return _Use(node, verdict, certainty=likely)
     return None
-
-
-def _on_the_cpu(node: ast.expr) -> bool:
-    """Whether an expression has just been moved to the CPU: ``x.detach().cpu()``."""
-    while isinstance(node, (ast.Call, ast.Attribute, ast.Subscript)):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            if node.func.attr == "cpu" or (node.func.attr == "to" and _says_cpu(node)):
-                return True
-            if node.func.attr in ("cuda", "npu", "to"):
-                return False
-        node = node.func if isinstance(node, ast.Call) else node.value
-    return False
-
-
-def _is_kept_on_the_cpu(context: FileContext, node: ast.expr) -> bool:
-    """Whether an expression, or all that its name is assigned, has just been moved to the CPU."""
-    if not isinstance(node, ast.Name):
-        return _on_the_cpu(node)
-    values = context.index.assigned(node)
-    return len(values) == len(context.index.bindings(node)) > 0 and all(map(_on_the_cpu, values))
-
-
-def _says_cpu(call: ast.Call) -> bool:
-    return bool(call.args) and is_cpu(call.args[0])
-
-
-def _is_cpu(context: FileContext, device: ast.expr | None) -> bool:
-    """Whether a device is written as the CPU: ``"cpu"``, ``torch.device("cpu")``."""
-    if isinstance(device, ast.Call) and context.index.qualified_name(device.func) == "torch.device":
-        return _says_cpu(device)
-    return is_cpu(device)
 
 
 # Methods that nothing but a tensor (or a numpy-like twin of one) has.

@@ -6,12 +6,11 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from migrator.findings.finding import Edit
 from migrator.matchers.context import FileContext, Match, found
 from migrator.matchers.options import Options
 from migrator.matchers.packs import Rule
+from migrator.matchers.whole_numbers import as_device, surely_int
 from migrator.names.index import ModuleIndex
-from migrator.names.scopes import Binding
 
 
 @dataclass(frozen=True)
@@ -29,17 +28,9 @@ def find(context: FileContext, rule: Rule[IntOptions]) -> Iterator[Match]:
         return
     for call in index.calls:
         node = _device_argument(context.index, rule, call)
-        if node is None or not _surely_int(context.index, rule, node):
+        if node is None or not surely_int(index, rule.options.integers, node):
             continue
-        start, end = index.start(node), index.end(node)
-        source = index.segment(node)
-        if isinstance(node, ast.Constant):
-            edits = [Edit(start, end, f'"npu:{source}"')]
-        elif '"' in source or "\\" in source or "\n" in source:
-            edits = [Edit(start, start, '"npu:" + str('), Edit(end, end, ")")]
-        else:
-            edits = [Edit(start, start, 'f"npu:{'), Edit(end, end, '}"')]
-        yield found(context, rule, node, api="int device", edits=edits)
+        yield found(context, rule, node, api="int device", edits=as_device(index, node))
 
 
 def _device_argument(index: ModuleIndex, rule: Rule[IntOptions], call: ast.Call) -> ast.expr | None:
@@ -54,26 +45,3 @@ def _device_argument(index: ModuleIndex, rule: Rule[IntOptions], call: ast.Call)
     by_name = name in rule.match and len(call.args) == 1
     by_method = method in rule.match and not name.startswith("torch.")
     return call.args[0] if call.args and (by_name or by_method) else None
-
-
-def _surely_int(index: ModuleIndex, rule: Rule[IntOptions], node: ast.AST, depth: int = 0) -> bool:
-    if isinstance(node, ast.Constant):
-        return type(node.value) is int
-    if isinstance(node, ast.Call):
-        if isinstance(node.func, ast.Name) and node.func.id == "int":
-            return True
-        return index.qualified_name(node.func) in rule.options.integers
-    if isinstance(node, ast.Name) and depth < 3:
-        bindings = index.bindings(node)
-        return bool(bindings) and all(_int_binding(index, rule, binding, depth) for binding in bindings)
-    return False
-
-
-def _int_binding(index: ModuleIndex, rule: Rule[IntOptions], binding: Binding, depth: int) -> bool:
-    if binding.kind == "param":
-        annotation = binding.annotation
-        return isinstance(annotation, ast.Name) and annotation.id == "int"
-    if binding.kind != "assign" or binding.value is None:
-        return False
-    index.expand(binding.node)
-    return _surely_int(index, rule, binding.value, depth + 1)

@@ -1,0 +1,222 @@
+"""``.cuda(…)`` where ``.npu(…)`` means something else: there it becomes ``.to(…)``.
+
+- TorchScript compiles ``.to("npu")``, and knows no ``.npu()``.
+- ``torch.nn.Module.npu`` ignores the device that it is given before torch_npu 26.1, and takes nothing but a
+  whole number since (the sources of each release; seen with torch_npu 2.13).
+- A class of a library with a ``cuda()`` of its own has no ``npu()`` to it, or only the one of modules, that
+  its own would have gone with.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import dataclass
+from typing import Optional
+
+from migrator.findings.finding import Edit
+from migrator.matchers.context import FileContext
+from migrator.matchers.npu_import import names_package
+from migrator.matchers.options import Options
+from migrator.matchers.whole_numbers import as_device, surely_int
+from migrator.names.tree import bare_name
+from migrator.names.values import CLASS, MAYBE, MODULE, TENSOR, UNKNOWN, Value
+
+_DEVICE_NAME = re.compile(r"(?:^|_)(?:device|dev)$", re.IGNORECASE)
+_CURRENT = ("torch.cuda.current_device", "torch.npu.current_device")
+
+
+@dataclass(frozen=True)
+class MethodOptions(Options):
+    """``own``: classes of libraries with their own ``cuda()``. ``integers``: functions that give an int."""
+
+    own: tuple[str, ...] = ()
+    integers: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Move:
+    """How a call is written instead, and why; ``safety`` as a fix has it."""
+
+    edits: list[Edit]
+    message: str
+    safety: str = ""
+
+
+def moved_with_to(
+    context: FileContext, options: MethodOptions, node: ast.Attribute, value: Value, scripted: bool
+) -> Optional[Move]:
+    """The call of a method ``cuda`` as one of ``to``; None where ``npu`` does the same.
+
+    ``value`` is what has the method, ``scripted`` whether TorchScript compiles the call.
+    """
+    call = context.index.call_of(node)
+    facts = context.project.named(value.name)
+    if facts is not None and node.attr in facts.methods:
+        return None  # it is renamed with its callers
+    if call is None or node.attr != "cuda":
+        return None
+    if any(isinstance(item, ast.Starred) for item in call.args) or any(k.arg is None for k in call.keywords):
+        return None
+    device = call.args[0] if call.args else next((k.value for k in call.keywords if k.arg == "device"), None)
+    if scripted:
+        message = "TorchScript compiles .to(), not .npu()"
+    elif _has_own_method(context, options, node.value, value):
+        message = "cuda() is the class's own, and .npu() is not; .to() is, too"
+    elif device is not None and _ignores_device(context, call, device, node.value, value):
+        message = "a module's .npu() ignores the device, or takes only a whole number; .to() takes it"
+    else:
+        return None
+    return _written(context, options, node, call, device, message)
+
+
+def _written(
+    context: FileContext,
+    options: MethodOptions,
+    node: ast.Attribute,
+    call: ast.Call,
+    device: Optional[ast.expr],
+    message: str,
+) -> Optional[Move]:
+    index = context.index
+    end = index.end(node)
+    edits, safety = [Edit(end - len("cuda"), end, "to")], ""
+    if device is None:
+        opening = index.data.index(b"(", end) + 1
+        edits.append(Edit(opening, opening, '"npu", ' if call.args or call.keywords else '"npu"'))
+        return Move(edits, message)
+    if isinstance(device, ast.Constant) and device.value is None:
+        edits.append(Edit(index.start(device), index.end(device), '"npu"'))
+    elif surely_int(index, options.integers, device):
+        edits += as_device(index, device)
+    elif not _names_device(context, device):
+        torch = next((alias for alias in ("torch", "th") if _is_torch(context, call, alias)), None)
+        if torch is None:
+            return None
+        start, stop = index.start(device), index.end(device)
+        edits += [Edit(start, start, f'{torch}.device("npu", '), Edit(stop, stop, ")")]
+        safety = "unsafe"
+    if len(call.args) > 1:  # the second parameter of to() is a dtype
+        start = index.start(call.args[1])
+        edits.append(Edit(start, start, "non_blocking="))
+    return Move(edits, message, safety)
+
+
+def _ignores_device(
+    context: FileContext, call: ast.Call, device: ast.expr, holder: ast.expr, value: Value
+) -> bool:
+    """Whether the call may be that of a module, and its device another than the current NPU."""
+    if len(call.args) > 1 or any(k.arg != "device" for k in call.keywords):
+        return False  # only tensors take more
+    if value.kind in (TENSOR, MAYBE) or bare_name(holder) == "super":
+        return False
+    if _is_parameter_of_lambda(context, holder):  # a storage, in map_location
+        return False
+    if _may_be_none(context, device):
+        return False
+    chosen = context.project.program.set_devices
+    if isinstance(device, ast.Constant) and device.value == 0:
+        return bool(chosen)  # the first NPU is the current one where nobody chooses another
+    if context.index.segment(device) in chosen or _is_current(context, device):
+        return False
+    return value.kind in (MODULE, CLASS) or not context.project.classes
+
+
+def _may_be_none(context: FileContext, device: ast.expr) -> bool:
+    """Whether a device may be left out: ``.to(None)`` moves nothing."""
+    values = [device]
+    if isinstance(device, ast.Name):
+        values = [each.value for each in context.index.bindings(device) if each.value is not None]
+    return any(isinstance(each, ast.Constant) and each.value is None for each in values)
+
+
+def _is_current(context: FileContext, device: ast.expr) -> bool:
+    """Whether a device is the current one: ``torch.cuda.current_device()``."""
+    index = context.index
+    values = index.assigned(device) if isinstance(device, ast.Name) else [device]
+    return bool(values) and all(
+        isinstance(each, ast.Call) and index.qualified_name(each.func) in _CURRENT for each in values
+    )
+
+
+def _is_parameter_of_lambda(context: FileContext, holder: ast.expr) -> bool:
+    if not isinstance(holder, ast.Name):
+        return False
+    return any(isinstance(binding.node, ast.Lambda) for binding in context.index.bindings(holder))
+
+
+def _names_device(context: FileContext, device: ast.expr) -> bool:
+    """Whether an expression is a string or a torch.device, or is called one."""
+    if isinstance(device, (ast.Constant, ast.JoinedStr)):
+        return True
+    if isinstance(device, ast.BinOp):
+        return any(isinstance(part, ast.Constant) for part in (device.left, device.right))
+    if isinstance(device, ast.Call):
+        return context.index.qualified_name(device.func) == "torch.device" or _is_format(device)
+    return bool(_DEVICE_NAME.search(bare_name(device)))
+
+
+def _is_format(call: ast.Call) -> bool:
+    function = call.func
+    return (
+        isinstance(function, ast.Attribute)
+        and function.attr == "format"
+        and isinstance(function.value, ast.Constant)
+    )
+
+
+def _is_torch(context: FileContext, node: ast.AST, name: str) -> bool:
+    """Whether a name stands for the module torch where a node is."""
+    found = context.index.scope_of(node).look_up(name)
+    return len(found) == 1 and found[0].kind == "import" and found[0].name == "torch"
+
+
+def _has_own_method(context: FileContext, options: MethodOptions, holder: ast.expr, value: Value) -> bool:
+    """Whether what has the method is, or may well be, of a class that has the method itself."""
+    index = context.index
+    made = _class_name(context, holder, value)
+    if made:
+        last = made.rpartition(".")[2]
+        if made in options.own or last in context.project.program.lightning:
+            return True
+        owner = next((each for each in index.classes if each.name == last), None)
+        if owner is not None:
+            index.expand(owner)
+            return any(index.qualified_name(base) in options.own for base in owner.bases)
+        if "." in made and not made.startswith("."):
+            return False
+    if value.kind != UNKNOWN or context.project.classes:
+        return False
+    # What a library with such classes gives, as the batches of its loaders.
+    packages = {name.partition(".")[0] for name in options.own}
+    return any(names_package(node, package) for node in index.imports for package in packages)
+
+
+def _class_name(context: FileContext, holder: ast.expr, value: Value, depth: int = 0) -> str:
+    """The name of the class of an expression: of what makes it, or of a class method that does."""
+    index = context.index
+    if value.kind == CLASS:
+        return value.name
+    if isinstance(holder, ast.Call):
+        name = index.qualified_name(holder.func)
+        parent, _, last = name.rpartition(".")
+        if last[:1].islower() and parent.rpartition(".")[2][:1].isupper():
+            return parent  # Net.load_from_checkpoint(path)
+        if name:
+            return name
+        if isinstance(holder.func, ast.Attribute):
+            maker = holder.func.value
+            if isinstance(maker, ast.Name) and maker.id[:1].isupper():
+                return maker.id
+            return _class_name(context, maker, context.value(maker), depth + 1) if depth < 3 else ""
+        return holder.func.id if isinstance(holder.func, ast.Name) else ""
+    if isinstance(holder, ast.Name) and depth < 3:
+        assigned = [each for each in index.assigned(holder) if not _mentions(each, holder.id)]
+        names = {_class_name(context, each, context.value(each), depth + 1) for each in assigned}
+        return names.pop() if len(names) == 1 else ""
+    return ""
+
+
+def _mentions(node: ast.expr, name: str) -> bool:
+    """Whether an expression is made from the name itself: ``net = net.cuda()``."""
+    return any(isinstance(part, ast.Name) and part.id == name for part in ast.walk(node))

@@ -1,0 +1,95 @@
+"""Which functions TorchScript compiles: it knows neither ``.npu()`` nor ``.is_npu``."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Mapping
+
+from migrator.matchers.context import FileContext
+from migrator.names.tree import FUNCTIONS, Function, bare_name
+
+_COMPILERS = frozenset({"torch.jit.script", "torch.jit.script_method", "torch.jit.export"})
+_CALLS = ("torch.jit.script", "torch.jit.script_if_tracing")
+_LEFT_OUT = frozenset({"torch.jit.ignore", "torch.jit.unused"})
+
+
+def in_torchscript(context: FileContext, node: ast.AST) -> bool:
+    """Whether TorchScript compiles a function: by a decorator, or by a call of torch.jit.script.
+
+    A call compiles ``forward`` of its module, the methods and functions that it calls, and those of what it
+    holds. Which module a call somewhere in the project means is seldom seen, so all of them are taken for
+    compiled: what TorchScript compiles does the same elsewhere.
+    """
+    index = context.index
+    function, owner = index.function_of(node), index.class_of(node)
+    if function is not None:
+        index.expand(function)
+        decorators = {index.qualified_name(each) for each in function.decorator_list}
+        if decorators & _LEFT_OUT:
+            return False
+        if decorators & _COMPILERS:
+            return True
+    if owner is None:
+        return function is not None and function.name in _functions(context)
+    index.expand(owner)
+    if any(index.qualified_name(base) == "torch.jit.ScriptModule" for base in owner.bases):
+        return True
+    if function is None or not context.project.program.scripts_modules:
+        return False
+    return function.name in _methods(context, owner)
+
+
+def _methods(context: FileContext, owner: ast.ClassDef) -> frozenset[str]:
+    """The methods of a module that ``forward`` reaches; none of another class."""
+    known, key = context.index.known_values, ("compiled", id(owner))
+    if key not in known:
+        methods = {item.name: item for item in owner.body if isinstance(item, FUNCTIONS)}
+        known[key] = _reached(methods, ["forward"], own=True) if owner.bases else frozenset()
+    found: frozenset[str] = known[key]
+    return found
+
+
+def _functions(context: FileContext) -> frozenset[str]:
+    """The functions of the file that a call of torch.jit.script compiles, itself or through a module."""
+    index = context.index
+    known, key = index.known_values, ("compiled", 0)
+    if key not in known:
+        functions = {item.name: item for item in index.tree.body if isinstance(item, FUNCTIONS)}
+        first = [
+            item.id
+            for call in index.calls
+            for item in call.args[:1]
+            if isinstance(item, ast.Name) and index.qualified_name(call.func) in _CALLS
+        ]
+        for owner in index.classes if context.project.program.scripts_modules else ():
+            compiled = _methods(context, owner)
+            for item in owner.body:
+                if isinstance(item, FUNCTIONS) and item.name in compiled:
+                    first += _called(item, own=False)
+        known[key] = _reached(functions, first, own=False)
+    found: frozenset[str] = known[key]
+    return found
+
+
+def _reached(functions: Mapping[str, Function], first: Iterable[str], own: bool) -> frozenset[str]:
+    """Those of some functions that the first ones call, these too."""
+    reached: set[str] = set()
+    waiting = list(first)
+    while waiting:
+        name = waiting.pop()
+        if name in functions and name not in reached:
+            reached.add(name)
+            waiting += _called(functions[name], own)
+    return frozenset(reached)
+
+
+def _called(function: Function, own: bool) -> list[str]:
+    """The names that a function calls: of its own object, or bare ones."""
+    found = []
+    for node in ast.walk(function):
+        called = node.func if isinstance(node, ast.Call) else None
+        if own and isinstance(called, ast.Attribute) and bare_name(called.value) == "self":
+            found.append(called.attr)
+        elif not own and isinstance(called, ast.Name):
+            found.append(called.id)
+    return found

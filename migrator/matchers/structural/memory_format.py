@@ -1,0 +1,191 @@
+"""``memory_format=torch.channels_last``: an NPU has formats of its own, and refuses or ignores torch's."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Optional
+
+from migrator.findings.finding import Edit
+from migrator.matchers.calls import argument_of, without_argument
+from migrator.matchers.context import FileContext, Match, found
+from migrator.matchers.options import Options
+from migrator.matchers.packs import Rule
+from migrator.names.index import ModuleIndex
+from migrator.names.placement import is_cpu_device, kept_on_the_cpu, made_on_the_cpu
+from migrator.names.tree import string_value
+
+_KEYWORD = "memory_format"
+
+
+@dataclass(frozen=True)
+class FormatOptions(Options):
+    """``methods`` and ``functions``: the calls that a rule is about; ``drops``: it takes the format away.
+
+    Such a rule also looks at formats that go elsewhere first: into a name, a dictionary, another function.
+    ``harmless`` are functions that take one on any device. ``questions`` are methods whose answer is another
+    one on an NPU.
+    """
+
+    methods: tuple[str, ...] = ()
+    functions: tuple[str, ...] = ()
+    harmless: tuple[str, ...] = ()
+    questions: tuple[str, ...] = ()
+    drops: bool = False
+
+
+def find(context: FileContext, rule: Rule[FormatOptions]) -> Iterator[Match]:
+    """Where a format is given to a call of the rule, or goes where that is not seen."""
+    index = context.index
+    for ref in index.refs:
+        if not isinstance(ref.ctx, ast.Load) or index.qualified_name(ref) not in rule.match:  # type: ignore[attr-defined]
+            continue
+        keyword, choice = _keyword(index, ref)
+        call = index.parent(keyword) if keyword is not None else None
+        if keyword is not None and isinstance(call, ast.Call) and index.qualified_name(call.func) != "dict":
+            if _is_of(index, rule, call):
+                yield from _given(context, rule, ref, call, keyword, choice)
+        elif rule.options.drops:
+            yield from _handed_on(context, rule, ref)
+
+
+def _given(
+    context: FileContext,
+    rule: Rule[FormatOptions],
+    ref: ast.expr,
+    call: ast.Call,
+    keyword: ast.keyword,
+    choice: bool,
+) -> Iterator[Match]:
+    """A call of the rule that is given a format."""
+    index = context.index
+    name = index.qualified_name(call.func)
+    if _stays_on_the_cpu(index, call, is_function=name in rule.options.functions):
+        return
+    method = call.func.attr if isinstance(call.func, ast.Attribute) else name
+    api = name if name in rule.options.functions else f".{method}"
+    if not rule.options.drops:
+        asks = f".{method}" in rule.options.questions
+        message = f"{api}({_KEYWORD}=torch.channels_last) is False for a tensor on an NPU" if asks else ""
+        yield found(context, rule, call, api=api, message=message, severity="warning" if asks else "")
+        return
+    edits = None if choice else without_argument(index, call, keyword)
+    if edits is None:
+        edits = _other_format(index, ref, "contiguous_format" if name else "preserve_format")
+    certain = method in ("cuda", "npu") or _names_npu(call)
+    yield found(context, rule, call, api=api, edits=edits, safety="safe" if certain else "", needs_npu=False)
+
+
+def _handed_on(context: FileContext, rule: Rule[FormatOptions], ref: ast.expr) -> Iterator[Match]:
+    """A format that is kept, or given to something else than torch's methods."""
+    index = context.index
+    child, parent = ref, index.parent(ref)
+    while isinstance(parent, ast.IfExp) and child is not parent.test:
+        child, parent = parent, index.parent(parent)
+    if isinstance(parent, (ast.Compare, ast.Tuple, ast.List, ast.Set, ast.Expr)):
+        return  # it is compared, or listed
+    if isinstance(parent, ast.Call):
+        if index.qualified_name(parent.func) in rule.options.harmless:
+            return
+    uses = _formats_in(index, child, parent)
+    if uses is not None and not any(_is_of(index, rule, call) for call in uses):
+        return
+    edits = _other_format(index, ref, "contiguous_format") if uses or _is_named(index, child, parent) else []
+    message = "" if edits else "the format goes where this file does not show whether an NPU gets it"
+    severity = "" if edits else "warning"
+    yield found(
+        context,
+        rule,
+        ref,
+        api="torch.channels_last",
+        edits=edits,
+        message=message,
+        severity=severity,
+        needs_npu=False,
+    )
+
+
+def _formats_in(index: ModuleIndex, value: ast.AST, parent: Optional[ast.AST]) -> Optional[list[ast.Call]]:
+    """The calls that a name is given to as their format; None where it goes elsewhere, too, or is no name."""
+    if not isinstance(parent, ast.Assign) or value is not parent.value or len(parent.targets) != 1:
+        return None
+    target = parent.targets[0]
+    if not isinstance(target, ast.Name):
+        return None
+    calls = []
+    for use in index.uses(target.id, index.scope_of(target)):
+        keyword = index.parent(use)
+        call = index.parent(keyword) if isinstance(keyword, ast.keyword) else None
+        if isinstance(keyword, ast.keyword) and keyword.arg == _KEYWORD and isinstance(call, ast.Call):
+            calls.append(call)
+        elif not isinstance(keyword, ast.Compare):
+            return None
+    return calls
+
+
+def _is_named(index: ModuleIndex, value: ast.AST, parent: Optional[ast.AST]) -> bool:
+    """Whether a format is what a dictionary of arguments calls ``memory_format``."""
+    if isinstance(parent, ast.keyword):
+        return parent.arg == _KEYWORD
+    if isinstance(parent, ast.Dict):
+        return any(
+            item is value and string_value(key) == _KEYWORD for key, item in zip(parent.keys, parent.values)
+        )
+    if isinstance(parent, ast.Assign) and len(parent.targets) == 1:
+        target = parent.targets[0]
+        return isinstance(target, ast.Subscript) and string_value(target.slice) == _KEYWORD
+    return False
+
+
+def _keyword(index: ModuleIndex, ref: ast.expr) -> tuple[Optional[ast.keyword], bool]:
+    """The argument ``memory_format`` that a format is given as, and whether only in one case of a choice."""
+    child: ast.AST = ref
+    parent = index.parent(ref)
+    while isinstance(parent, ast.IfExp) and child is not parent.test:
+        child, parent = parent, index.parent(parent)
+    is_format = isinstance(parent, ast.keyword) and parent.arg == _KEYWORD
+    return (parent if is_format else None), child is not ref  # type: ignore[return-value]
+
+
+def _is_of(index: ModuleIndex, rule: Rule[FormatOptions], call: ast.Call) -> bool:
+    """Whether a rule is about a call."""
+    name = index.qualified_name(call.func)
+    if name:
+        return name in rule.options.functions
+    return isinstance(call.func, ast.Attribute) and f".{call.func.attr}" in (
+        *rule.options.methods,
+        *rule.options.questions,
+    )
+
+
+def _stays_on_the_cpu(index: ModuleIndex, call: ast.Call, is_function: bool) -> bool:
+    device = argument_of(call, "device", None if is_function else 0)
+    if device is not None and index.qualified_name(device).startswith("torch."):
+        device = None  # a dtype
+    if is_cpu_device(index, device):
+        return True
+    if is_function:
+        first = call.args[0] if call.args else None
+        if index.qualified_name(call.func).endswith("_like") and first is not None:
+            return device is None and made_on_the_cpu(index, first)
+        return device is None and not any(k.arg is None for k in call.keywords)
+    holder = call.func.value if isinstance(call.func, ast.Attribute) else None
+    if holder is None or kept_on_the_cpu(index, holder):
+        return device is None and holder is not None
+    moves = device is not None or (isinstance(call.func, ast.Attribute) and call.func.attr in ("cuda", "npu"))
+    return not moves and made_on_the_cpu(index, holder)
+
+
+def _other_format(index: ModuleIndex, ref: ast.expr, name: str) -> list[Edit]:
+    """The edit that writes another format; none where it was imported by its name."""
+    if not isinstance(ref, ast.Attribute):
+        return []
+    end = index.end(ref)
+    return [Edit(end - len(ref.attr), end, name)]
+
+
+def _names_npu(call: ast.Call) -> bool:
+    """Whether a call's device is written as one for CUDA or an NPU."""
+    device = argument_of(call, "device", 0)
+    return (string_value(device) or "").startswith(("cuda", "npu"))
