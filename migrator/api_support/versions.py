@@ -46,6 +46,15 @@ class TorchVersion:
     def __str__(self) -> str:
         return self.text
 
+    @property
+    def replaces_names(self) -> bool:
+        """Whether torch_npu puts its own objects into torch's modules: torch.device, torch.load, collectives.
+
+        It does before torch 2.1 (all_monkey_patches in torch_npu/__init__.py of its branches v1.8.1, v1.11.0
+        and v2.0.1): what was imported by its name before that is not replaced.
+        """
+        return self.tuple < (2, 1)
+
 
 @cache
 def known() -> tuple[TorchVersion, ...]:

@@ -133,5 +133,5 @@ def _imports(context: FileContext, needing: list[Match], rules: Rules) -> list[M
     rule = rules.import_rule
     if rule is None or not needing:
         return []
-    places = torch_npu_imports(context.index, [item.node for item in needing])
+    places = torch_npu_imports(context.index, [item.node for item in needing], context.version.replaces_names)
     return [insertion(context, rule, node, edit) for node, edit in places]

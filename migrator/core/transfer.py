@@ -22,7 +22,7 @@ def find(context: FileContext, rule: Rule) -> list[Match]:
     if any("transfer_to_npu" in index.segment(node) for node in index.imports):
         return []
     inserted = []
-    for node, edit in torch_npu_imports(index, list(index.imports)):
+    for node, edit in torch_npu_imports(index, list(index.imports), context.version.replaces_names):
         both = "import torch_npu" + _break(edit.text) + _TRANSFER
         text = edit.text.replace("import torch_npu", both)
         inserted.append(insertion(context, rule, node, replace(edit, text=text)))
@@ -35,7 +35,7 @@ def find(context: FileContext, rule: Rule) -> list[Match]:
 def _break(inserted: str) -> str:
     """What separates a second statement from the first in an inserted text."""
     match = re.match(r"(\r\n|\r|\n)?([ \t\f]*)import torch_npu(\r\n|\r|\n)?", inserted)
-    if match is None:  # behind a semicolon
+    if match is None or inserted.endswith("; "):
         return "; "
     return (match.group(1) or match.group(3) or "\n") + match.group(2)
 

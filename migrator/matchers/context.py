@@ -110,8 +110,8 @@ def instead_of(index: ModuleIndex, node: ast.AST, text: str) -> Edit:
     return Edit(index.start(node), index.end(node), text)
 
 
-def insertion(context: FileContext, rule: Rule, node: ast.AST, edit: Edit) -> Match:
-    """The insertion of a statement behind ``node``."""
-    item = found(context, rule, node, api="torch_npu")
+def insertion(context: FileContext, rule: Rule, node: ast.AST, edit: Edit, api: str = "torch_npu") -> Match:
+    """The insertion of a statement beside ``node``."""
+    item = found(context, rule, node, api=api)
     fix = Fix((edit,), "safe", "INSERT")  # it is needed by changes that tell how safe they are
     return replace(item, finding=replace(item.finding, fix=fix))

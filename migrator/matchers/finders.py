@@ -85,6 +85,9 @@ HANDLERS = {
         "structural.library_functions", words_from="library_functions", takes_match=False
     ),
     "memory-format": Finder("structural.memory_format", options="FormatOptions"),
+    "replaced-names": Finder("structural.replaced_names"),
+    "map-location": Finder("structural.map_location"),
+    "npu-generator": Finder("structural.npu_generator"),
     "python-kernel": Finder("structural.cuda_operators", "find_kernels"),
     "last-batch": Finder("structural.data_loader", "find_last_batch"),
     "random-sizes": Finder("structural.dynamic_shapes", "find_random_sizes"),

@@ -12,13 +12,16 @@ from migrator.names.index import ModuleIndex
 from migrator.names.tree import FUNCTIONS, Import, bare_name
 
 
-def torch_npu_imports(index: ModuleIndex, needing: Sequence[ast.AST]) -> list[tuple[ast.stmt, Edit]]:
+def torch_npu_imports(
+    index: ModuleIndex, needing: Sequence[ast.AST], above: bool = False
+) -> list[tuple[ast.stmt, Edit]]:
     """The edits that put ``import torch_npu`` in force for the nodes that need it.
 
-    Each comes with the statement it follows. Goes behind the first import of
+    Each comes with the statement it stands beside. Goes behind the first import of
     torch: the one at the top of the module where there is one, otherwise those
     inside the ``try``, ``if`` or function that hold the uses, never one that
-    only type checkers run. Empty where it is there already.
+    only type checkers run. Empty where it is there already. With ``above`` it goes
+    above a first import that takes names from torch.
     """
     runtime = [node for node in index.imports if not _only_for_types(index, node)]
     present = [node for node in runtime if names_package(node, "torch_npu")]
@@ -27,7 +30,7 @@ def torch_npu_imports(index: ModuleIndex, needing: Sequence[ast.AST]) -> list[tu
     torch = [node for node in runtime if names_package(node, "torch")]
     for node in torch:
         if _at_top(index, node):
-            return [(node, insert_import(index, node))]
+            return [(node, _beside(index, node, above))]
     if torch:
         chosen = [
             node
@@ -35,7 +38,7 @@ def torch_npu_imports(index: ModuleIndex, needing: Sequence[ast.AST]) -> list[tu
             if any(_serves(index, node, use) for use in needing)
         ]
         if all(any(_serves(index, node, use) for node in chosen) for use in needing):
-            return [(node, insert_import(index, node)) for node in _not_dominated(index, chosen)]
+            return [(node, _beside(index, node, above)) for node in _not_dominated(index, chosen)]
     if present:
         return []
     last = _last_top_import(index)
@@ -53,6 +56,16 @@ def insert_import(index: ModuleIndex, node: ast.stmt, statement: str = "import t
     if rest.endswith((b"\n", b"\r")):
         return Edit(stop, stop, f"{indent}{statement}{newline_of(index.text)}")
     return Edit(stop, stop, f"{newline_of(index.text)}{indent}{statement}")
+
+
+def _beside(index: ModuleIndex, node: Import, above: bool) -> Edit:
+    if not above or isinstance(node, ast.Import):
+        return insert_import(index, node)
+    start = index.start(node)
+    if _indentation(index, node) is None:
+        return Edit(start, start, "import torch_npu; ")
+    begin, _ = index.line_span(index.line_of(start), index.line_of(start))
+    return Edit(begin, begin, f"{_indentation(index, node)}import torch_npu{newline_of(index.text)}")
 
 
 def statement_separator(index: ModuleIndex, node: ast.stmt) -> str:

@@ -26,8 +26,9 @@ class ArgumentOptions(Options):
 
     ``argument`` is its keyword, ``position`` where it may stand without. A ``missing`` one is added with the
     source ``value``, without its keyword where it is ``positional``; of a ``present`` one ``rename`` stands
-    for keyword and value, ``instead`` for the value. ``unless_empty`` is a keyword whose empty list rules a
-    call out. ``subclass`` is said of a class that derives from the API and does not speak of the argument.
+    for keyword and value, ``keyword`` for the keyword, ``instead`` for the value. ``unless_empty`` is a
+    keyword whose empty list rules a call out. ``subclass`` is said of a class that derives from the API and
+    does not speak of the argument.
     """
 
     argument: str = field(default="", metadata={"required": True})
@@ -36,6 +37,7 @@ class ArgumentOptions(Options):
     value: str = ""
     positional: bool = False
     rename: str = ""
+    keyword: str = ""
     unless_empty: str = ""
     subclass: str = ""
 
@@ -89,6 +91,9 @@ def _checked(context: FileContext, rule: Rule[ArgumentOptions], call: ast.Call, 
         if not (isinstance(keyword.value, ast.Constant) and keyword.value.value is True):
             text += f" if {context.index.segment(keyword.value)} else None"
         edits = [instead_of(context.index, keyword, text)]
+    elif options.keyword:
+        start = context.index.start(keyword)
+        edits = [Edit(start, start + len(wanted), options.keyword)]
     elif options.instead:
         edits = [instead_of(context.index, keyword.value, options.instead)]
     return found(context, rule, call, api=name, edits=edits)
