@@ -92,6 +92,10 @@ HANDLERS = {
     "last-batch": Finder("structural.data_loader", "find_last_batch"),
     "random-sizes": Finder("structural.dynamic_shapes", "find_random_sizes"),
     "tensor-type-default": Finder("structural.tensor_type_default", options="TypeOptions"),
+    "tensor-type-constructors": Finder(
+        "structural.tensor_type_default", "find_constructors", words_from="legacy_constructors"
+    ),
+    "tensor-type-modules": Finder("structural.tensor_type_default", "find_modules", options="TypeOptions"),
     "training-settings": Finder("structural.training_step", "find_settings", words_from="training_loops"),
     "training-step": Finder("structural.training_step", options="StepOptions", words_from="training_loops"),
 }

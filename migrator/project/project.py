@@ -52,6 +52,8 @@ class Project:
         """The words from which the rules start that look for what only this project knows."""
         if source == "cuda_operators":
             return self.operators.words()
+        if source == "legacy_constructors":
+            return frozenset({"Tensor"} if self.program.cuda_default else ())
         return frozenset(name.rpartition(".")[2] for name in self.libraries)
 
     def line_words(self, source: str) -> frozenset[str]:

@@ -1,52 +1,199 @@
-"""``torch.set_default_tensor_type('torch.cuda.FloatTensor')`` has no NPU form."""
+"""``torch.set_default_tensor_type('torch.cuda.FloatTensor')`` has no NPU form.
+
+A default device and a default dtype stand in for it. What they do not reach is made, or moved, by itself: the
+legacy constructor ``torch.Tensor(…)``, also where a library calls it to build a module.
+"""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Optional
 
+from migrator.findings.finding import Edit
 from migrator.matchers.calls import calls_of
 from migrator.matchers.context import FileContext, Match, found, instead_of
 from migrator.matchers.npu_import import statement_separator
 from migrator.matchers.options import Options
 from migrator.matchers.packs import Rule
-from migrator.names.tree import string_value
+from migrator.names.index import ModuleIndex
+from migrator.names.tree import FUNCTIONS, Statement, string_value
+from migrator.names.values import CLASS, MODULE
+
+_MOVES = frozenset({"to", "cuda", "npu", "cpu", "type", "type_as"})
+_BRANCHES = (ast.If, ast.With, ast.Try)
 
 
 @dataclass(frozen=True)
 class TypeOptions(Options):
-    """``dtypes``: torch's dtype for each CUDA tensor type."""
+    """``dtypes``: torch's dtype for each tensor type, by its last name."""
 
     dtypes: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class _Default:
+    """What becomes the default type: ``device`` is source, ``dtype`` a name of torch's."""
+
+    device: str
+    dtype: str
+
+    @property
+    def is_cuda(self) -> bool:
+        return self.device != '"cpu"'
 
 
 def find(context: FileContext, rule: Rule[TypeOptions]) -> Iterator[Match]:
     """The call becomes ``set_default_device`` and ``set_default_dtype`` where torch has them.
 
-    torch refuses ``torch.npu.FloatTensor`` here ("only floating-point types are
-    supported as the default type", seen with torch_npu 2.13).
+    torch refuses ``torch.npu.FloatTensor`` here ("only floating-point types are supported as the default
+    type", seen with torch_npu 2.13). A later call with a type of the CPU takes the device back, too.
     """
     index = context.index
-    for call, api in calls_of(index, rule):
-        arguments = [*call.args, *(keyword.value for keyword in call.keywords)]
-        if len(arguments) != 1:
-            continue
-        argument = arguments[0]
-        name = string_value(argument) or index.qualified_name(argument)
-        if not name.startswith("torch.cuda."):
-            if "cuda" in index.segment(argument):
+    calls = [(call, api, _default(index, rule, call)) for call, api in calls_of(index, rule)]
+    cuda = [call for call, _, default in calls if default is not None and default.is_cuda]
+    for call, api, default in calls:
+        if default is None:
+            if any("cuda" in index.segment(argument) for argument in call.args):
                 yield found(context, rule, call, api=api, severity="error", claims=True)
+        elif default.is_cuda or _takes_back(context, call, cuda):
+            edits = _defaults(context, call, api, default)
+            severity = "" if edits else "error" if default.is_cuda else "warning"
+            yield found(context, rule, call, api=api, edits=edits, severity=severity, claims=True)
+
+
+def _default(index: ModuleIndex, rule: Rule[TypeOptions], call: ast.Call) -> Optional[_Default]:
+    """What a call makes the default; None where that is not seen."""
+    arguments = [*call.args, *(keyword.value for keyword in call.keywords)]
+    if len(arguments) != 1:
+        return None
+    if not isinstance(arguments[0], ast.IfExp):
+        return _of_type(index, rule, arguments[0])
+    one, other = _of_type(index, rule, arguments[0].body), _of_type(index, rule, arguments[0].orelse)
+    if one is None or other is None or one.dtype != other.dtype:
+        return None
+    return _Default(f"{one.device} if {index.segment(arguments[0].test)} else {other.device}", one.dtype)
+
+
+def _of_type(index: ModuleIndex, rule: Rule[TypeOptions], node: ast.expr) -> Optional[_Default]:
+    name = string_value(node) or index.qualified_name(node)
+    module, _, last = name.rpartition(".")
+    if last not in rule.options.dtypes or module not in ("torch", "torch.cuda"):
+        return None
+    return _Default('"npu"' if module == "torch.cuda" else '"cpu"', rule.options.dtypes[last])
+
+
+def _takes_back(context: FileContext, call: ast.Call, cuda: list[ast.Call]) -> bool:
+    """Whether a CUDA type may be the default by then: not where the other branch chooses it."""
+    if not context.project.program.cuda_default:
+        return False
+    return not cuda or not all(_other_branch(context.index, call, each) for each in cuda)
+
+
+def _other_branch(index: ModuleIndex, one: ast.AST, other: ast.AST) -> bool:
+    """Whether two nodes lie in the two branches of one ``if``."""
+    inside = {id(node): node for node in index.above(other)}
+    child: ast.AST = one
+    for around in index.above(one):
+        if isinstance(around, ast.If) and id(around) in inside and id(child) not in inside:
+            return child in around.body or child in around.orelse
+        child = around
+    return False
+
+
+def _defaults(context: FileContext, call: ast.Call, api: str, default: _Default) -> list[Edit]:
+    """The edit that writes both defaults; none where they cannot stand there."""
+    index, statement = context.index, context.index.parent(call)
+    base = index.segment(call.func)[: -len(api.rpartition(".")[2])]  # empty where it is imported by its name
+    if not base or not isinstance(statement, ast.Expr) or not context.version.has_set_default_device:
+        return []
+    separator = statement_separator(index, statement)
+    text = (
+        f"{base}set_default_device({default.device}){separator}{base}set_default_dtype({base}{default.dtype})"
+    )
+    return [instead_of(index, call, text)]
+
+
+def find_constructors(context: FileContext, rule: Rule) -> Iterator[Match]:
+    """``torch.Tensor(…)`` in a project that makes a CUDA type the default: it is moved."""
+    index = context.index
+    if not context.project.program.cuda_default or not context.version.has_set_default_device:
+        return
+    for call, api in calls_of(index, rule):
+        if any(keyword.arg in ("device", None) for keyword in call.keywords) or _is_moved(index, call):
             continue
-        dtype = rule.options.dtypes.get(name.rpartition(".")[2])
-        base = index.segment(call.func)[
-            : -len(api.rpartition(".")[2])
-        ]  # empty where it is imported by its name
-        statement = index.parent(call)
-        edits = []
-        if dtype and base and isinstance(statement, ast.Expr) and context.version.has_set_default_device:
-            separator = statement_separator(index, statement)
-            text = f'{base}set_default_device("npu"){separator}{base}set_default_dtype({base}{dtype})'
-            edits = [instead_of(index, call, text)]
-        severity = "" if edits else "error"
-        yield found(context, rule, call, api=api, edits=edits, severity=severity, claims=True)
+        end = index.end(call)
+        yield found(context, rule, call, api=api, edits=[Edit(end, end, '.to("npu")')])
+
+
+def find_modules(context: FileContext, rule: Rule[TypeOptions]) -> Iterator[Match]:
+    """Modules that are built while a CUDA type is the default: they are moved as a whole."""
+    index = context.index
+    if not context.version.has_set_default_device:
+        return
+    known: set[int] = set()
+    for call, _ in calls_of(index, rule):
+        default = _default(index, rule, call)
+        if default is None or not default.is_cuda:
+            continue
+        for statement in _until_taken_back(context, rule, call):
+            built = _built(context, statement)
+            if built is not None and id(built) not in known:
+                known.add(id(built))
+                end = index.end(built)
+                device = default.device if " if " not in default.device else f"({default.device})"
+                edits = [Edit(end, end, f".to({device.strip('()')})")]
+                yield found(context, rule, built, api=index.segment(built.func), edits=edits)
+
+
+def _until_taken_back(context: FileContext, rule: Rule[TypeOptions], call: ast.Call) -> Iterator[Statement]:
+    """The statements behind a call, in its block and around it, until another one changes the default."""
+    index = context.index
+    resets = [each for each, _ in calls_of(index, rule) if each is not call]
+    statement: Optional[ast.AST] = index.statement_of(call)
+    while statement is not None:
+        block = index.block(statement)
+        for following in block[block.index(statement) + 1 :] if statement in block else ():
+            if any(following in index.above(reset) for reset in resets):
+                return
+            yield from _assignments(following)
+        around = index.parent(statement)
+        statement = around if isinstance(around, _BRANCHES) else None
+
+
+def _assignments(statement: ast.stmt) -> Iterator[ast.stmt]:
+    """A statement, or those inside it that are no other function's."""
+    if not isinstance(statement, (*FUNCTIONS, ast.ClassDef)):
+        for node in ast.walk(statement):
+            if isinstance(node, ast.Assign):
+                yield node
+
+
+def _built(context: FileContext, statement: Statement) -> Optional[ast.Call]:
+    """The call that builds a module, where nothing moves it."""
+    index = context.index
+    if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
+        return None
+    target, value = statement.targets[0], statement.value
+    if not isinstance(target, ast.Name) or not isinstance(value, ast.Call):
+        return None
+    index.expand(statement)
+    function = value.func
+    last = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+    named = last[:1].isupper() and ("model" in target.id.lower() or "net" in target.id.lower())
+    if not named and context.value(value).kind not in (MODULE, CLASS):
+        return None
+    uses = index.uses(target.id, index.scope_of(statement))
+    return None if any(_is_moved(index, use) for use in uses) else value
+
+
+def _is_moved(index: ModuleIndex, node: ast.expr) -> bool:
+    """Whether a call of a method behind an expression moves it."""
+    around = index.parent(node)
+    while isinstance(around, ast.Attribute):
+        call = index.call_of(around)
+        if call is None or around.attr in _MOVES:
+            return call is not None
+        node, around = call, index.parent(call)
+    return False
