@@ -23,6 +23,7 @@ from migrator.names.tree import bare_name
 from migrator.names.values import CLASS, MAYBE, MODULE, TENSOR, UNKNOWN, Value
 
 _DEVICE_NAME = re.compile(r"(?:^|_)(?:device|dev)$", re.IGNORECASE)
+_MOST_VALUES = 20  # a name that is given more is not followed
 _CURRENT = ("torch.cuda.current_device", "torch.npu.current_device")
 
 
@@ -173,11 +174,14 @@ def _is_torch(context: FileContext, node: ast.AST, name: str) -> bool:
 
 def _has_own_method(context: FileContext, options: MethodOptions, holder: ast.expr, value: Value) -> bool:
     """Whether what has the method is, or may well be, of a class that has the method itself."""
-    index = context.index
+    index, lightning = context.index, context.project.program.lightning
+    packages = _packages(context, options)
+    if not packages and not lightning:
+        return False
     made = _class_name(context, holder, value)
     if made:
         last = made.rpartition(".")[2]
-        if made in options.own or last in context.project.program.lightning:
+        if made in options.own or last in lightning:
             return True
         owner = next((each for each in index.classes if each.name == last), None)
         if owner is not None:
@@ -185,11 +189,22 @@ def _has_own_method(context: FileContext, options: MethodOptions, holder: ast.ex
             return any(index.qualified_name(base) in options.own for base in owner.bases)
         if "." in made and not made.startswith("."):
             return False
-    if value.kind != UNKNOWN or context.project.classes:
-        return False
     # What a library with such classes gives, as the batches of its loaders.
-    packages = {name.partition(".")[0] for name in options.own}
-    return any(names_package(node, package) for node in index.imports for package in packages)
+    return value.kind == UNKNOWN and not context.project.classes and bool(packages - {"torch"})
+
+
+def _packages(context: FileContext, options: MethodOptions) -> frozenset[str]:
+    """The packages with such classes that the file imports; torch where it names one of its own."""
+    known, key = context.index.known_values, ("packages with a cuda() of their own",)
+    if key not in known:
+        own = {name.partition(".")[0] for name in options.own} - {"torch"}
+        named = (name for name in options.own if name.startswith("torch."))
+        found = {each for each in own if any(names_package(node, each) for node in context.index.imports)}
+        if any(name.rpartition(".")[2] in context.index.text for name in named):
+            found.add("torch")
+        known[key] = frozenset(found)
+    packages: frozenset[str] = known[key]
+    return packages
 
 
 def _class_name(context: FileContext, holder: ast.expr, value: Value, depth: int = 0) -> str:
@@ -211,7 +226,10 @@ def _class_name(context: FileContext, holder: ast.expr, value: Value, depth: int
             return _class_name(context, maker, context.value(maker), depth + 1) if depth < 3 else ""
         return holder.func.id if isinstance(holder.func, ast.Name) else ""
     if isinstance(holder, ast.Name) and depth < 3:
-        assigned = [each for each in index.assigned(holder) if not _mentions(each, holder.id)]
+        assigned = index.assigned(holder)
+        if len(assigned) > _MOST_VALUES:
+            return ""
+        assigned = [each for each in assigned if not _mentions(each, holder.id)]
         names = {_class_name(context, each, context.value(each), depth + 1) for each in assigned}
         return names.pop() if len(names) == 1 else ""
     return ""
