@@ -7,18 +7,17 @@ import os
 
 import torch
 import torch.distributed as dist
+from ranks import join_ranks
 
 
 def setup_distributed():
     """Join the ranks that the launcher has started, each on its card; without a launcher, be the only one."""
+    join_ranks()
     backend = "gloo"
     if torch.cuda.is_available():
         backend = "nccl"
-        torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", 0)))
-    if "RANK" in os.environ:
-        dist.init_process_group(backend)
-    else:
-        dist.init_process_group(backend, store=dist.HashStore(), rank=0, world_size=1)
+        torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+    dist.init_process_group(backend)
     if dist.get_rank() != 0:  # one rank speaks for all
         builtins.print = lambda *args, **kwargs: None
         logging.disable(logging.INFO)

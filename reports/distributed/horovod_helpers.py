@@ -9,17 +9,28 @@ import os
 
 import torch
 import torch.distributed as dist
+from ranks import join_ranks
 
 
 def setup_distributed():
-    """Join the ranks that the launcher has started; without a launcher, be the only one."""
+    """Join the ranks that the launcher has started, each on its card; without a launcher, be the only one."""
     if dist.is_initialized():
         return
-    backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
-    if "RANK" in os.environ:
-        dist.init_process_group(backend)
-    else:
-        dist.init_process_group(backend, store=dist.HashStore(), rank=0, world_size=1)
+    join_ranks()
+    backend = "gloo"
+    if torch.cuda.is_available():
+        backend = "nccl"
+        torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+    dist.init_process_group(backend)
+
+
+def hvd_group(tensor=None):
+    """The process group for a tensor: that of the cards, or over gloo for objects and what is on the CPU."""
+    if dist.get_backend() == "gloo" or (tensor is not None and tensor.is_cuda):
+        return None
+    if not hasattr(hvd_group, "on_cpu"):
+        hvd_group.on_cpu = dist.new_group(backend="gloo")
+    return hvd_group.on_cpu
 
 
 def leave_distributed():
@@ -42,7 +53,9 @@ def hvd_allreduce_(tensor, op=dist.ReduceOp.AVG):
 def hvd_allreduce_async_(tensor, op=dist.ReduceOp.AVG):
     """Start that; hvd_synchronize() of what this returns gives the result."""
     average = op == dist.ReduceOp.AVG
-    work = dist.all_reduce(tensor.detach(), dist.ReduceOp.SUM if average else op, async_op=True)
+    work = dist.all_reduce(
+        tensor.detach(), dist.ReduceOp.SUM if average else op, group=hvd_group(tensor), async_op=True
+    )
     return work, lambda: hvd_divide_(tensor) if average else tensor
 
 
@@ -92,7 +105,7 @@ def hvd_lengths(tensor):
     """The first dimensions of the ranks' tensors."""
     own = torch.tensor([len(tensor)], device=tensor.device)
     lengths = [torch.empty_like(own) for _ in range(dist.get_world_size())]
-    dist.all_gather(lengths, own)
+    dist.all_gather(lengths, own, group=hvd_group(own))
     return [int(length) for length in lengths]
 
 
@@ -102,7 +115,7 @@ def hvd_allgather_async(tensor):
     padded = tensor.new_zeros((max(lengths), *tensor.shape[1:]))  # all_gather wants tensors of one shape
     padded[: len(tensor)] = tensor.detach()
     parts = [torch.empty_like(padded) for _ in lengths]
-    work = dist.all_gather(parts, padded, async_op=True)
+    work = dist.all_gather(parts, padded, group=hvd_group(padded), async_op=True)
     return work, lambda: torch.cat([part[:length] for part, length in zip(parts, lengths)])
 
 
@@ -131,7 +144,8 @@ def hvd_broadcast_(tensor, root_rank):
 
 def hvd_broadcast_async_(tensor, root_rank):
     """Start that; hvd_synchronize() of what this returns gives the result."""
-    return dist.broadcast(tensor.detach(), root_rank, async_op=True), lambda: tensor
+    work = dist.broadcast(tensor.detach(), root_rank, group=hvd_group(tensor), async_op=True)
+    return work, lambda: tensor
 
 
 def hvd_broadcast_async(tensor, root_rank):
@@ -169,7 +183,7 @@ class HvdAlltoall(torch.autograd.Function):
     @staticmethod
     def forward(ctx, tensor):
         result = torch.empty_like(tensor, memory_format=torch.contiguous_format)
-        dist.all_to_all_single(result, tensor.contiguous())
+        dist.all_to_all_single(result, tensor.contiguous(), group=hvd_group(tensor))
         return result
 
     @staticmethod
@@ -219,7 +233,7 @@ def hvd_broadcast_parameters(params, root_rank):
         tensor = item[1] if isinstance(item, tuple) else item
         if torch.is_tensor(tensor):
             whole = tensor.detach().contiguous()
-            dist.broadcast(whole, root_rank)
+            dist.broadcast(whole, root_rank, group=hvd_group(whole))
             tensor.detach().copy_(whole)
 
 
@@ -236,7 +250,7 @@ def hvd_broadcast_object(obj, root_rank=0):
     if dist.get_rank() == root_rank:
         torch.save(obj, data)
     packed = [data.getvalue()]
-    dist.broadcast_object_list(packed, src=root_rank)
+    dist.broadcast_object_list(packed, src=root_rank, group=hvd_group())
     if dist.get_rank() == root_rank:
         return obj
     return torch.load(io.BytesIO(packed[0]), map_location="cpu", weights_only=False)
@@ -245,5 +259,5 @@ def hvd_broadcast_object(obj, root_rank=0):
 def hvd_allgather_object(obj):
     """The objects of all ranks, in their order."""
     objects = [None] * dist.get_world_size()
-    dist.all_gather_object(objects, obj)
+    dist.all_gather_object(objects, obj, group=hvd_group())
     return objects

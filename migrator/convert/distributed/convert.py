@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Optional
 
-from migrator.convert.distributed.plan import plan, start_and_end
+from migrator.convert.distributed.plan import plan
 from migrator.convert.draft import Draft, UncertainError, converted
 from migrator.convert.load import AlreadyDistributedError, load
 from migrator.convert.program import Program
@@ -57,7 +57,6 @@ def _by_hand(program: Program, error: UncertainError) -> Conversion:
     """Nothing is changed; the findings hold the lines to write."""
     draft = Draft()
     draft.refuse(error.file or program.entry, error)
-    helper = start_and_end()
     for key in ("ranks_meet", "model_to_wrap", "data_to_share", "files_to_write"):
-        draft.report(key, program.entry, None, helper=helper)
+        draft.report(key, program.entry, None)
     return Conversion(program.entry.name, converted(program.files, draft), reason=error.text.message)

@@ -31,9 +31,10 @@ from migrator.convert.syntax import (
     method_name,
     parent,
 )
-from migrator.convert.texts import functions
+from migrator.convert.texts import sources
 from migrator.project.distributed_names import listed
 
+_IMPORTS = [f"import {name}" for name in ("builtins", "gc", "json", "logging", "os", "subprocess", "sys")]
 _CLASS = "from torch.nn.parallel import DistributedDataParallel"
 _OWN_CARD = "[torch.cuda.current_device()] if torch.cuda.is_available() else None"
 
@@ -175,9 +176,8 @@ def _in_open(node: ast.AST) -> bool:
 def _set_up(program: Program, draft: Draft, models: Sequence[Wrapped]) -> None:
     entry = program.entry
     changes = draft.of(entry)
-    modules = ("builtins", "gc", "logging", "os", "torch")
-    changes.imports[:0] = [*(f"import {module}" for module in modules), DIST]
-    changes.header = start_and_end()
+    changes.imports[:0] = [*_IMPORTS, "import torch", DIST]
+    changes.header = sources("helpers.py", ["setup_distributed", "leave_distributed"])
     tree = entry.index.tree
     guard: Any = next(filter(is_main_guard, tree.body), None)
     wrapped = ((model.home, model.behind) for model in models)
@@ -194,12 +194,6 @@ def _set_up(program: Program, draft: Draft, models: Sequence[Wrapped]) -> None:
         if not tree.body or not _leaves(tree.body[-1]):
             changes.end.extend(end)
         draft.changed(entry, tree.body[0], "the ranks find each other, and part at the end", "INSERT", call)
-
-
-def start_and_end() -> str:
-    """The functions with which the ranks find each other, and part."""
-    sources = functions("helpers.py")
-    return "\n\n".join(sources[name] for name in ("setup_distributed", "leave_distributed"))
 
 
 def _works_above(entry: File, guard: Any) -> bool:

@@ -9,10 +9,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from migrator.convert.draft import DIST, Draft, UncertainError
-from migrator.convert.horovod.tables import PACKAGE, advice, imports, is_helper, names_in, table
+from migrator.convert.horovod.tables import PACKAGE, advice, imports, is_helper, table
 from migrator.convert.models import Home
 from migrator.convert.program import File
 from migrator.convert.syntax import above, is_alone, parent
+from migrator.convert.texts import names_in
 from migrator.convert.write import rewritten
 
 _OWN_MODULES = re.compile(r"^(?:mpi_ops|functions|optimizer|compression|sync_batch_norm)\.")
@@ -22,13 +23,14 @@ _AVERAGE, _SUM = "dist.ReduceOp.AVG", "dist.ReduceOp.SUM"
 
 @dataclass
 class Plan:
-    """What is planned for the files that belong together: changes, and what stands against them.
+    """What is planned for the files that belong together, for a torch version: changes, and objections.
 
     ``used``: the helpers of each file; ``optimizers``: the calls of DistributedOptimizer; ``wrapped``: the
     models, and the statements that wrap them.
     """
 
     draft: Draft
+    version: tuple[int, ...]
     problems: list[UncertainError] = field(default_factory=list)
     used: dict[str, set[str]] = field(default_factory=dict)
     optimizers: list[tuple[File, ast.Call]] = field(default_factory=list)

@@ -11,11 +11,12 @@ from migrator.convert.draft import Draft, UncertainError, converted
 from migrator.convert.horovod.calls import Plan, plan_names, references
 from migrator.convert.horovod.optimizer import plan_optimizer
 from migrator.convert.horovod.synchronize import plan_synchronize
-from migrator.convert.horovod.tables import PACKAGE, helpers, import_order, names_in
+from migrator.convert.horovod.tables import PACKAGE, helpers, import_order
 from migrator.convert.load import UNREADABLE, Read, imports_one_of, load
 from migrator.convert.models import free_models
 from migrator.convert.program import File, Program
 from migrator.convert.syntax import above, is_main_guard
+from migrator.convert.texts import names_in
 from migrator.convert.write import NotPlacedError
 from migrator.core.check import Converted
 from migrator.findings.finding import internal_error
@@ -23,9 +24,10 @@ from migrator.names.tree import parse
 
 _CHANGED, _REPORTED = "NPU930", "NPU931"
 _OWN_WAY = ("init_process_group", "DistributedDataParallel")
-_TENSORS_OF_BOTH = (2, 1)  # one process group with a backend for the CPU and one for the card
+_OLDEST = (1, 11)  # torch 1.8.1 has no ReduceOp.AVG
 _STEPS = ("init", "DistributedOptimizer", "broadcast_parameters", "broadcast_optimizer_state", "allreduce")
-_NAMES = ("dist", "gc", "os", "io", "default_hooks", "DistributedDataParallel")
+_NAMES = ("dist", "gc", "os", "default_hooks", "DistributedDataParallel")
+_NAMES_OF_HELPERS = ("io", "json", "subprocess", "sys")
 
 
 def convert(
@@ -118,14 +120,14 @@ def _is_horovod(statement: Any) -> bool:
 def _converted(program: Program, version: tuple[int, ...]) -> dict[str, Converted]:
     ours = [file for file in program.files.values() if _imports(file)]
     places = [place for file in ours for place in _imports(file)]
-    plan = Plan(Draft(changed_code=_CHANGED, reported_code=_REPORTED))
+    plan = Plan(Draft(changed_code=_CHANGED, reported_code=_REPORTED), version)
     optional = [(file, node) for file, node in places if _is_optional(node)]
     own_way = any(_has_own_way(file) for file in program.files.values())
     if optional or own_way:
         for file, node in optional or places:
             plan.draft.report("beside_own_way" if own_way else "one_of_several_ways", file, node)
         return converted(program.files, plan.draft)
-    if version < _TENSORS_OF_BOTH:
+    if version < _OLDEST:
         plan.refuse("old_torch", ours[0], places[0][1])
     for file in ours:
         plan_names(file, plan)
@@ -140,7 +142,7 @@ def _converted(program: Program, version: tuple[int, ...]) -> dict[str, Converte
     if not plan.problems:
         _leave_at_the_end(program, plan)
         for file in ours:
-            text = helpers(plan.used.get(file.name, set()))
+            text = helpers(plan.used.get(file.name, set()), version)
             if text:
                 plan.use(file, text)
                 plan.draft.of(file).header = text
@@ -184,9 +186,9 @@ def _is_optional(statement: ast.stmt) -> bool:
 def _check_names(file: File, plan: Plan) -> None:
     """The new code's names must mean in the file what they mean in the new code."""
     for scope in file.index.scopes:
-        for name in _NAMES:
+        for name in (*_NAMES, *_NAMES_OF_HELPERS) if scope is file.index.module_scope else _NAMES:
             for binding in scope.bindings.get(name, ()):
-                if binding.kind != "import" or binding.name.split(".")[0] not in ("torch", "gc", "os", "io"):
+                if binding.kind != "import" or binding.name.split(".")[0] not in ("torch", name):
                     plan.refuse("name_taken", file, binding.node, name=name)
 
 

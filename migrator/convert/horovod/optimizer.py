@@ -14,6 +14,8 @@ from migrator.convert.program import File, Program
 from migrator.convert.syntax import LOOPS, above, dotted, function_of, ids, keyword, method_name, parent
 from migrator.convert.write import first_argument
 
+_HOOKS = (2, 1)  # register_comm_hook works on NPUs from there on (api_db; 1.11 has no get_future)
+
 
 def plan_optimizer(program: Program, file: File, call: ast.Call, plan: Plan) -> None:
     """Plan it for one call of DistributedOptimizer. Raises UncertainError where it has no place."""
@@ -127,14 +129,20 @@ def _op(file: File, op: Any, model: str, plan: Plan, arguments: dict[str, Any]) 
 def _hooks(file: File, arguments: dict[str, Any], model: str, plan: Plan) -> list[str]:
     """The line that registers a communication hook, where something else than an average is asked for."""
     if file.index.qualified_name(arguments.get("op") or ast.Constant(None)) == f"{PACKAGE}.Sum":
+        if plan.version < _HOOKS:
+            raise UncertainError("hook_in_old_torch", file, arguments["op"], model=model)
         return [f"{model}.register_comm_hook(None, hvd_sum_hook)"]
     value = arguments.get("compression")
     if value is None or is_default(file, "compression", value):
         return []
     if not _is_compression(file, value):
         raise UncertainError("compression_not_horovod", file, value, model=model)
+    hook = plan.written(file, value)
+    if plan.version < _HOOKS:
+        why = "on NPUs gradients are compressed from torch 2.1 on"
+        return [f'if {hook} is not default_hooks.allreduce_hook:\n    raise NotImplementedError("{why}")']
     plan.draft.report("fp16_rounding", file, value)
-    return [f"{model}.register_comm_hook(None, {plan.written(file, value)})"]
+    return [f"{model}.register_comm_hook(None, {hook})"]
 
 
 def _is_compression(file: File, value: Any) -> bool:

@@ -6,15 +6,20 @@ import ast
 from typing import Any
 
 from migrator.convert.draft import DIST
-from migrator.convert.texts import functions, read
-from migrator.names.tree import parse, walk
+from migrator.convert.texts import functions, names_in, read, sources
+from migrator.names.tree import parse
 
 PACKAGE = "horovod.torch"
+_HELPERS = "horovod_helpers.py"
+_WEIGHTS_ONLY = (1, 13)  # torch.load has the parameter from there on
 # A text that new code holds, and the import that it needs.
 _IMPORTS = (
     ("gc.", "import gc"),
     ("io.", "import io"),
+    ("json.", "import json"),
     ("os.", "import os"),
+    ("subprocess.", "import subprocess"),
+    ("sys.", "import sys"),
     ("torch.", "import torch"),
     ("dist.", DIST),
     ("default_hooks.", "from torch.distributed.algorithms.ddp_comm_hooks import default_hooks"),
@@ -34,32 +39,15 @@ def advice(name: str) -> str:
     return " ".join(by_hand.get(first, "Write it with torch.distributed.").split())
 
 
-def _helpers() -> dict[str, str]:
-    """The helpers' texts by their names, in the order of the file."""
-    return functions("horovod_helpers.py")
-
-
 def is_helper(name: str) -> bool:
     """Whether there is a helper of this name."""
-    return name in _helpers()
+    return name in functions(_HELPERS)
 
 
-def helpers(names: set[str]) -> str:
-    """The text of these helpers, with those that they use."""
-    every = _helpers()
-    wanted: set[str] = set()
-    waiting = [name for name in names if name in every]
-    while waiting:
-        name = waiting.pop()
-        if name not in wanted:
-            wanted.add(name)
-            waiting += [word for word in names_in(every[name]) if word in every]
-    return "\n\n".join(text for name, text in every.items() if name in wanted)
-
-
-def names_in(code: str) -> set[str]:
-    """The bare names that stand in code. Raises what parsing does."""
-    return {node.id for node in walk(parse(code)) if isinstance(node, ast.Name)}
+def helpers(names: set[str], version: tuple[int, ...]) -> str:
+    """The text of these helpers for a torch version, with those that they use."""
+    text = sources(_HELPERS, names)
+    return text if version >= _WEIGHTS_ONLY else text.replace(", weights_only=False", "")
 
 
 def imports(code: str) -> list[str]:

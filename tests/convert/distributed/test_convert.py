@@ -149,7 +149,7 @@ def test_loaders_that_a_person_has_to_share(loader: str, reason: str) -> None:
     assert result.reason.startswith(reason)
     assert all(file.text == file.before for file in result.files.values())
     lines = " ".join(one.advice for file in result.files.values() for one in file.findings)
-    assert "dist.init_process_group(backend)" in lines
+    assert 'dist.init_process_group("hccl")' in lines
     assert "DistributedSampler(dataset, shuffle=True)" in lines
     assert "DistributedDataParallel(model)" in lines
 

@@ -10,7 +10,8 @@ import pytest
 
 from migrator.cli.main import run
 from migrator.convert.horovod.convert import convert
-from migrator.convert.horovod.tables import _helpers, table
+from migrator.convert.horovod.tables import table
+from migrator.convert.texts import functions
 from migrator.core.check import Converted
 
 HERE = Path(__file__).parent
@@ -114,13 +115,13 @@ def test_lines_that_do_not_change_stay_and_a_second_time_nothing_changes(newline
         ("from horovod import torch as hvd", "hvd."),
         ("from horovod.torch import init, rank", ""),
         ("from horovod.torch.mpi_ops import init, rank", ""),
-        ("import json, horovod.torch as hvd", "hvd."),
+        ("import math, horovod.torch as hvd", "hvd."),
     ],
 )
 def test_ways_to_import_it(imported: str, name: str) -> None:
     result = lines(f"{imported}\n{name}init()\nprint({name}rank())\n")
     assert "print(dist.get_rank())" in result
-    assert ("import json" in result) == ("json" in imported)
+    assert ("import math" in result) == ("math" in imported)
     assert sum("horovod" in line for line in result) == 0
 
 
@@ -153,8 +154,8 @@ def test_calls(call: str, after: str) -> None:
 
 def test_every_call_has_its_helper_and_helpers_stand_in_order() -> None:
     for name in table("calls"):
-        assert f"hvd_{name}" in _helpers() or name in table("values"), name
-    helpers = list(_helpers())
+        assert f"hvd_{name}" in functions("horovod_helpers.py") or name in table("values"), name
+    helpers = list(functions("horovod_helpers.py"))
     text = lines(with_line("y = hvd.allgather(x)"))
     found = [line for line in text if line.startswith(("def ", "class "))]
     names = [line.split()[1].partition("(")[0] for line in found]
@@ -346,8 +347,17 @@ def test_two_losses_of_one_step_are_left_to_a_person() -> None:
     assert "each backward pass of a step follows a forward pass of its own" in reasons(text)
 
 
-def test_an_old_torch_has_no_group_for_tensors_of_both_kinds() -> None:
-    assert "only from version 2.1 on" in reasons(BASE, (1, 11, 0))
+def test_an_old_torch_has_what_the_new_text_holds() -> None:
+    old = BASE + "hvd.broadcast_object(1)\n"
+    older, newer = (converted(old, version)["train.py"].text for version in ((1, 11, 0), (2, 6, 0)))
+    assert older == newer.replace(", weights_only=False", "") != newer
+    compressed = BASE.replace("_parameters())\nhvd", "_parameters(), compression=hvd.Compression.fp16)\nhvd")
+    assert "register_comm_hook" in converted(compressed)["train.py"].text
+    raises = "if default_hooks.fp16_compress_hook is not default_hooks.allreduce_hook:\n    raise Not"
+    assert raises in converted(compressed, (1, 11, 0))["train.py"].text
+    summed = BASE.replace("_parameters())\nhvd", "_parameters(), op=hvd.Sum)\nhvd")
+    assert "sums of gradients need a hook" in reasons(summed, (1, 11, 0))
+    assert "for torch 1.11 and newer" in reasons(BASE, (1, 8, 1))
 
 
 def test_a_report_has_the_lines_to_write() -> None:
@@ -355,7 +365,7 @@ def test_a_report_has_the_lines_to_write() -> None:
     advice = "\n".join(one.advice for one in found)
     assert "from torch.distributed.algorithms.join import Join with Join([model]):" in advice
     assert "model = DistributedDataParallel(model, broadcast_buffers=False)" in advice
-    assert 'dist.init_process_group("cpu:gloo,cuda:nccl")' in advice
+    assert 'dist.init_process_group("hccl")' in advice
     assert [one.line for one in found if one.severity == "error"] == [11]
 
 
@@ -582,7 +592,7 @@ def test_it_comes_with_the_migration(tmp_path: Path) -> None:
     assert run(["-q", "-i", str(source), "-o", str(tmp_path / "out"), "-v", "2.6"]) == 0
     result = tmp_path / "out" / "project_msft"
     text = (result / "train.py").read_text()
-    assert '"cpu:gloo,npu:hccl" if torch.npu.is_available()' in text
+    assert 'backend = "hccl"' in text
     assert "import torch_npu" in text
     with open(result / "migration_report" / "change_list.csv", encoding="utf-8-sig") as file:
         changes = [row for row in csv.DictReader(file) if row["Rule"] == "NPU930"]

@@ -27,7 +27,6 @@ from migrator.convert.syntax import (
     stored_below,
     walk_all,
 )
-from migrator.convert.texts import functions
 from migrator.convert.values import definition_of
 
 
@@ -74,9 +73,7 @@ def average_in_closures(program: Program, draft: Draft, found: list[Training]) -
         last = closure.body[-1]
         name = dotted(last.value) if isinstance(last, ast.Return) and last.value is not None else ""
         if not name:
-            raise UncertainError(
-                "closure_loss", training.file, closure, helper=functions("helpers.py")["sum_over_ranks"]
-            )
+            raise UncertainError("closure_loss", training.file, closure)
         lines = [line_for(name, True)]
         put(draft, training, draft.of(training.file).before.setdefault(last, []), last, lines)
 
