@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import ast
-import posixpath
 import sys
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from typing import Any, Optional
+from collections.abc import Collection, Sequence
 
 from migrator.convert.program import File, Program, read_file
 from migrator.convert.syntax import FUNCTIONS, Definition
@@ -14,8 +12,8 @@ from migrator.convert.values import definition_of
 from migrator.names.tree import called_name, walk
 from migrator.project.definitions import Definitions
 from migrator.project.distributed_use import is_distributed
+from migrator.project.imports import Read, imported_names, place_of_import
 
-Read = Callable[[str], Optional[str]]
 UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
 _OTHERS = {
     *("torch", "torchvision", "torchaudio", "numpy", "scipy", "PIL"),
@@ -56,8 +54,8 @@ def load(
                 raise
             continue
         started = name if name in more else entry
-        for node, bound, module, attribute in _imported(file.nodes(ast.Import, ast.ImportFrom)):
-            found = _place(name, started, module, attribute, read)
+        for node, bound, module, attribute in imported_names(file.nodes(ast.Import, ast.ImportFrom)):
+            found = place_of_import(name, started, module, attribute, read)
             if found is None and elsewhere and module.partition(".")[0] not in _OTHERS:
                 places = elsewhere.places(name, file.index, node)
                 found = (places[0][0], attribute if places[0][1] else "") if len(places) == 1 else None
@@ -114,36 +112,8 @@ def _looked_up(
 
 def imports_one_of(name: str, tree: ast.Module, wanted: Collection[str], read: Read) -> bool:
     """Whether the file ``name`` imports one of some files of the project."""
-    found = (_place(name, name, module, attribute, read) for _, _, module, attribute in _imported(walk(tree)))
+    found = (
+        place_of_import(name, name, module, attribute, read)
+        for _, _, module, attribute in imported_names(walk(tree))
+    )
     return any(one is not None and one[0] in wanted for one in found)
-
-
-def _imported(nodes: Iterable[Any]) -> Iterator[tuple[ast.alias, str, str, str]]:
-    """What imports among nodes bring: the place, the name that it binds, the module, and the name in that."""
-    for node in nodes:
-        for alias in node.names if isinstance(node, (ast.Import, ast.ImportFrom)) else ():
-            if isinstance(node, ast.Import):
-                yield alias, (alias.asname or alias.name), alias.name, ""
-            else:
-                module = "." * node.level + (node.module or "")
-                yield alias, (alias.asname or alias.name), module, alias.name if alias.name != "*" else ""
-
-
-def _place(importer: str, entry: str, module: str, attribute: str, read: Read) -> tuple[str, str] | None:
-    """The file, and the name in it, that an import means; None where it is none of the project's."""
-    level = len(module) - len(module.lstrip("."))
-    if level:
-        folders = [posixpath.normpath(posixpath.join(posixpath.dirname(importer), *[".."] * (level - 1)))]
-    else:
-        folders = list(dict.fromkeys([posixpath.dirname(entry), ""]))
-    parts = [part for part in module.lstrip(".").split(".") if part]
-    for folder in folders:
-        base = posixpath.normpath(posixpath.join(folder, *parts)) if folder or parts else "."
-        places = (
-            [(f"{base}/{attribute}.py", ""), (f"{base}/{attribute}/__init__.py", "")] if attribute else []
-        )
-        places += [(f"{base}.py", attribute), (f"{base}/__init__.py", attribute)] if parts else []
-        for name, inside in places:
-            if read(posixpath.normpath(name)) is not None:
-                return posixpath.normpath(name), inside
-    return None

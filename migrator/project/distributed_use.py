@@ -20,8 +20,8 @@ def is_distributed(text: str) -> bool:
     if not may_be_distributed(text):
         return False
     try:
-        index = ModuleIndex(text, _words())
-        return any(listed(_LIBRARIES, name) for node in index.imports for name in _imported(node)) or any(
+        index = ModuleIndex(text, distributed_words())
+        return imports_distributed(index) or any(
             listed(_CALLS, index.qualified_name(call.func)) for call in index.calls
         )
     except Exception:  # a file that cannot be parsed, or a mistake of ours: the check of the file tells it
@@ -33,8 +33,13 @@ def may_be_distributed(text: str) -> bool:
     return bool(_pattern().search(text))
 
 
+def imports_distributed(index: ModuleIndex) -> bool:
+    """Whether a file imports a library that starts or joins ranks."""
+    return any(listed(_LIBRARIES, name) for node in index.imports for name in _imported(node))
+
+
 @cache
-def _words() -> frozenset[str]:
+def distributed_words() -> frozenset[str]:
     """What the names begin with, and of torch's own what they end with: a file without it is not parsed."""
     return frozenset(
         entry.rpartition(".")[2] if entry.startswith("torch.") else entry.partition(".")[0]
@@ -45,7 +50,7 @@ def _words() -> frozenset[str]:
 
 @cache
 def _pattern() -> re.Pattern[str]:
-    return re.compile(rf"\b(?:{'|'.join(sorted(_words()))})\b")
+    return re.compile(rf"\b(?:{'|'.join(sorted(distributed_words()))})\b")
 
 
 def _imported(node: ast.Import | ast.ImportFrom) -> list[str]:

@@ -12,7 +12,7 @@ from migrator.convert.horovod.calls import Plan, plan_names, references
 from migrator.convert.horovod.optimizer import plan_optimizer
 from migrator.convert.horovod.synchronize import plan_synchronize
 from migrator.convert.horovod.tables import PACKAGE, helpers, import_order
-from migrator.convert.load import UNREADABLE, Read, imports_one_of, load
+from migrator.convert.load import UNREADABLE, imports_one_of, load
 from migrator.convert.models import free_models
 from migrator.convert.program import File, Program
 from migrator.convert.syntax import above, is_main_guard
@@ -21,6 +21,7 @@ from migrator.convert.write import NotPlacedError
 from migrator.core.check import Converted
 from migrator.findings.finding import internal_error
 from migrator.names.tree import parse
+from migrator.project.imports import Read
 
 _CHANGED, _REPORTED = "NPU930", "NPU931"
 _OWN_WAY = ("init_process_group", "DistributedDataParallel")

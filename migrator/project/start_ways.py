@@ -1,0 +1,325 @@
+"""How the ranks of a program come to be: a launcher starts them, the program does, or it knows of none."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any, Literal, Optional
+
+import yaml
+
+from migrator.data_folders import data_folder
+from migrator.names.index import ModuleIndex
+from migrator.names.tree import bare_name, called_name, string_value, walk
+from migrator.names.tree import imported as imported_in_full
+from migrator.project.distributed_names import listed
+from migrator.project.distributed_use import distributed_words, imports_distributed
+from migrator.project.imports import Read, imported_files
+
+_WORDS = frozenset({"spawn", "start_processes", "Process", "launch", "add_argument", "option"})
+_DEPTH = 4
+
+
+@dataclass(frozen=True)
+class StartWay:
+    """Who starts a program's ranks; with ``none`` it shows no use of ranks.
+
+    ``options`` are those that the program has to get from its launcher, with marks of
+    ``reports/launcher/starts.yaml`` for their values. ``variables``: the launcher whose variables it reads.
+    """
+
+    ranks: Literal["launcher", "program", "none"]
+    options: tuple[str, ...] = ()
+    variables: str = ""
+
+
+@dataclass(frozen=True)
+class _Option:
+    """An option of a program's parser; ``flag``: without a value. ``default`` is None where not plain."""
+
+    name: str
+    flag: bool = False
+    default: object = None
+    choices: tuple[object, ...] = ()
+    argparse: bool = True
+
+
+@dataclass(frozen=True)
+class _Program:
+    """The files of a program by name, the options of its parsers by the names of their values."""
+
+    files: Mapping[str, ModuleIndex]
+    options: dict[str, _Option] = field(default_factory=dict)
+
+    def calls(self) -> Iterator[tuple[ModuleIndex, ast.Call, str]]:
+        """The calls that may be of a known API, each with its full name."""
+        for index in self.files.values():
+            for call in index.calls:
+                name = index.qualified_name(call.func)
+                if name:
+                    yield index, call, name
+
+
+def start_ways(entries: Iterable[str], read: Read, mended: bool) -> dict[str, StartWay]:
+    """How each of some scripts is started; ``read`` gives a file's text, None where there is none.
+
+    ``mended``: the parsers' defaults of ``--local_rank`` come to read the environment. A script that cannot
+    be parsed is left out.
+    """
+    known: dict[str, Optional[ModuleIndex]] = {}
+    found = {}
+    for entry in entries:
+        program = _Program(dict(_files(entry, read, known)))
+        if entry in program.files:
+            for index in program.files.values():
+                program.options.update(_options(index))
+            found[entry] = _way(program, mended)
+    return found
+
+
+def _files(
+    entry: str, read: Read, known: dict[str, Optional[ModuleIndex]]
+) -> Iterator[tuple[str, ModuleIndex]]:
+    """The files of a program, along its imports; ``known`` are those that were read before."""
+    waiting, seen = [entry], {entry}
+    while waiting:
+        name = waiting.pop(0)
+        if name not in known:
+            known[name] = _index(read(name))
+        index = known[name]
+        if index is None:
+            continue
+        yield name, index
+        for other in imported_files(entry, name, index.imports, read):
+            if other not in seen:
+                seen.add(other)
+                waiting.append(other)
+
+
+def _index(text: str | None) -> ModuleIndex | None:
+    try:
+        return None if text is None else ModuleIndex(text, _WORDS | distributed_words())
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+def _way(program: _Program, mended: bool) -> StartWay:
+    joins = [
+        (index, call)
+        for index, call, name in program.calls()
+        if name in _table("joins") and _is_used(program, index, call)
+    ]
+    starter = _starter(program, bool(joins))
+    if starter is not None:
+        return StartWay("program", tuple(_own_options(program, *starter)))
+    uses = any(
+        listed("distributed_calls", name) and _is_used(program, index, call)
+        for index, call, name in program.calls()
+    )
+    if not uses and not any(map(imports_distributed, program.files.values())):
+        return StartWay("none")
+    read = [name for name, variables in _table("variables").items() if _reads(program, variables)]
+    options = list(_rank_options(program, joins, mended))
+    return StartWay("launcher", tuple(options), read[0] if read and "torchrun" not in read else "")
+
+
+def _is_used(program: _Program, index: ModuleIndex, node: ast.AST) -> bool:
+    """Whether something is at the margin of a file, or in a function whose name stands elsewhere, too."""
+    function = index.function_of(node)
+    if function is None or function.name.startswith("__"):
+        return True
+    word = re.compile(rf"\b{re.escape(function.name)}\b")
+    return sum(len(word.findall(each.text)) for each in program.files.values()) > 1
+
+
+def _reads(program: _Program, variables: Iterable[str]) -> bool:
+    """Whether a program holds the name of one of some variables as a string."""
+    pattern = re.compile(rf"""(["'])(?:{"|".join(variables)})\1""")
+    return any(pattern.search(index.text) for index in program.files.values())
+
+
+# -- a program that starts its ranks ----------------------------------------
+
+
+def _starter(program: _Program, joins: bool) -> tuple[ModuleIndex, ast.Call, ast.expr | None] | None:
+    """The call that starts a program's ranks, and how many it starts."""
+    for index, call, name in program.calls():
+        if not _is_used(program, index, call):
+            continue
+        if name in _table("starters") and (joins or not name.startswith("torch.")):
+            place, keyword = _table("starters")[name]
+            return index, call, _argument(call, place, keyword)
+        if name in _table("processes") and joins:
+            loops = (up for up in index.above(call) if isinstance(up, ast.For))
+            loop = next((up for up in loops if called_name(up.iter) == "range"), None)
+            if loop is not None and isinstance(loop.iter, ast.Call):
+                return index, call, loop.iter.args[1 if len(loop.iter.args) > 1 else 0]
+    return None
+
+
+def _own_options(
+    program: _Program, index: ModuleIndex, call: ast.Call, count: ast.expr | None
+) -> Iterator[str]:
+    given: set[str] = set()
+    for dest, option in _flags_above(program, index, call):
+        given.add(dest)
+        yield option.name
+    dest = _option_in(program, index, count, _DEPTH)
+    if dest and dest not in given:
+        given.add(dest)
+        yield from (program.options[dest].name, "%NPROC%")
+    multiplied = {name: mark for name, mark in _table("multiplied").items() if _multiplies(program, name)}
+    for name, mark in (_table("own") | multiplied).items():
+        own = program.options.get(name)
+        if own is not None and name not in given and own.default != "env://":
+            yield own.name
+            if not own.flag:
+                yield mark
+
+
+def _flags_above(program: _Program, index: ModuleIndex, call: ast.Call) -> Iterator[tuple[str, _Option]]:
+    """The options without a value that have to be given for a call to be made."""
+    child: ast.AST = call
+    for up in index.above(call):
+        if isinstance(up, ast.If) and any(child is each for each in up.body):
+            wanted = up.test.values if isinstance(up.test, ast.BoolOp) else [up.test]
+            for test in (
+                wanted[:1] if isinstance(up.test, ast.BoolOp) and isinstance(up.test.op, ast.Or) else wanted
+            ):
+                name = bare_name(test)
+                if name in program.options and program.options[name].flag:
+                    yield name, program.options[name]
+        child = up
+
+
+def _option_in(program: _Program, index: ModuleIndex, node: ast.AST | None, depth: int) -> str:
+    """The option that gives a value, through names, parameters and conditions; empty without."""
+    if node is None or not depth:
+        return ""
+    if isinstance(node, ast.Attribute):
+        return node.attr if node.attr in program.options else ""
+    if isinstance(node, ast.Call) and called_name(node) == "int" and node.args:
+        return _option_in(program, index, node.args[0], depth)
+    if isinstance(node, (ast.IfExp, ast.BoolOp)):
+        parts = [node.body, node.orelse] if isinstance(node, ast.IfExp) else node.values
+        return next(filter(None, (_option_in(program, index, part, depth) for part in parts)), "")
+    if not isinstance(node, ast.Name):
+        return ""
+    for value in index.assigned(node):
+        found = _option_in(program, index, value, depth - 1)
+        if found:
+            return found
+    function = index.function_of(node)
+    if function is None or all(binding.kind != "param" for binding in index.bindings(node)):
+        return ""
+    names = [one.arg for one in [*function.args.posonlyargs, *function.args.args]]
+    place = names.index(node.id) if node.id in names else -1
+    for other in program.files.values():
+        for call in walk(other.tree):
+            if isinstance(call, ast.Call) and called_name(call) == function.name:
+                found = _option_in(program, other, _argument(call, place, node.id), depth - 1)
+                if found:
+                    return found
+    return ""
+
+
+def _multiplies(program: _Program, name: str) -> bool:
+    """Whether ``args.name = args.name * n`` stands in a program."""
+    for index in program.files.values():
+        for statement in index.statements:
+            target, value = None, None
+            if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
+                target, value = statement.targets[0], statement.value
+            elif isinstance(statement, ast.AugAssign) and isinstance(statement.op, ast.Mult):
+                target, value = statement.target, ast.BinOp(statement.target, ast.Mult(), statement.value)
+            if isinstance(target, ast.Attribute) and target.attr == name and isinstance(value, ast.BinOp):
+                products = (one for one in walk(value) if isinstance(one, ast.BinOp))
+                if any(
+                    isinstance(one.op, ast.Mult) and name in (bare_name(one.left), bare_name(one.right))
+                    for one in products
+                ):
+                    return True
+    return False
+
+
+# -- a program whose ranks a launcher starts ----------------------------------
+
+
+def _rank_options(
+    program: _Program, joins: list[tuple[ModuleIndex, ast.Call]], mended: bool
+) -> Iterator[str]:
+    launcher = program.options.get("launcher")
+    if (
+        launcher is not None
+        and _table("launcher") in launcher.choices
+        and launcher.default != _table("launcher")
+    ):
+        yield from (launcher.name, _table("launcher"))
+    own = program.options.get("local_rank")
+    if own is not None and not (mended and own.argparse) and not _reads(program, ["LOCAL_RANK"]):
+        yield from (own.name, _table("local_rank"))
+    if _reads(program, ["RANK"]):
+        return
+    given: set[str] = set()
+    for index, call in joins:
+        for keyword, mark in _table("joined").items():
+            dest = _option_in(program, index, _argument(call, -1, keyword), _DEPTH)
+            option = program.options.get(dest)
+            if option is not None and dest not in given and option.default != "env://":
+                given.add(dest)
+                yield from (option.name, mark)
+
+
+# -- options and arguments ----------------------------------------------------
+
+
+def _options(index: ModuleIndex) -> Iterator[tuple[str, _Option]]:
+    """The options that a file's parsers take, by the names of their values."""
+    for call in index.calls:
+        if called_name(call) in ("add_argument", "option"):
+            names = [name for name in map(string_value, call.args) if name and name.startswith("-")]
+            if names:
+                name = next((one for one in names if one.startswith("--")), names[0])
+                plain = {one.arg: one.value for one in call.keywords if one.arg}
+                dest = string_value(plain.get("dest")) or name.lstrip("-").replace("-", "_")
+                flag = string_value(plain.get("action")) == "store_true" or _is_true(plain.get("is_flag"))
+                listed_choices = plain.get("choices")
+                choices = listed_choices.elts if isinstance(listed_choices, (ast.List, ast.Tuple)) else []
+                default = plain.get("default")
+                yield (
+                    dest,
+                    _Option(
+                        name,
+                        flag,
+                        default.value if isinstance(default, ast.Constant) else None,
+                        tuple(one.value for one in choices if isinstance(one, ast.Constant)),
+                        called_name(call) == "add_argument",
+                    ),
+                )
+    for imported in index.imports:
+        for full in imported_in_full(imported):
+            for name in _table("parsers").get(full, ()):
+                yield name.lstrip("-").replace("-", "_"), _Option(name)
+
+
+def _is_true(node: ast.AST | None) -> bool:
+    return isinstance(node, ast.Constant) and node.value is True
+
+
+def _argument(call: ast.Call, place: int, keyword: str) -> ast.expr | None:
+    by_keyword = (one.value for one in call.keywords if one.arg == keyword)
+    return next(by_keyword, call.args[place] if 0 <= place < len(call.args) else None)
+
+
+@cache
+def _tables() -> dict[str, Any]:
+    text = (data_folder("reports") / "launcher" / "starts.yaml").read_text(encoding="utf-8")
+    tables: dict[str, Any] = yaml.safe_load(text)
+    return tables
+
+
+def _table(name: str) -> Any:
+    return _tables()[name]
