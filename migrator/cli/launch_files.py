@@ -76,19 +76,16 @@ def find_start(folder: Path, main: str | None) -> tuple[Start, str, list[str]]:
     from migrator.files.source import read
     from migrator.launch.add import place_of
     from migrator.launch.target import start_of
-    from migrator.project.distributed_use import is_distributed
     from migrator.project.entry import candidate, has_relative_imports, ranked
+    from migrator.project.start_ways import start_ways
 
     if not folder.is_dir():
         raise SourceError(f"{shown(folder)} is no folder: -o names that of the migrated project")
     candidates = []
-    distributed = False
     for found in discover(folder):
         with suppress(Unreadable):
             if found.kind == "python":
-                text = read(found.path, found.name).text
-                candidates.append(candidate(found.name, text))
-                distributed = distributed or is_distributed(text)
+                candidates.append(candidate(found.name, read(found.path, found.name).text))
     notes = []
     if main:
         entry = place_of(folder, main)
@@ -101,5 +98,12 @@ def find_start(folder: Path, main: str | None) -> tuple[Start, str, list[str]]:
         notes.append(f"{shown(entry)} is the training script{others}")
     text = read(folder / entry, entry).text
     relative = has_relative_imports(text)
-    start = start_of(entry, relative, lambda name: (folder / name).is_file(), distributed)
+
+    def text_of(name: str) -> str | None:
+        with suppress(Unreadable):
+            return read(folder / name, name).text if (folder / name).is_file() else None
+        return None
+
+    ways = start_ways([entry], text_of, mended=False)
+    start = start_of(entry, relative, lambda name: (folder / name).is_file(), ways)
     return start, text, notes

@@ -53,7 +53,7 @@ def modelarts(
         write_all(folder, made, overwrite)
     except (MappingError, SourceError) as error:
         stop(str(error))
-    if not start.distributed:
+    if start.way is not None and start.way.ranks == "none":
         notes.append(
             "the training runs on one card: nothing shows that it is distributed, and on several cards each "
             "rank would do the whole work"

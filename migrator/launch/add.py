@@ -15,19 +15,24 @@ from migrator.files.writing import OutputTree, add
 from migrator.launch.script import NAME, run_script
 from migrator.launch.target import start_of
 from migrator.project.entry import Candidate, has_relative_imports
+from migrator.project.imports import Read
+from migrator.project.start_ways import StartWay, start_ways
+
+_MOST = 30  # scripts of which the launcher knows how they are started
+_RANKS = {"none": " with one rank: it shows no use of ranks", "program": ", which starts its own ranks"}
 
 
 @dataclass(frozen=True)
 class Launcher:
     """What became of the launcher. ``entry`` is empty where there is none, ``others`` may be meant as well.
 
-    ``kept``: the project has a file of that name, which stays.
+    ``way`` is how its ranks come to be. ``kept``: the project has a file of that name, which stays.
     """
 
     entry: str
     others: tuple[str, ...] = ()
     kept: bool = False
-    one_rank: bool = False
+    way: StartWay | None = None
 
     def line(self) -> str:
         """What the user reads of it."""
@@ -36,7 +41,7 @@ class Launcher:
         if not self.entry:
             return "no training script was found: -m FILE names it"
         others = f" ({len(self.others)} more could be meant: -m FILE)" if self.others else ""
-        ranks = " with one rank: it is no distributed program" if self.one_rank else ""
+        ranks = _RANKS.get(self.way.ranks, "") if self.way else ""
         return f"bash {NAME} starts {shown(self.entry)}{ranks}{others}"
 
 
@@ -44,13 +49,13 @@ def add_launcher(
     tree: OutputTree,
     candidates: Sequence[Candidate],
     main: str | None,
-    distributed: bool,
+    read: Read,
+    mended: bool,
     version: TorchVersion,
 ) -> Launcher:
     """Write ``run_distributed_npu.sh`` for the script ``main``, or for the first of ``candidates``.
 
-    Where the project is not ``distributed`` it starts one rank unless it is
-    told otherwise: several would each do the whole work. A file of that name in the project stays. Raises
+    ``read`` and ``mended`` are what ``start_ways`` takes. A file of that name in the project stays. Raises
     SourceError where the project holds no ``main``.
     """
     others = tuple(one.name for one in candidates)
@@ -63,11 +68,12 @@ def add_launcher(
         return Launcher("")
     if os.path.lexists(os.path.join(tree.building, NAME)):
         return Launcher(entry, kept=True)
+    ways = start_ways(dict.fromkeys([entry, *others[:_MOST]]), read, mended)
     start = start_of(
-        entry, relative, lambda name: os.path.isfile(os.path.join(tree.source, name)), distributed, version
+        entry, relative, lambda name: os.path.isfile(os.path.join(tree.source, name)), ways, version
     )
     add(tree, NAME, run_script(start).text.encode("utf-8", "surrogateescape"), mode=0o755)
-    return Launcher(entry, tuple(name for name in others if name != entry), one_rank=not distributed)
+    return Launcher(entry, tuple(name for name in others if name != entry), way=start.way)
 
 
 def place_of(source: Path, main: str) -> str:

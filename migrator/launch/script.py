@@ -24,11 +24,24 @@ def run_script(start: Start) -> Launch:
         "@ENTRY@": shlex.quote(start.entry),
         "@MODULE@": shlex.quote(start.module),
         "@MODULE_ROOT@": shlex.quote(start.module_root),
-        "@RANKS@": "" if start.distributed else "1",
+        "@WAYS@": _ways(start),
         "@VARIABLES@": _variables(start),
         **{mark: shlex.quote(texts[name].line(**_DEVICE)) for mark, name in _FAULTS.items()},
     }
     return Launch({NAME: filled(NAME, values)})
+
+
+def _ways(start: Start) -> str:
+    """A case for each script."""
+    lines = []
+    for script, way in start.ways.items():
+        words = f"ranks_by={way.ranks}"
+        if way.options:
+            words += f" program_options=({shlex.join(way.options)})"
+        if way.variables:
+            words += f" rank_names={way.variables}"
+        lines.append(f"  {shlex.quote(script)}) {words} ;;\n")
+    return "".join(lines)
 
 
 def _variables(start: Start) -> str:

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
 import yaml
 
 from migrator.api_support.versions import TorchVersion, in_range
 from migrator.data_folders import data_folder
+from migrator.project.start_ways import StartWay
 
 
 @dataclass(frozen=True)
@@ -22,15 +23,20 @@ class Start:
     """What to start: ``entry``, a script below the project's folder.
 
     Where it imports relatively it is started as ``module`` of its package, from the folder ``module_root``
-    above that. Without ``distributed`` it starts one rank unless it is told otherwise: several would each do
-    the whole work. ``variables``, as ``variables.yaml`` has them, are set where the user has not set them.
+    above that. ``ways``: how the ranks of the project's scripts come to be, as far as it is known.
+    ``variables``, as ``variables.yaml`` has them, are set where the user has not set them.
     """
 
     entry: str
     module: str = ""
     module_root: str = ""
-    distributed: bool = True
+    ways: Mapping[str, StartWay] = field(default_factory=dict)
     variables: tuple[Mapping[str, str], ...] = ()
+
+    @property
+    def way(self) -> StartWay | None:
+        """How the ranks of ``entry`` come to be."""
+        return self.ways.get(self.entry)
 
 
 @dataclass(frozen=True)
@@ -51,12 +57,12 @@ def start_of(
     entry: str,
     relative_imports: bool,
     exists: Callable[[str], bool],
-    distributed: bool = True,
+    ways: Mapping[str, StartWay],
     version: TorchVersion | None = None,
 ) -> Start:
     """What starts a script; ``exists`` tells which ``__init__.py`` there are."""
     module, root = _module_of(entry, exists) if relative_imports else ("", "")
-    return Start(entry, module, root, distributed, tuple(variables(version)))
+    return Start(entry, module, root, ways, tuple(variables(version)))
 
 
 def variables(version: TorchVersion | None = None) -> list[dict[str, str]]:

@@ -26,7 +26,6 @@ from migrator.files.source import read
 from migrator.findings.finding import Result
 from migrator.launch.add import Launcher, add_launcher, place_of
 from migrator.matchers.other_files import is_candidate
-from migrator.project.distributed_use import is_distributed
 from migrator.project.entry import Candidate, ranked
 from migrator.project.project import Project
 from migrator.report.log_file import log_trace
@@ -46,6 +45,7 @@ LEFT_ALONE = (
     "NPU996",
 )  # the rules that list strings that were judged to be no devices, no backends
 _SUMMARY = f"{REPORTS}/summary.json"
+_LOCAL_RANK_RULE = "NPU210"  # makes parsers take --local_rank from the environment
 _LOG = logging.getLogger("npumigrate")
 
 
@@ -104,7 +104,12 @@ def migrate(plan: Plan, out: Path, overwrite: bool, progress: Progress) -> Outco
             tally.rows = tables.rows
             survey = _look_around(plan, rules, tree, progress)
             launcher = add_launcher(
-                tree, survey.candidates, plan.main, survey.distributed, resolve(plan.settings.version)
+                tree,
+                survey.candidates,
+                plan.main,
+                survey.text_of,
+                _LOCAL_RANK_RULE in rules.enabled,
+                resolve(plan.settings.version),
             )
             for entry, done in _results(survey, rules, plan, progress):
                 result = _put(tree, entry, done) if entry.holds_python else done.result
@@ -155,8 +160,8 @@ def _check_readable(source: Path) -> None:
 class _Survey:
     """What holds Python to migrate, in order; between them what could not be read or may mention CUDA.
 
-    ``distributed``: the project trains on many devices, or will after the ``conversion``. ``converted``: what
-    the files become, for that or because they use Horovod, before they are migrated.
+    ``converted``: what the files become, for many devices or because they use Horovod, before they are
+    migrated; ``text_of`` gives a Python file's text after that.
     """
 
     entries: tuple[Entry, ...]
@@ -164,7 +169,7 @@ class _Survey:
     size: int
     not_copied: int
     candidates: tuple[Candidate, ...]
-    distributed: bool
+    text_of: Callable[[str], Optional[str]]
     conversion: Conversion | None
     converted: Mapping[str, Converted]
 
@@ -206,13 +211,14 @@ def _look_around(plan: Plan, rules: Rules, tree: OutputTree | None, progress: Pr
         from migrator.convert.horovod.convert import convert
 
         converted = {**convert(with_horovod, paths, text_of, rules.version.tuple), **converted}
-    converts = conversion is not None and not conversion.reason
     failed = {name: one.failed for name, one in converted.items() if one.failed}
     project = replace(project, failed={**project.failed, **failed})
-    distributed = converts or any(
-        is_distributed(text_of(start.file) or "") for start in project.starts if start.may_be_distributed
-    )
-    return _Survey(tuple(entries), project, size, not_copied, scripts, distributed, conversion, converted)
+
+    def text_after(name: str) -> str | None:
+        one = converted.get(name)
+        return one.text if one is not None and one.edits else text_of(name)
+
+    return _Survey(tuple(entries), project, size, not_copied, scripts, text_after, conversion, converted)
 
 
 def _convert(

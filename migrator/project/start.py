@@ -1,4 +1,4 @@
-"""What a Python file shows of how its program is started: as a script, with several ranks, with Horovod."""
+"""What a Python file shows of how its program is started: as a script, with Horovod."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import re
 from dataclasses import dataclass
 
 from migrator.files.document import is_notebook
-from migrator.project.distributed_use import may_be_distributed
 from migrator.project.entry import Candidate, candidate
 
 _HOROVOD = re.compile(r"^[ \t]*(?:import[^\n]*|from)[ \t]horovod\b", re.M)
@@ -14,10 +13,9 @@ _HOROVOD = re.compile(r"^[ \t]*(?:import[^\n]*|from)[ \t]horovod\b", re.M)
 
 @dataclass(frozen=True)
 class StartFacts:
-    """One file: whether it may train with several ranks, imports Horovod, or is a script to start."""
+    """One file: whether it imports Horovod, or is a script to start."""
 
     file: str
-    may_be_distributed: bool
     horovod: bool
     candidate: Candidate | None
 
@@ -27,5 +25,5 @@ def scan_start(name: str, text: str) -> StartFacts | None:
     if is_notebook(name):
         return None
     horovod = "horovod" in text and bool(_HOROVOD.search(text))
-    facts = StartFacts(name, may_be_distributed(text), horovod, candidate(name, text))
-    return facts if facts.may_be_distributed or horovod or facts.candidate else None
+    facts = StartFacts(name, horovod, candidate(name, text))
+    return facts if horovod or facts.candidate else None

@@ -8,14 +8,21 @@ set -u
 entry=@ENTRY@
 module=@MODULE@
 module_root=@MODULE_ROOT@
-# How many ranks without --nproc: empty for one on each NPU, 1 where the program does not know of others.
-default_ranks=@RANKS@
+
+# How the ranks of each script come to be. launcher: this script starts them; program: the script does, from one
+# process; none: it shows no use of ranks. What the script gets before its own arguments: %NAME% is filled in.
+# Under which other launcher's names it reads its rank.
+ranks_by=unknown program_options=() rank_names=''
+look_up() {
+  case $1 in
+@WAYS@  esac
+}
 
 usage() {
   cat <<'END'
 bash run_distributed_npu.sh [options] [-- arguments of the program]
 
-  --nproc N         ranks on this machine; default: one for each NPU (one, if the program is not distributed)
+  --nproc N         ranks on this machine; default: one for each NPU (one, if the program shows no use of ranks)
   --devices 0,1     use these NPUs only (sets ASCEND_RT_VISIBLE_DEVICES)
   --nnodes N        number of machines; start this script on each of them
   --node-rank R     which machine this is, from 0
@@ -24,6 +31,7 @@ bash run_distributed_npu.sh [options] [-- arguments of the program]
   --bind-cores      bind each rank to the cores that are near its NPU (aarch64)
   --log-dir D       folder for one log a rank; default npu_logs/<time>
   --entry FILE      start another script
+  --force           start several ranks of a program that shows no use of them
   --dry-run         show what would be done and stop
 
 Exit code: the program's; that of the rank that failed first; 128 + n after signal n; 2 for wrong use.
@@ -36,7 +44,8 @@ refuse() { say "$*"; exit 2; }
 
 # ---------------------------------------------------------------------------------------------------------------
 # One rank: this script again, started by the launcher with RANK and LOCAL_RANK set.
-# rank <state folder> <log folder> <bind: 0 or 1> command…
+# rank <state folder> <log folder> <bind: 0 or 1> <rank names> <number of the words that start the program>
+#   <number of its options> words… options… arguments…
 
 # The cores near an NPU, as `npu-smi info -t topo` lists them: "NPU0 … 144-167". Nothing where it does not.
 cores_by_npu_smi() {
@@ -84,9 +93,40 @@ my_cores() {
   node_cores "$node" | share $((me - first)) $((after - first))
 }
 
+# The words with the values of now in the places of the marks, in the array "filled".
+fill() {
+  local word name
+  filled=()
+  for word in "$@"; do
+    for name in NPROC NNODES NODE_RANK MASTER_ADDR MASTER_PORT RANK LOCAL_RANK WORLD_SIZE; do
+      word=${word//%$name%/${!name:-}}
+    done
+    filled+=("$word")
+  done
+}
+
+# The rank under another launcher's names.
+name_rank() {
+  case $1 in
+  OMPI | MV2)
+    export "$1_COMM_WORLD_RANK=$RANK" "$1_COMM_WORLD_SIZE=$WORLD_SIZE"
+    export "$1_COMM_WORLD_LOCAL_RANK=$LOCAL_RANK" "$1_COMM_WORLD_LOCAL_SIZE=$LOCAL_WORLD_SIZE"
+    ;;
+  PMI) export PMI_RANK=$RANK PMI_SIZE=$WORLD_SIZE MPI_LOCALRANKID=$LOCAL_RANK MPI_LOCALNRANKS=$LOCAL_WORLD_SIZE ;;
+  SLURM) export SLURM_PROCID=$RANK SLURM_NTASKS=$WORLD_SIZE SLURM_STEP_NUM_TASKS=$WORLD_SIZE SLURM_LOCALID=$LOCAL_RANK ;;
+  esac
+}
+
 run_rank() {
-  local state=$1 logs=$2 bind=$3 cores name log copies i code=0
-  shift 3
+  local state=$1 logs=$2 bind=$3 names=$4 words=$5 options=$6 alone=() cores name log copies i code=0
+  shift 6
+  fill "${@:words+1:options}"
+  set -- "${@:1:words}" ${filled[@]+"${filled[@]}"} "${@:words+options+1}"
+  if [ "$names" = program ]; then
+    alone=(env -u RANK -u LOCAL_RANK -u WORLD_SIZE -u LOCAL_WORLD_SIZE)
+  else
+    name_rank "$names"
+  fi
   if [ "$bind" = 1 ]; then
     cores=$(my_cores)
     if [ -n "$cores" ] && taskset -p -c "$cores" $$ >/dev/null; then
@@ -105,7 +145,7 @@ run_rank() {
   # A group of its own: Ctrl-C ends it as usual (bash lets what it starts aside ignore that otherwise), and each
   # signal comes once.
   set -m
-  "$@" >"$state/out_$RANK" 2>"$state/err_$RANK" &
+  ${alone[@]+"${alone[@]}"} "$@" >"$state/out_$RANK" 2>"$state/err_$RANK" &
   child=$!
   set +m
   echo "$$ $child" >"$state/rank_$RANK.pids"
@@ -138,7 +178,7 @@ fi
 
 here=$(CDPATH='' cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd) || exit 2
 self=$here/$(basename -- "${BASH_SOURCE[0]}")
-nproc='' nnodes=1 node_rank='' master_addr='' master_port='' devices='' bind=0 log_dir='' dry_run=0 signal=''
+nproc='' nnodes=1 node_rank='' master_addr='' master_port='' devices='' bind=0 log_dir='' dry_run=0 force=0 signal=''
 
 whole() { case $2 in '' | *[!0-9]*) refuse "$1 needs a whole number, not '$2'" ;; esac; }
 
@@ -147,6 +187,7 @@ while [ $# -gt 0 ]; do
   --help | -h) usage; exit 0 ;;
   --bind-cores) bind=1; shift; continue ;;
   --dry-run) dry_run=1; shift; continue ;;
+  --force) force=1; shift; continue ;;
   --) shift; break ;;
   --*=*) set -- "${1%%=*}" "${1#*=}" "${@:2}" ;;
   --*) ;;
@@ -183,6 +224,8 @@ esac
 
 if [ -f "$here/$entry" ]; then script=$here/$entry; else script=$entry; fi
 [ -f "$script" ] || refuse "there is no $entry in $here"
+known=${entry#"$here/"}
+look_up "${known#./}"
 
 python=${PYTHON:-$(command -v python || command -v python3)}
 [ -n "$python" ] || refuse "no python in PATH"
@@ -240,6 +283,7 @@ elif [ -n "${NPUMIGRATE_EMULATOR:-}" ]; then
 elif [ ! -e /dev/davinci_manager ]; then
   fault=@NO_DEVICE@
 elif [ ! -r /dev/davinci_manager ] || [ ! -w /dev/davinci_manager ]; then
+  # shellcheck disable=SC2016 # for a person
   fault=@DEVICE_PERMISSION@
 fi
 
@@ -257,7 +301,12 @@ fi
 # ---------------------------------------------------------------------------------------------------------------
 # Ranks and port
 
-nproc=${nproc:-$default_ranks}
+if [ "$ranks_by" = none ]; then
+  nproc=${nproc:-1}
+  if [ "$nproc" -gt 1 ] && [ "$force" = 0 ]; then
+    refuse "$entry shows no use of ranks: each of the $nproc would do the whole work (--force starts them all the same)"
+  fi
+fi
 if [ -z "$nproc" ]; then
   visible=${ASCEND_RT_VISIBLE_DEVICES:-}
   if [ -n "$visible" ]; then
@@ -276,6 +325,19 @@ if [ -z "$master_port" ]; then
     master_port=$("$python" -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
   fi
 fi
+if [ "$ranks_by" = program ]; then
+  # It counts the NPUs that it sees.
+  IFS=, read -r -a seen <<<"${ASCEND_RT_VISIBLE_DEVICES:-$(seq -s, 0 $((nproc - 1)))}"
+  [ "$nproc" -le ${#seen[@]} ] || refuse "--nproc $nproc is more than the NPUs of ASCEND_RT_VISIBLE_DEVICES"
+  ASCEND_RT_VISIBLE_DEVICES=$(IFS=, && echo "${seen[*]:0:nproc}")
+  export ASCEND_RT_VISIBLE_DEVICES MASTER_ADDR=${master_addr:-127.0.0.1} MASTER_PORT=$master_port
+  [ -n "$devices" ] || variables+=(ASCEND_RT_VISIBLE_DEVICES)
+  variables+=(MASTER_ADDR MASTER_PORT)
+  # shellcheck disable=SC2034 # by fill
+  NPROC=$nproc NNODES=$nnodes NODE_RANK=$node_rank
+  fill ${program_options[@]+"${program_options[@]}"}
+  program_options=(${filled[@]+"${filled[@]}"})
+fi
 log_dir=${log_dir:-npu_logs/$(date +%Y%m%d-%H%M%S)}
 
 program=("$python" -u "$script")
@@ -293,6 +355,12 @@ elif [ -x "$torchrun" ]; then
 fi
 start+=(--nnodes="$nnodes" --node_rank="$node_rank" --nproc_per_node="$nproc")
 start+=(--master_addr="${master_addr:-127.0.0.1}" --master_port="$master_port" --no_python)
+if [ "$ranks_by" = program ]; then
+  start=(env RANK=0 LOCAL_RANK=0 WORLD_SIZE=1 LOCAL_WORLD_SIZE=1)
+  rank_names=program
+fi
+options=${#program_options[@]}
+set -- ${program_options[@]+"${program_options[@]}"} "$@"
 
 if [ "$dry_run" = 1 ]; then
   for name in "${variables[@]}"; do printf 'export %s=%q\n' "$name" "${!name}"; done
@@ -304,6 +372,9 @@ fi
 
 if [ "$bind" = 1 ] && [ "$(uname -m)" != aarch64 ]; then
   say "--bind-cores does nothing on $(uname -m)"
+  bind=0
+elif [ "$bind" = 1 ] && [ "$ranks_by" = program ]; then
+  say "--bind-cores does nothing for a program that starts its own ranks"
   bind=0
 fi
 
@@ -341,8 +412,12 @@ on_signal() {
 
 if [ -n "$fault" ]; then say "$fault"; fi
 say "$nproc rank(s) on this machine, $nnodes machine(s); logs: $log_dir"
+case $ranks_by in
+program) say "$entry starts them itself" ;;
+unknown) if [ "$nproc" -gt 1 ]; then say "nothing is known of $entry: it has to read RANK and LOCAL_RANK"; fi ;;
+esac
 set -m # the launcher gets a group of its own, and with it signals from nobody but us
-"${start[@]}" bash "$self" __rank "$state" "$log_dir" "$bind" "${program[@]}" "$@" </dev/null &
+"${start[@]}" bash "$self" __rank "$state" "$log_dir" "$bind" "$rank_names" ${#program[@]} "$options" "${program[@]}" "$@" </dev/null &
 job=$!
 set +m
 trap 'on_signal INT' INT

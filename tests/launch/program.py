@@ -7,7 +7,7 @@ import sys
 import time
 from typing import TextIO
 
-rank = int(os.environ["RANK"])
+rank = int(os.environ.get("RANK", 0))
 what = sys.argv[1] if len(sys.argv) > 1 else ""
 names = (
     "RANK LOCAL_RANK WORLD_SIZE LOCAL_WORLD_SIZE GROUP_RANK MASTER_ADDR MASTER_PORT RANK_TABLE_FILE "
@@ -22,9 +22,21 @@ def say(line: str, stream: TextIO = sys.stdout) -> None:
 
 
 try:
-    say(json.dumps({"args": sys.argv[1:], "cores": cores, **{name: os.environ.get(name) for name in names}}))
+    asked = [os.environ.get(name) for name in sys.argv[1:]]
+    say(
+        json.dumps(
+            {
+                "asked": asked,
+                "args": sys.argv[1:],
+                "cores": cores,
+                **{name: os.environ.get(name) for name in names},
+            }
+        )
+    )
     say(f"rank {rank} on stderr", sys.stderr)
     if what == "fail" and rank == 1:
+        sys.exit(7)
+    if "exit7" in sys.argv:
         sys.exit(7)
     if what == "killed" and rank == 0:
         os.kill(os.getpid(), signal.SIGKILL)

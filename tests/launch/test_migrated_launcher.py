@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 from pathlib import Path
 
@@ -39,8 +40,17 @@ def migrate(project: Path, *more: str) -> tuple[int, Path]:
 
 
 def told(script: Path) -> str:
-    wanted = ("entry=", "module=", "module_root=", "default_ranks=")
-    return " ".join(line for line in script.read_text().splitlines() if line.startswith(wanted))
+    wanted = ("entry=", "module=", "module_root=")
+    lines = script.read_text().splitlines()
+    return " ".join([line for line in lines if line.startswith(wanted)] + ways(script))
+
+
+def ways(script: Path) -> list[str]:
+    return [
+        line.strip()
+        for line in script.read_text().splitlines()
+        if line.endswith(";;") and ") ranks_by=" in line
+    ]
 
 
 def test_the_script_that_was_found(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -48,8 +58,8 @@ def test_the_script_that_was_found(project: Path, capsys: pytest.CaptureFixture[
     script = result / "run_distributed_npu.sh"
     assert code == 0
     assert os.access(script, os.X_OK)
-    assert told(script) == "entry=train.py module='' module_root='' default_ranks="
-    assert "@" not in script.read_text().replace("${@:2}", "").replace('"$@"', "").replace("[@]", "")
+    assert told(script) == "entry=train.py module='' module_root='' train.py) ranks_by=launcher ;;"
+    assert not re.search("@[A-Z]", script.read_text())
     assert subprocess.run(["bash", "-n", script]).returncode == 0
     assert "run_distributed_npu.sh starts train.py" in capsys.readouterr().out
     assert json.loads((result / "migration_report/summary.json").read_text())["entry"] == "train.py"
@@ -81,14 +91,26 @@ def test_a_module_with_relative_imports(project: Path) -> None:
     (package / "__init__.py").touch()
     (package / "train.py").write_text("from .data import load\n" + DDP)
     script = migrate(project)[1] / "run_distributed_npu.sh"
-    assert told(script) == "entry=src/tool/train.py module=tool.train module_root=src default_ranks="
+    assert told(script) == (
+        "entry=src/tool/train.py module=tool.train module_root=src src/tool/train.py) ranks_by=launcher ;;"
+    )
 
 
 def test_a_program_for_one_card_gets_one_rank(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (project / "train.py").write_text("for x in y:\n    x.cuda().backward()\n")
     script = migrate(project)[1] / "run_distributed_npu.sh"
-    assert told(script).endswith("default_ranks=1")
-    assert "with one rank" in capsys.readouterr().out
+    assert told(script).endswith("train.py) ranks_by=none ;;")
+    assert "with one rank: it shows no use of ranks" in capsys.readouterr().out
+
+
+def test_a_program_that_starts_its_ranks_gets_its_options(project: Path, capsys) -> None:
+    spawns = DDP.replace(
+        '"__main__":\n    main()', '"__main__":\n    torch.multiprocessing.spawn(main, nprocs=args.gpus)'
+    )
+    (project / "train.py").write_text("parser.add_argument('-g', '--gpus', type=int)\n" + spawns)
+    script = migrate(project)[1] / "run_distributed_npu.sh"
+    assert ways(script) == ["train.py) ranks_by=program program_options=(--gpus %NPROC%) ;;"]
+    assert "starts train.py, which starts its own ranks" in capsys.readouterr().out
 
 
 def test_the_projects_own_file_stays(project: Path, capsys: pytest.CaptureFixture[str]) -> None:

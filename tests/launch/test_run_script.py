@@ -18,8 +18,10 @@ from migrator.api_support.versions import resolve
 from migrator.launch.fault_texts import fault_texts
 from migrator.launch.script import NAME, run_script
 from migrator.launch.target import start_of
+from migrator.project.start_ways import StartWay
 
 HERE = Path(__file__).parent
+BY_LAUNCHER = StartWay("launcher")
 LSCPU = "#!/bin/sh\ncat <<'END'\n# CPU,NODE\n{lines}\nEND\n"
 
 
@@ -34,9 +36,9 @@ def project(tmp_path: Path) -> Path:
 
 
 def write_launcher(
-    folder: Path, entry: str, relative: bool = False, distributed: bool = True, torch: str = "2.6"
+    folder: Path, entry: str, relative: bool = False, way: StartWay = BY_LAUNCHER, torch: str = "2.6"
 ):
-    asked = start_of(entry, relative, lambda name: (folder / name).is_file(), distributed, resolve(torch))
+    asked = start_of(entry, relative, lambda name: (folder / name).is_file(), {entry: way}, resolve(torch))
     (folder / NAME).write_text(run_script(asked).text)
 
 
@@ -95,10 +97,67 @@ def test_devices_say_how_many_ranks(project: Path) -> None:
     assert [line["ASCEND_RT_VISIBLE_DEVICES"] for line in said(out)] == ["2,3,5"] * 3
 
 
-def test_a_program_that_is_not_distributed_gets_one_rank(project: Path) -> None:
-    write_launcher(project, "my train.py", distributed=False)
+def test_a_program_without_ranks_gets_one_process(project: Path) -> None:
+    write_launcher(project, "my train.py", way=StartWay("none"))
     assert len(said(run(project, "--devices", "0,1")[1])) == 1
-    assert len(said(run(project, "--nproc", "2")[1])) == 2
+    code, out, err = run(project, "--nproc", "2")
+    assert (code, out) == (2, "")
+    assert "my train.py shows no use of ranks: each of the 2 would do the whole work" in err
+    assert len(said(run(project, "--nproc", "2", "--force")[1])) == 2
+
+
+def test_a_script_of_which_nothing_is_known_is_started_with_a_word(project: Path) -> None:
+    shutil.copy(project / "my train.py", project / "other.py")
+    code, out, err = run(project, "--nproc", "2", "--entry", "other.py")
+    assert (code, len(said(out))) == (0, 2)
+    assert "nothing is known of other.py: it has to read RANK and LOCAL_RANK" in err
+    assert "nothing is known" not in run(project, "--nproc", "2", "--entry", "./my train.py")[2]
+
+
+def test_each_rank_gets_the_options_that_the_program_takes_its_rank_from(project: Path) -> None:
+    options = ("--local_rank", "%LOCAL_RANK%", "--of", "%RANK%/%WORLD_SIZE%")
+    write_launcher(project, "my train.py", way=StartWay("launcher", options))
+    code, out, err = run(project, "--nproc", "2", "--", "%RANK%")
+    assert code == 0, err
+    assert [line["args"] for line in said(out)] == [
+        ["--local_rank", str(rank), "--of", f"{rank}/2", "%RANK%"] for rank in (0, 1)
+    ]
+
+
+def test_another_launchers_variables_say_the_rank_too(project: Path) -> None:
+    for family, names in {
+        "OMPI": " ".join(f"OMPI_COMM_WORLD_{name}" for name in ("RANK", "SIZE", "LOCAL_RANK", "LOCAL_SIZE")),
+        "SLURM": "SLURM_PROCID SLURM_STEP_NUM_TASKS SLURM_LOCALID SLURM_NTASKS",
+    }.items():
+        write_launcher(project, "my train.py", way=StartWay("launcher", variables=family))
+        _, out, err = run(project, "--nproc", "2", "--", *names.split())
+        assert [line["asked"] for line in said(out)] == [[str(r), "2", str(r), "2"] for r in (0, 1)], err
+
+
+def test_a_program_that_starts_its_own_ranks_is_one_process(project: Path) -> None:
+    options = (
+        "--gpus",
+        "%NPROC%",
+        "--nodes",
+        "%NNODES%",
+        "--nr",
+        "%NODE_RANK%",
+        "--url",
+        "tcp://%MASTER_ADDR%:1",
+    )
+    write_launcher(project, "my train.py", way=StartWay("program", options))
+    code, out, err = run(project, "--nproc", "2", "--", "x")
+    assert code == 0, err
+    (line,) = [json.loads(each) for each in out.splitlines() if each.startswith("{")]
+    assert line["args"] == "--gpus 2 --nodes 1 --nr 0 --url tcp://127.0.0.1:1 x".split()
+    assert (line["RANK"], line["LOCAL_RANK"], line["WORLD_SIZE"]) == (None, None, None)
+    assert (line["ASCEND_RT_VISIBLE_DEVICES"], line["MASTER_ADDR"]) == ("0,1", "127.0.0.1")
+    assert "my train.py starts them itself" in err
+    _, out, _ = run(project, "--nproc", "2", "--devices", "4,6,7")
+    assert '"ASCEND_RT_VISIBLE_DEVICES": "4,6"' in out
+    code, _, err = run(project, "--nproc", "3", "--devices", "4,6")
+    assert (code, "--nproc 3 is more than the NPUs" in err) == (2, True)
+    assert run(project, "--nproc", "1", "--", "exit7")[0] == 7
 
 
 def test_what_is_set_is_kept(project: Path) -> None:
