@@ -1,4 +1,4 @@
-"""Programs in the ways of real projects, started on emulated NPUs: each rank has its NPU, and knows the others."""
+"""Programs in the ways of real projects, started on emulated NPUs: each rank has an NPU of its own."""
 
 from __future__ import annotations
 
