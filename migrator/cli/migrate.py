@@ -179,9 +179,12 @@ def _interrupted(bar: ProgressBar, diff: bool) -> str:
 
 def _show(outcome: Outcome, plan: Plan) -> None:
     from rich.console import Console
+    from rich.text import Text
 
     from migrator.api_support.versions import resolve
-    from migrator.report.terminal import show_summary
+    from migrator.cli.next_commands import after_migration
+    from migrator.launch.script import NAME
+    from migrator.report.terminal import show_block, show_summary
 
     # A diff has the standard output to itself.
     console = Console(stderr=outcome.result is None, highlight=False)
@@ -201,6 +204,9 @@ def _show(outcome: Outcome, plan: Plan) -> None:
             launch,
             conversion,
         )
+        if outcome.result and outcome.launcher and outcome.launcher.entry and not outcome.launcher.kept:
+            commands = after_migration(outcome.result, NAME)
+            show_block(console, [Text("Next", style="bold"), *(Text(f"  {line}") for line in commands)])
     except (BrokenPipeError, SystemExit):  # rich turns the one into the other
         forget_stdout()
     except OSError as error:  # the result and its reports are there all the same

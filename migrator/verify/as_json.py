@@ -28,6 +28,8 @@ def verdict_text(verdict: Verdict, project: str, command: Sequence[str], machine
         "emulated": True,
         "project": project,
         "command": list(command),
+        "torch": verdict.torch,
+        "migrated_for": verdict.migrated_for or None,
         "machine": dict(machine),
         "program": _ended(verdict.ended),
         "ran_on": shares.place,

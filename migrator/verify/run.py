@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Callable, Optional
+from typing import Any, Callable, Optional
 
 from migrator.emulator.build import Built
 from migrator.emulator.installed import Installed
@@ -32,6 +32,19 @@ class OriginalError(Exception):
     """The original cannot be found; the text says what to do."""
 
 
+def migrated_for(migrated: Path) -> str:
+    """The torch version that a result of npumigrate was migrated for; empty where its reports are missing."""
+    try:
+        return str(_summary(migrated)["torch"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return ""
+
+
+def _summary(migrated: Path) -> dict[str, Any]:
+    content: dict[str, Any] = json.loads((migrated / _REPORTS / "summary.json").read_text(encoding="utf-8"))
+    return content
+
+
 def find_original(migrated: Path) -> Path:
     """Return the folder or file that ``migrated`` was made from.
 
@@ -42,8 +55,7 @@ def find_original(migrated: Path) -> Path:
     """
     reports = migrated / _REPORTS
     try:
-        summary = json.loads((reports / "summary.json").read_text(encoding="utf-8"))
-        name = str(summary["options"]["input"])
+        name = str(_summary(migrated)["options"]["input"])
     except (OSError, ValueError, KeyError, TypeError):
         raise OriginalError(
             f"{migrated} has no {_REPORTS}/summary.json: --original DIR names the original"
@@ -103,7 +115,8 @@ def verify(
             cpu = processes.run(second, env, folder, timeout, keep=True, shown=False)
             comparison = compare(cpu.output, ended.output, tolerance) if cpu.well else None
             compared = Original(str(original), cpu, tuple(read_processes(notes / "original")), comparison)
-        return judge(ended, noted, reached, places, compared)
+        verdict = judge(ended, noted, reached, places, compared)
+        return replace(verdict, torch=installed.torch, migrated_for=migrated_for(migrated))
 
 
 def _command_for(command: Sequence[str], migrated: Path, original: Path) -> list[str]:

@@ -56,6 +56,11 @@ def _block(console: Console, head: str, lines: Iterable[Text]) -> None:
 def _facts(verdict: Verdict) -> Iterator[Text]:
     ended = verdict.ended
     yield Text(f"Program  ended with {ended.code} after {ended.seconds:.1f} s")
+    if verdict.other_torch:
+        yield Text(
+            f"Torch    {verdict.torch}, and the project was migrated for {verdict.migrated_for}:", "yellow"
+        )
+        yield Text("         what differs between the two was not tried", "yellow")
     if ended.left:
         yield Text(
             f"         {_number(ended.left, 'process', 'processes')} outlived it and had to be ended",

@@ -62,7 +62,10 @@ class Original:
 
 @dataclass(frozen=True)
 class Verdict:
-    """A run of a migrated project, and what it proves."""
+    """A run of a migrated project, and what it proves.
+
+    ``torch`` is the one that ran it, ``migrated_for`` the one that it was migrated for, empty if not known.
+    """
 
     outcome: str
     reasons: tuple[str, ...]
@@ -72,6 +75,13 @@ class Verdict:
     reached: tuple[Reached, ...]
     not_reached: int
     original: Original | None
+    torch: str = ""
+    migrated_for: str = ""
+
+    @property
+    def other_torch(self) -> bool:
+        """Whether the project was migrated for another torch than the one that ran it."""
+        return bool(self.migrated_for) and self.migrated_for.split(".")[:2] != self.torch.split(".")[:2]
 
     @property
     def exit_code(self) -> int:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -246,3 +249,34 @@ def test_wrong_use(capsys, monkeypatch, tmp_path, options, message):
     assert captured.out == ""
     assert captured.err.startswith(f"npumigrate: {message}")
     assert captured.err.count("\n") == 1
+
+
+def test_what_a_migration_says_to_run_next(emulate, cache, tmp_path):
+    """The line as it is printed; emulate has built the emulator."""
+    source = tmp_path / "it's $HOME"
+    source.mkdir()
+    (source / "model.py").write_text(MODEL)
+    (source / "train.py").write_text("import torch\nfrom model import train\n\ntrain(torch.device('cuda'))\n")
+    line = [
+        sys.executable,
+        "-m",
+        "migrator",
+        "-i",
+        str(source),
+        "-o",
+        str(tmp_path),
+        "-v",
+        "2.12",
+        "-m",
+        "train.py",
+    ]
+    said = subprocess.run(line, capture_output=True, text=True, check=True).stdout.splitlines()
+    assert said[-3] == "Next"
+    environment = {**os.environ, "XDG_CACHE_HOME": str(cache), "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(
+        ["bash", "-c", said[-2]], env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=240
+    )
+    assert done.returncode == 0, done.stderr
+    assert "Verdict: passed" in done.stderr
+    assert "step 2 loss" in done.stdout
+    assert "the project was migrated for 2.12.0:" in done.stderr

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from dataclasses import replace
 
+import pytest
 from rich.console import Console
 
 from migrator.verify.numbers import compare
@@ -38,6 +39,25 @@ def shown(verdict: Verdict) -> str:
     file = io.StringIO()
     show_verdict(Console(file=file, width=80, color_system=None), verdict)
     return file.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("ran", "migrated_for", "said"),
+    [
+        ("2.13.0+cpu", "1.11.0", True),
+        ("2.13.0+cpu", "2.13.0", False),
+        ("2.13.1", "2.13.0", False),
+        ("2.13.0", "", False),
+    ],
+)
+def test_another_torch_is_told(ran: str, migrated_for: str, said: bool) -> None:
+    verdict = replace(
+        judge(Ended(0, 1.0), [process(None, "0")], [], [], None), torch=ran, migrated_for=migrated_for
+    )
+    text = shown(verdict)
+    assert (f"Torch    {ran}, and the project was migrated for {migrated_for}:" in text) is said
+    assert verdict.other_torch is said
+    assert all(len(line) <= 80 for line in text.splitlines())
 
 
 def test_it_fits_80_columns_and_says_what_counts():

@@ -1,0 +1,87 @@
+"""What a migration says to run next can be pasted."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from migrator.cli.next_commands import own_command, shell_word
+
+LAUNCH = Path(__file__).parents[1] / "launch"
+ODD = (
+    "plain",
+    "my $HOME 'x' \"y\"",
+    "-dash",
+    "two\nlines",
+    "grün & <b>",
+    b"\xff`id`".decode("utf-8", "surrogateescape"),
+)
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_the_launch_command_can_be_pasted(tmp_path: Path, name: str) -> None:
+    source = tmp_path / name
+    source.mkdir()
+    shutil.copy(LAUNCH / "program.py", source / "train.py")
+    line = [sys.executable, "-m", "migrator", f"--input=./{name}", "-o", ".", "-v", "2.6", "-m", "train.py"]
+    done = subprocess.run(line, cwd=tmp_path, capture_output=True, check=True)
+    head, verify, launch = done.stdout.decode().splitlines()[-3:]
+    assert head == "Next"
+    words = subprocess.run(["bash", "-c", f"printf '%s\\0' {verify}"], capture_output=True, check=True).stdout
+    *_, folder, option, count, dashes, bash, launcher, _ = words.decode("utf-8", "surrogateescape").split(
+        "\0"
+    )
+    assert (option, count, dashes, bash, launcher) == (
+        "--devices",
+        "2",
+        "--",
+        "bash",
+        "run_distributed_npu.sh",
+    )
+    assert (tmp_path / folder / launcher).is_file()
+    environment = {**os.environ, "PYTHON": sys.executable, "PYTHONPATH": str(LAUNCH / "stub")}
+    ran = subprocess.run(
+        ["bash", "-c", f"{launch} --nproc 1 -- a"],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        check=True,
+    )
+    said = [json.loads(line) for line in ran.stdout.decode().splitlines() if line.startswith("{")]
+    assert [one["args"] for one in said] == [["a"]]
+
+
+def test_words_of_a_shell() -> None:
+    assert shell_word("out/p_msft") == "out/p_msft"
+    assert shell_word("a b") == "'a b'"
+    assert shell_word("a\n'b\\") == r"$'a\x0a\x27b\x5c'"
+
+
+def test_how_npumigrate_is_called(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    program = tmp_path / "my bin" / "npumigrate"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    monkeypatch.setattr(sys, "argv", [str(program)])
+    monkeypatch.setenv("PATH", "/nowhere")
+    assert own_command() == f"'{program}'"
+    monkeypatch.setenv("PATH", str(program.parent))
+    assert own_command() == "npumigrate"
+    monkeypatch.setattr(sys, "argv", ["/somewhere/migrator/__main__.py"])
+    assert own_command() == f"{shell_word(sys.executable)} -m migrator"
+
+
+def test_nothing_comes_next_without_a_launcher(npumigrate, tmp_path: Path) -> None:
+    source = tmp_path / "library"
+    source.mkdir()
+    (source / "layers.py").write_text("import torch\n\n\ndef f(x):\n    return x.cuda()\n")
+    assert "Next" not in npumigrate("-i", source, "-o", tmp_path, "-v", "2.6").out
+    (source / "train.py").write_text("import torch\ntorch.ones(1).sum().backward()\n")
+    (source / "run_distributed_npu.sh").write_text("mine\n")
+    assert "Next" not in npumigrate("-i", source, "-o", tmp_path, "-v", "2.6", "--overwrite").out
