@@ -63,8 +63,7 @@ def analyze(
     Exit status: 0 done; 1 done, but some files could not be analysed; 2 wrong use
     or nothing done; 130 interrupted.
     """
-    needed = {"-i/--input": source, "-o/--output": output, "-v/--version": version}
-    options.refuse_missing(needed, "npumigrate analyze")
+    options.refuse_missing({"-i/--input": source, "-o/--output": output}, "npumigrate analyze")
     options.check_common(quiet, verbose, hardware)
     modes = tuple(dict.fromkeys(split(mode))) if mode else _MODES[:1]
     wrong = [name for name in modes if name not in _MODES]
@@ -76,7 +75,7 @@ def analyze(
     # From here on the work begins, and with it the imports that take their time.
     from migrator.analyze.run import Job
     from migrator.analyze.run import analyze as run
-    from migrator.api_support.versions import UnknownVersion, resolve
+    from migrator.api_support.versions import UnknownVersion
     from migrator.core.settings import Settings
     from migrator.files.errors import SourceError
     from migrator.matchers.packs import RuleError
@@ -85,7 +84,7 @@ def analyze(
     bar = ProgressBar(shown=not quiet and not verbose)
     try:
         settings = Settings(
-            version=resolve(version or "").text,
+            version=options.torch_version(version, source, quiet),
             hardware=hardware or "",
             ignore=split(ignore),
             rule_files=tuple(rules or ()),

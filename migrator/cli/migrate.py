@@ -99,7 +99,7 @@ def migrate(
     Exit status: 0 done; 1 done, but some files could not be processed; 2 wrong use
     or nothing done; 130 interrupted.
     """
-    needed = {"-i/--input": source, "-v/--version": version}
+    needed = {"-i/--input": source}
     if not diff:
         needed["-o/--output"] = output
     options.refuse_missing(needed, "npumigrate")
@@ -111,7 +111,7 @@ def migrate(
     options.check_common(quiet, verbose, hardware)
 
     # From here on the work begins, and with it the imports that take their time.
-    from migrator.api_support.versions import UnknownVersion, resolve
+    from migrator.api_support.versions import UnknownVersion
     from migrator.core.settings import Settings
     from migrator.files.errors import SourceError
     from migrator.matchers.packs import RuleError
@@ -120,7 +120,7 @@ def migrate(
     bar = ProgressBar(shown=not quiet and not verbose)
     try:
         settings = Settings(
-            version=resolve(version or "").text,
+            version=options.torch_version(version, source, quiet),
             hardware=hardware or "",
             select=(split(select) or ("ALL",))
             + split(extend_select)

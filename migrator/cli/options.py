@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Optional
 
 import typer
 
-from migrator.cli.ending import stop
+from migrator.cli.ending import say, stop
 from migrator.cli.values import Several
 
 Source = Annotated[
@@ -16,7 +17,12 @@ Source = Annotated[
 ]
 Version = Annotated[
     Optional[str],
-    typer.Option("--version", "-v", metavar="VERSION", help="torch version to run on: 2.6, 1.11.0, …"),
+    typer.Option(
+        "--version",
+        "-v",
+        metavar="VERSION",
+        help="torch version to run on: 2.6, 1.11.0, …; else the one of its requirements, or the newest.",
+    ),
 ]
 Hardware = Annotated[
     Optional[str],
@@ -50,6 +56,26 @@ def refuse_missing(needed: Mapping[str, Any], command: str) -> None:
     missing = [option for option, value in sorted(needed.items()) if not value]
     if missing:
         stop(f"missing: {', '.join(missing)} ({command} --help shows all options)")
+
+
+def torch_version(given: Optional[str], source: Optional[str], quiet: bool) -> str:
+    """The known torch version that the user names, or else the one that the project's requirements ask for.
+
+    Which one, and why, is told. Raises UnknownVersion.
+    """
+    from migrator.api_support.versions import UnknownVersion, resolve
+
+    if given:
+        return resolve(given).text
+    from migrator.project.wanted_torch import chosen_version
+
+    try:
+        choice = chosen_version(Path(source or ""))
+    except FileNotFoundError as error:  # the folder that NPUMIGRATE_API_DB names
+        raise UnknownVersion(str(error)) from None
+    if not quiet and os.path.exists(source or ""):
+        say(f"torch {choice.version}: {choice.why} (-v VERSION names another)")
+    return choice.version
 
 
 def check_common(quiet: bool, verbose: bool, hardware: Optional[str]) -> None:

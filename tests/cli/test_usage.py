@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -81,9 +82,10 @@ def test_python_m_migrator() -> None:
 @pytest.mark.parametrize(
     ("arguments", "named"),
     [
-        ([], ["-i/--input", "-o/--output", "-v/--version"]),
-        (["migrate"], ["-i/--input", "-o/--output", "-v/--version"]),
-        (["-i", "p", "-o", "q"], ["-v/--version"]),
+        ([], ["-i/--input", "-o/--output"]),
+        (["migrate"], ["-i/--input", "-o/--output"]),
+        (["analyze"], ["-i/--input", "-o/--output"]),
+        (["-i", "nowhere", "-o", "q"], ["nowhere"]),
         (["-i", "", "-o", "q", "-v", "2.6"], ["-i/--input"]),
         (["--diff", "-v", "2.6"], ["-i/--input"]),
         (["-i", "p", "--nonsense"], ["--nonsense"]),
@@ -112,6 +114,18 @@ def test_an_input_that_is_not_there(npumigrate, tmp_path: Path) -> None:
     assert answer.code == 2
     assert "nowhere" in answer.err
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("command", ["migrate", "analyze"])
+def test_without_a_version_the_requirements_say_it(npumigrate, project, tmp_path: Path, command: str) -> None:
+    (project / "requirements.txt").write_text("torch==2.1.2\n")
+    answer = npumigrate(command, "-i", project, "-o", tmp_path / "out")
+    line = "npumigrate: torch 2.1.0: requirements.txt:1 has torch==2.1.2 (-v VERSION names another)"
+    assert (answer.code, answer.err) == (0, line + "\n")
+    assert "for torch 2.1.0" in answer.out
+    (summary,) = (tmp_path / "out").rglob("summary.json")
+    assert json.loads(summary.read_text())["torch"] == "2.1.0"
+    assert npumigrate(command, "-q", "-i", project, "-o", tmp_path / "quiet").err == ""
 
 
 @pytest.mark.parametrize("option", ["--select", "--ignore"])

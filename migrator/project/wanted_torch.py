@@ -1,0 +1,124 @@
+"""The torch version that a project asks for in its requirements, and the known one to migrate it for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from migrator.api_support.versions import TorchVersion, known
+from migrator.files.errors import shown
+
+_FILES = (
+    *("requirements*.txt", "requirements/*.txt", "pyproject.toml", "setup.cfg", "setup.py"),
+    *("environment*.yml", "environment*.yaml", "conda*.yml", "conda*.yaml", "Pipfile"),
+)
+_LARGEST = 1 << 20
+# torch==2.1.0, 'torch >=1.8, <2', torch = "^2.1", pytorch=1.12.1=py3.9_cuda, torch @ https://…/torch-2.1.0-cp39….whl
+_NAME = r"(?<![\w.-])(?:py)?torch(?:\[[\w, -]*\])?"
+_SIGN = r"(?:===|==|~=|>=|<=|!=|=|<|>)"
+_SPECIFIED = re.compile(rf"{_NAME}\s*\(?\s*({_SIGN}\s*[v\d][^;,\s\"'#)]*(?:\s*,\s*{_SIGN}\s*v?\d[\w.*+]*)*)")
+_TABLE = re.compile(r"""^\s*(?:py)?torch\s*=\s*(?:\{[^}]*version\s*=\s*)?["']([^"']*\d[^"']*)["']""")
+_ADDRESS = re.compile(rf"{_NAME}\s*@\s*\S*torch-(\d+\.\d+\.\d+)")
+_PART = re.compile(r"(===|==|~=|>=|<=|!=|=|<|>|\^|~)?\s*v?(\d+(?:\.\d+)*)")
+_MARKER = re.compile(r";\s*\(?\s*[\w'\"]+\s*(?:==|!=|<|>|in\b|not\b)")
+
+
+@dataclass(frozen=True)
+class Requirement:
+    """What a line asks for: its words, and the limits in them, such as ``("==", (2, 1, 0))``."""
+
+    place: str
+    words: str
+    limits: tuple[tuple[str, tuple[int, ...]], ...]
+
+    @property
+    def pin(self) -> tuple[int, ...]:
+        """The one version that it names, empty where it names a range."""
+        return next(
+            (number for sign, number in self.limits if sign in ("==", "===", "=", "~=", "^", "~", "")), ()
+        )
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The version to migrate for, and why, in a line for the user."""
+
+    version: str
+    why: str
+
+
+def chosen_version(source: Path) -> Choice:
+    """The version for a project, a folder or one file, of which the user names none.
+
+    A pinned one, or the next newer one that is known; else the newest that fits; else the newest.
+    """
+    found = tuple(_requirements(source if source.is_dir() else source.parent))
+    pinned = next((one for one in found if one.pin), None)
+    if pinned is not None:
+        version = _nearest(pinned.pin)
+        why = f"{pinned.place} has {pinned.words}"
+        if version.tuple[:2] != pinned.pin[:2]:
+            why += ", for which no torch_npu is known; this is the nearest"
+        return Choice(version.text, why)
+    for one in found:
+        fitting = [version for version in known() if all(_fits(version.tuple, limit) for limit in one.limits)]
+        if fitting:
+            return Choice(fitting[-1].text, f"the newest that fits {one.words} in {one.place}")
+    return Choice(known()[-1].text, "the newest that is known, as no requirements name one")
+
+
+def _nearest(pin: Sequence[int]) -> TorchVersion:
+    """The known version of the same minor release, or the next newer one, which has what the project uses."""
+    return next((one for one in known() if list(one.tuple[:2]) >= [*pin, 0][:2]), known()[-1])
+
+
+def _fits(version: tuple[int, ...], limit: tuple[str, tuple[int, ...]]) -> bool:
+    sign, number = limit
+    short = version[: len(number)]
+    if sign == ">=":
+        return short >= number
+    if sign == "<=":
+        return short <= number
+    if sign == ">":
+        return version > number
+    if sign == "<":
+        return version < number
+    return True  # != excludes one micro release
+
+
+def _requirements(folder: Path) -> Iterator[Requirement]:
+    for pattern in _FILES:
+        for path in sorted(folder.glob(pattern)):
+            try:
+                if not path.is_file() or path.stat().st_size > _LARGEST:
+                    continue
+                text = path.read_text(encoding="utf-8", errors="replace")
+            except OSError:
+                continue
+            for number, line in enumerate(text.splitlines(), 1):
+                found = _requirement(line)
+                if found:
+                    words, limits = found
+                    yield Requirement(f"{shown(path.relative_to(folder).as_posix())}:{number}", words, limits)
+
+
+def _requirement(line: str) -> tuple[str, tuple[tuple[str, tuple[int, ...]], ...]] | None:
+    """The words and the limits of a line that asks for some torch on every machine."""
+    code = line.partition("#")[0]
+    if _MARKER.search(code):
+        return None
+    address = _ADDRESS.search(code)
+    if address:
+        return f"torch {address[1]}", (("==", _numbers(address[1])),)
+    match = _TABLE.search(code) or _SPECIFIED.search(code)
+    if match is None:
+        return None
+    parts = _PART.findall(match[1].split("=py")[0])
+    words = " ".join(match[0].split()).strip("\"' (")
+    return words, tuple((sign, _numbers(number)) for sign, number in parts[:4])
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in text.split("."))

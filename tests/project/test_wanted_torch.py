@@ -1,0 +1,79 @@
+"""The version that a project's requirements ask for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from migrator.api_support.versions import newest
+from migrator.project.wanted_torch import chosen_version
+
+
+@pytest.mark.parametrize(
+    ("file", "line", "version"),
+    [
+        ("requirements.txt", "torch==2.1.2", "2.1.0"),
+        ("requirements.txt", "torch == 1.11.0+cu113  # the one of the paper", "1.11.0"),
+        ("requirements.txt", "torch===2.4.0", "2.4.0"),
+        ("requirements.txt", "torch~=2.6.0", "2.6.0"),
+        ("requirements.txt", "torch[opt-einsum]==2.3.1", "2.3.1"),
+        (
+            "requirements.txt",
+            "torch @ https://host/whl/cu118/torch-2.1.0%2Bcu118-cp310-cp310-linux_x86_64.whl",
+            "2.1.0",
+        ),
+        ("requirements.txt", "torch>=1.8,<2.5", "2.4.0"),
+        ("requirements.txt", "torch>=2.1, <=2.3", "2.3.1"),
+        ("requirements.txt", "torch<1.9", "1.8.1"),
+        ("requirements.txt", "torch>=1.7", None),
+        ("requirements.txt", "torch", None),
+        ("requirements-gpu.txt", "torch==2.5.1", "2.5.1"),
+        ("requirements/train.txt", "torch==2.5.1", "2.5.1"),
+        ("pyproject.toml", 'dependencies = ["numpy", "torch==2.6.0", "tqdm"]', "2.6.0"),
+        ("pyproject.toml", 'torch = "^2.1"', "2.1.0"),
+        ("pyproject.toml", 'torch = {version = "2.1.0", source = "cu118"}', "2.1.0"),
+        ("pyproject.toml", 'torch = { index = "pytorch-cpu" }', None),
+        ("setup.cfg", "    torch==1.8.1", "1.8.1"),
+        ("setup.py", "install_requires=['numpy>=1.2', 'torch==1.8.1', 'tqdm'],", "1.8.1"),
+        ("environment.yml", "  - pytorch=1.11.0=py3.9_cuda11.3_cudnn8.2.0_0", "1.11.0"),
+        ("environment.yml", "  - pytorch::pytorch==2.1.0", "2.1.0"),
+        ("environment.yaml", "  - pytorch-cuda=11.8", None),
+        ("requirements.txt", "torchvision==0.16.0", None),
+        ("requirements.txt", "pytorch-lightning==1.9.0", None),
+        ("requirements.txt", "# torch==2.1.0", None),
+        ("requirements.txt", "torch==2.1.0; sys_platform == 'darwin'", None),
+        ("README.txt", "torch==2.1.0", None),
+    ],
+)
+def test_one_line(tmp_path: Path, file: str, line: str, version: str | None) -> None:
+    path = tmp_path / file
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(f"numpy\n{line}\n")
+    found = chosen_version(tmp_path)
+    assert found.version == (version or newest().text)
+    assert (f"{file}:2" in found.why) is (version is not None or ">=" in line)
+
+
+def test_a_torch_without_torch_npu_becomes_the_next_newer_one(tmp_path: Path) -> None:
+    (tmp_path / "requirements.txt").write_text("torch==1.9.0\n")
+    found = chosen_version(tmp_path)
+    assert found.version == "1.11.0"
+    assert (
+        found.why
+        == "requirements.txt:1 has torch==1.9.0, for which no torch_npu is known; this is the nearest"
+    )
+    (tmp_path / "requirements.txt").write_text("torch==99.0\n")
+    assert chosen_version(tmp_path).version == newest().text
+
+
+def test_a_pin_comes_before_a_range(tmp_path: Path) -> None:
+    (tmp_path / "requirements.txt").write_text("torch>=1.7\n")
+    (tmp_path / "setup.py").write_text("setup(install_requires=['torch==2.1.0'])\n")
+    assert chosen_version(tmp_path).version == "2.1.0"
+
+
+def test_one_file_belongs_to_its_folder(tmp_path: Path) -> None:
+    (tmp_path / "requirements.txt").write_bytes(b"\xff\ntorch==2.4.0\n")
+    (tmp_path / "train.py").touch()
+    assert chosen_version(tmp_path / "train.py").version == "2.4.0"
