@@ -30,12 +30,16 @@ class UncertainError(Exception):
 
 @dataclass
 class Draft:
-    """The changes of each file, and the findings about them, by the files' names, with the rules' codes."""
+    """The changes of each file, and the findings about them, by the files' names, with the rules' codes.
+
+    ``set_up``: what the program does first, once the ranks have found each other.
+    """
 
     changed_code: str = CHANGED
     reported_code: str = REPORTED
     changes: dict[str, Changes] = field(default_factory=dict)
     findings: dict[str, list[Finding]] = field(default_factory=dict)
+    set_up: list[str] = field(default_factory=list)
 
     def of(self, file: File) -> Changes:
         """The changes of a file, to add to."""

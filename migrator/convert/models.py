@@ -61,7 +61,8 @@ class Wrapped:
 
     ``inner``: the uses that need the model inside; True where it may be bare. ``unclear``: those that go
     where nothing is known of. ``calls``: those that train. ``since``: names that become those of the wrapped
-    model by a statement.
+    model by a statement. ``bare``: each ``model.module`` where it is not wrapped yet. ``prefixed``: its keys
+    in checkpoints have a ``module.`` before them.
     """
 
     home: Home
@@ -70,6 +71,8 @@ class Wrapped:
     inner: dict[Any, tuple[File, bool]] = field(default_factory=dict)
     unclear: list[tuple[File, Any]] = field(default_factory=list)
     calls: list[tuple[File, Any]] = field(default_factory=list)
+    bare: list[tuple[File, Any]] = field(default_factory=list)
+    prefixed: bool = False
 
 
 def use_the_model_inside(draft: Draft, wrapped: Wrapped, message: str) -> None:
@@ -78,6 +81,8 @@ def use_the_model_inside(draft: Draft, wrapped: Wrapped, message: str) -> None:
         text = file.index.segment(node)
         code = f'getattr({text}, "module", {text})' if perhaps else f"{text}.module"
         draft.replace(file, node, code, message)
+    for file, node in wrapped.bare:
+        draft.replace(file, node, file.index.segment(node.value), "the model is not wrapped yet")
     for file, node in wrapped.unclear:
         draft.report("wrapped_here", file, node, text=dotted(node) or "what comes back")
 

@@ -103,6 +103,21 @@ def changed_arguments(
     return edits
 
 
+def added_parameter(index: ModuleIndex, function: ast.FunctionDef | ast.AsyncFunctionDef, code: str) -> Edit:
+    """A parameter behind the others of a function, before its ``**`` one."""
+    given = function.args
+    if given.kwarg is not None:
+        at = index.data.rindex(b"**", 0, index.start(given.kwarg))
+        return Edit(at, at, f"{code}, ")
+    named = [*given.args, *given.kwonlyargs, *([given.vararg] if given.vararg else [])]
+    nodes = [*named, *given.defaults, *(one for one in given.kw_defaults if one is not None)]
+    if not nodes:
+        at = index.data.index(b"(", index.start(function)) + 1
+        return Edit(at, at, code)
+    at = max(map(index.end, nodes))
+    return Edit(at, at, f", {code}")
+
+
 def _argument_spans(index: ModuleIndex, call: ast.Call) -> list[tuple[int, int]]:
     """Where each argument begins and ends, with the parentheses around it."""
     nodes = sorted([*call.args, *call.keywords], key=index.start)

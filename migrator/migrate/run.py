@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Callable, Optional
+from typing import Optional
 
 from migrator.api_support.versions import resolve
 from migrator.convert.result import Conversion
@@ -205,7 +205,7 @@ def _look_around(plan: Plan, rules: Rules, tree: OutputTree | None, progress: Pr
         except Unreadable:
             return None
 
-    conversion = _convert(plan, scripts, text_of)
+    conversion = _convert(plan, scripts, text_of, paths)
     converted = {} if conversion is None else conversion.files
     if with_horovod and "NPU930" in rules.enabled and not plan.safe_only:
         from migrator.convert.horovod.convert import convert
@@ -222,7 +222,10 @@ def _look_around(plan: Plan, rules: Rules, tree: OutputTree | None, progress: Pr
 
 
 def _convert(
-    plan: Plan, candidates: Sequence[Candidate], text_of: Callable[[str], Optional[str]]
+    plan: Plan,
+    candidates: Sequence[Candidate],
+    text_of: Callable[[str], Optional[str]],
+    names: Collection[str],
 ) -> Conversion | None:
     """What becomes of the training script where it is to train on many cards.
 
@@ -240,7 +243,7 @@ def _convert(
     from migrator.convert.distributed.convert import convert
 
     root = plan.source if plan.source.is_dir() else plan.source.parent
-    return convert(entry, text_of, plan.target_model, root.resolve())
+    return convert(entry, text_of, plan.target_model, root.resolve(), names)
 
 
 def _take_over(entry: Entry, tree: OutputTree | None) -> list[Entry]:

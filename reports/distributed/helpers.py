@@ -38,3 +38,39 @@ def sum_over_ranks(value):
     total = total.to("cuda" if torch.cuda.is_available() else "cpu", kind, copy=True)
     dist.all_reduce(total)
     return total.to(value.device, value.dtype) if torch.is_tensor(value) else total.item()
+
+
+class ShareOfRank:
+    """Every so many-th of some batches, as many on each rank; what is left at the end goes to none."""
+
+    def __init__(self, batches):
+        self.batches = batches
+        self.rank, self.ranks = (dist.get_rank(), dist.get_world_size()) if dist.is_initialized() else (0, 1)
+
+    def __len__(self):
+        return len(self.batches) // self.ranks
+
+    def __iter__(self):
+        number = -1
+        for number, batch in enumerate(self.batches):
+            if number % self.ranks == self.rank:
+                own = batch
+            if (number + 1) % self.ranks == 0:
+                yield own
+        if 0 <= number < self.ranks - 1:
+            raise RuntimeError(f"{number + 1} batches for {self.ranks} ranks")
+
+
+def own_turn(draw):
+    """What a rank draws where all of them draw in turn: each does all of it, so they go on alike."""
+    if not dist.is_initialized():
+        return draw()
+    return [draw() for _ in range(dist.get_world_size())][dist.get_rank()]
+
+
+def seed_alike(*seeds):
+    """Let every rank draw the same random numbers."""
+    number = torch.randint(2**31, (1,)).to("cuda" if torch.cuda.is_available() else "cpu")
+    dist.broadcast(number, 0)
+    for seed in seeds:
+        seed(number.item())

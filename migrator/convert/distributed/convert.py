@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Collection
 from pathlib import Path
-from typing import Optional
 
 from migrator.convert.distributed.plan import plan
 from migrator.convert.draft import Draft, UncertainError, converted
-from migrator.convert.load import AlreadyDistributedError, load
+from migrator.convert.load import AlreadyDistributedError, Read, load
 from migrator.convert.program import Program
 from migrator.convert.result import Conversion
 from migrator.convert.write import NotPlacedError
@@ -18,24 +17,23 @@ from migrator.project.definitions import Definitions
 
 
 def convert(
-    entry: str, read: Callable[[str], Optional[str]], target: str = "", root: Path | None = None
+    entry: str, read: Read, target: str = "", root: Path | None = None, others: Collection[str] = ()
 ) -> Conversion:
     """Convert the program that the file ``entry`` starts. All of it is converted, or nothing.
 
     ``read`` gives the text of a project's file by its path, None where there is none; ``target``
     is the model's name, where the user gives it. ``root`` is the project's folder: with it jedi follows names
-    where their files alone say too little. Nothing is raised for what the files hold.
+    where their files alone say too little. ``others`` are the project's Python files. Nothing is raised for
+    what the files hold.
     """
     try:
-        return _converted(entry, read, target, root)
+        return _converted(entry, read, target, root, others)
     except Exception as error:  # a mistake of ours: the script stays as it is
         files = {entry: Converted("", failed=internal_error(entry, error))}
         return Conversion(entry, files, reason=f"internal error: {error!r}")
 
 
-def _converted(
-    entry: str, read: Callable[[str], Optional[str]], target: str, root: Path | None
-) -> Conversion:
+def _converted(entry: str, read: Read, target: str, root: Path | None, others: Collection[str]) -> Conversion:
     try:
         folders = (root / Path(entry).parent,) if root else ()
         program = load(entry, read, Definitions(root, folders) if root else None)
@@ -44,7 +42,7 @@ def _converted(
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return Conversion(entry, reason="it cannot be parsed")
     try:
-        draft = plan(program, target)
+        draft = plan(program, read, target, others)
         files = converted(program.files, draft)
     except UncertainError as error:
         return _by_hand(program, error)

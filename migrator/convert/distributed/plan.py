@@ -3,21 +3,31 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from migrator.convert.distributed.changes.accumulation import accumulate_without_sync
 from migrator.convert.distributed.changes.bars import show_bars_once
-from migrator.convert.distributed.changes.devices import DATA_PARALLEL, use_own_card
+from migrator.convert.distributed.changes.batches import check_batches, share_drawn
+from migrator.convert.distributed.changes.devices import use_own_card
 from migrator.convert.distributed.changes.differences import report_differences
 from migrator.convert.distributed.changes.loaders import share_loaders
 from migrator.convert.distributed.changes.meters import average_in_closures, reduce_meters
 from migrator.convert.distributed.changes.metrics import reduce_metrics
 from migrator.convert.distributed.find.iterables import counts
 from migrator.convert.distributed.find.models import models_to_wrap
+from migrator.convert.distributed.find.parallel import (
+    NAMES,
+    Parallel,
+    parallels,
+    prefixed,
+    take_its_place,
+    wraps,
+)
 from migrator.convert.distributed.find.training import Training, trainings
 from migrator.convert.distributed.find.uses import follow
 from migrator.convert.draft import DIST, Draft, UncertainError
+from migrator.convert.load import Read
 from migrator.convert.models import Wrapped, free_models, use_the_model_inside
 from migrator.convert.program import File, Program
 from migrator.convert.syntax import (
@@ -32,6 +42,7 @@ from migrator.convert.syntax import (
     parent,
 )
 from migrator.convert.texts import sources
+from migrator.convert.write import first_argument
 from migrator.project.distributed_names import listed
 
 _IMPORTS = [f"import {name}" for name in ("builtins", "gc", "json", "logging", "os", "subprocess", "sys")]
@@ -39,21 +50,29 @@ _CLASS = "from torch.nn.parallel import DistributedDataParallel"
 _OWN_CARD = "[torch.cuda.current_device()] if torch.cuda.is_available() else None"
 
 
-def plan(program: Program, target: str = "") -> Draft:
+def plan(program: Program, read: Read, target: str = "", others: Collection[str] = ()) -> Draft:
     """The changes that convert a program. ``target``: the name of the model, where it has to be given.
 
-    Raises UncertainError where one that is needed cannot be placed.
+    ``others`` are the project's Python files, ``read`` gives their texts. Raises UncertainError where a
+    change that is needed cannot be placed.
     """
     draft = Draft()
     found = trainings(program)
     models = models_to_wrap(program, found, target)
-    parallel = _data_parallel(program, draft)
+    parallel = parallels(program)
+    _data_parallel(program, draft, parallel)
     for model in models:
+        own = [one for one in parallel if wraps(one, model)]
+        model.prefixed = prefixed(own, program, others, read)
+        for one in own[:1]:
+            take_its_place(program, model, one)
         follow(program, model, found)
-        message = "the model inside of DistributedDataParallel: keys have no module. before them"
+        message = "the model inside of DistributedDataParallel"
         use_the_model_inside(draft, model, message)
-        _wrap(program, draft, model, parallel, model is models[0])
+        _wrap(program, draft, model, bool(own), model is models[0])
+    check_batches(program, found, models)
     share_loaders(program, draft, found)
+    share_drawn(program, draft, found)
     use_own_card(program, draft)
     for training in found:
         _set_epoch(program, draft, training)
@@ -90,33 +109,37 @@ def _wrap(program: Program, draft: Draft, wrapped: Wrapped, parallel: bool, firs
         draft.report("batch_norm", home.file, wrapped.behind, home=home)
 
 
-def _data_parallel(program: Program, draft: Draft) -> bool:
-    """Take nn.DataParallel's guards away; whether there is one."""
-    any_ = False
+def _data_parallel(program: Program, draft: Draft, found: list[Parallel]) -> None:
+    """Take nn.DataParallel away, with its guards; other programs that import a file keep it."""
     for file, node in program.nodes(ast.Name, ast.Attribute):
         up = parent(node)
-        if file.index.qualified_name(node) not in DATA_PARALLEL:
+        if file.index.qualified_name(node) not in NAMES:
             continue
         if isinstance(up, (ast.alias, ast.Attribute)) or is_stored(node):
             continue
-        if not isinstance(up, ast.Call):
+        if not isinstance(up, ast.Call) and not isinstance(parent(up), ast.Call):
             raise UncertainError("data_parallel_used", file, node)
-        if up.func is not node:  # isinstance(model, nn.DataParallel)
+        if not isinstance(up, ast.Call) or up.func is not node:  # isinstance(model, nn.DataParallel)
             draft.replace(file, node, "DistributedDataParallel")
             draft.of(file).imports.append(_CLASS)
-            continue
-        any_ = True
-        assign = parent(up)
-        if not isinstance(assign, ast.Assign) or dotted(assign.targets[0]) != dotted(up.args[0]):
-            continue
+    for file, call in ((one.file, one.call) for one in found):
+        draft.changed(file, call, "DistributedDataParallel takes its place")
+        assign = parent(call)
+        plain = isinstance(assign, ast.Assign) and dotted(assign.targets[0]) == dotted(call.args[0])
         block = parent(assign)
-        if isinstance(block, ast.If) and assign in block.body and all(map(_only_wraps, block.body)):
+        if file is not program.entry:
+            inner, whole = file.index.segment(call.args[0]), file.index.segment(call)
+            code = f"{inner} if dist.is_initialized() else {whole}"
+            draft.replace(file, call, code if isinstance(assign, (ast.Assign, ast.Return)) else f"({code})")
+            draft.of(file).imports.append(DIST)
+            continue
+        draft.of(file).edits += first_argument(file.index, call)
+        if plain and isinstance(block, ast.If) and assign in block.body and all(map(_only_wraps, block.body)):
             if block.orelse or not file.own_line(block):
                 raise UncertainError("data_parallel_condition", file, block)
             draft.of(file).removed.add(block)
-        elif file.own_line(assign) and not is_alone(assign):
+        elif plain and file.own_line(assign) and not is_alone(assign):
             draft.of(file).removed.add(assign)
-    return any_
 
 
 def _only_wraps(statement: ast.stmt) -> bool:
@@ -129,6 +152,8 @@ def _only_wraps(statement: ast.stmt) -> bool:
 
 def _set_epoch(program: Program, draft: Draft, training: Training) -> None:
     epochs = training.epochs
+    if training.drawn:
+        return
     if epochs is None or not epochs.loader:
         rounds = isinstance(training.batches, ast.While) or counts(training.batches.iter)
         key = "same_order_in_rounds" if rounds else "same_order"
@@ -185,12 +210,12 @@ def _set_up(program: Program, draft: Draft, models: Sequence[Wrapped]) -> None:
     if guard is not None and not _works_above(entry, guard):
         if not entry.own_line(guard.body[0]):
             raise UncertainError("main_block", entry, guard)
-        changes.first.setdefault(guard, []).insert(0, call)
+        changes.first.setdefault(guard, [])[:0] = [call, *draft.set_up]
         if not _leaves(guard.body[-1]):
             changes.last.setdefault(guard, []).extend(end)
         draft.changed(entry, guard, "the ranks find each other, and part at the end", "INSERT", call)
     else:
-        changes.header += f"\n\n{call}\n"
+        changes.header += "\n\n" + "\n".join([call, *draft.set_up]) + "\n"
         if not tree.body or not _leaves(tree.body[-1]):
             changes.end.extend(end)
         draft.changed(entry, tree.body[0], "the ranks find each other, and part at the end", "INSERT", call)

@@ -90,7 +90,7 @@ def test_lines_that_do_not_change_stay_and_a_second_time_nothing_changes(name: s
         ]
         gone = [line for line in gone if line not in file.text]
         # What goes: arguments of the loader, numbers of cards, DataParallel; model.… gets .module
-        loader = ("DataLoader", "shuffle")
+        loader = ("DataLoader", "shuffle", "get_dataloader(")
         card = ("cuda:", "CUDA_VISIBLE", "DataParallel", "GPUs", "device_count", "cuda(0")
         model = ("model.", "net.", "generator.", "discriminator.")
         assert all(any(word in line for word in (*loader, *card, *model)) for line in gone), gone
@@ -210,10 +210,18 @@ def test_a_model_that_a_trainer_moves() -> None:
 def test_a_function_that_makes_both_loaders() -> None:
     made = "def make(d, training):\n    return DataLoader(d, batch_size=2, shuffle=training)\n\n\n"
     result = with_loader("make(data, True)", made + "val_loader = make(val, False)\n")
-    sampler = "sampler=DistributedSampler(d) if training else None"
-    assert f"    return DataLoader(d, batch_size=2, {sampler})" in new_lines(result)
-    always = made.replace("shuffle=training", "shuffle=True")
-    result = with_loader("make(data, True)", always + "val_loader = make(val, False)\n")
+    sampler = "sampler=DistributedSampler(d, shuffle=training) if over_ranks else None"
+    shuffle = "shuffle=training and not over_ranks"
+    assert f"    return DataLoader(d, batch_size=2, {sampler}, {shuffle})" in new_lines(result)
+    assert "def make(d, training, over_ranks=False):" in new_lines(result)
+    assert "loader = make(data, True, over_ranks=True)" in new_lines(result)
+    assert "val_loader = make(val, False)\n" in result.files["train.py"].text
+    both = made + "def get(d, name):\n    return make(d, True)\n\n\nval_loader = get(val, 'val')\n"
+    lines = new_lines(with_loader("get(data, 'train')", both))
+    assert "    return make(d, True, over_ranks=over_ranks)" in lines
+    assert "loader = get(data, 'train', over_ranks=True)" in lines
+    doubtful = made + "def get(d, /):\n    return make(d, True)\n\n\nval_loader = get(val)\n"
+    result = with_loader("get(data)", doubtful)
     assert "is called for other loaders than the training one" in result.reason
 
 

@@ -14,7 +14,10 @@ HEAD, _, LOOP = BASE.partition("for epoch in range(3):\n    for x in loader:\n")
 STEP = LOOP.replace("        ", "")
 LOADER = "loader = DataLoader(data, batch_size=4, sampler=DistributedSampler(data))"
 WRAPPED = "model = DistributedDataParallel(model)"
-NO_LOADER = "no loop that calls backward() runs over a DataLoader that could be found"
+NO_LOADER = (
+    "no loop that calls backward() runs over a DataLoader that could be found, "
+    "or draws batches that could be shared"
+)
 
 
 def indented(text: str, depth: int) -> str:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ast
-from typing import Any
 
+from migrator.convert.distributed.find.batches import is_step
 from migrator.convert.distributed.find.training import Training
 from migrator.convert.draft import Draft
 from migrator.convert.models import Wrapped
-from migrator.convert.syntax import dotted, ids, method_name, stored_below
+from migrator.convert.syntax import dotted, ids, stored_below
 
 
 def accumulate_without_sync(draft: Draft, training: Training, models: list[Wrapped]) -> None:
@@ -17,7 +17,7 @@ def accumulate_without_sync(draft: Draft, training: Training, models: list[Wrapp
     Where it is not plain nothing changes: the result is the same, with more exchanges.
     """
     file, body, wrapped = training.file, training.batches.body, models[0]
-    stepping = [number for number, one in enumerate(body) if any(map(_is_step, ast.walk(one)))]
+    stepping = [number for number, one in enumerate(body) if any(map(is_step, ast.walk(one)))]
     holding = [number for number, one in enumerate(body) if id(training.backward) in ids(one)]
     if len(stepping) != 1 or len(holding) != 1:
         return
@@ -45,10 +45,6 @@ def accumulate_without_sync(draft: Draft, training: Training, models: list[Wrapp
     draft.of(file).around[first] = (last, head)
     draft.of(file).imports.append("import contextlib")
     draft.changed(file, first, "gradients are exchanged in the step that uses them")
-
-
-def _is_step(node: Any) -> bool:
-    return method_name(node) == "step" and "sched" not in dotted(node.func.value).lower()
 
 
 def _multiline_text(statement: ast.stmt) -> bool:

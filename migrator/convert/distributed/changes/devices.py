@@ -9,10 +9,8 @@ from typing import Any
 from migrator.convert.draft import Draft, UncertainError
 from migrator.convert.program import File, Program
 from migrator.convert.syntax import dotted, is_alone, method_name, parent
-from migrator.convert.write import first_argument
 
 _NUMBERED = re.compile(r"cuda:(\d+)$")
-DATA_PARALLEL = ("torch.nn.DataParallel", "torch.nn.parallel.DataParallel")
 _LOCAL_RANK = 'int(os.environ.get("LOCAL_RANK", 0))'
 _MESSAGE = "the card is the one of the rank"
 
@@ -63,10 +61,6 @@ def _device_string(file: File, node: ast.AST) -> str:
 
 def _call(draft: Draft, file: File, node: ast.Call) -> list[str]:
     name = file.called(node)
-    if name in DATA_PARALLEL and node.args:
-        draft.of(file).edits += first_argument(file.index, node)
-        draft.changed(file, node, "DistributedDataParallel takes its place")
-        return []
     given = [*node.args, *(keyword.value for keyword in node.keywords)]
     if name in ("torch.cuda.set_device", "torch.cuda.device") and len(given) == 1:
         if file.index.segment(given[0]) == _LOCAL_RANK:

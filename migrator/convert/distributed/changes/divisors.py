@@ -95,6 +95,10 @@ def _length(program: Program, training: Training, file: File, node: ast.AST) -> 
             return "sum" if measured.attr == "dataset" else "mean"
     if loader_calls(program, file, measured, training.known):
         return "mean"
+    own = {id(one) for _, one in origins(program, file, measured)}
+    for drawn in training.drawn:
+        if own and own == {id(one) for _, one in origins(program, drawn.file, drawn.node)}:
+            return "mean"
     for loader in training.loaders:
         data = keyword(loader.call, "dataset") or next(iter(loader.call.args), None)
         if data is None:
@@ -102,7 +106,6 @@ def _length(program: Program, training: Training, file: File, node: ast.AST) -> 
         same = loader.file is file and function_of(data) is function_of(measured)
         if same and ast.dump(data) == ast.dump(measured):
             return "sum"
-        own = {id(one) for _, one in origins(program, file, measured)}
         if own and own == {id(one) for _, one in origins(program, loader.file, data)}:
             return "sum"
     return "unclear"

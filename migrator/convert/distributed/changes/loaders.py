@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from migrator.convert.distributed.find.iterables import Loader
+from migrator.convert.distributed.find.iterables import Loader, loader_calls
 from migrator.convert.distributed.find.training import Training
 from migrator.convert.draft import DIST, Draft, UncertainError
 from migrator.convert.program import File, Program
-from migrator.convert.syntax import dotted, function_of, last_name
+from migrator.convert.syntax import class_of, dotted, function_of, last_name, parameters
 from migrator.convert.values import definition_of, live_sites, origins
+from migrator.convert.write import added_parameter
 
 _POSITIONS = ("dataset", "batch_size", "shuffle", "sampler", "batch_sampler")
 _IMPORT = "from torch.utils.data.distributed import DistributedSampler"
 _READY = "dist.is_initialized()"
+_PARAMETER = "over_ranks"
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,10 +36,10 @@ def share_loaders(program: Program, draft: Draft, found: list[Training]) -> None
         for loader in training.loaders:
             if not any(loader.call is one for one in seen):
                 seen.append(loader.call)
-                _share(program, draft, loader)
+                _share(program, draft, loader, found)
 
 
-def _share(program: Program, draft: Draft, loader: Loader) -> None:
+def _share(program: Program, draft: Draft, loader: Loader, found: list[Training]) -> None:
     file, call = loader.file, loader.call
     given = _read(file, call)
     data = given.values.get("dataset")
@@ -49,34 +51,30 @@ def _share(program: Program, draft: Draft, loader: Loader) -> None:
         raise UncertainError("iterable_dataset", file, call)
     sampler = given.values.get("sampler")
     shuffle = _shuffle(file, given, sampler, call)
-    if _serves_others(program, call) and _constant(given.values.get("shuffle")) is not _NOT:
-        raise UncertainError("loader_serves_others", file, call)
+    asked = _asked_for(program, draft, loader, file, call, found)
     text = _repeatable(file, data)
     if not text:
         text = _named(draft, file, call, data)
     drop = [given.places[name] for name in ("shuffle", "sampler") if name in given.places]
     made = f"DistributedSampler({text}{shuffle})"
-    conditions = [] if file is program.entry or given.stars else [_READY]
-    value = given.values.get("shuffle")
-    if _constant(value) is _NOT and _serves_others(program, call):
-        made = f"DistributedSampler({text})"
-        conditions.insert(0, _condition(file, given))
-    if loader.only:
-        conditions.insert(0, loader.only)
-    otherwise = file.index.segment(sampler) if sampler is not None else "None"
-    add = [f"sampler={made}" + (f" if {' and '.join(conditions)} else {otherwise}" if conditions else "")]
+    ready = [_READY] if file is not program.entry and not given.stars and not asked else []
+    conditions = [one for one in (loader.only, asked, *ready) if one]
     if given.stars:
         (star,) = given.stars
         drop.append(len(call.args) + [keyword.arg for keyword in call.keywords].index(None))
-        add = [f"**{{**{star}, 'sampler': {made}, 'shuffle': False}}"]
-    elif (loader.only or _READY in conditions) and _constant(value) is not False:
-        otherwise = _otherwise([one for one in conditions if one in (_READY, loader.only)])
-        add.append(
-            f"shuffle={'' if _constant(value) is True else f'{_condition(file, given)} and '}{otherwise}"
-        )
+        new = f"{{'sampler': {made}, 'shuffle': False}}"
+        new = f"({new} if {' and '.join(conditions)} else {{}})" if conditions else new
+        add = [f"**{{**{star}, **{new}}}" if conditions else f"**{{**{star}, {new[1:-1]}}}"]
+    else:
+        otherwise = file.index.segment(sampler) if sampler is not None else "None"
+        add = [f"sampler={made}" + (f" if {' and '.join(conditions)} else {otherwise}" if conditions else "")]
+        value = given.values.get("shuffle")
+        if conditions and _constant(value) is not False:
+            before = "" if _constant(value) is True else f"{_condition(file, given)} and "
+            add.append(f"shuffle={before}{_otherwise(conditions)}")
     draft.change_arguments(file, call, drop, add)
     draft.of(file).imports.append(_IMPORT)
-    if _READY in conditions:
+    if ready:
         draft.of(file).imports.append(DIST)
     draft.changed(file, call, "every rank trains on its share of the data")
 
@@ -166,14 +164,56 @@ def _text(file: File, given: _Given) -> str:
     return "False" if value is None else file.index.segment(value)
 
 
-def _serves_others(program: Program, call: ast.Call) -> bool:
-    """Whether the function around the call gives loaders to others than the training loops, too."""
+def _asked_for(
+    program: Program,
+    draft: Draft,
+    loader: Loader,
+    file: File,
+    call: ast.Call,
+    found: list[Training],
+    depth: int = 6,
+) -> str:
+    """The condition under which a call makes a training loader: a new parameter of the function around it.
+
+    Empty where it makes no other. Raises UncertainError where the function cannot get a parameter.
+    """
     function = function_of(call)
-    if function is None:
-        return False
-    others = [one for one in ast.walk(function) if isinstance(one, ast.Return) and one.value is not None]
-    tuple_ = any(isinstance(one.value, (ast.Tuple, ast.Dict)) for one in others)
-    return len(live_sites(program, function)) > 1 and not tuple_
+    if function is None or not depth:
+        return ""
+    sites = live_sites(program, function)
+    training = [site for site in sites if _leads_to(program, loader, site[1], found)]
+    ways = [_asked_for(program, draft, loader, *site, found, depth - 1) for site in training]
+    if not training and (len(sites) < 2 or _is_on_the_way(function, found)):
+        return ""
+    if len(training) == len(sites) and not any(ways):
+        return ""
+    names = {*parameters(function), *(node.id for node in file.nodes(ast.Name))}
+    if not training or function.args.posonlyargs or _PARAMETER in names:
+        raise UncertainError("loader_serves_others", file, call)
+    draft.of(file).edits.append(added_parameter(file.index, function, f"{_PARAMETER}=False"))
+    for (where, site), way in zip(training, ways):
+        draft.change_arguments(where, site, [], [f"{_PARAMETER}={way or True}"])
+        draft.changed(where, site, "the training loader is asked for")
+    return _PARAMETER
+
+
+def _is_on_the_way(function: Any, found: list[Training]) -> bool:
+    """Whether training runs in a function, or in a method of its class."""
+    ways = [one for training in found for _, one in training.scopes if one is not None]
+    owner = class_of(function)
+    return any(one is function or (owner is not None and class_of(one) is owner) for one in ways)
+
+
+def _leads_to(program: Program, loader: Loader, site: ast.Call, found: list[Training]) -> bool:
+    """Whether a loader comes to training by a call: without knowing what that calls, it is not found."""
+    blind = replace(program, found={**program.found, id(site): None})
+    return any(
+        all(loader.call is not other.call for other in loader_calls(blind, one.file, item, one.known))
+        for one in found
+        if any(loader.call is other.call for other in one.loaders)
+        for item in one.items
+        if any(loader.call is other.call for other in loader_calls(program, one.file, item, one.known))
+    )
 
 
 def _iterable(program: Program, file: File, data: ast.expr | None) -> bool:

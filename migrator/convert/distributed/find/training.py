@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from migrator.convert.distributed.find.batches import Drawn, drawn_batches
 from migrator.convert.distributed.find.conditions import Guard, backward_calls, guards, training_view
 from migrator.convert.distributed.find.iterables import Loader, counts, loader_calls, loader_name
 from migrator.convert.draft import UncertainError
@@ -47,6 +48,7 @@ class Training:
     ``inside``: the ids of the nodes that run in it with gradients, those of called functions too.
     ``mixed``: the loop runs over other loaders as well, without training; ``when`` is the condition
     under which it trains, empty where there is no plain one. ``known``: what holds where it trains.
+    ``drawn``: what gives the batches where no loader does.
     """
 
     file: File
@@ -59,30 +61,49 @@ class Training:
     known: tuple[Guard, ...]
     mixed: bool
     when: str
+    drawn: tuple[Drawn, ...] = ()
+
+    @property
+    def items(self) -> list[Any]:
+        """What gives the batches: what the loop runs over, and the iterators from which it draws."""
+        drawn = _drawn(self.batches)
+        return [self.batches.iter, *drawn] if isinstance(self.batches, ast.For) else drawn
 
 
 def trainings(program: Program) -> list[Training]:
-    """The program's training loops. Raises UncertainError where there is none over a known loader."""
+    """The program's training loops. Raises UncertainError where there is none whose batches are known."""
     view = training_view(program)
     found: dict[int, Training] = {}
     backwards = backward_calls(program)
-    for file, call in backwards:
-        for training in _above(view, file, call, call, ()):
-            found.setdefault(id(training.batches), training)
+    for drawn in (False, True):  # without a loader the program draws its batches itself
+        for file, call in backwards if not found else ():
+            for training in _above(view, file, call, call, (), drawn):
+                found.setdefault(id(training.batches), training)
     if not found:
         raise UncertainError("no_loop_over_loader" if backwards else "no_backward")
     return list(found.values())
 
 
 def _above(
-    program: Program, file: File, node: ast.AST, backward: ast.Call, scopes: tuple[tuple[File, Any], ...]
+    program: Program,
+    file: File,
+    node: ast.AST,
+    backward: ast.Call,
+    scopes: tuple[tuple[File, Any], ...],
+    drawn: bool,
 ) -> Iterator[Training]:
     """The innermost training loop on each way to a node; ``scopes`` are those on the way so far."""
     function = function_of(node)
     known = guards(node, function)
     inner = False
     for child, up in above(node):
-        if isinstance(up, LOOPS) and child in up.body:
+        if drawn and isinstance(up, LOOPS) and child in up.body:
+            inside = list(_with_gradients(program, file, up))
+            own = drawn_batches(program, file, up, [one for _, one in scopes], inside, backward.func)
+            if own:
+                yield _training(program, file, backward, up, known, (), scopes, tuple(own))
+                return
+        elif isinstance(up, LOOPS) and child in up.body:
             items = [] if inner else _drawn(up)
             items = [up.iter, *items] if isinstance(up, ast.For) else items
             ways = [loader_calls(program, file, one, known) for one in items]
@@ -94,7 +115,7 @@ def _above(
         if isinstance(up, FUNCTIONS) and child in up.body:
             sites = call_sites(program, up)
             for where, call in sites if len(scopes) < _DEPTH else ():
-                yield from _above(program, where, call, backward, (*scopes, (file, up)))
+                yield from _above(program, where, call, backward, (*scopes, (file, up)), drawn)
             if sites or class_of(up) is not None:
                 return  # a function that is only handed on, as an optimizer's closure, runs where it stands
 
@@ -114,6 +135,7 @@ def _training(
     known: list[Guard],
     loaders: tuple[Loader, ...],
     scopes: tuple[tuple[File, Any], ...],
+    drawn: tuple[Drawn, ...] = (),
 ) -> Training:
     function = function_of(loop)
     doubtful = len(loaders) > 1 and len(call_sites(program, function)) > 1 if function is not None else False
@@ -128,9 +150,11 @@ def _training(
         way.extend(one for one in more if one not in way)
     functions = (one for _, one in (*scopes, (file, function)))
     also = any(id(one) in program.mixed for one in functions) or any(one.only for one in loaders)
-    inside = frozenset(_with_gradients(program, file, loop))
+    inside = frozenset(id(node) for _, node in _with_gradients(program, file, loop))
     when = _when(file, loop, known) if also else ""
-    return Training(file, backward, loop, loaders, epochs, tuple(way), inside, tuple(known), also, when)
+    return Training(
+        file, backward, loop, loaders, epochs, tuple(way), inside, tuple(known), also, when, drawn
+    )
 
 
 def _when(file: File, loop: Loop, known: list[Guard]) -> str:
@@ -141,15 +165,15 @@ def _when(file: File, loop: Loop, known: list[Guard]) -> str:
     return "" if names_below(known[0][0]) & stored else file.index.segment(known[0][0])
 
 
-def _with_gradients(program: Program, file: File, loop: Loop) -> Iterator[int]:
-    """The ids of what runs in a loop with gradients, followed into the project's functions."""
+def _with_gradients(program: Program, file: File, loop: Loop) -> Iterator[tuple[File, Any]]:
+    """What runs in a loop with gradients, followed into the project's functions."""
     seen: set[int] = set()
     waiting: list[tuple[File, Any]] = [(file, one) for one in loop.body]
     while waiting:
         where, node = waiting.pop()
         if _without_gradients(node):
             continue
-        yield id(node)
+        yield where, node
         waiting += [(where, one) for one in ast.iter_child_nodes(node)]
         found = definition_of(program, where, node)
         if found and isinstance(found[1], FUNCTIONS) and id(found[1]) not in seen:

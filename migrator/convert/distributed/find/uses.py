@@ -6,12 +6,23 @@ import ast
 from collections.abc import Iterator
 from typing import Any
 
+from migrator.convert.distributed.find.parallel import CHECKPOINTS
 from migrator.convert.distributed.find.training import Training
 from migrator.convert.draft import UncertainError
 from migrator.convert.models import Home, Wrapped, home_of_target, receiving, uses
 from migrator.convert.program import File, Program
-from migrator.convert.syntax import argument, dotted, function_of, is_after, is_stored, parent, taker_of
-from migrator.convert.values import call_sites
+from migrator.convert.syntax import (
+    argument,
+    class_of,
+    dotted,
+    function_of,
+    is_after,
+    is_stored,
+    method,
+    parent,
+    taker_of,
+)
+from migrator.convert.values import call_sites, definition_of
 from migrator.project.distributed_names import listed
 
 
@@ -46,13 +57,15 @@ def _use(program: Program, home: Home, node: ast.AST, wrapped: Wrapped, training
     if is_stored(node):
         return
     if isinstance(up, ast.Attribute):
-        if listed("same_when_wrapped", up.attr):
+        inside = up.attr == "module" and isinstance(parent(up), ast.Attribute)
+        asked = parent(up) if inside else up
+        if listed("same_when_wrapped", asked.attr) or (wrapped.prefixed and asked.attr in CHECKPOINTS):
             return
-        harmless = up.attr in ("state_dict", "load_state_dict")
-        called = isinstance(parent(up), ast.Call) and parent(up).func is up
-        if id(node) in training and called and not harmless:
-            raise UncertainError("training_calls_method", file, up, home=home, up=up)
-        wrapped.inner[node] = (file, False)
+        called = isinstance(parent(asked), ast.Call) and parent(asked).func is asked
+        if id(node) in training and called and _computes(program, file, node, asked.attr):
+            raise UncertainError("training_calls_method", file, asked, home=home, up=asked)
+        if not inside:
+            wrapped.inner[node] = (file, False)
     elif isinstance(call, ast.Call):
         name = file.called(call) or dotted(call.func)
         given = list(receiving(program, file, call, node))
@@ -72,6 +85,39 @@ def _use(program: Program, home: Home, node: ast.AST, wrapped: Wrapped, training
         yield from _assigned(file, node, wrapped, (file, node))
     elif not isinstance(up, (ast.Compare, ast.Expr)):
         wrapped.unclear.append((file, node))
+
+
+def _computes(program: Program, file: File, node: Any, name: str) -> bool:
+    """Whether a method of the model may compute with what it trains."""
+    if name in CHECKPOINTS:
+        return False
+    found = definition_of(program, file, ast.Call(ast.Attribute(node, name, ast.Load()), [], []))
+    return found is None or _uses_parts(*found)
+
+
+def _uses_parts(file: File, function: Any, depth: int = 4) -> bool:
+    """Whether a method uses what was made by calls, as layers and parameters are, or hands the object on."""
+    owner = class_of(function)
+    if owner is None or not depth:
+        return True
+    for node in ast.walk(function):
+        if not isinstance(node, ast.Name) or node.id != "self" or is_stored(parent(node)):
+            continue
+        part = parent(node)
+        if not isinstance(part, ast.Attribute):
+            return True
+        own = method(owner, part.attr)
+        if own is not None and own is not function and not _uses_parts(file, own, depth - 1):
+            continue
+        values = file.on_self(owner, part.attr)
+        made = any(value is None or isinstance(value, ast.Call) for value, _ in values)
+        asks = (
+            part.attr in ("parameters", "training")
+            and dotted(getattr(taker_of(parent(part)), "func", None)) == "next"
+        )
+        if not asks and (made or not values):
+            return True
+    return False
 
 
 def _assigned(file: File, value: Any, wrapped: Wrapped, use: tuple[File, Any]) -> Iterator[Home]:

@@ -1,0 +1,79 @@
+"""Batches that a program draws itself are shared: each rank takes its own of what all ranks draw."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from migrator.convert.distributed.find.batches import carried
+from migrator.convert.distributed.find.iterables import counts
+from migrator.convert.distributed.find.training import Training
+from migrator.convert.draft import DIST, Draft, UncertainError
+from migrator.convert.models import Wrapped
+from migrator.convert.program import File, Program
+from migrator.convert.syntax import dotted, parent
+from migrator.convert.texts import functions
+from migrator.convert.values import origins
+from migrator.project.distributed_names import entries, listed
+
+
+def check_batches(program: Program, found: list[Training], models: list[Wrapped]) -> None:
+    """Raises UncertainError where batches build on those before, or are not seen to go into a model."""
+    for training in found:
+        for model in models:
+            calls = [(file, node) for file, node in model.calls if id(node) in training.inside]
+            node = carried(program, training.batches, calls)
+            if node is not None:
+                raise UncertainError("carried_state", training.file, node)
+            given = [one for _, node in calls for one in (*parent(node).args, *parent(node).keywords)]
+            if (
+                calls
+                and training.drawn
+                and not any(one.feeds(arg) for one in training.drawn for arg in given)
+            ):
+                raise UncertainError("batches_pass_by", training.file, training.batches, home=model.home)
+
+
+def share_drawn(program: Program, draft: Draft, found: list[Training]) -> None:
+    """Plan it for the batches of the training loops, and for what asks for their number."""
+    any_ = False
+    for training in found:
+        for one in training.drawn:
+            any_ = True
+            helper = "own_turn" if one.one else "ShareOfRank"
+            _take(draft, one.file, one.node, helper, "lambda: " if one.one else "")
+            for file, call in [] if one.one or counts(one.node) else program.nodes(ast.Call):
+                if dotted(call.func) == "len" and call.args and _same(program, file, call.args[0], one):
+                    _take(draft, file, call.args[0], helper)
+        if training.drawn:
+            draft.report("drawn_by_all", training.file, training.batches)
+    if any_:
+        _seed_alike(program, draft)
+
+
+def _take(draft: Draft, file: File, node: ast.AST, helper: str, before: str = "") -> None:
+    code = f"{helper}({before}{file.index.segment(node)})"
+    draft.replace(file, node, code, "every rank trains on its share of the batches")
+    draft.of(file).helpers.setdefault(helper, functions("helpers.py")[helper])
+    draft.of(file).imports.append(DIST)
+
+
+def _same(program: Program, file: File, node: Any, drawn: Any) -> bool:
+    own = {id(one) for _, one in origins(program, drawn.file, drawn.node)}
+    return {id(one) for _, one in origins(program, file, node)} == own
+
+
+def _seed_alike(program: Program, draft: Draft) -> None:
+    """Plan it for the random numbers that the program uses without a seed."""
+    called = {file.called(call) for file, call in program.nodes(ast.Call)}
+    used = {name for name in called if listed("random_numbers", name)}
+    unseeded = [
+        seed
+        for seed in entries("seeds")
+        if seed not in called and any(name.startswith(seed.rpartition(".")[0] + ".") for name in used)
+    ]
+    if unseeded:
+        changes = draft.of(program.entry)
+        changes.helpers.setdefault("seed_alike", functions("helpers.py")["seed_alike"])
+        changes.imports += [f"import {seed.rpartition('.')[0]}" for seed in unseeded]
+        draft.set_up.append(f"seed_alike({', '.join(unseeded)})")

@@ -1,0 +1,275 @@
+"""Batches that a program makes itself: by a generator or an object of its own, by a counter, or at random."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from migrator.convert.distributed.find.iterables import counts, stripped
+from migrator.convert.program import File, Program
+from migrator.convert.syntax import (
+    FUNCTIONS,
+    Loop,
+    above,
+    argument,
+    dotted,
+    function_of,
+    ids,
+    is_stored,
+    last_name,
+    method_name,
+    parameters,
+    stored_below,
+)
+from migrator.convert.values import definition_of, origins
+from migrator.project.distributed_names import listed
+
+Nodes = Sequence[tuple[File, Any]]
+Name = tuple[int, str]  # the id of its function, 0 for a file's margin and for attributes of self
+_DEPTH = 6
+_SHOWS = (
+    "print",
+    "info",
+    "debug",
+    "log",
+    "write",
+    "set_description",
+    "set_postfix",
+    "append",
+    "format",
+    "time",
+    "item",
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Drawn:
+    """An expression that gives all batches one by one, or, where it is ``one``, the next each time.
+
+    ``seeds`` and ``names``: the expressions and the names that hold what comes of it.
+    """
+
+    file: File
+    node: Any
+    one: bool
+    seeds: frozenset[int]
+    names: frozenset[Name]
+
+    def feeds(self, node: ast.AST) -> bool:
+        """Whether an expression holds what comes of it."""
+        return _holds(node, self.seeds, self.names)
+
+
+def drawn_batches(
+    program: Program, file: File, loop: Loop, functions: Sequence[Any], inside: Nodes, loss: Any
+) -> list[Drawn]:
+    """What gives a loop its batches, where it ends in the ``loss`` and the loop takes the optimizer's steps.
+
+    ``functions``: those on the way from the loop to ``backward()``; ``inside``: what runs in the loop with
+    gradients.
+    """
+    if not any(is_step(node) for _, node in inside):
+        return []
+    if isinstance(loop, ast.For):
+        whole = _of_loop(program, file, loop, inside)
+        if whole is not None and whole.feeds(loss):
+            return [whole]
+    own = ids(loop) if not functions else ids(loop, *functions)
+    found = []
+    for where, node in inside:
+        if id(node) in own and isinstance(node, ast.Call) and _may_turn(node, loop, functions):
+            if _draws(program, where, node) and not _draws_inside(program, where, node):
+                seeds = frozenset({id(node)})
+                one = Drawn(where, node, True, seeds, _fed(program, inside, seeds, ()))
+                found += [one] if one.feeds(loss) else []
+    return found
+
+
+def is_step(node: Any) -> bool:
+    """Whether a node steps an optimizer."""
+    return method_name(node) == "step" and "sched" not in dotted(node.func.value).lower()
+
+
+def carried(program: Program, loop: Loop, calls: Nodes) -> Any:
+    """What goes from one batch to the next: an argument of the model that a later statement sets; or None."""
+    for file, node in calls:
+        statement: Any = file.index.statement_of(node)
+        call = next(up for _, up in above(node) if isinstance(up, ast.Call))
+        if function_of(node) is not function_of(loop):
+            continue
+        for name in {dotted(one) for one in ast.walk(call) if isinstance(one, ast.Name)}:
+            stores = [one for one in file.stores.get(name, ()) if id(one) in ids(loop)]
+            setting: list[Any] = [file.index.statement_of(one) for one in stores]
+            fresh = [
+                one
+                for one in setting
+                if one.lineno < statement.lineno and name not in map(dotted, filter(_is_read, ast.walk(one)))
+            ]
+            if statement in setting and not fresh:
+                return node
+    return None
+
+
+def _is_read(node: ast.AST) -> bool:
+    return isinstance(node, ast.Name) and not is_stored(node)
+
+
+def _of_loop(program: Program, file: File, loop: ast.For, inside: Nodes) -> Drawn | None:
+    """What a loop runs over, where that gives batches or the places of batches."""
+    inner = stripped(loop.iter)
+    names = {_key(one) for one in stored_below(loop.target)}
+    if not counts(loop.iter):
+        if not _gives_batches(program, file, inner):
+            return None
+        return Drawn(file, inner, False, frozenset(), _fed(program, inside, frozenset(), names))
+    if loop.iter is not inner and isinstance(loop.target, ast.Tuple):  # enumerate(range(…))
+        names = {_key(loop.target.elts[-1])}
+    places = _fed(program, inside, frozenset(), names)
+    taken = {
+        id(node): function_of(node)
+        for _, node in inside
+        if isinstance(node, ast.Subscript) and _holds(node.slice, frozenset(), places)
+    }
+    makers = [
+        id(node)
+        for where, node in inside
+        if isinstance(node, ast.Call)
+        and (found := definition_of(program, where, node))
+        and any(found[1] is one for one in taken.values())
+    ]
+    for _, node in inside:
+        if isinstance(node, ast.If) and _holds(node.test, frozenset(), places) and not _only_shows(node):
+            return None  # the ranks would not agree
+    seeds = frozenset({*taken, *makers})
+    return Drawn(file, inner, False, seeds, _fed(program, inside, seeds, ()))
+
+
+def _only_shows(node: ast.If) -> bool:
+    calls = [one for one in ast.walk(node) if isinstance(one, ast.Call)]
+    leaves = (isinstance(one, (ast.Break, ast.Continue, ast.Return, ast.Raise)) for one in ast.walk(node))
+    return all((method_name(one) or last_name(one)) in _SHOWS for one in calls) and not any(leaves)
+
+
+def _gives_batches(program: Program, file: File, node: Any, depth: int = _DEPTH) -> bool:
+    """Whether all that an expression may be is iterated in the same order on every rank."""
+    found = origins(program, file, node) if depth else []
+    return bool(found) and all(_is_iterated(program, where, one, depth) for where, one in found)
+
+
+def _is_iterated(program: Program, file: File, node: Any, depth: int) -> bool:
+    if isinstance(node, (ast.ListComp, ast.GeneratorExp, ast.List, ast.Tuple)):
+        return True
+    if isinstance(node, ast.Subscript):
+        return _gives_batches(program, file, node.value, depth - 1)
+    if not isinstance(node, ast.Call) or counts(node):
+        return False
+    if definition_of(program, file, node) is not None:
+        return True
+    name = file.called(node) or dotted(node.func)
+    if listed("loaders", name):
+        return False
+    if name in ("zip", "list", "iter", "enumerate", "reversed", "sorted") and node.args:
+        return all(_gives_batches(program, file, one, depth - 1) for one in node.args)
+    return name.partition(".")[0] in ("torch", "numpy", "random") or method_name(node) in ("split", "chunk")
+
+
+def _may_turn(call: ast.Call, loop: Loop, functions: Sequence[Any]) -> bool:
+    """Whether what a call gives may differ between ranks: no condition asks for it."""
+    for child, up in above(call):
+        if isinstance(up, (ast.If, ast.While, ast.IfExp)) and child is up.test:
+            return False
+        if up is loop or any(up is one for one in functions):
+            return up is not loop or child in loop.body
+    return False
+
+
+def _draws(program: Program, file: File, call: Any, depth: int = _DEPTH, seen: tuple[int, ...] = ()) -> bool:
+    """Whether each call gives something else: at random, the next of something, or by an object's state."""
+    if not isinstance(call, ast.Call) or not depth:
+        return False
+    name = file.called(call) or dotted(call.func)
+    found = definition_of(program, file, call)
+    if found is None or isinstance(found[1], ast.ClassDef):
+        return name == "next" or (listed("random_numbers", name) and not name.endswith("seed"))
+    where, function = found
+    nodes = list(ast.walk(function))
+    if id(function) in seen or any(method_name(one) in ("backward", "step") for one in nodes):
+        return False
+    counted = (
+        one for one in nodes if isinstance(one, ast.AugAssign) and dotted(one.target).startswith("self.")
+    )
+    returns = any(isinstance(one, ast.Return) and one.value is not None for one in nodes)
+    return returns and (
+        any(counted) or any(_draws(program, where, one, depth - 1, (*seen, id(function))) for one in nodes)
+    )
+
+
+def _draws_inside(program: Program, file: File, call: ast.Call) -> bool:
+    """Whether an argument of a call draws already."""
+    given = [*call.args, *(one.value for one in call.keywords)]
+    return any(_draws(program, file, one) for each in given for one in ast.walk(each))
+
+
+# -- where something goes ---------------------------------------------------
+
+
+def _key(node: Any) -> Name:
+    text = dotted(node.value if isinstance(node, ast.Subscript) else node)
+    return (0 if text.startswith("self.") else id(function_of(node)), text)
+
+
+def _holds(node: ast.AST, seeds: Iterable[int], names: Iterable[Name]) -> bool:
+    """Whether an expression holds one of some others, or of some names."""
+    for one in ast.walk(node):
+        if id(one) in seeds:
+            return True
+        if isinstance(one, (ast.Name, ast.Attribute)) and dotted(one):
+            scope = function_of(one)
+            while True:
+                if (id(scope), dotted(one)) in names or (0, dotted(one)) in names:
+                    return True
+                if scope is None:
+                    break
+                scope = function_of(scope)
+    return False
+
+
+def _fed(program: Program, inside: Nodes, seeds: frozenset[int], names: Iterable[Name]) -> frozenset[Name]:
+    """The names that hold what comes from some expressions and names."""
+    known = set(names)
+    moves = [(file, node) for file, node in inside if isinstance(node, _MOVES)]
+    count = -1
+    while count != len(known):
+        count = len(known)
+        for file, node in moves:
+            known.update(_moved(program, file, node, seeds, known))
+    return frozenset(known)
+
+
+_MOVES = (
+    *(ast.Assign, ast.AugAssign, ast.AnnAssign, ast.NamedExpr, ast.For, ast.comprehension, ast.withitem),
+    ast.Call,
+)
+
+
+def _moved(
+    program: Program, file: File, node: Any, seeds: frozenset[int], known: set[Name]
+) -> Iterator[Name]:
+    if isinstance(node, ast.Call):
+        given = [*node.args, *(one.value for one in node.keywords)]
+        if not any(_holds(one, seeds, known) for one in given):
+            return
+        found = definition_of(program, file, node)
+        if found and isinstance(found[1], FUNCTIONS):
+            stars = any(isinstance(one, ast.Starred) for one in node.args)
+            for name in parameters(found[1]):
+                value = argument(node, found[1], name)
+                if (value is not None and _holds(value, seeds, known)) or (value is None and stars):
+                    yield id(found[1]), name
+        return
+    value = node.iter if isinstance(node, (ast.For, ast.comprehension)) else getattr(node, "value", None)
+    targets = getattr(node, "targets", None) or [getattr(node, "target", None)]
+    if value is not None and _holds(value, seeds, known):
+        yield from (_key(one) for target in targets if target is not None for one in stored_below(target))

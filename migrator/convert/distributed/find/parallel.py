@@ -1,0 +1,138 @@
+"""nn.DataParallel in a program: DistributedDataParallel takes its place, and keeps the names it gave."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any
+
+from migrator.convert.draft import UncertainError
+from migrator.convert.load import Read
+from migrator.convert.models import Wrapped, receiving, uses
+from migrator.convert.program import File, Program
+from migrator.convert.syntax import (
+    above,
+    block_around,
+    dotted,
+    function_of,
+    ids,
+    is_stored,
+    last_name,
+    parent,
+    taker_of,
+)
+from migrator.project.distributed_names import listed
+
+NAMES = ("torch.nn.DataParallel", "torch.nn.parallel.DataParallel")
+CHECKPOINTS = ("state_dict", "load_state_dict")
+_BY_NUMBER = re.compile(r"count|len\(|>|multi|parallel|distributed|n(?:um)?_?gpu")
+_LOADS_PREFIXED = re.compile(r"\bDataParallel\(|\bmodule\.")
+
+
+@dataclass(frozen=True, eq=False)
+class Parallel:
+    """A call of nn.DataParallel. ``perhaps``: only where a condition asks for several cards."""
+
+    file: File
+    call: ast.Call
+    perhaps: bool
+
+
+def parallels(program: Program) -> list[Parallel]:
+    """The calls of nn.DataParallel."""
+    found = []
+    for file, call in program.nodes(ast.Call):
+        if file.called(call) in NAMES and call.args:
+            function = function_of(call)
+            tests = [
+                up.test
+                for _, up in above(call)
+                if isinstance(up, (ast.If, ast.IfExp)) and function_of(up) is function
+            ]
+            perhaps = any(_BY_NUMBER.search(file.index.segment(test)) for test in tests)
+            found.append(Parallel(file, call, perhaps))
+    return found
+
+
+def prefixed(found: list[Parallel], program: Program, others: Collection[str], read: Read) -> bool:
+    """Whether keys in checkpoints have a ``module.`` before them, as nn.DataParallel puts it there.
+
+    Where a condition chose it, the project's ``others`` say: those that load a checkpoint.
+    """
+    if not all(one.perhaps for one in found):
+        return True
+    texts = (read(name) or "" for name in others if name not in program.files) if found else ()
+    return any("load_state_dict" in text and _LOADS_PREFIXED.search(text) for text in texts)
+
+
+def wraps(one: Parallel, wrapped: Wrapped) -> bool:
+    """Whether a call of nn.DataParallel is about a model, by its name."""
+    names = {dotted(one.call.args[0])}
+    names |= {dotted(node) for _, up in above(one.call) if isinstance(up, ast.Assign) for node in up.targets}
+    return wrapped.home.text.rpartition(".")[2] in {name.rpartition(".")[2] for name in names}
+
+
+def take_its_place(program: Program, wrapped: Wrapped, parallel: Parallel) -> None:
+    """Put the wrapper before what needs the one of nn.DataParallel; where it comes later, drop ``.module``.
+
+    Raises UncertainError where a checkpoint is loaded before the model can be wrapped.
+    """
+    block, _ = block_around(wrapped.behind)
+    last = block.index(wrapped.behind)
+    first = next((number for number, each in enumerate(block) if id(parallel.call) in ids(each)), 0)
+    used = [node for node in uses(wrapped.home) if function_of(node) is function_of(wrapped.behind)]
+    named = [[node for node in used if id(node) in ids(each)] for each in block]
+    for number in range(first, last + 1):
+        needing = [node for node in named[number] if _needs_wrapper(program, wrapped, node)]
+        if not needing:
+            continue
+        later = range(number, last + 1)
+        if number == first or any(_prepares(block[one], named[one]) for one in later):
+            raise UncertainError("checkpoint_before", wrapped.home.file, needing[0], home=wrapped.home)
+        last = number - 1
+        wrapped.behind = block[last]
+        break
+    for node in [node for number in range(first, last + 1) for node in named[number]]:
+        up = parent(node)
+        if isinstance(up, ast.Attribute) and up.attr == "module" and not _asks(up):
+            wrapped.bare.append((wrapped.home.file, up))
+
+
+def _needs_wrapper(program: Program, wrapped: Wrapped, node: ast.AST, depth: int = 3) -> bool:
+    """Whether a use has to find a wrapped model: for the keys of a checkpoint, or in another function."""
+    up, call = parent(node), taker_of(node)
+    if isinstance(up, ast.Attribute):
+        return wrapped.prefixed and up.attr in CHECKPOINTS
+    if not isinstance(call, ast.Call) or call.func is node or not depth:
+        return False
+    return any(
+        (isinstance(parent(use), ast.Attribute) and parent(use).attr == "module" and not _asks(parent(use)))
+        or _needs_wrapper(program, wrapped, use, depth - 1)
+        for scope in receiving(program, wrapped.home.file, call, node)
+        for use in uses(scope)
+    )
+
+
+def _asks(node: ast.AST) -> bool:
+    """Whether a condition around a node asks first if the model is wrapped."""
+    tests = (up.test for _, up in above(node) if isinstance(up, (ast.If, ast.IfExp)))
+    return any(last_name(one) in ("isinstance", "hasattr") for test in tests for one in ast.walk(test))
+
+
+def _prepares(statement: ast.stmt, named: list[Any]) -> bool:
+    """Whether a statement changes a model in a way that has to come before it is wrapped."""
+    return any(map(_changes, named)) or any(
+        isinstance(node, ast.Attribute) and is_stored(node) and node.attr == "requires_grad"
+        for node in ast.walk(statement)
+    )
+
+
+def _changes(use: ast.AST) -> bool:
+    up = parent(use)
+    if isinstance(up, ast.Attribute) and up.attr == "module":
+        up = parent(up)
+    if not isinstance(up, ast.Attribute) or up.attr in CHECKPOINTS or "param" in up.attr:
+        return False
+    return up.attr in ("cuda", "to", "requires_grad_") or not listed("same_when_wrapped", up.attr)
