@@ -62,7 +62,8 @@ class Wrapped:
     ``inner``: the uses that need the model inside; True where it may be bare. ``unclear``: those that go
     where nothing is known of. ``calls``: those that train. ``since``: names that become those of the wrapped
     model by a statement. ``bare``: each ``model.module`` where it is not wrapped yet. ``prefixed``: its keys
-    in checkpoints have a ``module.`` before them.
+    in checkpoints have a ``module.`` before them, but in branches that are taken ``unless`` these conditions
+    hold.
     """
 
     home: Home
@@ -73,6 +74,15 @@ class Wrapped:
     calls: list[tuple[File, Any]] = field(default_factory=list)
     bare: list[tuple[File, Any]] = field(default_factory=list)
     prefixed: bool = False
+    unless: frozenset[str] = frozenset()
+
+
+def has_prefix(wrapped: Wrapped, node: ast.AST) -> bool:
+    """Whether the keys of checkpoints have a ``module.`` before them where a model is used."""
+    branches = (
+        ast.dump(up.test) for child, up in above(node) if isinstance(up, ast.If) and child in up.orelse
+    )
+    return wrapped.prefixed and not wrapped.unless.intersection(branches)
 
 
 def use_the_model_inside(draft: Draft, wrapped: Wrapped, message: str) -> None:

@@ -74,7 +74,7 @@ def definition_of(
         owner = class_of(function_of(call))
         owners = [(file, owner)] if owner else []
     else:
-        owners = _classes(program, file, func.value, depth)
+        owners = classes_of(program, file, func.value, depth)
     for where, one in program.family(*owners[0])[upwards:] if owners else ():
         found = method(one, func.attr)
         if found is not None:
@@ -82,7 +82,9 @@ def definition_of(
     return None
 
 
-def _classes(program: Program, file: File, node: ast.expr, depth: int) -> list[tuple[File, ast.ClassDef]]:
+def classes_of(
+    program: Program, file: File, node: ast.expr, depth: int = _DEPTH
+) -> list[tuple[File, ast.ClassDef]]:
     """The class of which an object is, once for each way to it; none where that is not known."""
     found: list[tuple[File, ast.ClassDef]] = []
     try:

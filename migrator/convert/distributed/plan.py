@@ -64,6 +64,7 @@ def plan(program: Program, read: Read, target: str = "", others: Collection[str]
     for model in models:
         own = [one for one in parallel if wraps(one, model)]
         model.prefixed = prefixed(own, program, others, read)
+        model.unless = frozenset(test for one in own for test in one.tests)
         for one in own[:1]:
             take_its_place(program, model, one)
         follow(program, model, found)

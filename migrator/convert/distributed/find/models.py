@@ -10,10 +10,11 @@ from typing import Any
 
 from migrator.convert.distributed.find.training import Training
 from migrator.convert.draft import UncertainError
-from migrator.convert.models import Home, Wrapped, home_of, parameters_in, prepares, receiving, unmoved, uses
+from migrator.convert.models import Home, Wrapped, home_of, prepares, receiving, unmoved, uses
 from migrator.convert.program import File, Program
 from migrator.convert.syntax import (
     FUNCTIONS,
+    LOOPS,
     argument,
     class_of,
     dotted,
@@ -24,6 +25,7 @@ from migrator.convert.syntax import (
     last_name,
     method_name,
     parent,
+    stored_below,
     taker_of,
 )
 from migrator.convert.values import call_sites, definition_of, origins
@@ -61,7 +63,7 @@ def _homes(program: Program) -> Iterator[list[Home]]:
         name = file.called(call)
         own = name.startswith("torch.optim.") and ".lr_scheduler." not in name and ".swa_utils." not in name
         if not (own and name.split(".")[-1][0].isupper()) and not (
-            _OPTIMIZER.match(last_name(call)) and parameters_in(call)
+            _OPTIMIZER.match(last_name(call)) and _owners(call)
         ):
             continue
         bases = _bases(program, file, call)
@@ -76,16 +78,28 @@ def _homes(program: Program) -> Iterator[list[Home]]:
 
 def _bases(program: Program, file: File, call: ast.Call) -> list[tuple[File, Any, str]]:
     """The models whose parameters an optimizer gets, with the names in which they are; none if not plain."""
-    places = [(file, node) for node in parameters_in(call)]
+    places = [(file, node) for node in _owners(call)]
     names = [node for one in call.args[:1] for node in ast.walk(one) if isinstance(node, ast.Name)]
     for name in () if places else names:
         for where, origin in origins(program, file, name):
-            places += [(where, node) for node in parameters_in(origin)]
+            places += [(where, node) for node in _owners(origin)]
+    for where, node in list(places):
+        function = function_of(node)
+        if dotted(node) == "self" and function is not None:  # a method of the model makes its optimizer
+            sites = ((place, site.func) for place, site in call_sites(program, function))
+            places += [(place, func.value) for place, func in sites if isinstance(func, ast.Attribute)]
+            places.remove((where, node))
     found = []
     for where, node in places:
         parts = dotted(node).split(".")
         found.append((where, node, ".".join(parts[:2] if parts[0] == "self" else parts[:1])))
     return found if all(text and text != "self" for _, _, text in found) else []
+
+
+def _owners(node: ast.AST) -> list[Any]:
+    """What is asked for parameters in an expression: by ``parameters()``, or ``get_1x_lr_params()``."""
+    asked = (one.func for one in ast.walk(node) if isinstance(one, ast.Call) and "param" in method_name(one))
+    return [func.value for func in asked if isinstance(func, ast.Attribute)]
 
 
 def _outwards(program: Program, home: Home, depth: int) -> Iterator[Home]:
@@ -101,9 +115,25 @@ def _outwards(program: Program, home: Home, depth: int) -> Iterator[Home]:
         values = [(home.file, unmoved(value)) for value, _ in home.values() if value is not None]
         given = [(where, node) for where, node in values if dotted(node) not in ("", home.text)]
         given = given if len({dotted(node) for _, node in given}) == 1 else []
+    elif home.scope is not None:  # self.model = model
+        assigns = (_pairs(one) for one in home.file.nodes(ast.Assign) if function_of(one) is home.scope)
+        kept = {dotted(target): target for pairs in assigns for target, value in pairs if _is(value, home)}
+        given = [(home.file, target) for name, target in kept.items() if name.startswith("self.")]
     for where, node in given[:1] if depth else ():
         if dotted(node) not in ("", "self") or not home.is_parameter:
             yield from _outwards(program, home_of(program, where, node, dotted(node)), depth - 1)
+
+
+def _pairs(assign: ast.Assign) -> list[tuple[ast.expr, ast.expr]]:
+    """What an assignment gives to what: ``self.model, self.optimizer = model, optimizer``."""
+    target, value = assign.targets[0], assign.value
+    if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
+        return list(zip(target.elts, value.elts))
+    return [(one, value) for one in assign.targets]
+
+
+def _is(value: ast.expr, home: Home) -> bool:
+    return dotted(unmoved(value)) == home.text
 
 
 def _lasts(program: Program, home: Home, found: list[Training]) -> bool:
@@ -161,12 +191,22 @@ def _block_with(scope: Any, own: set[int]) -> list[ast.stmt]:
     """The innermost block that holds all of some nodes, below statements that only enclose."""
     block: list[ast.stmt] = scope.body
     while True:
-        holding = [one for one in block if own & ids(one)]
-        one = holding[0] if len(holding) == 1 else None
-        if isinstance(one, (ast.With, ast.Try)) or (is_main_guard(one) and not getattr(one, "orelse", ())):
-            block = getattr(one, "body", [])
+        holding: list[Any] = [one for one in block if own & ids(one)]
+        one: Any = holding[0] if holding else None
+        alone = len(holding) == 1
+        if alone and (isinstance(one, (ast.With, ast.Try)) or (is_main_guard(one) and not one.orelse)):
+            block = one.body
+        elif _sets_first(one, own) and (isinstance(one, LOOPS) or (alone and own <= ids(*one.body))):
+            block = one.body  # each round has a model of its own
         else:
             return block
+
+
+def _sets_first(statement: Any, own: set[int]) -> bool:
+    """Whether the first one of some nodes in a loop, or below a condition, sets what they name."""
+    body = statement.body if isinstance(statement, (*LOOPS, ast.If)) else ()
+    first = next((one for one in body if own & ids(one)), ast.Pass())
+    return any(id(node) in own for node in stored_below(first)) and not isinstance(first, (*LOOPS, ast.If))
 
 
 def _inwards(program: Program, home: Home, depth: int = 6) -> Iterator[Home]:

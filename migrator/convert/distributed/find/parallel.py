@@ -10,7 +10,7 @@ from typing import Any
 
 from migrator.convert.draft import UncertainError
 from migrator.convert.load import Read
-from migrator.convert.models import Wrapped, receiving, uses
+from migrator.convert.models import Wrapped, has_prefix, receiving, uses
 from migrator.convert.program import File, Program
 from migrator.convert.syntax import (
     above,
@@ -33,11 +33,12 @@ _LOADS_PREFIXED = re.compile(r"\bDataParallel\(|\bmodule\.")
 
 @dataclass(frozen=True, eq=False)
 class Parallel:
-    """A call of nn.DataParallel. ``perhaps``: only where a condition asks for several cards."""
+    """A call of nn.DataParallel, under some conditions. ``perhaps``: one of them asks for several cards."""
 
     file: File
     call: ast.Call
     perhaps: bool
+    tests: frozenset[str]
 
 
 def parallels(program: Program) -> list[Parallel]:
@@ -46,13 +47,10 @@ def parallels(program: Program) -> list[Parallel]:
     for file, call in program.nodes(ast.Call):
         if file.called(call) in NAMES and call.args:
             function = function_of(call)
-            tests = [
-                up.test
-                for _, up in above(call)
-                if isinstance(up, (ast.If, ast.IfExp)) and function_of(up) is function
-            ]
+            ways = (up for _, up in above(call) if isinstance(up, (ast.If, ast.IfExp)))
+            tests = [up.test for up in ways if function_of(up) is function]
             perhaps = any(_BY_NUMBER.search(file.index.segment(test)) for test in tests)
-            found.append(Parallel(file, call, perhaps))
+            found.append(Parallel(file, call, perhaps, frozenset(map(ast.dump, tests))))
     return found
 
 
@@ -104,7 +102,7 @@ def _needs_wrapper(program: Program, wrapped: Wrapped, node: ast.AST, depth: int
     """Whether a use has to find a wrapped model: for the keys of a checkpoint, or in another function."""
     up, call = parent(node), taker_of(node)
     if isinstance(up, ast.Attribute):
-        return wrapped.prefixed and up.attr in CHECKPOINTS
+        return up.attr in CHECKPOINTS and has_prefix(wrapped, node)
     if not isinstance(call, ast.Call) or call.func is node or not depth:
         return False
     return any(

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from migrator.convert.distributed.find.parallel import CHECKPOINTS
 from migrator.convert.distributed.find.training import Training
 from migrator.convert.draft import UncertainError
-from migrator.convert.models import Home, Wrapped, home_of_target, receiving, uses
+from migrator.convert.models import Home, Wrapped, has_prefix, home_of_target, receiving, uses
 from migrator.convert.program import File, Program
 from migrator.convert.syntax import (
     argument,
@@ -22,7 +23,7 @@ from migrator.convert.syntax import (
     parent,
     taker_of,
 )
-from migrator.convert.values import call_sites, definition_of
+from migrator.convert.values import call_sites, classes_of, definition_of
 from migrator.project.distributed_names import listed
 
 
@@ -33,8 +34,9 @@ def follow(program: Program, wrapped: Wrapped, found: list[Training]) -> None:
     seen = list(waiting)
     while waiting:
         home = waiting.pop(0)
-        for node in _wrapped_uses(home, wrapped):
-            for use in _use(program, home, node, wrapped, training):
+        used = [(home.file, node) for node in _wrapped_uses(home, wrapped)]
+        for file, node in [*used, *_of_objects(program, home)]:
+            for use in _use(program, replace(home, file=file), node, wrapped, training):
                 more = [one for one in _family(program, use) if not any(one.same(old) for old in seen)]
                 seen += more
                 waiting += more
@@ -51,6 +53,19 @@ def _family(program: Program, home: Home) -> list[Home]:
     return [Home(file, one, home.text) for file, one in program.family(home.file, home.scope)]
 
 
+def _of_objects(program: Program, home: Home) -> list[tuple[File, Any]]:
+    """For ``self.model`` of a class, each ``trainer.model`` of its objects."""
+    if not isinstance(home.scope, ast.ClassDef):
+        return []
+    name = home.text.partition(".")[2]
+    return [
+        (file, node)
+        for file, node in program.nodes(ast.Attribute)
+        if node.attr == name and dotted(node.value) != "self"
+        if any(owner is home.scope for _, owner in classes_of(program, file, node.value))
+    ]
+
+
 def _use(program: Program, home: Home, node: ast.AST, wrapped: Wrapped, training: set[int]) -> Iterator[Home]:
     """Judge one use of the wrapped model; gives the scopes to which it hands it."""
     file, up, call = home.file, parent(node), taker_of(node)
@@ -59,7 +74,9 @@ def _use(program: Program, home: Home, node: ast.AST, wrapped: Wrapped, training
     if isinstance(up, ast.Attribute):
         inside = up.attr == "module" and isinstance(parent(up), ast.Attribute)
         asked = parent(up) if inside else up
-        if listed("same_when_wrapped", asked.attr) or (wrapped.prefixed and asked.attr in CHECKPOINTS):
+        if listed("same_when_wrapped", asked.attr) or (
+            asked.attr in CHECKPOINTS and has_prefix(wrapped, node)
+        ):
             return
         called = isinstance(parent(asked), ast.Call) and parent(asked).func is asked
         if id(node) in training and called and _computes(program, file, node, asked.attr):
@@ -156,7 +173,7 @@ def _may_be_bare(program: Program, file: File, node: ast.AST, wrapped: Wrapped, 
 def _wrapped_uses(home: Home, wrapped: Wrapped) -> list[Any]:
     """The uses of a scope's name in which the model is wrapped already."""
     found = uses(home)
-    if home is not wrapped.home:
+    if not home.same(wrapped.home):
         return found
     scope = function_of(wrapped.behind)
     return [node for node in found if function_of(node) is not scope or is_after(node, wrapped.behind)]
