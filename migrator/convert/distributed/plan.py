@@ -11,6 +11,7 @@ from migrator.convert.distributed.changes.bars import show_bars_once
 from migrator.convert.distributed.changes.batches import check_batches, share_drawn
 from migrator.convert.distributed.changes.devices import use_own_card
 from migrator.convert.distributed.changes.differences import report_differences
+from migrator.convert.distributed.changes.leaving import leave_together
 from migrator.convert.distributed.changes.loaders import share_loaders
 from migrator.convert.distributed.changes.meters import average_in_closures, reduce_meters
 from migrator.convert.distributed.changes.metrics import reduce_metrics
@@ -81,6 +82,7 @@ def plan(program: Program, read: Read, target: str = "", others: Collection[str]
     reduce_metrics(program, draft, found)
     reduce_meters(program, draft, found)
     average_in_closures(program, draft, found)
+    leave_together(program, draft, found)
     show_bars_once(program, draft)
     _rank_zero(program, draft)
     report_differences(program, draft, found)

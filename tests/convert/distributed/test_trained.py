@@ -34,6 +34,12 @@ STYLES = (
     "phases",
     "closure",
     "wrappers",
+    "random_batches",
+    "own_batches",
+    "shared_loader",
+    "stop_early",
+    "folds",
+    "parallel_keys",
 )
 # Where the batch size stands, if not in the script.
 BATCH_FILES = {"other_files": "data.py", "language_model": "lm/settings.py"}
@@ -43,7 +49,7 @@ PACKAGES = {
         [str(HERE / "packages"), *os.environ.get("PYTHONPATH", "").split(os.pathsep)]
     )
 }
-USUAL = {("resume", 2), ("siamese", 4)}  # the rest is thorough
+USUAL = {("resume", 2), ("siamese", 4), ("own_batches", 2), ("parallel_keys", 2)}  # the rest is thorough
 
 
 def convert(name: str, ranks: int, folder: Path) -> Path:
@@ -116,13 +122,17 @@ def test_ranks_train_as_one_card_with_the_whole_batch(
     saved = torch.load(many / "model.pt", map_location="cpu")
     states = [torch.load(many / f"rank-{rank}.pt") for rank in range(ranks)]
     assert list(saved) == list(expected)
-    assert all(torch.equal(*pair) for pair in zip(saved.values(), states[0].values()))
+    assert all(torch.equal(*pair) for pair in zip(saved.values(), list(states[0].values())[-len(saved) :]))
     for state in states:
         assert all(torch.equal(state[key], value) for key, value in states[0].items()), (
             "the ranks have parted"
         )
     for key, value in expected.items():
         assert torch.allclose(saved[key], value, rtol=1e-4, atol=1e-5), key
+    if (evaluate := script.with_name("evaluate.py")).exists():  # another script of the project loads it
+        loaded = emulate("python", str(evaluate), options=("--cpu-random", "--devices", "2"), cwd=many)
+        assert loaded.returncode == 0, loaded.stderr[-3000:]
+        assert final(loaded.stdout) == pytest.approx(final(done.stdout), rel=1e-4)
 
 
 def test_without_a_launcher_it_trains_alone(emulate: Emulate, tmp_path: Path) -> None:

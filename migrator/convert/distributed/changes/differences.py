@@ -8,7 +8,7 @@ import re
 from migrator.convert.distributed.find.training import Training
 from migrator.convert.draft import Draft
 from migrator.convert.program import File, Program
-from migrator.convert.syntax import LOOPS, Loop, above, dotted, function_of, keyword, method_name
+from migrator.convert.syntax import above, dotted, function_of, keyword, method_name
 
 
 def report_differences(program: Program, draft: Draft, found: list[Training]) -> None:
@@ -33,8 +33,6 @@ def report_differences(program: Program, draft: Draft, found: list[Training]) ->
             draft.report(key, file, call)
     for training in found:
         _whole_batch(program, draft, training)
-        if training.epochs:
-            _breaks(draft, training.epochs.file, training.epochs.loop, training.batches)
 
 
 def _whole_batch(program: Program, draft: Draft, training: Training) -> None:
@@ -74,11 +72,3 @@ def _comes_after(file: File, call: ast.Call, training: Training) -> bool:
     if epochs is None or epochs.file is not file or function_of(call) is not function_of(epochs.loop):
         return False
     return bool(call.lineno > (epochs.loop.end_lineno or 0))
-
-
-def _breaks(draft: Draft, file: File, loop: Loop, batches: Loop) -> None:
-    for node in ast.walk(loop):
-        if isinstance(node, ast.Break):
-            left = next(up for _, up in above(node) if isinstance(up, (*LOOPS, ast.AsyncFor)))
-            if left is loop and left is not batches:
-                draft.report("early_stop", file, node)

@@ -13,7 +13,7 @@ from migrator.convert.distributed.changes.metrics import (
     report_share,
     statements_before,
 )
-from migrator.convert.distributed.find.training import Training
+from migrator.convert.distributed.find.training import Training, feeds
 from migrator.convert.draft import Draft, UncertainError
 from migrator.convert.program import Program
 from migrator.convert.syntax import (
@@ -35,6 +35,7 @@ def reduce_meters(program: Program, draft: Draft, found: list[Training]) -> None
     for training in found:
         _meters(program, draft, training)
         _lists(draft, training)
+        _others(program, draft, training)
 
 
 def _meters(program: Program, draft: Draft, training: Training) -> None:
@@ -106,3 +107,21 @@ def _lists(draft: Draft, training: Training) -> None:
         taken = (one for one in behind(file, loop, ast.Call) if last_name(one) in ("mean", "sum"))
         if name and any(name in names_below(one) for one in taken):
             draft.report("mean_of_list", file, node, name=name)
+
+
+def _others(program: Program, draft: Draft, training: Training) -> None:
+    """Report the sums in tables, and means that are kept up to date, which are used behind the loop."""
+    file, loop = training.file, training.batches
+    of_batches = feeds(program, training)
+    used = {node.id for node in behind(file, loop, ast.Name)}
+    for node in walk_all(loop.body):
+        if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Subscript):
+            name = dotted(node.target.value)
+        elif isinstance(node, ast.Assign) and isinstance(node.value, ast.BinOp):
+            name = dotted(node.targets[0])
+            name = name if name in names_below(node.value) else ""
+        else:
+            continue
+        if name in used and function_of(node) is function_of(loop) and of_batches(node.value):
+            report_share(draft, training, name)
+            used.discard(name)

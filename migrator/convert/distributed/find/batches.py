@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -90,6 +90,23 @@ def drawn_batches(
 def is_step(node: Any) -> bool:
     """Whether a node steps an optimizer."""
     return method_name(node) == "step" and "sched" not in dotted(node.func.value).lower()
+
+
+def fed_by(program: Program, loop: Loop, drawn: Sequence[Drawn], inside: Nodes) -> Callable[[ast.AST], bool]:
+    """Tells whether an expression holds what comes of the batches of a loop."""
+    names: set[Name] = {name for one in drawn for name in one.names}
+    seeds = frozenset(seed for one in drawn for seed in one.seeds)
+    if isinstance(loop, ast.For) and not counts(loop.iter):
+        last = loop.target
+        if last_name(loop.iter) == "enumerate" and isinstance(last, ast.Tuple):
+            last = last.elts[-1]
+        names |= {_key(one) for one in stored_below(last)}
+    else:
+        seeds |= {
+            id(node) for _, node in inside if isinstance(node, ast.Call) and dotted(node.func) == "next"
+        }
+    known = _fed(program, inside, seeds, names)
+    return lambda node: _holds(node, seeds, known)
 
 
 def carried(program: Program, loop: Loop, calls: Nodes) -> Any:
@@ -261,6 +278,8 @@ def _moved(
         given = [*node.args, *(one.value for one in node.keywords)]
         if not any(_holds(one, seeds, known) for one in given):
             return
+        if isinstance(node.func, ast.Attribute) and node.func.attr in ("append", "extend"):
+            yield _key(node.func.value)
         found = definition_of(program, file, node)
         if found and isinstance(found[1], FUNCTIONS):
             stars = any(isinstance(one, ast.Starred) for one in node.args)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from migrator.convert.distributed.find.batches import Drawn, drawn_batches
+from migrator.convert.distributed.find.batches import Drawn, drawn_batches, fed_by
 from migrator.convert.distributed.find.conditions import Guard, backward_calls, guards, training_view
 from migrator.convert.distributed.find.iterables import Loader, counts, loader_calls, loader_name
 from migrator.convert.draft import UncertainError
@@ -118,6 +118,28 @@ def _above(
                 yield from _above(program, where, call, backward, (*scopes, (file, up)), drawn)
             if sites or class_of(up) is not None:
                 return  # a function that is only handed on, as an optimizer's closure, runs where it stands
+
+
+def feeds(
+    program: Program, training: Training, reduced: Collection[str] | None = None
+) -> Callable[[ast.AST], bool]:
+    """Tells whether an expression holds what comes of a loop's batches.
+
+    In the loop over epochs, too, where it is told what there is ``reduced`` to be the same on every rank.
+    """
+    inside = list(_with_gradients(program, training.file, training.batches))
+    if reduced is not None and training.epochs:
+        nodes = ast.walk(training.epochs.loop)
+        inside = [(training.epochs.file, one) for one in nodes if not _sets(one, reduced)] + [
+            (file, one) for file, one in inside if not _sets(one, reduced)
+        ]
+    return fed_by(program, training.batches, training.drawn, inside)
+
+
+def _sets(node: ast.AST, names: Collection[str]) -> bool:
+    return isinstance(node, (ast.Assign, ast.AugAssign)) and not {*names}.isdisjoint(
+        map(dotted, stored_below(node))
+    )
 
 
 def _drawn(loop: Loop) -> list[Any]:

@@ -1,0 +1,84 @@
+"""The ranks leave a loop together: where a condition may differ between them, one rank decides for all."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from migrator.convert.distributed.changes.metrics import report_share
+from migrator.convert.distributed.find.training import Training, feeds
+from migrator.convert.draft import DIST, Draft
+from migrator.convert.program import File, Program
+from migrator.convert.syntax import LOOPS, Loop, above, dotted, function_of, is_stored, parent, walk_all
+from migrator.convert.texts import functions
+from migrator.findings.finding import Edit
+
+
+def leave_together(program: Program, draft: Draft, found: list[Training]) -> None:
+    """Plan it for what leaves the loops over epochs and over batches, and skips a batch."""
+    for training in found:
+        of_batches = feeds(program, training)
+        tests = _tests(training.batches)
+        _agree(draft, training.file, [test for test in tests if of_batches(test)])
+        if training.epochs:
+            loop = training.epochs.loop
+            changing = _changing(loop)
+            tests = [test for test in _tests(loop) if changing & set(map(_base, ast.walk(test)))]
+            _agree(draft, training.epochs.file, tests)
+            own = feeds(program, training, _reduced(draft, training))
+            for name in dict.fromkeys(dotted(node) for test in tests for node in ast.walk(test) if own(node)):
+                if name:
+                    report_share(draft, training, name)
+
+
+def _reduced(draft: Draft, training: Training) -> set[str]:
+    """What is of all ranks behind a loop over batches."""
+    lines = draft.of(training.file).after.get(training.batches, [])
+    return {line.strip().partition(" = sum_over_ranks")[0] for line in "\n".join(lines).split("\n")}
+
+
+def _agree(draft: Draft, file: File, tests: list[ast.expr]) -> None:
+    changes = draft.of(file)
+    for test in tests:
+        begin = Edit(file.index.start(test), file.index.start(test), "on_any_rank(")
+        if begin in changes.edits:
+            continue
+        changes.edits += [begin, Edit(file.index.end(test), file.index.end(test), ")")]
+        changes.imports += ["import torch", DIST]
+        changes.helpers.setdefault("on_any_rank", functions("helpers.py")["on_any_rank"])
+        draft.changed(file, test, "the ranks take the same way")
+
+
+def _tests(loop: Loop) -> list[ast.expr]:
+    """The conditions by which a loop is left, or the rest of a round is."""
+    function = function_of(loop)
+    found = [loop.test] if isinstance(loop, ast.While) else []
+    for node in walk_all(loop.body):
+        if not isinstance(node, (ast.Break, ast.Continue, ast.Return)) or function_of(node) is not function:
+            continue
+        around = list(above(node))
+        inner = next(up for _, up in around if isinstance(up, (*LOOPS, ast.AsyncFor)))
+        if inner is loop or isinstance(node, ast.Return):
+            within = around[: next(place for place, (_, up) in enumerate(around) if up is loop)]
+            found += [up.test for _, up in within if isinstance(up, ast.If)]
+    return list({id(one): one for one in found}.values())
+
+
+def _changing(loop: Loop) -> set[str]:
+    """The names that a loop sets, counters aside, and what it calls: they may differ between ranks."""
+    counters = {id(node) for node in ast.walk(loop.target)} if isinstance(loop, ast.For) else set()
+    found = set()
+    for node in walk_all(loop.body):
+        up = parent(node)
+        counts = isinstance(up, ast.AugAssign) and isinstance(up.value, ast.Constant) and up in loop.body
+        if isinstance(node, ast.Call):
+            found.add(_base(node.func))
+        elif is_stored(node) and id(node) not in counters and not counts:
+            found.add(_base(node))
+    return found - {""}
+
+
+def _base(node: Any) -> str:
+    """The object that a name belongs to: ``stopper`` of ``stopper.stop``, ``self.stopper`` likewise."""
+    parts = dotted(node).split(".")
+    return ".".join(parts[:2]) if parts[0] == "self" else parts[0]
