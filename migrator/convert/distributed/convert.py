@@ -7,13 +7,14 @@ from pathlib import Path
 
 from migrator.convert.distributed.plan import plan
 from migrator.convert.draft import Draft, UncertainError, converted
-from migrator.convert.load import AlreadyDistributedError, Read, load
+from migrator.convert.load import AlreadyDistributedError, load
 from migrator.convert.program import Program
 from migrator.convert.result import Conversion
 from migrator.convert.write import NotPlacedError
 from migrator.core.check import Converted
 from migrator.findings.finding import internal_error
 from migrator.project.definitions import Definitions
+from migrator.project.imports import Read
 
 
 def convert(

@@ -28,7 +28,6 @@ from migrator.convert.distributed.find.parallel import (
 from migrator.convert.distributed.find.training import Training, trainings
 from migrator.convert.distributed.find.uses import follow
 from migrator.convert.draft import DIST, Draft, UncertainError
-from migrator.convert.load import Read
 from migrator.convert.models import Wrapped, free_models, use_the_model_inside
 from migrator.convert.program import File, Program
 from migrator.convert.syntax import (
@@ -45,6 +44,7 @@ from migrator.convert.syntax import (
 from migrator.convert.texts import sources
 from migrator.convert.write import first_argument
 from migrator.project.distributed_names import listed
+from migrator.project.imports import Read
 
 _IMPORTS = [f"import {name}" for name in ("builtins", "gc", "json", "logging", "os", "subprocess", "sys")]
 _CLASS = "from torch.nn.parallel import DistributedDataParallel"

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from migrator.convert.draft import UncertainError
-from migrator.convert.load import Read
 from migrator.convert.models import Wrapped, has_prefix, receiving, uses
 from migrator.convert.program import File, Program
 from migrator.convert.syntax import (
@@ -24,6 +23,7 @@ from migrator.convert.syntax import (
     taker_of,
 )
 from migrator.project.distributed_names import listed
+from migrator.project.imports import Read
 
 NAMES = ("torch.nn.DataParallel", "torch.nn.parallel.DataParallel")
 CHECKPOINTS = ("state_dict", "load_state_dict")
