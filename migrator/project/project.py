@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from migrator.project.facts import ClassFacts, FileFacts
 from migrator.project.operators import Catalog
+from migrator.project.packages import packages_of
 from migrator.project.program import NOTHING, ProgramFacts, merged
 
 if TYPE_CHECKING:
@@ -32,7 +33,8 @@ _PLAIN_BASES = frozenset(
 class Project:
     """What matters to more than one file: classes, CUDA operators, and libraries that were judged.
 
-    ``packages`` are the folders of the packages that lie in no other package. ``definitions`` finds what a
+    ``packages`` are the folders of the packages that lie in no other package, and the modules in folders that
+    have no ``__init__.py``, without their ending. ``definitions`` finds what a
     name means in other files; without it nobody looks there. ``starts`` are the files that show how
     programs are started, where that was asked for. ``failed`` are the files, by name, at which an earlier
     stage met an internal error: they are left as they are, and that is what is told of them. ``program`` is
@@ -60,16 +62,22 @@ class Project:
         """The words beside these that the lines hold at which such a rule looks, once it has started."""
         return self.operators.function_names() if source == "cuda_operators" else frozenset()
 
-    def owns(self, package: str, file: str) -> bool:
+    def owns(self, name: str, file: str) -> bool:
         """Whether a file means a package of this project: it, or a folder around it, lies beside the package.
 
-        That of ``third_party/apex/apex`` is meant there, and not by the rest of the project.
+        ``name`` is the dotted name that it imports. The package of ``third_party/apex/apex`` is meant there,
+        and not by the rest of the project.
         """
         folders = file.split("/")[:-1]
+        package, *inside = name.split(".")
         if package in folders and folders.index(package) == (folders[0] in _SOURCE_FOLDERS):
             return True  # it lies in the package itself, of which nothing else may be known
         around = ["/".join(folders[:depth]) for depth in range(len(folders) + 1)]
-        places = ((folder, inner, package) for folder in around for inner in ("", *_SOURCE_FOLDERS))
+        # A folder without __init__.py is a package to who names a module in it.
+        meant = (package, *(["/".join((package, inside[0]))] if inside else []))
+        places = (
+            (folder, inner, each) for each in meant for folder in around for inner in ("", *_SOURCE_FOLDERS)
+        )
         return any("/".join(filter(None, place)) in self.packages for place in places)
 
     def related(self, facts: ClassFacts) -> bool:
@@ -99,12 +107,6 @@ class Project:
     def named(self, name: str) -> ClassFacts | None:
         """The facts of a class by its bare name."""
         return next((facts for facts in self.classes if facts.name == name), None)
-
-
-def packages_of(files: Iterable[str]) -> frozenset[str]:
-    """The folders of the packages that lie in no other one, of Python files with these names."""
-    folders = {file.rpartition("/")[0] for file in files if file.endswith("/__init__.py")}
-    return frozenset(folder for folder in folders if folder.rpartition("/")[0] not in folders)
 
 
 def merge_facts(

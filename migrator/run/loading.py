@@ -17,6 +17,7 @@ from migrator.files.document import document
 from migrator.files.errors import Unreadable
 from migrator.files.source import read_bytes
 from migrator.findings.finding import internal_error
+from migrator.project.packages import packages_of
 from migrator.run.cache import Cache, digest
 from migrator.run.json_form import fits, from_json, to_json
 from migrator.run.processes import processes_for, spread
@@ -117,13 +118,12 @@ class Loader:
         self._jobs = jobs
         self._files: list[tuple[PythonFile, bytes]] = []  # with the digest of the content
         self._size = 0
-        self._packages: list[str] = []
+        self._names: list[str] = []
         self._failed: dict[str, Result] = {}
 
     def add(self, file: PythonFile, data: bytes, content: bytes) -> None:
         """Remember a Python file; ``content`` is the digest of its data."""
-        if file.name.endswith("__init__.py"):
-            self._packages.append(file.name)
+        self._names.append(file.name)
         if may_tell(data):
             self._files.append((file, content))
             self._size += len(data)
@@ -131,7 +131,7 @@ class Loader:
     def key(self) -> bytes:
         """A digest of all that one file can know of the others."""
         told = [facts[::2] for facts in self._facts if facts[0] or facts[2] != _NOTHING]
-        return digest(json.dumps([told, self._operators, self._packages]).encode("ascii"))
+        return digest(json.dumps([told, self._operators, sorted(self._packages)]).encode("ascii"))
 
     @cached_property
     def project(self) -> Project:
@@ -139,14 +139,19 @@ class Loader:
         from migrator.project.facts import FileFacts
         from migrator.project.operators import Catalog
         from migrator.project.program import merged
-        from migrator.project.project import Project, classes_of, packages_of
+        from migrator.project.project import Project, classes_of
 
         telling = (facts for facts in self._facts if facts[0] or facts[2] != _NOTHING)
         known = [from_json(FileFacts, facts) for facts in telling if fits(FileFacts, facts)]
         program = merged(facts.program for facts in known)
         operators = from_json(Catalog, self._operators) if fits(Catalog, self._operators) else Catalog()
-        packages = packages_of(self._packages)
-        return Project(classes_of(known), operators, packages=packages, failed=self._failed, program=program)
+        return Project(
+            classes_of(known), operators, packages=self._packages, failed=self._failed, program=program
+        )
+
+    @cached_property
+    def _packages(self) -> frozenset[str]:
+        return packages_of(self._names)
 
     @cached_property
     def _facts(self) -> list[Any]:

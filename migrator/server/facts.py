@@ -12,10 +12,16 @@ from migrator.files.source import read_bytes
 from migrator.lint.config_files import Configuration
 from migrator.lint.files import Target, targets
 from migrator.names.tree import parse
+<<<<<<< HEAD
 from migrator.project.facts import FileFacts, scan_file
 from migrator.project.program import merged
 from migrator.project.project import Project, classes_of, packages_of
 from migrator.run.loading import may_tell
+=======
+from migrator.project.facts import ClassFacts, scan_file
+from migrator.project.packages import packages_of
+from migrator.project.project import Project
+>>>>>>> 7005795 (A module in a folder without __init__.py is the project's own to who names it, and no library for CUDA)
 
 # More files are no project, but somebody's home folder.
 _MOST_FILES = 50_000
@@ -44,7 +50,7 @@ class WorkspaceFacts:
     def learn(self, folder: Optional[Path], target: Target, text: Optional[str]) -> bool:
         """Look at one file again; None stands for one that is gone. Says whether that changed the facts."""
         files = self._facts.setdefault(folder, {})
-        if folder is not None and target.path.endswith("__init__.py"):
+        if folder is not None:
             self._packages.setdefault(folder, set()).add(target.name)
         told = scan_file(target.name, text) if text is not None else _NOTHING
         new = FileFacts(told.classes, program=told.program)

@@ -119,4 +119,4 @@ def _names(types: ast.expr) -> list[str]:
 
 
 def _is_own(context: FileContext, name: str) -> bool:
-    return context.project.owns(name.partition(".")[0], context.name)
+    return context.project.owns(name, context.name)
