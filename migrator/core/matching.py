@@ -13,6 +13,7 @@ from migrator.findings.finding import Edit, Finding
 from migrator.matchers.context import FileContext, Match, insertion
 from migrator.matchers.dotted import rank
 from migrator.matchers.finders import KINDS
+from migrator.matchers.kinds.library import of_other_framework
 from migrator.matchers.npu_import import names_package, torch_npu_imports
 from migrator.matchers.packs import Rule
 from migrator.names.tree import parse
@@ -39,6 +40,8 @@ def match_rules(context: FileContext, chosen: list[Rule], rules: Rules) -> tuple
             matches += more
         else:
             matches += KINDS[kind].code(context, several)
+    if any(of_other_framework(rules.every[item.finding.code]) for item in matches):
+        matches = [item for item in matches if rules.every[item.finding.code].kind == "import"]
     return sorted(matches, key=lambda item: _precedence(item, rules)), alone
 
 

@@ -12,16 +12,11 @@ from migrator.files.source import read_bytes
 from migrator.lint.config_files import Configuration
 from migrator.lint.files import Target, targets
 from migrator.names.tree import parse
-<<<<<<< HEAD
 from migrator.project.facts import FileFacts, scan_file
-from migrator.project.program import merged
-from migrator.project.project import Project, classes_of, packages_of
-from migrator.run.loading import may_tell
-=======
-from migrator.project.facts import ClassFacts, scan_file
 from migrator.project.packages import packages_of
-from migrator.project.project import Project
->>>>>>> 7005795 (A module in a folder without __init__.py is the project's own to who names it, and no library for CUDA)
+from migrator.project.program import merged
+from migrator.project.project import Project, classes_of
+from migrator.run.loading import may_tell
 
 # More files are no project, but somebody's home folder.
 _MOST_FILES = 50_000

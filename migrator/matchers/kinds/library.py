@@ -9,7 +9,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import takewhile
-from typing import Literal, Optional
+from typing import Any, Literal, Optional
 
 from migrator.matchers.context import FileContext, Match, found
 from migrator.matchers.dotted import rule_of
@@ -25,9 +25,13 @@ _CAUGHT = frozenset({"ImportError", "ModuleNotFoundError", "Exception", "BaseExc
 
 @dataclass(frozen=True)
 class ImportOptions(Options):
-    """``once`` is for the first import of a file only."""
+    """``once`` is for the first import of a file only.
+
+    ``hands_off``: a file that imports it is no PyTorch program, and nothing but its imports is looked at.
+    """
 
     once: Literal["", "file"] = ""
+    hands_off: bool = False
 
 
 def find(context: FileContext, rules: list[Rule[ImportOptions]]) -> Iterator[Match]:
@@ -43,6 +47,11 @@ def find(context: FileContext, rules: list[Rule[ImportOptions]]) -> Iterator[Mat
             yield item
         if code in once:
             said.add(code)
+
+
+def of_other_framework(rule: Rule[Any]) -> bool:
+    """Whether what a rule finds shows that a file is no PyTorch program."""
+    return isinstance(rule.options, ImportOptions) and rule.options.hands_off
 
 
 def _every(context: FileContext, rules: list[Rule[ImportOptions]]) -> Iterator[Match]:
