@@ -16,7 +16,7 @@ from migrator.project.project import Project
 
 IMPORT = "NPU901"
 TRANSFER = "NPU902"
-_FROM_PROJECT = ("cuda_operators", "library_functions", "legacy_constructors")
+_FROM_PROJECT = ("cuda_operators", "library_functions", "legacy_constructors", "reducers")
 
 
 class Rules:

@@ -80,6 +80,13 @@ HANDLERS = {
     "dynamic-masks": Finder("structural.dynamic_shapes", "find_masks", takes_match=False),
     "dynamic-sizes": Finder("structural.dynamic_shapes", "find_sizes"),
     "float64-collective": Finder("structural.float64_collective", options="CollectiveOptions"),
+    "float64-handed-over": Finder(
+        "structural.float64_collective",
+        "find_handed_over",
+        options="CollectiveOptions",
+        words_from="reducers",
+        takes_match=False,
+    ),
     "int-device": Finder("structural.int_device", options="IntOptions"),
     "library-function": Finder(
         "structural.library_functions", words_from="library_functions", takes_match=False

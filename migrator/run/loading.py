@@ -40,6 +40,8 @@ _MAY_TELL = (
     b"jit.script",
     b"torch.jit import",
     b"LightningModule",
+    b"all_reduce",
+    b"reduce_scatter",
 )
 
 
@@ -197,7 +199,7 @@ class Loader:
 
 # The form of FileFacts as far as shows whether there are any: their own module takes long to load.
 _FACTS = tuple[tuple[Any, ...], tuple[Any, ...], tuple[Any, ...]]
-_NOTHING = [False, False, [], []]  # of the program
+_NOTHING = [False, False, [], [], []]  # of the program
 
 
 def _key(file: PythonFile, content: bytes) -> bytes:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from migrator.api_support.verdicts import DTYPES
 from migrator.findings.finding import Edit
-from migrator.matchers.calls import calls_of
 from migrator.matchers.context import FileContext, Match, found
+from migrator.matchers.dotted import rule_fits
 from migrator.matchers.options import Options
 from migrator.matchers.packs import Rule
+from migrator.names.flow import CHANGING, sources
 from migrator.names.index import ModuleIndex
+from migrator.names.reducers import argument_at, reduced
 
 
 @dataclass(frozen=True)
@@ -23,27 +26,48 @@ class CollectiveOptions(Options):
 
 def find(context: FileContext, rule: Rule[CollectiveOptions]) -> Iterator[Match]:
     """Report where the tensor of a reducing collective is made with float64."""
+    found_here, _ = reduced(context.index, lambda name: rule_fits(rule, name))
+    yield from _makers(context, rule, ((item.value, item.api) for item in found_here))
+
+
+def find_handed_over(context: FileContext, rule: Rule[CollectiveOptions]) -> Iterator[Match]:
+    """The same for what is given to a function of another file that reduces it."""
     index = context.index
+    known = [each.split(":") for each in sorted(context.project.program.reducers)]
+    given: list[tuple[ast.expr, str]] = []
+    for call in index.calls:
+        name = index.qualified_name(call.func)
+        if "." not in name or name.startswith("torch."):
+            continue
+        for function, place, parameter in known:
+            if function == name.rpartition(".")[2]:
+                given += [(value, name) for value in argument_at(call, int(place), parameter)]
+    yield from _makers(context, rule, given)
+
+
+def _makers(
+    context: FileContext, rule: Rule[CollectiveOptions], given: Iterable[tuple[ast.expr, str]]
+) -> Iterator[Match]:
+    """What makes some values with float64, each once."""
     reported: set[int] = set()
-    for call, name in calls_of(index, rule):
-        by_keyword = (k.value for k in call.keywords if k.arg in ("tensor", "output", "input"))
-        for argument in (*call.args[:2], *by_keyword):
-            # What gives the tensor: itself, or what its name was assigned.
-            for value in index.assigned(argument) if isinstance(argument, ast.Name) else [argument]:
-                maker = _double(index, rule, value)
-                if maker is not None and id(maker) not in reported:
-                    reported.add(id(maker))
-                    yield _report(context, rule, maker, name)
+    for value, api in given:
+        for source in sources(context.index, value):
+            maker = _double(context.index, rule, source) if isinstance(source, ast.expr) else None
+            if maker is not None and id(maker) not in reported:
+                reported.add(id(maker))
+                yield _report(context, rule, maker, api)
 
 
 def _double(index: ModuleIndex, rule: Rule[CollectiveOptions], node: ast.expr) -> ast.expr | None:
     """The ``dtype=torch.float64``, ``.double()`` or ``.to(torch.float64)`` in a chain of calls."""
     while isinstance(node, ast.Call):
         for value in [*node.args, *(k.value for k in node.keywords)]:
-            is_name = isinstance(value, (ast.Name, ast.Attribute))
-            if is_name and index.qualified_name(value) in rule.options.dtypes:
+            name = index.qualified_name(value) if isinstance(value, (ast.Name, ast.Attribute)) else ""
+            if name in rule.options.dtypes:
                 return value
-        if not isinstance(node.func, ast.Attribute):
+            if name.startswith("torch.") and name[len("torch.") :] in DTYPES:
+                return None
+        if not isinstance(node.func, ast.Attribute) or node.func.attr in CHANGING:
             return None
         if node.func.attr == "double" and not node.args:
             return node.func

@@ -1,0 +1,148 @@
+"""What a value is made from: through names, lists, functions that keep the dtype, and those of the file."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Optional, Union
+
+from migrator.names.index import ModuleIndex
+from migrator.names.tree import FUNCTIONS, Function, parameters
+
+# Functions that give what they are given, as far as its dtype goes.
+_KEEPING = frozenset(
+    "torch.stack torch.cat torch.concat torch.hstack torch.vstack torch.sum torch.mean torch.add torch.div"
+    " torch.mul torch.as_tensor torch.clone torch.squeeze torch.unsqueeze torch.flatten".split()
+)
+_BUILTINS = frozenset({"list", "tuple", "sorted", "reversed", "sum"})
+# Methods behind which a tensor has another dtype, or is none.
+CHANGING = frozenset(
+    "float half bfloat16 int long short bool byte type item tolist numpy type_as size".split()
+)
+_DEEPEST = 12
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter of a function of the file, by its place and its name."""
+
+    function: Function
+    place: int
+    name: str
+
+
+# A call, attribute or constant that a value is made from, or the parameter that it comes in by.
+Source = Union[ast.expr, Parameter]
+
+
+def sources(index: ModuleIndex, node: ast.expr) -> Iterator[Source]:
+    """Everything that may be in a value. What only changes its shape, or its place, is looked through."""
+    seen: set[int] = set()
+    waiting: list[tuple[ast.AST, int]] = [(node, 0)]
+    while waiting:
+        each, depth = waiting.pop()
+        if id(each) in seen or depth > _DEEPEST:
+            continue
+        seen.add(id(each))
+        if isinstance(each, ast.Name):
+            parameter = _parameter(index, each)
+            if parameter is not None:
+                yield parameter
+            waiting += ((value, depth + 1) for value in _given(index, each))
+            continue
+        inner = _inside(index, each)
+        if inner is None and isinstance(each, ast.expr):
+            yield each
+        waiting += ((value, depth + 1) for value in inner or ())
+
+
+def _inside(index: ModuleIndex, node: ast.AST) -> Optional[list[ast.expr]]:
+    """What an expression only hands on; None where it is a source itself."""
+    if isinstance(node, (ast.List, ast.Tuple, ast.Set)):
+        return [item.value if isinstance(item, ast.Starred) else item for item in node.elts]
+    if isinstance(node, ast.Dict):
+        return list(node.values)
+    if isinstance(node, (ast.ListComp, ast.GeneratorExp, ast.SetComp)):
+        return [node.elt, *(generator.iter for generator in node.generators)]
+    if isinstance(node, ast.BinOp):
+        return [node.left, node.right]
+    if isinstance(node, ast.IfExp):
+        return [node.body, node.orelse]
+    if isinstance(node, ast.Subscript):
+        return [node.value]
+    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self":
+        owner = index.class_of(node)
+        return index.stored_on_self(owner).get(node.attr, []) if owner is not None else []
+    return _of_call(index, node) if isinstance(node, ast.Call) else None
+
+
+def _of_call(index: ModuleIndex, node: ast.Call) -> Optional[list[ast.expr]]:
+    name = index.qualified_name(node.func)
+    if name in _KEEPING:
+        return None if any(keyword.arg == "dtype" for keyword in node.keywords) else node.args[:2]
+    if isinstance(node.func, ast.Name):
+        if node.func.id in _BUILTINS:
+            return node.args[:1]
+        made = [each.node for each in index.bindings(node.func)]
+        if len(made) == 1 and isinstance(made[0], FUNCTIONS):
+            return _returned(index, made[0])
+        return None
+    if isinstance(node.func, ast.Attribute) and not name:
+        if node.func.attr in CHANGING:
+            return []
+        if node.func.attr in ("values", "items"):
+            return [node.func.value]
+        return None if _names_dtype(index, node) else [node.func.value]
+    return None
+
+
+def _names_dtype(index: ModuleIndex, node: ast.Call) -> bool:
+    """Whether a method may give its result a dtype: ``x.to(torch.float64)``, ``x.double()``."""
+    if isinstance(node.func, ast.Attribute) and node.func.attr in ("double", "to", "new_tensor", "new_zeros"):
+        given = [*node.args, *(keyword.value for keyword in node.keywords)]
+        return node.func.attr == "double" or any(
+            index.qualified_name(each).startswith("torch.") for each in given
+        )
+    return False
+
+
+def _given(index: ModuleIndex, node: ast.Name) -> list[ast.expr]:
+    """What a name is assigned, what is looped over, and what is appended to it."""
+    found = []
+    for binding in index.bindings(node):
+        if binding.kind == "assign" and binding.value is not None:
+            index.expand(binding.node)
+            found.append(binding.value)
+        elif isinstance(binding.node, (ast.For, ast.AsyncFor)):
+            index.expand(binding.node)
+            found.append(binding.node.iter)
+    scope = index.scope_of(node)
+    owner = scope.owner(node.id) or scope
+    for use in index.uses(node.id, owner):
+        around = index.parent(use)
+        call = index.call_of(around) if isinstance(around, ast.Attribute) else None
+        if call is not None and isinstance(around, ast.Attribute) and around.attr in ("append", "extend"):
+            found += call.args[:1]
+    return found
+
+
+def _parameter(index: ModuleIndex, node: ast.Name) -> Optional[Parameter]:
+    for binding in index.bindings(node):
+        function = index.function_of(node)
+        while function is not None and binding.kind == "param":
+            names = [each.arg for each in parameters(function.args)]
+            if node.id in names:
+                return Parameter(function, names.index(node.id), node.id)
+            outer = index.parent(function)
+            function = index.function_of(outer) if outer is not None else None
+    return None
+
+
+def _returned(index: ModuleIndex, function: Function) -> list[ast.expr]:
+    values = []
+    for statement in index.statements_in(function):
+        if isinstance(statement, ast.Return) and statement.value is not None:
+            index.expand(statement)
+            values.append(statement.value)
+    return values

@@ -1,0 +1,65 @@
+"""What reaches a reducing collective: its tensors, and through functions of the file what these are given."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Callable
+
+from migrator.names.flow import Parameter, sources
+from migrator.names.index import ModuleIndex
+from migrator.names.tree import Function
+
+_TENSORS = ("tensor", "output", "input")
+
+
+@dataclass(frozen=True)
+class Reduced:
+    """An expression whose value is reduced over the ranks: by the collective ``api``."""
+
+    value: ast.expr
+    api: str
+
+
+def reduced(index: ModuleIndex, reduces: Callable[[str], bool]) -> tuple[list[Reduced], list[Parameter]]:
+    """The values of a file that collectives reduce, and the parameters by which others hand them in.
+
+    ``reduces`` says of a qualified name whether it is such a collective.
+    """
+    found: list[Reduced] = []
+    handed_in: dict[tuple[Function, int], Parameter] = {}
+    waiting = [
+        Reduced(value, name)
+        for call in index.calls
+        if (name := index.qualified_name(call.func)) and reduces(name)
+        for value in (*call.args[:2], *(item.value for item in call.keywords if item.arg in _TENSORS))
+    ]
+    while waiting:
+        item = waiting.pop()
+        found.append(item)
+        for source in sources(index, item.value):
+            if isinstance(source, Parameter) and (source.function, source.place) not in handed_in:
+                handed_in[source.function, source.place] = source
+                waiting += [Reduced(value, item.api) for value in _given(index, source)]
+    return found, list(handed_in.values())
+
+
+def argument_at(call: ast.Call, place: int, name: str) -> list[ast.expr]:
+    """What a call gives a parameter, by its place or its name."""
+    return call.args[place : place + 1] or [item.value for item in call.keywords if item.arg == name]
+
+
+def _given(index: ModuleIndex, parameter: Parameter) -> Iterator[ast.expr]:
+    """What the calls of a function of the file give one of its parameters."""
+    function, place, name = parameter.function, parameter.place, parameter.name
+    owner = index.parent(function)
+    if isinstance(owner, ast.ClassDef):
+        for call in index.calls:
+            if isinstance(call.func, ast.Attribute) and call.func.attr == function.name:
+                yield from argument_at(call, place - 1, name) if place else ()  # the first is the object
+        return
+    for use in index.uses(function.name, index.scope_of(function)):
+        called = index.call_of(use)
+        if called is not None:
+            yield from argument_at(called, place, name)

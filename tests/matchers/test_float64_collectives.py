@@ -1,0 +1,72 @@
+"""float64 on its way to a collective that reduces it."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.matchers.migrating import migrate, migrated
+
+HELPER = """\
+import torch
+import torch.distributed as dist
+
+
+def summed(values, group=None):
+    both = torch.stack(list(values))
+    dist.all_reduce(both, group=group)
+    return both
+
+
+def gathered(values):
+    dist.all_gather([values], values)
+
+
+class Plain:
+    def mean(self, values):
+        dist.all_reduce(values)
+"""
+MAIN = """\
+import torch
+from metrics import gathered, summed
+
+
+def report(loss):
+    made = torch.zeros((), dtype=torch.double)
+    return {call}
+"""
+
+
+@pytest.mark.parametrize(
+    ("call", "changed"),
+    [
+        ("summed([made, loss])", True),
+        ("summed(values=[made, loss])", True),
+        ("summed((made + loss, loss))", True),
+        ("summed([made.float()])", False),
+        ("summed([loss], made)", False),
+        ("gathered(made)", False),
+        ("[made.mean(), report.mean(made)]", False),
+    ],
+)
+def test_a_helper_in_another_file(call: str, changed: bool) -> None:
+    text = migrated(MAIN.format(call=call), others=(HELPER,))
+    assert ("dtype=torch.float32" in text) == changed
+
+
+def test_only_where_the_helper_is_known() -> None:
+    result = migrate(MAIN.format(call="summed([made])"))
+    assert not any(finding.code == "NPU148" for finding in result.findings)
+
+
+@pytest.mark.parametrize(
+    "kept",
+    [
+        "total = value.double()\n    exact = total.item()\n    dist.all_reduce(value)",
+        "total = value.double().to(torch.float32)\n    dist.all_reduce(total)",
+        "total = [value.double()]\n    dist.all_gather(total, value)",
+        "total = value.double()\n    value = total.float()\n    dist.all_reduce(value)",
+    ],
+)
+def test_what_is_not_reduced_as_float64(kept: str) -> None:
+    text = f"import torch\nimport torch.distributed as dist\n\ndef merge(value):\n    {kept}\n"
+    assert migrated(text) == text
