@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from migrator.names.device_vocabulary import (
+    Beside,
     DeviceVocabulary,
     asks_for_cuda,
-    beside_a_device,
+    beside,
     chosen_beside_cpu,
-    is_cpu,
     works_with_foreign,
 )
 from migrator.names.index import ModuleIndex
@@ -93,14 +93,15 @@ class _Climb:
         self.index = index
         self.vocabulary = vocabulary
         self.depth = depth
-        self.siblings: list[ast.expr] = []
+        self.siblings = Beside()
 
     def of(self, node: ast.expr) -> DeviceContext:
         """The context of another value, that decides about this one."""
-        return device_context(self.index, self.vocabulary, node, self.depth + 1)
+        depth = self.depth + 1
+        key = ("context", node, self.vocabulary, depth)
+        return self.index.once(key, lambda: device_context(self.index, self.vocabulary, node, depth))
 
     def from_node(self, node: ast.expr) -> DeviceContext:
-        siblings = self.siblings
         child: ast.AST = node
         came_from: ast.AST = node
         while True:
@@ -111,13 +112,13 @@ class _Climb:
             if isinstance(parent, ast.IfExp):
                 if child is parent.test:
                     return DeviceContext(NO, "a condition")
-                siblings += [parent.body, parent.orelse]
+                self.siblings |= beside([parent.body, parent.orelse])
                 if asks_for_cuda(parent.test):
-                    siblings.append(parent.test)
+                    self.siblings |= beside([parent.test])
             elif isinstance(parent, (ast.List, ast.Tuple, ast.Set)):
-                siblings += parent.elts
+                self.siblings |= self._among(parent, parent.elts)
             elif isinstance(parent, ast.BoolOp):
-                siblings += parent.values
+                self.siblings |= self._among(parent, parent.values)
             elif isinstance(parent, (ast.Starred, ast.Await)):
                 pass
             elif isinstance(parent, ast.JoinedStr):
@@ -167,14 +168,14 @@ class _Climb:
             if isinstance(child, ast.Tuple) and isinstance(target, ast.Tuple):
                 for element, value in zip(target.elts, child.elts):
                     if value is came_from:
-                        self.siblings.clear()
+                        self.siblings = Beside()
                         return self._target(element)
             return self._target(target)
         if isinstance(parent, ast.AnnAssign):
             if child is parent.annotation:
                 return self._hinted(last_name(parent.target), "an annotation")
-            names = (item for item in ast.walk(parent.annotation) if isinstance(item, ast.Constant))
-            self.siblings += names
+            names = [item for item in ast.walk(parent.annotation) if isinstance(item, ast.Constant)]
+            self.siblings |= beside(names)
             return self._target(parent.target)
         if isinstance(parent, ast.AugAssign):
             name = last_name(parent.target)
@@ -203,25 +204,28 @@ class _Climb:
             return False
         return len(parts) == 1 or parts[1].expression is not None or parts[1].raw.startswith(":")
 
-    def _hinted(self, name: str, where: str, more: Sequence[ast.expr] = ()) -> DeviceContext:
+    def _among(self, parent: ast.AST, siblings: Iterable[ast.expr]) -> Beside:
+        """What the parts of an expression say to each of them, of which there may be thousands."""
+        return self.index.once(("among", parent), lambda: beside(siblings))
+
+    def _hinted(self, name: str, where: str, more: Beside = Beside()) -> DeviceContext:
         """What a name, and the values beside it, say."""
-        beside = [*self.siblings, *more]
-        if any(asks_for_cuda(node) for node in self.siblings) and any(is_cpu(node) for node in beside):
+        every = self.siblings | more
+        if self.siblings.question and every.cpu:
             return DeviceContext(CERTAIN, f"{where}: the choice between a card and the CPU")
         if name and self.vocabulary.says(name):
             return DeviceContext(LIKELY, f"{where}, whose name says {self.vocabulary.noun}")
-        if beside_a_device(beside):
+        if every.device:
             return DeviceContext(LIKELY, f"{where}, beside another device")
         return DeviceContext(UNCLEAR, where)
 
     def _target(self, target: ast.expr) -> DeviceContext:
         """What is assigned is what its name is used for, as far as this module shows it."""
         if isinstance(target, ast.Name) and self.depth < 2:
-            contexts = [self.of(use) for use in self._uses(target)]
-            verdicts = {context.verdict for context in contexts}
+            verdicts, api = self._used_as(target)
             if verdicts == {CERTAIN}:
                 reason = f"{target.id} goes only where a {self.vocabulary.noun} is expected"
-                return DeviceContext(CERTAIN, reason, contexts[0].api)
+                return DeviceContext(CERTAIN, reason, api)
             if CERTAIN in verdicts:
                 return DeviceContext(LIKELY, f"{target.id} is used as a {self.vocabulary.noun}")
             if LIKELY in verdicts and UNCLEAR not in verdicts:
@@ -229,7 +233,17 @@ class _Climb:
         name = last_name(target)
         return self._hinted(name, f"the value of {name or 'a variable'}")
 
-    def _uses(self, target: ast.Name) -> list[ast.Name]:
+    def _used_as(self, target: ast.Name) -> tuple[set[str], str]:
+        """The verdicts on the uses of a variable, and the API that decided on the first of them."""
+
+        def find() -> tuple[set[str], str]:
+            contexts = [self.of(use) for use in self._uses(target)]
+            return {context.verdict for context in contexts}, contexts[0].api if contexts else ""
+
+        owner = self.index.scope_of(target).owner(target.id)
+        return self.index.once(("used as", target.id, owner, self.vocabulary, self.depth), find)
+
+    def _uses(self, target: ast.Name) -> Sequence[ast.Name]:
         owner = self.index.scope_of(target).owner(target.id)
         return self.index.uses(target.id, owner) if owner is not None else []
 
@@ -238,9 +252,11 @@ class _Climb:
         name = function.name if function is not None else ""
         if owner is not None and name in ("name", "type", "get_name", "kind"):
             name = f"{owner.name} {name}"
-        returns = (node for node in ast.walk(function) if isinstance(node, ast.Return)) if function else ()
-        values = [node.value for node in returns if node.value]
-        return self._hinted(name, f"what {name}() returns", values)
+        found = Beside()
+        if function is not None:
+            returns = (node for node in ast.walk(function) if isinstance(node, ast.Return))
+            found = self._among(function, (node.value for node in returns if node.value))
+        return self._hinted(name, f"what {name}() returns", found)
 
     def _keyword(self, call: ast.AST | None, keyword: ast.keyword) -> DeviceContext | None:
         """A keyword argument; None where the call hands the value on."""
@@ -315,7 +331,7 @@ class _Climb:
 
     def _parameter(self, call: ast.Call, position: int) -> str | None:
         """The name of the parameter that a positional argument fills, for a function of this module."""
-        if not isinstance(call.func, ast.Name) or any(isinstance(a, ast.Starred) for a in call.args):
+        if not isinstance(call.func, ast.Name):
             return None
         for binding in self.index.bindings(call.func):
             function: ast.AST | None = binding.node
@@ -324,7 +340,7 @@ class _Climb:
                 methods = (each for each in function.body if isinstance(each, ast.FunctionDef))
                 function = next((each for each in methods if each.name == "__init__"), None)
                 shift = 1
-            if isinstance(function, FUNCTIONS):
+            if isinstance(function, FUNCTIONS) and not any(isinstance(a, ast.Starred) for a in call.args):
                 names = [a.arg for a in (*function.args.posonlyargs, *function.args.args)]
                 if position + shift < len(names):
                     return names[position + shift]
@@ -337,8 +353,8 @@ class _Climb:
         if any(self.vocabulary.says(name.strip("-").replace("-", "_")) for name in names):
             return DeviceContext(LIKELY, f"an option whose name says {self.vocabulary.noun} ({names[0]})")
         offered = [k.value for k in call.keywords if k.arg in ("default", "choices")]
-        beside = (each for value in offered for each in _elements(value) or [value])
-        if beside_a_device([*self.siblings, *beside]):
+        choices = beside(each for value in offered for each in _elements(value) or [value])
+        if (self.siblings | choices).device:
             return DeviceContext(LIKELY, "an option that also offers other devices")
         if names:
             return DeviceContext(UNCLEAR, f"the option {names[0]}")
@@ -350,7 +366,7 @@ class _Climb:
             return DeviceContext(CERTAIN, "compared with a device or a backend")
         if any(isinstance(other, ast.Attribute) and other.attr in ("type", "param") for other in others):
             return DeviceContext(LIKELY, "compared with a type")
-        if beside_a_device(_elements(child)):
+        if self._among(child, _elements(child)).device:
             return DeviceContext(LIKELY, "compared together with other devices")
         return DeviceContext(UNCLEAR, "a comparison")
 
@@ -358,30 +374,34 @@ class _Climb:
         match: Any = self.index.parent(self.index.statement_of(pattern))  # Python 3.9 has no ast.Match
         if self.vocabulary.says_device(match.subject):
             return DeviceContext(CERTAIN, "a case of a device or a backend")
-        patterns = [case.pattern for case in match.cases]
-        if beside_a_device([each.value for each in patterns if each.__class__.__name__ == "MatchValue"]):
+        patterns = (case.pattern for case in match.cases)
+        values = (each.value for each in patterns if each.__class__.__name__ == "MatchValue")
+        if self._among(match, values).device:
             return DeviceContext(LIKELY, "a case beside other devices")
         return DeviceContext(UNCLEAR, "a match case")
 
     def _in_dictionary(self, node: ast.Dict, child: ast.AST) -> DeviceContext:
         outside = self.of(node) if self.depth < 2 else DeviceContext(UNCLEAR, "a dictionary")
-        for key, value in zip(node.keys, node.values):
-            if value is child:
-                if outside.verdict == CERTAIN:
-                    return outside
-                if key is not None and self.vocabulary.says_device(key):
-                    return DeviceContext(LIKELY, f"the value of a key that says {self.vocabulary.noun}")
-                return DeviceContext(UNCLEAR, "a dictionary's value")
+        keys = self.index.once(("keys", node), lambda: dict(zip(node.values, node.keys)))
+        if child in keys:
+            if outside.verdict == CERTAIN:
+                return outside
+            key = keys[child]
+            if key is not None and self.vocabulary.says_device(key):
+                return DeviceContext(LIKELY, f"the value of a key that says {self.vocabulary.noun}")
+            return DeviceContext(UNCLEAR, "a dictionary's value")
         holder = self.index.parent(node)
         is_map_location = isinstance(holder, ast.keyword) and holder.arg == "map_location"
         if outside.api in ("map_location", "load") or is_map_location:
             return DeviceContext(CERTAIN, "map_location", "map_location")
-        value = next(value for key, value in zip(node.keys, node.values) if key is child)
-        if self.index.qualified_name(value).startswith("torch.cuda."):
+        values: dict[object, ast.expr] = self.index.once(
+            ("values", node), lambda: dict(zip(node.keys, node.values))
+        )
+        if self.index.qualified_name(values[child]).startswith("torch.cuda."):
             return DeviceContext(LIKELY, "the key of a function of the device")
-        if self._is_looked_up_by_device(node):
+        if self.index.once(("looked up", node, self.vocabulary), lambda: self._is_looked_up_by_device(node)):
             return DeviceContext(LIKELY, "a key that is looked up by a device")
-        if beside_a_device([key for key in node.keys if key is not None]):
+        if self._among(node, filter(None, node.keys)).device:
             return DeviceContext(UNCLEAR, "a dictionary's key, beside other devices")
         return DeviceContext(NO, "a dictionary's key")
 

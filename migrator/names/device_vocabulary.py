@@ -15,7 +15,7 @@ _MOVES = re.compile(r"\btorch\.(?:cuda|npu|device|zeros|ones|empty|tensor|load)\
 _OTHER_DEVICE = re.compile(r"(cpu|mps|xpu|npu|gloo|hccl|meta)(:\d+)?$")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # one is equal to itself only: so it can be a key
 class DeviceVocabulary:
     """What the rule packs know of where devices go.
 
@@ -145,10 +145,26 @@ def works_with_foreign(index: ModuleIndex, vocabulary: DeviceVocabulary, node: a
     return next((package for name, package in names.items() if name in words), "")
 
 
-def beside_a_device(siblings: Iterable[ast.expr]) -> bool:
-    """Whether a value stands beside one that is surely a device, or beside the question for one."""
+@dataclass(frozen=True)
+class Beside:
+    """What stands beside a value: the question for a GPU, the string ``"cpu"``, what is surely a device."""
+
+    question: bool = False
+    cpu: bool = False
+    device: bool = False
+
+    def __or__(self, other: Beside) -> Beside:
+        return Beside(self.question or other.question, self.cpu or other.cpu, self.device or other.device)
+
+
+def beside(siblings: Iterable[ast.expr]) -> Beside:
+    """What a value stands beside. The question for a device counts as one."""
+    asked = cpu = device = False
     for node in siblings:
         text = string_value(node)
-        if asks_for_cuda(node) if text is None else _OTHER_DEVICE.match(text):
-            return True
-    return False
+        if text is None:
+            asked = asked or asks_for_cuda(node)
+        else:
+            cpu = cpu or text == "cpu"
+            device = device or bool(_OTHER_DEVICE.match(text))
+    return Beside(asked, cpu, asked or device)

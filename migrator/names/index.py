@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import ast
 import re
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import dropwhile, takewhile
-from typing import Any
+from itertools import islice, takewhile
+from typing import Any, Callable, TypeVar
 
 from migrator.files.lines import Lines
 from migrator.names.fstrings import Part, place_fstring
@@ -40,6 +40,8 @@ _WORD = re.compile(r"[^\W\d]\w*")
 _WORD_BYTES = frozenset(bytes([byte]) for byte in range(256) if bytes([byte]).isalnum() or byte in (95,))
 _REGISTERS = ("register_buffer", "register_parameter")
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+
+Answer = TypeVar("Answer")
 
 
 def identifiers(text: str) -> set[str]:
@@ -79,7 +81,7 @@ class ModuleIndex:
         self._spans: dict[ast.AST, tuple[int, int]] = {}  # of what is inside f-strings
         self._qualified: dict[ast.AST, str] = {}
         self._blocks: dict[object, Sequence[ast.stmt]] = {}
-        self.known_values: dict[tuple[object, ...], Any] = {}  # of names: what names/values.py has found out
+        self._known: dict[tuple[object, ...], Any] = {}
         self._stored: dict[ast.ClassDef, dict[str, list[ast.expr]]] = {}
         self._walk_statements()
         words = set(words)
@@ -429,14 +431,23 @@ class ModuleIndex:
                 found.append(binding.value)
         return found
 
-    def uses(self, name: str, scope: Scope) -> list[ast.Name]:
+    def once(self, key: tuple[object, ...], find: Callable[[], Answer]) -> Answer:
+        """What ``find`` finds out about the file; it is asked once for each key."""
+        if key not in self._known:
+            self._known[key] = find()
+        answer: Answer = self._known[key]
+        return answer
+
+    def uses(self, name: str, scope: Scope) -> Sequence[ast.Name]:
         """Every read of a name that a scope binds, there and in the scopes inside it."""
+        return self.once(("uses", name, scope), lambda: self._uses(name, scope))
+
+    def _uses(self, name: str, scope: Scope) -> list[ast.Name]:
         first = getattr(scope.node, "lineno", 1)
         lines = self._lines_with([name], first, getattr(scope.node, "end_lineno", len(self._starts)))
-        behind = dropwhile(lambda each: each is not scope, self.scopes)
-        inside = [*takewhile(lambda each: each.inside(scope), behind)]
+        inside = self._scopes_in(scope)
         for inner in inside:
-            self._expand_on(lines, inner.statements)
+            self._expand_on(lines, self._statements_on(lines, inner))
         named = self._named.get(name, {})
         return [
             use
@@ -444,6 +455,25 @@ class ModuleIndex:
             for use in named.get(inner, ())
             if isinstance(use.ctx, ast.Load) and inner.owner(name) is scope
         ]
+
+    def _scopes_in(self, scope: Scope) -> list[Scope]:
+        """A scope, and those inside it."""
+        every = self.once(("scopes",), lambda: [*self.scopes])
+        place = self.once(("places of scopes",), lambda: {each: place for place, each in enumerate(every)})
+        behind = islice(every, place[scope], None)
+        return [*takewhile(lambda each: each.inside(scope), behind)]
+
+    def _statements_on(self, lines: list[int], scope: Scope) -> list[Statement]:
+        """The statements of a scope that may lie on one of some lines; a few of many are found fast."""
+
+        def find() -> tuple[list[int], list[int]]:
+            places = [head_lines(each) for each in scope.statements]
+            return [first for first, _ in places], [last for _, last in places]
+
+        firsts, lasts = self.once(("lines of", scope), find)  # both in order, as statements are
+        spans = ((bisect_left(lasts, line), bisect_right(firsts, line)) for line in lines)
+        found = (each for first, behind in spans for each in scope.statements[first:behind])
+        return [*dict.fromkeys(found)]
 
 
 def _on_self(statement: Statement) -> Iterator[tuple[str, ast.expr]]:

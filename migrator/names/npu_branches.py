@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from migrator.names.index import ModuleIndex
 from migrator.names.tree import FUNCTIONS, last_name, string_value
@@ -78,19 +78,29 @@ def guards_cuda_build(index: ModuleIndex, node: ast.AST) -> bool:
     return bool(_CUDA_BUILD.search(body))
 
 
-def beside_npu(index: ModuleIndex, node: ast.AST) -> bool:
+def beside_npu(index: ModuleIndex, node: ast.expr) -> bool:
     """Whether a list, a dictionary, an enumeration or a chain of conditions also has a case for NPUs."""
     parent = index.parent(node)
-    around: Sequence[ast.expr | None] = ()
     if isinstance(parent, (ast.List, ast.Tuple, ast.Set)):
-        around = parent.elts
-    elif isinstance(parent, ast.Dict):
-        of_cuda = [value for key, value in zip(parent.keys, parent.values) if string_value(key) == "cuda"]
-        around = parent.keys if node in (*parent.keys, *of_cuda) else ()
-    elif isinstance(parent, ast.Assign) and isinstance(owner := index.parent(parent), ast.ClassDef):
-        around = [item.value for item in owner.body if isinstance(item, ast.Assign)]
-    texts = filter(None, map(string_value, around))
-    return any(text.partition(":")[0].lower() in ("npu", "hccl") for text in texts)
+        return _has_npu(index, parent, parent.elts)
+    if isinstance(parent, ast.Dict):
+        if not _has_npu(index, parent, parent.keys):
+            return False
+        of_cuda = (value for key, value in zip(parent.keys, parent.values) if string_value(key) == "cuda")
+        return node in parent.keys or node in of_cuda
+    if isinstance(parent, ast.Assign) and isinstance(owner := index.parent(parent), ast.ClassDef):
+        return _has_npu(index, owner, (item.value for item in owner.body if isinstance(item, ast.Assign)))
+    return False
+
+
+def _has_npu(index: ModuleIndex, holder: ast.AST, values: Iterable[ast.AST | None]) -> bool:
+    """Whether one of the values in a holder is an NPU's name; each of thousands of them asks."""
+
+    def find() -> bool:
+        texts = filter(None, map(string_value, values))
+        return any(text.partition(":")[0].lower() in ("npu", "hccl") for text in texts)
+
+    return index.once(("npu in", holder), find)
 
 
 def _compared_with_npu(index: ModuleIndex, compare: ast.Compare) -> bool:

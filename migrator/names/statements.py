@@ -36,12 +36,12 @@ def head_lines(statement: Any) -> tuple[int, int]:
     bodies = body_fields(cls)
     if not bodies:
         return statement.lineno, statement.end_lineno
-    if cls.__name__ == "match_case":
+    if cls.__name__ == "match_case":  # it has no place of its own
         return statement.pattern.lineno, statement.body[0].lineno
     decorators = getattr(statement, "decorator_list", None)
     first = decorators[0].lineno if decorators else statement.lineno
     below = getattr(statement, bodies[0])[0]
-    return first, getattr(below, "lineno", statement.end_lineno)  # the cases of a match have no place
+    return first, getattr(below, "pattern", below).lineno
 
 
 def heads(statement: ast.AST) -> Iterator[ast.AST]:

@@ -11,7 +11,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Optional, Union, cast
+from typing import Optional, Union
 
 from migrator.names.index import ModuleIndex
 from migrator.names.scopes import Binding
@@ -281,22 +281,23 @@ class _Question:
     def _bound(self, node: ast.Name) -> _Bound:
         """What binds a name; asked for each of its uses, of which there may be thousands."""
         every = self.index.bindings(node)
-        known, key = self.index.known_values, ("bound", id(every))  # a list in use, as the answer holds it
-        if key not in known:
+
+        def find() -> _Bound:
             bindings = [each for each in every if not isinstance(each.node, ast.AugAssign)]
             bindings.sort(key=lambda each: each.node.lineno)
             lines = [each.node.lineno for each in bindings]
-            known[key] = _Bound(every, bindings, lines, any(each.kind == "param" for each in bindings))
-        return cast(_Bound, known[key])
+            return _Bound(every, bindings, lines, any(each.kind == "param" for each in bindings))
+
+        return self.index.once(("bound", id(every)), find)  # the list stays in use, as the answer holds it
 
     def _any_of(self, node: ast.Name, bound: _Bound) -> Value:
         """One answer for all that may bind a name. What a parameter is depends on where it is used."""
         if bound.has_parameter:
             return _together(self._binding(node, binding) for binding in bound.bindings)
-        known, key = self.index.known_values, (id(bound), node.id, self.depth, self.elsewhere is None)
-        if key not in known:
-            known[key] = _together([self._binding(node, binding) for binding in bound.bindings])
-        return cast(Value, known[key])
+        key = ("any of", id(bound), node.id, self.depth, self.elsewhere is None)
+        return self.index.once(
+            key, lambda: _together([self._binding(node, binding) for binding in bound.bindings])
+        )
 
     def _just_before(self, node: ast.Name, bound: _Bound) -> ast.expr | None:
         """What a name was given last, where no branch and no loop lies between; None where one may."""

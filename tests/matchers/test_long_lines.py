@@ -81,3 +81,22 @@ def test_a_line_with_many_calls_is_told_by_what_changes_in_it() -> None:
 def test_a_name_that_is_bound_a_thousand_times(code: str) -> None:
     text = "import torch\nm = torch.nn.Linear(1, 1)\n" + code * 1_000
     assert _took(lambda: migrate(text)) < 10 * _SECONDS
+
+
+_MANY = range(3_000)
+_STRINGS = {
+    "dictionary": f"d = {{{', '.join(f'{i}: {chr(39)}cuda:{i}{chr(39)}' for i in _MANY)}}}\n",
+    "keys": f"d = {{{', '.join(f'{chr(39)}cuda:{i}{chr(39)}: torch.cuda.f' for i in _MANY)}}}\n",
+    "list": f"d = [{', '.join(f'{chr(39)}cuda:{i}{chr(39)}' for i in _MANY)}]\n",
+    "comparison": f"x in ({', '.join(f'{chr(39)}cuda:{i}{chr(39)}' for i in _MANY)})\n",
+    "variables": "".join(f"d{i} = 'cuda:{i}'\n" for i in _MANY),
+    "one variable": "".join(f"d = 'cuda:{i}'\nx.to(d)\n" for i in _MANY),
+    "returns": "def f(a):\n" + "".join(f"    if a == {i}:\n        return 'cuda:{i}'\n" for i in _MANY),
+    "class": "class A:\n" + "".join(f"    a{i} = 'cuda:{i}'\n" for i in _MANY),
+}
+
+
+@pytest.mark.parametrize("code", _STRINGS.values(), ids=_STRINGS)
+def test_thousands_of_device_strings(code: str) -> None:
+    text = f"import torch\nx = torch.zeros(2)\n{code}"
+    assert _took(lambda: migrate(text)) < 1.5 * _SECONDS
