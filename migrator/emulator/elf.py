@@ -62,7 +62,7 @@ def _symbols(path: Path, which: str, dynamic: bool = True) -> list[tuple[str, st
 
 
 def _needed(path: Path) -> list[str]:
-    return re.findall(r"NEEDED.*\[(.*?)\]", _run("readelf", "-d", str(path)))
+    return re.findall(r"NEEDED[^\[\n]*\[([^\]\n]*)\]", _run("readelf", "-d", str(path)))
 
 
 def _run(tool: str, *arguments: str) -> str:

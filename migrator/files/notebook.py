@@ -22,8 +22,8 @@ _SPACE = re.compile(r"[ \t\n\r]*")
 # ``!=``, ``% (`` and an indented ``% `` begin lines of Python: black breaks long expressions before them.
 _MAGIC = re.compile(
     r"(?P<indent>[ \t]*)(?:(?P<target>[\w.,\[\]'\"][\w.,\s\[\]'\"]*=\s*)?"
-    r"(?:!(?!=)|%(?!\s*[(\[{'\"]|(?<=[ \t]%)\s)).*"
-    r"|\?{1,2}[\w.*]+|[\w.*]+\?{1,2})\s*\Z"
+    r"(?:!(?!=)|%(?!\s*[(\[{'\"]|(?<=[ \t]%)\s))(?s:.*)"
+    r"|\?{1,2}[\w.*]+\s*|[\w.*]+\?{1,2}\s*)\Z"
 )
 # Databricks has one % for a whole cell, alone on its line or before a text.
 _CELL_MAGIC = re.compile(r"%%\s*(\w*)|%(?:md\b|(?:sh|sql|scala|r|fs)\s*\Z)")

@@ -15,12 +15,13 @@ from migrator.findings.finding import Edit, Finding, Fix
 
 UNUSED = "NPU990"
 
-_MAY_HOLD = re.compile(r"#.*?(?:noqa|npumigrate\s*:)", re.IGNORECASE)
+_COMMENT = re.compile(r"#[^\n]*")  # or the end of a string that looks like one
+_MAY_HOLD = re.compile(r"noqa|npumigrate\s*:", re.IGNORECASE)
 # Most files hold none: these are compiled for the first one that does.
 _SKIP_FILE = r"#\s*npumigrate\s*:\s*skip-file\b"
 _CODES = r"[A-Za-z]+[0-9]+(?:[,\s]+[A-Za-z]+[0-9]+)*"
 _NOQA = rf"(?i)#\s*noqa(?![\w-])(?P<list>\s*:)?(?:(?<=:)\s*(?P<codes>{_CODES}))?"
-_IGNORE = r"#\s*npumigrate\s*:\s*ignore(?![\w-])(?P<list>\s*\[(?P<codes>[^\]]*)\])?"
+_IGNORE = r"#\s*npumigrate\s*:\s*ignore(?![\w-])(?P<list>\s*\[(?P<codes>[^\]#]*)\])?"
 # What can hold a "#" or a line end that is none: comments, texts, and joined lines. The tokenize module
 # would take longer than all the rest.
 _TOKEN = r"""(?xs)\#[^\r\n]*
@@ -30,7 +31,7 @@ _TOKEN = r"""(?xs)\#[^\r\n]*
     | '[^\\'\r\n]*(?:\\(?:\r\n|.)[^\\'\r\n]*)*'
     | \\(?:\r\n|\r|\n)"""
 _WHOLE_LINE = r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+\Z"
-_CODE = r"[A-Za-z]+[0-9]+"
+_CODE = r"(?<![A-Za-z])[A-Za-z]+[0-9]+"
 
 
 @dataclass
@@ -132,7 +133,7 @@ def read(text: str, line_ends: bool = False) -> Suppressions:
 
     With ``line_ends`` the rows at which comments can stand are known even where there is none yet.
     """
-    if not line_ends and not _MAY_HOLD.search(text):
+    if not line_ends and not any(map(_MAY_HOLD.search, _COMMENT.findall(text))):
         return Suppressions()
     comments: list[_Comment] = []
     ends: dict[int, int] = {}
@@ -145,7 +146,7 @@ def read(text: str, line_ends: bool = False) -> Suppressions:
     for match in re.finditer(_TOKEN, text):
         token = match.group()
         if token[0] == "#":
-            if _MAY_HOLD.match(token):
+            if _MAY_HOLD.search(token):
                 row = bisect_right(breaks, match.start()) + 1
                 skip = skip or bool(re.match(_SKIP_FILE, token))
                 start = match.start() - (breaks[row - 2] if row > 1 else 0)

@@ -9,12 +9,12 @@ from migrator.findings.finding import Edit
 from migrator.matchers.npu_import import statement_separator
 from migrator.names.index import ModuleIndex
 
-_FROM_IMPORT = re.compile(r"(from[\s\\]+)(.+?)(?<![\s\\])([\s\\]+import\b[\s\\]*)(.+)", re.DOTALL)
+_FROM_IMPORT = re.compile(r"(from[\s\\]+)([^\s\\].*?)(?<![\s\\])([\s\\]+import\b[\s\\]*)(.+)", re.DOTALL)
 # What may stand between the words of an import in parentheses.
-_GAP = r"(?:[\s\\]|#[^\r\n]*)+"
+_GAP = r"(?:[\s\\]|#[^\r\n]*(?=[\r\n]|\Z))+"  # a comment goes to the end of its line in one way
 # A comment, or an imported name and what binds it.
 _ALIAS = re.compile(rf"#[^\r\n]*|(?P<name>\w+)(?P<bound>{_GAP}as{_GAP}(?P<asname>\w+))?")
-_MODULE_WITH_ALIAS = re.compile(r"\w+(?:[\s\\]*\.[\s\\]*\w+)*(?=[\s\\]+as[\s\\])")
+_MODULE = re.compile(r"(?P<name>\w+(?:[\s\\]*\.[\s\\]*\w+)*)(?P<has_alias>[\s\\]+as[\s\\])?")
 
 
 def import_form(name: str) -> str:
@@ -38,10 +38,16 @@ def move_names(index: ModuleIndex, node: ast.Import | ast.ImportFrom, moved: dic
     source = index.segment(node)
     new = {name: import_form(target) for name, target in moved.items()}
     if isinstance(node, ast.Import):
-        text = _MODULE_WITH_ALIAS.sub(lambda match: new.get(re.sub(_GAP, "", match[0]), match[0]), source)
+        text = _MODULE.sub(lambda match: _renamed_module(match, new), source)
     else:
         text = statement_separator(index, node).join(_moved_from_import(source, new))
     return Edit(index.start(node), index.end(node), text)
+
+
+def _renamed_module(module: re.Match[str], new: dict[str, str]) -> str:
+    """A module under its new name, where it has an alias by which it stays bound."""
+    old, alias = module["name"], module["has_alias"]
+    return new.get(re.sub(_GAP, "", old), old) + alias if alias else module[0]
 
 
 def _moved_from_import(source: str, new: dict[str, str]) -> list[str]:

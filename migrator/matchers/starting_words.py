@@ -16,7 +16,7 @@ _KNOWN: dict[str, Callable[[], Iterable[str]]] = {
     "torch_apis": lambda: {"torch"},
     "training_loops": lambda: STARTING_WORDS,
 }
-_CALLED = re.compile(r"([^\W\d]\w*)\(")
+_CALLED = re.compile(r"(?<!\w)([^\W\d]\w*)\(")
 
 
 def starting_words(rule: Rule) -> frozenset[str]:

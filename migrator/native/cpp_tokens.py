@@ -15,7 +15,7 @@ _TOKEN = re.compile(
     r"""
       (?P<word>[A-Za-z_]\w*(?![\w"]))        # R"…" and L"…" are no words
     | (?P<directive>^[ \t]*\#[^\n\\/]*(?:(?:\\.|/(?![/*])|/\*.*?\*/)[^\n\\/]*)*)
-    | [ \t\r]*\n+|[ \t]+
+    | [ \t\r]*\n+|[ \t\r]+
     | //[^\n\\]*(?:\\.[^\n\\]*)*           # a comment; a backslash carries it on to the next line
     | /\*.*?(?:\*/|\Z)
     | (?P<sign><<<|>>>|::|->|==|!=|<=|>=|[{}()\[\];,<>&=~.:*])

@@ -135,7 +135,7 @@ def _builds(extension: Extension, file: str) -> bool:
 
 @cache
 def _any_of(sources: tuple[str, ...]) -> re.Pattern[str]:
-    ends = (translate(re.sub(r"^(?:\*|\.|\.\.|/)+/", "", source)) for source in sources)
+    ends = (translate(re.sub(r"^[*./]+/", "", source)) for source in sources)
     return re.compile(f"(?:.*/)?(?:{'|'.join(ends)})")
 
 

@@ -25,7 +25,7 @@ from migrator.server.editor import touching
 from migrator.server.texts import Text
 
 _WORD = re.compile(r"[^\W\d]\w*")
-_DOTTED = re.compile(r"[^\W\d][\w.]*\Z")
+_DOTTED = re.compile(r"(?<![\w.])[^\W\d][\w.]*\Z")
 _ROOTS = ("torch.", "torch_npu.")
 _CLASSES = {TENSOR: "torch.Tensor", MODULE: "torch.nn.Module"}
 

@@ -35,10 +35,11 @@ _UNIT = re.compile(
     re.IGNORECASE,
 )
 # … and what stands before one.
+_LONGEST_LABEL = 100
 _LABEL = re.compile(
     r"(?:time|elapsed|duration|latency|speed|throughput|memory|_per_(?:second|sec|step|s)|(?<![a-z])"
     r"(?:took|eta|data|fps|mem|allocated|reserved|cached|used|free|pid|port|secs?|seconds|ms|tflops|date))"
-    r"(?:_\w*)?s?[\"']?\s*(?:[:=(]|is|was)*\s*$",
+    r"(?:_\w{0,40})?s?[\"']?\s*(?:(?:[:=(]|is|was)+\s*)?$",
     re.IGNORECASE,
 )
 # Lines of warnings, of Python and of torch's C++ code.
@@ -140,7 +141,9 @@ def lines(output: str) -> list[Line]:
             position = match.end()
             average = dropped and before.strip() == "("  # "time 0.12 (0.15)"
             dropped = bool(
-                average or _UNIT.match(clean, match.end()) or _LABEL.search(clean, 0, match.start())
+                average
+                or _UNIT.match(clean, match.end())
+                or _LABEL.search(clean, max(0, match.start() - _LONGEST_LABEL), match.start())
             )
             if not dropped:
                 numbers.append(match[0])

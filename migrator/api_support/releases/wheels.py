@@ -122,7 +122,7 @@ def _switches(archive: Archive) -> dict[str, str]:
     # it a branch in toDevice() (2.1, 2.2) or in PythonArgs::device(). The older ones
     # name CUDA and nothing else; the newer ask whether another backend is registered.
     start = re.search(r"at::Device (deviceFromLong|toDevice|PythonArgs::device)\([^)]*\) \{", header)
-    branch = re.search(r"(?s).*?^\}", header[start.end() :], re.M) if start else None
+    branch = re.match(r"(?s).*?^\}", header[start.end() :], re.M) if start else None
     if not branch:
         raise WheelError("python_arg_parser.h has no toDevice(): read it and adapt this function")
     init = archive.text("torch/__init__.py")

@@ -63,7 +63,7 @@ def _programs(
     stems = {
         re.escape(name.removesuffix("/__init__.py").removesuffix(".py").split("/")[-1]) for name in names
     }
-    imports = re.compile(rf"^\s*(?:from|import)\b[^\n]*\b(?:{'|'.join(sorted(stems))})\b", re.M)
+    imports = re.compile(rf"^[^\S\n]*(?:from|import)\b[^\n]*\b(?:{'|'.join(sorted(stems))})\b", re.M)
     entries = list(names)
     for one in others:
         if one not in names and imports.search(read(one) or "") and _imports_one_of(one, names, read):

@@ -18,8 +18,8 @@ _VALUES = (
     (re.compile(rf"(?<![\w-])({_DEVICE}[ =]+[\"']?)cuda\b(?![\w./-])"), r"\g<1>npu"),
 )
 _PAIRS = (
-    (re.compile(rf"{_BACKEND}\Z"), re.compile(r"nccl\Z"), "hccl"),
-    (re.compile(rf"{_DEVICE}\Z"), re.compile(r"cuda(?=:\d+\Z|\Z)"), "npu"),
+    (re.compile(rf"\A{_BACKEND}\Z"), re.compile(r"nccl\Z"), "hccl"),
+    (re.compile(rf"\A{_DEVICE}\Z"), re.compile(r"cuda(?=:\d+\Z|\Z)"), "npu"),
 )
 _PROCESSES = re.compile(r"(--nproc(?:[-_]per[-_]node)?[ =]+[\"']?)(gpu|auto|\d+)\b")
 _PROCESSES_ALONE = re.compile(r"--nproc[-_]per[-_]node\Z")
