@@ -23,8 +23,8 @@ with warnings.catch_warnings():
 import migrator
 
 _HOUSE = Path(migrator.__file__).parent
-_LENGTH = 4_000
-_MOST = 300
+_LENGTH = 8_000
+_MOST = 100
 _SECONDS = 0.01  # a good one needs a hundredth of it, a quadratic one twice as much
 _USES = frozenset("search match fullmatch finditer findall split sub subn".split())
 _Pattern = Union[re.Pattern[str], re.Pattern[bytes]]

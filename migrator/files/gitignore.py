@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import os
+import re
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Optional
+from typing import TYPE_CHECKING, Any, Optional
 
 from migrator.files.errors import Unreadable
+from migrator.files.patterns import expression
 from migrator.files.source import read_settings
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
+
+_FEW_STARS = 3
 
 
 class GitIgnore:
@@ -62,17 +67,26 @@ def _spec(folder: Path) -> Optional[GitIgnoreSpec]:
         return None
     from pathspec import GitIgnoreSpec
 
-    try:
-        return GitIgnoreSpec.from_lines(lines)
-    except Exception:  # git takes no notice of a line that is no pattern, pathspec does
-        return GitIgnoreSpec.from_lines(filter(_is_pattern, lines))
+    return GitIgnoreSpec([pattern for line in lines for pattern in _patterns(line)])
 
 
-def _is_pattern(line: str) -> bool:
+def _patterns(line: str) -> Sequence[Any]:
+    """The pattern of a line, in a list; none where git takes no notice of it.
+
+    For many stars pathspec makes an expression that tries all ways to share a name out among them: with ten
+    that takes years.
+    """
     from pathspec import GitIgnoreSpec
+    from pathspec.pattern import RegexPattern
 
     try:
-        GitIgnoreSpec.from_lines([line])
-    except Exception:  # its own error, or that of the expression it makes
-        return False
-    return True
+        if line.count("*") <= _FEW_STARS or line.startswith("#"):
+            return GitIgnoreSpec.from_lines([line]).patterns
+        wanted = line.rstrip()
+        negated = wanted.startswith("!")
+        regex = expression(wanted[negated:]) or "(?!)"
+        return [
+            RegexPattern(re.compile(rf"(?s){regex}(?:/{'' if wanted.endswith('/') else '|$'})"), not negated)
+        ]
+    except Exception:  # that of pathspec, or of the expression it makes
+        return []

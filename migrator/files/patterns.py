@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import count
 from typing import Callable
 
 from migrator.files.errors import SourceError
@@ -22,7 +23,7 @@ def matcher(patterns: Sequence[str]) -> Matcher:
     """
     folders, files = [], []
     for pattern in patterns:
-        regex = _regex(pattern)
+        regex = expression(pattern)
         if regex is None:
             continue
         folders.append(regex)
@@ -35,7 +36,12 @@ def matcher(patterns: Sequence[str]) -> Matcher:
     return lambda name, folder: bool((is_folder if folder else is_file).fullmatch(name))
 
 
-def _regex(pattern: str) -> str | None:
+def expression(pattern: str) -> str | None:
+    """The regular expression for the names that a pattern matches; None where it matches none.
+
+    It never tries again what one star took: behind it stands what comes next, and the first place where that
+    fits is as good as any (``fnmatch.translate`` does the same). Raises SourceError.
+    """
     path = pattern.rstrip("/")
     anchored = "/" in path
     while path.startswith("./"):
@@ -43,10 +49,16 @@ def _regex(pattern: str) -> str | None:
     parts = [part for part in path.split("/") if part]
     if not parts:
         return None
-    regex = "" if anchored else "(?:.*/)?"
+    runs = [""] if anchored else ["", ""]  # of parts, between those that are **
     for part in parts[:-1]:
-        regex += "(?:.*/)?" if part == "**" else _part(part) + "/"
-    regex += ".+" if parts[-1] == "**" else _part(parts[-1])
+        if part == "**":
+            runs.append("")
+        else:
+            runs[-1] += _part(part) + "/"
+    runs[-1] += ".+" if parts[-1] == "**" else _part(parts[-1])
+    first, *middle = runs
+    regex = first + "".join(_once(f"(?:.*?/)??{run}") for run in middle[:-1] if run)
+    regex += f"(?:.*/)?{middle[-1]}" if middle else ""
     try:
         re.compile(regex)
     except re.error as error:
@@ -55,21 +67,38 @@ def _regex(pattern: str) -> str | None:
 
 
 _TOKEN = re.compile(
-    r"(?P<stars>\*+) | (?P<any>\?) | \[(?P<not>[!^]?)(?P<set>\]?[^\]]*)\] | \\(?P<quoted>.) | (?P<plain>.)",
+    r"(?P<stars>\*+) | (?P<any>\?) | \[(?P<not>[!^]?)(?P<set>\]?[^\]]{0,100})\]"
+    r" | \\(?P<quoted>.) | (?P<plain>.)",
     re.VERBOSE | re.DOTALL,
 )
 
 
+_numbers = count()
+
+
+def _once(regex: str) -> str:
+    """An expression that is matched in one way, and never in another one: atomic, as Python 3.11 has it."""
+    name = f"once{next(_numbers)}"
+    return f"(?=(?P<{name}>{regex}))(?P={name})"
+
+
 def _part(part: str) -> str:
-    regex = ""
+    runs = [""]  # of what stands between stars
     for token in _TOKEN.finditer(part):
+        regex = ""
         if token["stars"]:
-            regex += "[^/]*"
+            runs.append("")
         elif token["any"]:
-            regex += "[^/]"
+            regex = "[^/]"
         elif token["set"]:
             body = re.sub(r"([\\\[\]&~|^])", r"\\\1", token["set"])
-            regex += f"(?!/)[{'^' if token['not'] else ''}{body}]"
+            regex = f"(?!/)[{'^' if token['not'] else ''}{body}]"
         else:
-            regex += re.escape(token["quoted"] or token["plain"] or token.group())
-    return regex
+            regex = re.escape(token["quoted"] or token["plain"] or token.group())
+        runs[-1] += regex
+    first, *rest = runs
+    return (
+        first
+        + "".join(_once(f"[^/]*?{run}") for run in rest[:-1])
+        + "".join(f"[^/]*{run}" for run in rest[-1:])
+    )

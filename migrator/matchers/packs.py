@@ -14,6 +14,7 @@ from migrator.data_folders import data_folder
 from migrator.files.errors import Unreadable, shown
 from migrator.files.source import read_settings
 from migrator.files.yaml_size import expands_too_far
+from migrator.matchers.expressions import check_expressions
 from migrator.matchers.finders import HANDLERS, KINDS, Finder
 from migrator.matchers.options import OptionError, Options, did_you_mean, typed
 
@@ -188,7 +189,7 @@ def _options(entry: dict[str, Any], node: Any, path: Path) -> tuple[str, dict[st
         if is_structural and handler not in HANDLERS:
             raise OptionError("handler", f"unknown handler {handler!r}{did_you_mean(handler, HANDLERS)}")
         finder = HANDLERS[handler] if is_structural else KINDS[entry["kind"]]
-        typed(finder.declared, given)
+        check_expressions(typed(finder.declared, given))
     except OptionError as error:
         raise RuleError(f"{path}:{_line(node, 'options', error.name)}: {error}") from None
     return handler, given

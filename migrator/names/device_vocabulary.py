@@ -12,6 +12,7 @@ from migrator.names.tree import string_value
 
 _CARD_QUESTIONS = frozenset({"torch.cuda.is_available", "torch.cuda.device_count"})
 _MOVES = re.compile(r"\btorch\.(?:cuda|npu|device|zeros|ones|empty|tensor|load)\b|\.(?:to|cuda|npu)\(")
+_LONGEST_NAME = 100  # characters in which a hint is looked for
 _OTHER_DEVICE = re.compile(r"(cpu|mps|xpu|npu|gloo|hccl|meta)(:\d+)?$")
 
 
@@ -36,7 +37,7 @@ class DeviceVocabulary:
 
     def says(self, name: str) -> bool:
         """Whether a name says device, backend or accelerator."""
-        return bool(self.hint.search(name))
+        return bool(self.hint.search(name, 0, _LONGEST_NAME))
 
     def says_device(self, node: ast.expr) -> bool:
         """Whether an expression's name says that its value is a device, a device type or a backend."""

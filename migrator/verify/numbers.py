@@ -15,7 +15,7 @@ _NOISE = re.compile(
       | ,[ ]device='\w+(?::\d+)?'
       | 0x[0-9a-fA-F]+
       | (?<!\w)(?:~|\.\.?)?/(?!{_PER})[A-Za-z_.~][\w./~-]*
-      | [\w.~-]+(?:/[\w.~-]+)+\.[A-Za-z]\w*
+      | (?<![\w.~-])(?<![\w.~-]/)[\w.~-]+(?:/[\w.~-]+)+\.[A-Za-z]\w*
       | \b\d+\.\d+\.\d+[\w.+]*
       | \b\d{{4}}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d)?(?:[.,]\d+)?)?
       | \b\d+:\d\d(?::\d\d)?(?:[.,]\d+)?(?!\d)
@@ -30,8 +30,8 @@ _NUMBER = re.compile(
 # What stands behind a number that is a speed, a duration or an amount of memory …
 _UNIT = re.compile(
     r"\s*(?:(?:s|sec|secs|seconds?|ms|us|µs|min|mins|minutes?|h|hours?|hz|[kmgt]i?b|bytes|[kmgt]?flops|fps)\b"
-    r"(?!\s*[:=]?\s*[-+]?\d)"  # the name of the number that follows
-    rf"|\w*(?:/|\s+per\s+){_PER})",
+    r"(?!\s*(?:[:=]\s*)?[-+]?\d)"  # the name of the number that follows
+    rf"|(?:\w*/|(?:\w+\s+|(?<=\s))per\s+){_PER})",
     re.IGNORECASE,
 )
 # … and what stands before one.
@@ -39,7 +39,7 @@ _LONGEST_LABEL = 100
 _LABEL = re.compile(
     r"(?:time|elapsed|duration|latency|speed|throughput|memory|_per_(?:second|sec|step|s)|(?<![a-z])"
     r"(?:took|eta|data|fps|mem|allocated|reserved|cached|used|free|pid|port|secs?|seconds|ms|tflops|date))"
-    r"(?:_\w{0,40})?s?[\"']?\s*(?:(?:[:=(]|is|was)+\s*)?$",
+    r"(?:_\w{0,20})?s?[\"']?\s*(?:(?:[:=(]|is|was)+\s*)?$",
     re.IGNORECASE,
 )
 # Lines of warnings, of Python and of torch's C++ code.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 import re
+import time
 from dataclasses import fields, replace
 from pathlib import Path
 
@@ -219,3 +220,62 @@ def test_the_documents_name_every_option_of_a_kind():
     text = (Path(__file__).parents[2] / "docs" / "rule_format.md").read_text(encoding="utf-8")
     declared = {field.name for finder in KINDS.values() for field in fields(finder.declared)}
     assert {name for name in declared if not re.search(rf"`{name}[`:]", text)} == set()
+
+
+STRING_RULE = (
+    "- {{code: ACME101, name: a, summary: s, kind: string, match: cuda,"
+    " options: {{places: {{hints: ['{hint}']}}}}}}\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("hint", "message"),
+    [
+        (r"(\w+)+!", r"'hints': the regular expression '(\\w+)+!' may take too long: repeat only single"),
+        (
+            r"\w*\w*\w*!",
+            r"'hints': the regular expression '\\w*\\w*\\w*!' may take too long: repeat only single",
+        ),
+        (
+            "(ab|ab){20}!",
+            "'hints': the regular expression '(ab|ab){20}!' may take too long: repeat only single",
+        ),
+        ("(ab|ab|c)" * 40, "'hints': the regular expression '(ab|ab|c)"),
+        ("(device", "'hints': '(device' is no regular expression: missing ), unterminated subpattern"),
+        (
+            "device{9999999999}",
+            "'hints': 'device{9999999999}' is no regular expression: the repetition number",
+        ),
+    ],
+)
+def test_regular_expressions_that_cannot_be_used(tmp_path, hint, message):
+    pack = tmp_path / "rules.yaml"
+    pack.write_text(STRING_RULE.format(hint=hint))
+    with pytest.raises(RuleError) as error:
+        load(pack)
+    assert str(error.value).startswith(f"{pack}:1: {message}")
+
+
+def test_a_text_for_what_goes_on_is_checked_too(tmp_path):
+    pack = tmp_path / "rules.yaml"
+    pack.write_text(
+        "- {code: ACME101, name: a, summary: s, kind: text, match: CUDA,\n  options: {goes_on: '(a*)*b'}}\n"
+    )
+    with pytest.raises(
+        RuleError, match=r"rules\.yaml:2: 'goes_on': the regular expression '\(a\*\)\*b' may take too"
+    ):
+        load(pack)
+
+
+@pytest.mark.parametrize(
+    "hint", [r".*cuda.*", r"(^|_)(?:gpu|dev)s?(?=$|_)", r"[a-z]+\d{1,3}(?!x)", r"map_?location"]
+)
+def test_regular_expressions_of_people_are_taken_and_are_fast(tmp_path, hint):
+    pack = tmp_path / "rules.yaml"
+    pack.write_text(STRING_RULE.format(hint=hint))
+    load(pack)
+    engine = Rules(Settings(version="2.6", rule_files=(str(pack),)))
+    started = time.process_time()
+    text = f"x = 'cuda'\n{'a' * 100_000} = 'cuda'\nf({'cuda' * 1_000}='cuda')\n"
+    migrate_text(engine, "a.py", text, merge_facts([scan_file("a.py", text)]))
+    assert time.process_time() - started < 2

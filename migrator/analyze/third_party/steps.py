@@ -15,7 +15,7 @@ from migrator.project.modules import scopes_by_name, written
 # Tests after whose answer a program without CUDA goes another way.
 _DEVICE_TEST = re.compile(
     r"is_available\(|\bis_cuda\b|\.is_npu\b|device(?:_type|\.type)?\s*[!=]=|[!=]=\s*['\"]c(?:uda|pu)|['\"](?:cuda|cpu)['\"]\s*[!=]="
-    r"|in str\(.*device|\.device\.type|device_count\(|(?i:\b\w*(?:use|has|have|with|is)_?(?:cuda|gpu)\b)"
+    r"|in str\(.{0,99}device|\.device\.type|device_count\(|(?i:\b\w*(?:use|has|have|with|is)_?(?:cuda|gpu)\b)"
     r"|get_accelerator|CUDA_HOME"
     r"|IS_(?:CUDA|NPU|MLU|MPS)\w*|is_npu|platform"
 )

@@ -15,6 +15,7 @@ from typing import Callable, Literal, Union
 from migrator.api_support import npu_names
 from migrator.findings.finding import Edit
 from migrator.matchers.context import FileContext, Match, found
+from migrator.matchers.expressions import EXPRESSION
 from migrator.matchers.moved_imports import import_form
 from migrator.matchers.options import Options, Scalar
 from migrator.matchers.packs import Rule
@@ -54,8 +55,8 @@ class Places:
     keywords: tuple[str, ...] = ()
     never: tuple[str, ...] = ()
     option_calls: tuple[str, ...] = ()
-    hints: tuple[str, ...] = ()
-    backend_hints: tuple[str, ...] = ()
+    hints: tuple[str, ...] = field(default=(), metadata=EXPRESSION)
+    backend_hints: tuple[str, ...] = field(default=(), metadata=EXPRESSION)
     foreign: tuple[str, ...] = ()
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from migrator.matchers.context import FileContext, Match, found
+from migrator.matchers.expressions import EXPRESSION, LONGEST
 from migrator.matchers.options import Options
 from migrator.matchers.packs import Rule
 from migrator.names.strings import replace_text
@@ -33,7 +34,7 @@ class TextOptions(Options):
     calls: tuple[str, ...] = ()
     beside: str = ""
     exact: bool = False
-    goes_on: str = ""
+    goes_on: str = field(default="", metadata=EXPRESSION)
 
 
 def find(context: FileContext, rules: list[Rule[TextOptions]]) -> Iterator[Match]:
@@ -59,7 +60,8 @@ def find(context: FileContext, rules: list[Rule[TextOptions]]) -> Iterator[Match
 
 def _goes_on_as_said(rule: Rule[TextOptions], value: str, phrase: str) -> bool:
     goes_on = rule.options.goes_on
-    return not goes_on or bool(re.match(goes_on, value[value.index(phrase) + len(phrase) :]))
+    behind = value.index(phrase) + len(phrase)
+    return not goes_on or bool(re.match(goes_on, value[behind : behind + LONGEST]))
 
 
 def _place(context: FileContext, node: ast.AST, rule: Rule[TextOptions]) -> str | None:
