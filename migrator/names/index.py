@@ -81,7 +81,7 @@ class ModuleIndex:
         self._spans: dict[ast.AST, tuple[int, int]] = {}  # of what is inside f-strings
         self._qualified: dict[ast.AST, str] = {}
         self._blocks: dict[object, Sequence[ast.stmt]] = {}
-        self._known: dict[tuple[object, ...], Any] = {}
+        self.known_values: dict[tuple[object, ...], Any] = {}  # what others have found out, see once
         self._stored: dict[ast.ClassDef, dict[str, list[ast.expr]]] = {}
         self._walk_statements()
         words = set(words)
@@ -433,9 +433,9 @@ class ModuleIndex:
 
     def once(self, key: tuple[object, ...], find: Callable[[], Answer]) -> Answer:
         """What ``find`` finds out about the file; it is asked once for each key."""
-        if key not in self._known:
-            self._known[key] = find()
-        answer: Answer = self._known[key]
+        if key not in self.known_values:
+            self.known_values[key] = find()
+        answer: Answer = self.known_values[key]
         return answer
 
     def uses(self, name: str, scope: Scope) -> Sequence[ast.Name]:
