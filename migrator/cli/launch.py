@@ -176,19 +176,17 @@ def mpi(
     Prints the command for each host; what was assumed and left out is said on
     the standard error. Exit status: 0 done; 2 the line is not understood.
     """
-    import shlex
-
     from migrator.files.errors import harmless
-    from migrator.launch.mpi import MpiLineError, plan
+    from migrator.launch.mpi import MpiLineError, plan, plan_line
     from migrator.launch.rank_table import Host, RankTableError, build, dump
 
     try:
-        words = shlex.split(line[0]) if len(line) == 1 else line
-        found = plan(words, lambda file: text_of(Path(file)))
+        read = lambda file: text_of(Path(file))  # noqa: E731
+        found = plan_line(line[0], read) if len(line) == 1 else plan(line, read)
+        if table and not all(count for _, count in found.hosts):
+            raise MpiLineError("--rank-table needs a number of ranks, not one that the shell fills in")
     except (MpiLineError, RankTableError) as error:
         stop(str(error))
-    except ValueError as error:  # shlex: a quotation mark without its partner
-        stop(f"the line cannot be split into words: {error}")
     for note in found.notes:
         typer.echo(harmless(note), err=True)
     for (host, _), command in zip(found.hosts, found.commands):

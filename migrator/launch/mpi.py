@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -14,12 +13,15 @@ import yaml
 
 from migrator.api_support.env_vars import carries_over, look_up
 from migrator.launch.hosts import parse_hostfile, parse_hosts
+from migrator.launch.rank_table import RankTableError
 from migrator.launch.script import NAME, rank_options
+from migrator.launch.shell_line import ShellLine, ShellLineError, split_line
 from migrator.launch.target import template
 
 LAUNCHERS = ("mpirun", "mpiexec", "mpiexec.hydra", "horovodrun", "orterun", "prun")
 _PORT = 29500
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+_ONE_SIGN = re.compile("[\ue000-\uf8ff]\\Z")  # what the shell fills in, see shell_line.py
 _PYTHON = re.compile(r"(?:.*/)?python[\d.]*\Z")
 
 
@@ -29,7 +31,10 @@ class MpiLineError(ValueError):
 
 @dataclass(frozen=True)
 class Plan:
-    """The hosts with their ranks, a command for each, and what was assumed or left out."""
+    """The hosts with their ranks, a command for each, and what was assumed or left out.
+
+    The number of ranks is 0 where only the shell knows it.
+    """
 
     hosts: tuple[tuple[str, int], ...]
     commands: tuple[str, ...]
@@ -41,6 +46,7 @@ class _Line:
     """What the options said."""
 
     ranks: int | None = None
+    ranks_of_shell: str = ""  # $N, which only the shell knows
     hosts: list[tuple[str, int]] = field(default_factory=list)
     per_node: int | None = None
     variables: dict[str, str | None] = field(default_factory=dict)
@@ -52,18 +58,56 @@ class _Line:
 
 
 def plan(words: Sequence[str], read_text: Callable[[str], str]) -> Plan:
-    """The launcher's commands that start what an MPI line starts.
+    """The launcher's commands that start what the words of an MPI line start.
 
     ``read_text`` gives the text of a host file. Raises MpiLineError, or
     RankTableError for hosts, with the word and its place in the line.
     """
-    line = _read(words, read_text)
+    return _plan(ShellLine("", (), (), tuple(words), "", "", {}), read_text)
+
+
+def plan_line(text: str, read_text: Callable[[str], str], alone: bool = False) -> Plan:
+    """The same for a line of shell: what belongs to the shell stays what it is.
+
+    Other commands (unless the launcher's is wanted ``alone``), redirections, ``&``, ``~`` and variables stand
+    where they stood. Raises MpiLineError also for a line that cannot be split into words.
+    """
+    try:
+        shell = split_line(text, is_launcher)
+        if shell is None:
+            shell = split_line(text, lambda _: True) or ShellLine("", (), (), (), "", "", {})
+    except ShellLineError as error:
+        raise MpiLineError(f"the line cannot be split into words: {error}") from None
+    try:
+        found = _plan(shell, read_text)
+    except (MpiLineError, RankTableError) as error:
+        raise type(error)(shell.shown(str(error))) from None
+    notes = [shell.shown(note) for note in found.notes]
+    redirections = f" {shell.redirections}" if shell.redirections else ""
+    commands = [command + redirections for command in found.commands]
+    if not alone:
+        if any(is_launcher(word) for word in shell.after.split()):
+            notes.append(f"left as it is:{shell.after.rstrip()}")
+        commands = [f"{shell.before}{command}{shell.after.rstrip()}" for command in commands]
+    return Plan(found.hosts, tuple(commands), tuple(notes))
+
+
+def is_launcher(word: str) -> bool:
+    """Whether a command is one of MPI's or Horovod's."""
+    return PurePosixPath(word).name in LAUNCHERS
+
+
+def _plan(shell: ShellLine, read_text: Callable[[str], str]) -> Plan:
+    line = _read(shell.words, read_text)
+    for word in shell.assignments:
+        name, _, value = word.partition("=")
+        line.variables.setdefault(name, value)
     hosts = _share(line)
-    return Plan(tuple(hosts), tuple(_commands(line, hosts)), tuple(line.notes))
+    return Plan(tuple(hosts), tuple(_commands(line, hosts, shell)), tuple(line.notes))
 
 
 def _read(words: Sequence[str], read_text: Callable[[str], str]) -> _Line:
-    if not words or PurePosixPath(words[0]).name not in LAUNCHERS:
+    if not words or not is_launcher(words[0]):
         first = words[0] if words else ""
         raise MpiLineError(f"word 1: {first!r} is none of {', '.join(LAUNCHERS)}")
     line = _Line()
@@ -97,7 +141,9 @@ def _take(
     read_text: Callable[[str], str],
 ) -> None:
     means = option.get("means")
-    if means in ("ranks", "per_node"):
+    if means == "ranks" and _ONE_SIGN.match(values[0]):
+        line.ranks_of_shell = values[0]
+    elif means in ("ranks", "per_node"):
         if not values[0].isdigit() or int(values[0]) < 1:
             raise MpiLineError(f"word {place}: {name} {values[0]} is no number of processes")
         setattr(line, means, int(values[0]))
@@ -127,7 +173,11 @@ def _take_program(line: _Line, words: Sequence[str], at: int) -> None:
         raise MpiLineError("no program stands behind the options")
     if ":" in program:
         _stop(at + program.index(":"), "several programs in one line (':') cannot be launched")
-    if _PYTHON.match(program[0]):
+    if _PYTHON.match(program[0]) or (_ONE_SIGN.match(program[0]) and program[1:2] != []):  # ${PYTHON:-python}
+        if not _PYTHON.match(program[0]):
+            line.notes.append(
+                f"assumed: {program[0]} is a Python; the launcher takes $PYTHON, or the one in PATH"
+            )
         program.pop(0)
         at += 1
         while program and program[0] in ("-u", "-B", "-O"):
@@ -146,8 +196,10 @@ def _stop(at: int, text: str) -> NoReturn:
 
 def _share(line: _Line) -> list[tuple[str, int]]:
     """The ranks of each host, filled host by host as OpenMPI does."""
+    if line.ranks_of_shell and line.hosts:
+        raise MpiLineError(f"-n {line.ranks_of_shell}: with hosts it has to be a number")
     if not line.hosts:
-        ranks = line.ranks or line.per_node
+        ranks = 0 if line.ranks_of_shell else line.ranks or line.per_node
         if ranks is None:
             raise MpiLineError("neither a number of processes (-n) nor hosts (-H) are given")
         line.notes.append("assumed: all ranks on this machine, as no host is named")
@@ -167,26 +219,26 @@ def _share(line: _Line) -> list[tuple[str, int]]:
     return result
 
 
-def _commands(line: _Line, hosts: Sequence[tuple[str, int]]) -> list[str]:
+def _commands(line: _Line, hosts: Sequence[tuple[str, int]], shell: ShellLine) -> list[str]:
     if len({count for _, count in hosts}) > 1:
         line.notes.append("assumed: torchrun (torch 1.9 or newer), as hosts have different numbers of ranks")
     if len(hosts) > 1:
         line.notes.append(f"assumed: port {_PORT} of {hosts[0][0]} is free (--master-port changes it)")
-    settings = _settings(line)
+    settings = [*_settings(line, shell), *shell.starters]
     commands = []
     for number, (_, count) in enumerate(hosts):
         words = ["bash", NAME, "--entry", line.entry]
-        words += rank_options(count, len(hosts), number, hosts[0][0], _PORT)
+        words += rank_options(count or line.ranks_of_shell, len(hosts), number, hosts[0][0], _PORT)
         if line.logs:
             words += ["--log-dir", line.logs]
         if line.arguments:
             words += ["--", *line.arguments]
-        folder = f"cd {shlex.quote(line.folder)} && " if line.folder else ""
-        commands.append(folder + " ".join([*settings, shlex.join(words)]))
+        folder = f"cd {shell.quoted(line.folder)} && " if line.folder else ""
+        commands.append(folder + " ".join([*settings, *map(shell.quoted, words)]))
     return commands
 
 
-def _settings(line: _Line) -> list[str]:
+def _settings(line: _Line, shell: ShellLine) -> list[str]:
     """The variables as ``NAME=value`` words, those of CUDA and NCCL under their NPU names."""
     words = []
     for name, value in line.variables.items():
@@ -196,8 +248,9 @@ def _settings(line: _Line) -> list[str]:
         if known is not None and not known.npu:
             line.notes.append(f"left out: {name} ({known.advice.rstrip('.')})")
             continue
-        if known is not None and value is not None and known.values and not carries_over(known, value):
-            why = f"{known.npu} does not take {value}: {known.advice.rstrip('.')}"
+        given = None if value is None or any(char in shell.signs for char in value) else value
+        if known is not None and given is not None and known.values and not carries_over(known, given):
+            why = f"{known.npu} does not take {given}: {known.advice.rstrip('.')}"
             line.notes.append(f"left out: {name} ({why})")
             continue
         new = known.npu if known else name
@@ -206,7 +259,7 @@ def _settings(line: _Line) -> list[str]:
         elif value is None:
             line.notes.append(f"assumed: {name} is set on each host already")
         if value is not None:
-            words.append(f"{new}={shlex.quote(value)}")
+            words.append(f"{new}={shell.quoted(value)}")
         elif new != name:
             words.append(f'{new}="${name}"')
     return words

@@ -51,7 +51,7 @@ def _variables(start: Start) -> str:
     return "\n".join(lines) + "\n"
 
 
-def rank_options(ranks: int, hosts: int, host: object, address: str, port: object) -> list[str]:
+def rank_options(ranks: object, hosts: int, host: object, address: str, port: object) -> list[str]:
     """The script's options for one of some hosts: ``--nproc 8 --nnodes 2 …``."""
     options = ["--nproc", str(ranks)]
     if hosts > 1:

@@ -28,6 +28,7 @@ _MENTION = re.compile(
     rb"|cudatoolkit|flash[-_]attn|xformers|bitsandbytes|pynvml|nvidia-ml-py|cupy-cuda\w*|faiss-gpu|onnxruntime-gpu"
     rb"|nvidia-\w+-cu\d+|mamba[-_]ssm|causal[-_]conv1d|\+cu\d{2,3}|whl/cu\d{2,3}|accelerator: (?:gpu|auto))\b"
 )
+_LAUNCHERS = (b"horovodrun", b"mpirun", b"mpiexec")
 _CUDA_CODE = re.compile(
     rb"\bcuda(?:Stream|Malloc|_runtime|Error)|ATen/cuda|c10/cuda|\bcu(?:blas|dnn|sparse)\w*|__global__"
 )
@@ -69,15 +70,18 @@ def examine(name: str, data: bytes, operators: Catalog) -> Result | None:
         findings = tuple(map(_finding, defined))
         return Result(name, findings=findings, left="CUDA source: not migrated; see cuda_op_list.csv")
     findings = ()
-    if b"horovodrun" in data:
-        from migrator.launch import horovod_lines  # few projects have them
+    if any(mark in data for mark in _LAUNCHERS):
+        from migrator.launch.launcher_lines import find_lines as launcher_lines  # few projects have them
 
-        findings = tuple(horovod_lines.find_lines(data.decode("utf-8", "replace")))
+        findings = tuple(launcher_lines(data.decode("utf-8", "replace")))
     if suffix in _DOCUMENTS and not _NAMES.fullmatch(PurePosixPath(name).name) and not findings:
         return None
     found = _MENTION.search(data)
     if found is None:
-        return None
+        if not findings:
+            return None
+        what = f"starts programs with {findings[0].api} (first in line {findings[0].line})"
+        return Result(name, findings=findings, left=f"not Python: left as it is; {what}")
     if suffix in _SCRIPTS or PurePosixPath(name).name in ("Dockerfile", "Containerfile"):
         findings = (*findings, *find_lines(data.decode("utf-8", "replace")))
     line = data.count(b"\n", 0, found.start()) + 1

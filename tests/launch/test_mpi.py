@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 
 import pytest
 
@@ -95,3 +97,82 @@ def test_what_is_not_understood_is_refused(mpi, line, message):
     assert (code, out) == (2, "")
     assert err.startswith(f"npumigrate: {message}")
     assert err.count("\n") == 1
+
+
+RUN = "bash run_distributed_npu.sh --entry"
+
+
+@pytest.mark.parametrize(
+    ("line", "command"),
+    [
+        ("mpirun -n 2 python t.py > log.txt 2>&1 &", f"{RUN} t.py --nproc 2 > log.txt 2>&1 &"),
+        ("mpirun -n 2 python t.py -a 1 >log && echo done", f"{RUN} t.py --nproc 2 -- -a 1 >log && echo done"),
+        ("mpirun -n 2 python t.py 2>&1 | tee log", f"{RUN} t.py --nproc 2 2>&1 | tee log"),
+        ("mpirun -n 2 2>err python t.py", f"{RUN} t.py --nproc 2 2>err"),
+        ("cd ~/x && mpirun -n 2 python t.py; ls", f"cd ~/x && {RUN} t.py --nproc 2; ls"),
+        ("if mpirun -n 2 python t.py; then ls; fi", f"if {RUN} t.py --nproc 2; then ls; fi"),
+        ("mpirun -n 2 python t.py --d ~/data $LR", f"{RUN} t.py --nproc 2 -- --d ~/data $LR"),
+        ("mpirun -n 2 python t.py \"$LR\" '$LR'", f"{RUN} t.py --nproc 2 -- \"$LR\" '$LR'"),
+        (
+            'mpirun -n 2 -x A=${X:-"a,b"} python t.py -c ${X:-"a,b"} "${Y:-a b}/c d"',
+            f'A=${{X:-"a,b"}} {RUN} t.py --nproc 2 -- -c ${{X:-"a,b"}} "${{Y:-a b}}"\'/c d\'',
+        ),
+        ("mpirun -n 2 python t.py --files data/*.txt", f"{RUN} t.py --nproc 2 -- --files data/*.txt"),
+        ("mpirun -n 2 python t.py `date` $(date +'%F )')", f"{RUN} t.py --nproc 2 -- `date` $(date +'%F )')"),
+        ("mpirun -np $GPUS python $DIR/t.py", f"{RUN} $DIR/t.py --nproc $GPUS"),
+        ("nohup mpirun -n 2 -x A=1 python t.py &", f"A=1 nohup {RUN} t.py --nproc 2 &"),
+        (
+            "A=1 CUDA_VISIBLE_DEVICES=0,1 mpirun -n 2 python t.py",
+            f"A=1 ASCEND_RT_VISIBLE_DEVICES=0,1 {RUN} t.py --nproc 2",
+        ),
+        ("mpirun -n 2 \\\n  python t.py  # both", f"{RUN} t.py --nproc 2  # both"),
+        ("# start\nmpirun -n 2 python t.py", f"# start\n{RUN} t.py --nproc 2"),
+        ("mpirun -n 2 python t.py --k {a,'b c'}", f"{RUN} t.py --nproc 2 -- --k {{a,'b c'}}"),
+        ("mpirun -n 2 ${PYTHON:-python} t.py a;b", f"{RUN} t.py --nproc 2 -- a;b"),
+    ],
+)
+def test_what_belongs_to_the_shell_stays_there(mpi, line, command):
+    assert mpi(line)[:2] == (0, command + "\n")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "~/x",
+        "$A",
+        '"$A"',
+        '${B:-"a,b"}',
+        "'$A' \"it's\"",
+        "*.txt",
+        "a\\ b $(echo c d)",
+        '"x${A}y z"',
+        "--k=$A/'b c'",
+    ],
+)
+def test_a_shell_gives_the_program_the_same_words(mpi, tmp_path, arguments):
+    """The words behind -- are those that python would have got."""
+    (tmp_path / "one.txt").touch()
+    (tmp_path / "two.txt").touch()
+    code, out, _ = mpi(f"mpirun -n 2 python t.py {arguments}")
+    assert code == 0
+    said = []
+    for words in (arguments, out.rstrip().partition(" -- ")[2]):
+        env = {"HOME": "/home/me", "A": "1 2", "PATH": os.environ["PATH"]}
+        shell = ["bash", "-c", f"printf '%s\\0' {words}"]
+        said.append(subprocess.run(shell, env=env, cwd=tmp_path, capture_output=True, check=True).stdout)
+    assert said[0] == said[1]
+
+
+def test_a_second_launcher_and_ranks_of_the_shell(mpi, tmp_path):
+    _, out, err = mpi("mpirun -n 2 python a.py && mpirun -n 2 python b.py")
+    assert out == f"{RUN} a.py --nproc 2 && mpirun -n 2 python b.py\n"
+    assert "left as it is: && mpirun -n 2 python b.py" in err
+    for line, message in (
+        ("mpirun -n $N -H a:2 python t.py", "-n $N: with hosts it has to be a number"),
+        ("mpirun -N $N python t.py", "word 2: -N $N is no number of processes"),
+    ):
+        code, _, err = mpi(line)
+        assert (code, err) == (2, f"npumigrate: {message}\n")
+    code, _, err = mpi("--rank-table", tmp_path / "t.json", "mpirun -n $N python t.py")
+    assert code == 2
+    assert "--rank-table needs a number of ranks" in err

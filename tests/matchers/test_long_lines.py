@@ -11,7 +11,7 @@ from collections.abc import Callable
 import pytest
 
 from migrator.files.notebook import read_notebook
-from migrator.launch import horovod_lines
+from migrator.launch import launcher_lines
 from migrator.launch.k8s import commands
 from migrator.matchers import script_lines
 from tests.matchers.migrating import migrate
@@ -46,8 +46,15 @@ def test_a_device_beside_data_is_still_found() -> None:
 
 def test_many_lines_that_start_horovod() -> None:
     text = "horovodrun -np 2 python a.py\n" + "x" * 3_000 + "\n"
-    found = list(horovod_lines.find_lines(text * 3))
+    found = list(launcher_lines.find_lines(text * 3))
     assert [each.line for each in found] == [1, 3, 5]
+
+
+@pytest.mark.parametrize(
+    "text", ["x " * 20_000, "$a " * 20_000, "{" * 20_000, "$(" * 20_000, "'" * 20_001, "<" * 20_000]
+)
+def test_a_long_line_of_mpi(text: str) -> None:
+    assert _took(lambda: list(launcher_lines.find_lines(f"mpirun -n 2 python a.py {text}"))) < _SECONDS
 
 
 @pytest.mark.parametrize("text", _TEXTS.values(), ids=_TEXTS)

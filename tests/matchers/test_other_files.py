@@ -97,12 +97,20 @@ def test_documents_are_looked_at_for_horovodrun_only() -> None:
 
 
 @pytest.mark.parametrize(
+    "text", ["mpirun -n 4 ./simulate\n", "mpirun is a tool; python too.\n", "# mpirun python\n"]
+)
+def test_other_uses_of_mpi_are_left_alone(text: str) -> None:
+    assert examine("run.sh", text.encode()) is None
+    assert examine("README.md", text.encode()) is None
+
+
+@pytest.mark.parametrize(
     ("name", "line", "advice"),
     [
         (
             "run.sh",
             "horovodrun -np 4 -H localhost:4 python train.py --lr 0.1 > log 2>&1",
-            "Write: bash run_distributed_npu.sh --entry train.py --nproc 4 -- --lr 0.1",
+            "Write: bash run_distributed_npu.sh --entry train.py --nproc 4 -- --lr 0.1 > log 2>&1",
         ),
         (
             "README.md",
@@ -119,21 +127,36 @@ def test_documents_are_looked_at_for_horovodrun_only() -> None:
         (
             "run.sh",
             "horovodrun -np $GPUS python train.py",
+            "Write: bash run_distributed_npu.sh --entry train.py --nproc $GPUS",
+        ),
+        (
+            "run.sh",
+            "horovodrun -np $GPUS -H a:4 python train.py",
             "Write the launcher's line: bash run_distributed_npu.sh --nproc N -- …; "
-            "word 2: -np $GPUS is no number of processes",
+            "-n $GPUS: with hosts it has to be a number",
         ),
         (
             "run.sh",
             "horovodrun -np 2 -hostfile hosts python train.py",
             "Write the launcher's line: bash run_distributed_npu.sh --nproc N -- …; "
-            'hosts is not read here: npumigrate launch mpi "horovodrun …"',
+            'hosts is not read here: npumigrate launch mpi "mpirun …"',
+        ),
+        (
+            "run.sh",
+            "mpirun --allow-run-as-root -n 8 python train.py --d ~/data $ARGS >log 2>&1 && echo done",
+            "Write: bash run_distributed_npu.sh --entry train.py --nproc 8 -- --d ~/data $ARGS >log 2>&1",
+        ),
+        (
+            "README.md",
+            "Several NPUs: `mpiexec -n 2 python train.py`.",
+            "Write: bash run_distributed_npu.sh --entry train.py --nproc 2",
         ),
     ],
 )
-def test_horovodrun_lines(name: str, line: str, advice: str) -> None:
+def test_lines_of_mpi_and_horovod(name: str, line: str, advice: str) -> None:
     result = examine(name, f"# start\n{line}\n".encode())
     assert result is not None
-    assert "horovodrun" in result.left
+    assert any(launcher in result.left for launcher in ("horovodrun", "mpirun", "mpiexec"))
     (finding,) = result.findings
     assert (finding.code, finding.line, finding.advice) == ("NPU932", 2, advice)
     assert finding.end_line == 2 + line.count("\n")

@@ -1,43 +1,46 @@
-"""``horovodrun`` lines in scripts and documents, with the launcher's lines that take their places."""
+"""``horovodrun`` and ``mpirun`` lines in scripts and documents, with what to write in their places."""
 
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Iterator
 
 from migrator.findings.finding import Finding
-from migrator.launch.mpi import MpiLineError, plan
+from migrator.launch.mpi import MpiLineError, plan_line
 from migrator.launch.rank_table import RankTableError
 
 _CODE = "NPU932"
-_LINE = re.compile(r"\bhorovodrun[ \t]+-(?:[^\\\n`]|\\\r?\n|\\.)*")
-_ENDS = re.compile(r"\d?>|[<>|&;]")
+_LINE = re.compile(r"\b(horovodrun|mpirun|mpiexec(?:\.hydra)?)[ \t]+-(?:[^\\\n`]|\\\r?\n|\\.)*")
+_PYTHON = re.compile(r"\bpython|\.py\b")
+_OVER = {"horovodrun": "MPI or gloo"}
 
 
 def find_lines(text: str) -> Iterator[Finding]:
-    """A finding for each ``horovodrun`` line; its advice has the lines to write."""
+    """A finding for each line that starts a Python program so; its advice has the lines to write."""
     first, position = 1, 0
     for found in _LINE.finditer(text):
         first += text.count("\n", position, found.start())
         position = found.start()
+        launcher = found[1]
         line = re.sub(r"\\\r?\n\s*", " ", found.group()).rstrip("\r \"'")
+        if launcher != "horovodrun" and not _PYTHON.search(line):
+            continue
         yield Finding(
             code=_CODE,
-            api="horovodrun",
+            api=launcher,
             line=first,
             end_line=first + found.group().count("\n"),
             column=1,
             end_column=1,
-            message="horovodrun starts the program over MPI or gloo",
+            message=f"{launcher} starts the program over {_OVER.get(launcher, 'MPI')}",
             advice=_advice(line),
         )
 
 
 def _advice(line: str) -> str:
     try:
-        planned = plan(_words(line), _unread)
-    except (MpiLineError, RankTableError, ValueError) as error:
+        planned = plan_line(line, _unread, alone=True)
+    except (MpiLineError, RankTableError) as error:
         return f"Write the launcher's line: bash run_distributed_npu.sh --nproc N -- …; {error}"
     if len(planned.commands) == 1:
         return f"Write: {planned.commands[0]}"
@@ -45,17 +48,5 @@ def _advice(line: str) -> str:
     return "Write " + "; ".join(parts)
 
 
-def _words(line: str) -> list[str]:
-    """The words of the command, up to a redirection or another command."""
-    words = []
-    for word in shlex.split(line):
-        if _ENDS.match(word):
-            break
-        words.append(word.rstrip(";"))
-        if word.endswith(";"):
-            break
-    return words
-
-
 def _unread(name: str) -> str:
-    raise MpiLineError(f'{name} is not read here: npumigrate launch mpi "horovodrun …"')
+    raise MpiLineError(f'{name} is not read here: npumigrate launch mpi "mpirun …"')

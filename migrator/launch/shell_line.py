@@ -1,0 +1,236 @@
+"""A line of shell and the one command in it that is wanted: its words, and what belongs to the shell.
+
+What the shell fills in (``$VAR``, ``${X:-"a,b"}``, ``$(…)``, ``~/``, ``*``) stands in a word as one sign that
+no text has; ``quoted`` puts it back as it was written, outside of the quotes of the rest.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+# Commands that start the rest of their words, and words of the shell that stand before a command.
+_STARTERS = ("nohup", "exec", "time", "sudo", "env")
+_RESERVED = ("if", "then", "else", "do", "while", "until", "{", "!")
+_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
+_OPERATOR = re.compile(r"&&|\|\||\|&|;;|[;&|()\n]")
+_REDIRECTION = re.compile(r"\d*(?:&>>|&>|>>|>\||>&|<&|<<<|<<-?|<>|>|<)(?!\()")
+_NAMED = re.compile(r"\$(?:\w+|[@*#?$!-])")
+_BLANK = re.compile(r"(?:[ \t]|\\\r?\n)*")
+_HOME = re.compile(r"~[\w.-]*/?")
+_GROUP = re.compile(r"""\{(?:'[^']*'|"[^"]*"|[^\s{}'"])*\}""")  # {a,b}
+_FIRST_SIGN, _LAST_SIGN = 0xE000, 0xF8FF  # of Unicode's private use
+
+
+class ShellLineError(ValueError):
+    """A line with a quotation mark or a bracket without its partner."""
+
+
+@dataclass(frozen=True)
+class ShellLine:
+    """The command, what stands before and after it, and its redirections; the last three as they are written.
+
+    ``assignments`` are the words ``NAME=value`` before it, ``starters`` those such as nohup.
+    """
+
+    before: str
+    assignments: tuple[str, ...]
+    starters: tuple[str, ...]
+    words: tuple[str, ...]
+    redirections: str
+    after: str
+    signs: Mapping[str, str]
+
+    def quoted(self, word: str) -> str:
+        """A word for a shell: its text quoted, its signs as they were written."""
+        return quoted(word, self.signs)
+
+    def shown(self, text: str) -> str:
+        """A text in which signs are what they stand for."""
+        return "".join(self.signs.get(char, char) for char in text)
+
+
+def quoted(word: str, signs: Mapping[str, str]) -> str:
+    """A word for a shell: its text quoted, its signs as they were written."""
+    if not any(char in signs for char in word):
+        return shlex.quote(word)
+    parts = re.split(f"([{''.join(signs)}])", word)
+    return "".join(signs[part] if part in signs else shlex.quote(part) for part in parts if part)
+
+
+def split_line(text: str, wanted: Callable[[str], bool]) -> ShellLine | None:
+    """The first command of a line whose first word is ``wanted``; None where there is none.
+
+    Raises ShellLineError.
+    """
+    reader = _Reader(text)
+    while reader.at < len(text):
+        command = reader.command()
+        if command is not None and command.words and wanted(command.words[0]):
+            return command
+        operator = _OPERATOR.match(text, reader.at)
+        # Behind a command stands an operator, or a comment.
+        reader.at = operator.end() if operator else (text.find("\n", reader.at) + 1) or len(text)
+    return None
+
+
+class _Reader:
+    """Reads one command after the other; ``at`` is where it is."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.at = 0
+        self.signs: dict[str, str] = {}
+
+    def command(self) -> ShellLine | None:
+        """The command that begins here, up to the operator behind it."""
+        first = end = self._blank()
+        words: list[str] = []
+        assignments: list[str] = []
+        starters: list[str] = []
+        redirections: list[str] = []
+        while self.at < len(self.text) and not _OPERATOR.match(self.text, self.at):
+            if self.text[self.at] == "#":
+                break
+            start = self.at
+            redirection = _REDIRECTION.match(self.text, start)
+            if redirection:
+                self.at = redirection.end()
+                self._blank()
+                self._word()
+                redirections.append(self.text[start : self.at])
+            else:
+                word = self._word()
+                if not words and self.text[start : self.at] in _RESERVED:
+                    first = end = self._blank()
+                    continue
+                if not words and _ASSIGNMENT.match(word):
+                    assignments.append(word)
+                elif not words and word in _STARTERS:
+                    starters.append(word)
+                else:
+                    words.append(word)
+            end = self.at
+            self._blank()
+        return ShellLine(
+            self.text[:first],
+            tuple(assignments),
+            tuple(starters),
+            tuple(words),
+            " ".join(redirections),
+            self.text[end:],
+            self.signs,
+        )
+
+    def _blank(self) -> int:
+        """Go over blanks and joined lines."""
+        found = _BLANK.match(self.text, self.at)
+        self.at = found.end() if found else self.at
+        return self.at
+
+    def _word(self) -> str:
+        start, parts = self.at, []
+        while self.at < len(self.text):
+            char = self.text[self.at]
+            if char in "<>" and self.text[self.at + 1 : self.at + 2] == "(":  # a process as a file
+                parts.append(self._sign(self._bracket(self.at + 1), ""))
+            elif char in " \t\n;&|<>()":
+                break
+            elif char == "\\":
+                parts.append(
+                    ""
+                    if self.text[self.at + 1 : self.at + 2] == "\n"
+                    else self.text[self.at + 1 : self.at + 2]
+                )
+                self.at += 2
+            elif char == "'":
+                end = self._find("'", self.at + 1)
+                parts.append(self.text[self.at + 1 : end])
+                self.at = end + 1
+            elif char == '"':
+                parts.append(self._double())
+            elif char in "$`":
+                parts.append(self._expansion(""))
+            elif char == "~" and self.at == start:
+                home = _HOME.match(self.text, start)
+                parts.append(self._sign(home.end() if home else start + 1, ""))
+            elif char in "*?[]{}":
+                group = _GROUP.match(self.text, self.at)
+                parts.append(self._sign(group.end() if group else self.at + 1, ""))
+            else:
+                parts.append(char)
+                self.at += 1
+        return "".join(parts)
+
+    def _double(self) -> str:
+        parts = []
+        self.at += 1
+        while self.at < len(self.text) and self.text[self.at] != '"':
+            char = self.text[self.at]
+            if char in "$`":
+                parts.append(self._expansion('"'))
+            elif char == "\\" and self.text[self.at + 1 : self.at + 2] in ("$", "`", '"', "\\", "\n"):
+                parts.append(self.text[self.at + 1].strip("\n"))
+                self.at += 2
+            else:
+                parts.append(char)
+                self.at += 1
+        if self.at >= len(self.text):
+            raise ShellLineError('no closing "')
+        self.at += 1
+        return "".join(parts)
+
+    def _expansion(self, quote: str) -> str:
+        """What the shell fills in here, as a sign; ``quote`` stands around it."""
+        text, at = self.text, self.at
+        if text[at] == "`":
+            return self._sign(self._find("`", at + 1) + 1, quote)
+        if text[at + 1 : at + 2] in ("(", "{"):
+            return self._sign(self._bracket(at + 1), quote)
+        if text[at + 1 : at + 2] == "'" and not quote:
+            return self._sign(self._find("'", at + 2) + 1, "")
+        named = _NAMED.match(text, at)
+        if named:
+            return self._sign(named.end(), quote)
+        self.at += 1
+        return "$"
+
+    def _bracket(self, at: int) -> int:
+        """The end of what a bracket encloses, with brackets, quotes and escapes in it."""
+        opening = self.text[at]
+        closing = {"(": ")", "{": "}"}[opening]
+        depth, at = 1, at + 1
+        while at < len(self.text):
+            char = self.text[at]
+            if char == "\\":
+                at += 1
+            elif char == "'" and opening == "(":
+                at = self._find("'", at + 1)
+            elif char == '"':
+                at += 1
+                while at < len(self.text) and self.text[at] != '"':
+                    at += 2 if self.text[at] == "\\" else 1
+            elif char == opening:
+                depth += 1
+            elif char == closing:
+                depth -= 1
+                if not depth:
+                    return at + 1
+            at += 1
+        raise ShellLineError(f"no closing {closing}")
+
+    def _find(self, mark: str, start: int) -> int:
+        end = self.text.find(mark, start)
+        if end < 0:
+            raise ShellLineError(f"no closing {mark}")
+        return end
+
+    def _sign(self, end: int, quote: str) -> str:
+        sign = chr(_FIRST_SIGN + len(self.signs))
+        if sign > chr(_LAST_SIGN) or sign in self.text:
+            raise ShellLineError("too much for the shell to fill in")
+        self.signs[sign] = f"{quote}{self.text[self.at : end]}{quote}"
+        self.at = end
+        return sign
