@@ -173,6 +173,47 @@ def test_a_job_file(k8s, problems, tmp_path):
     assert container(k8s("--job", file)[1])["command"][:2] == ["bash", "-c"]
 
 
+DLC = """\
+name=bert
+workspace_id=123
+worker_count=2
+worker_gpu=0
+worker_cpu=0
+worker_memory=64
+worker_shared_memory=16Gi
+worker_spec=ecs.gn6e-c12g1.24xlarge
+worker_image=i:1
+envs=A=1,B=a,b,C=x=y
+data_sources=data1,data2
+command=python train.py
+"""
+
+
+def test_a_parameter_file_for_dlc(k8s, problems, tmp_path):
+    file = tmp_path / "job.txt"
+    file.write_text(DLC)
+    code, out, err = k8s("--job", file)
+    assert (code, problems(out)) == (0, [])
+    found = container(out)
+    limits = found["resources"]["limits"]
+    assert (limits["memory"], limits["huawei.com/Ascend910"], "cpu" in limits) == ("64Gi", 8, False)
+    assert {one["name"]: one["value"] for one in found["env"][:3]} == {"A": "1", "B": "a,b", "C": "x=y"}
+    assert f"{file}:6: worker_memory=64 is 64Gi, as DLC counts" in err
+    left = (
+        ("2", "workspace_id=123"),
+        ("4", "worker_gpu=0"),
+        ("5", "worker_cpu=0"),
+        ("7", "worker_shared_memory=16Gi"),
+    )
+    for number, line in (
+        *left,
+        ("8", "worker_spec=ecs.gn6e-c12g1.24xlarge"),
+        ("11", "data_sources=data1,data2"),
+    ):
+        assert f"{file}:{number}: left out: {line} (" in err
+    assert container(k8s("--job", file, "--npus", "4")[1])["resources"]["limits"]["huawei.com/Ascend910"] == 4
+
+
 @pytest.mark.parametrize(
     ("line", "message"),
     [

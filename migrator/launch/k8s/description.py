@@ -6,10 +6,14 @@ import re
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Any, Callable, NamedTuple
+
+import yaml
 
 from migrator.launch.k8s.cluster import Cluster, ManifestError, cluster
 from migrator.launch.k8s.convert import PYTORCH_JOB, VOLCANO_JOB
+from migrator.launch.target import template
 
 KINDS = (PYTORCH_JOB, VOLCANO_JOB)
 _LABEL = re.compile(r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?\Z")
@@ -44,6 +48,7 @@ class Description:
     accelerator_type: str = ""
     resource: str = ""
     given: frozenset[str] = field(default=frozenset(), compare=False)
+    notes: tuple[str, ...] = field(default=(), compare=False)  # on the job file
 
     def cluster(self) -> Cluster:
         """What it runs on. Raises ManifestError where there is no such cluster."""
@@ -72,11 +77,12 @@ def described(options: dict[str, Any], start: Description | None = None) -> Desc
 def read_job(text: str, file: str) -> Description:
     """The description in a job file: ``key=value`` lines, empty ones, and comments behind ``#``.
 
-    Raises ManifestError with file and line for a key that there is not, one
-    that stands there twice, and a bad value.
+    A parameter file for DLC is one: what of it means nothing here is named in ``notes``. Raises ManifestError
+    with file and line for a key that there is not, one that stands there twice, and a bad value.
     """
     options: dict[str, Any] = {}
     lines: dict[str, int] = {}
+    notes: list[str] = []
     for number, line in enumerate(text.splitlines(), 1):
         line = line.strip()
         if not line or line.startswith("#"):
@@ -85,11 +91,21 @@ def read_job(text: str, file: str) -> Description:
         place = f"{file}:{number}"
         if not sign:
             raise ManifestError(f"{place}: {line!r} is no key=value")
+        why = _of_dlc(key, value)
+        if why:
+            notes.append(f"{place}: left out: {line} ({why})")
+            continue
+        several = key == "envs"  # DLC has the variables in one line: envs=A=1,B=2
+        key = "env" if several else key
         if key not in _FIELD_OF:
             raise ManifestError(f"{place}: there is no key {key!r}{_hint(key)}")
         name = _FIELD_OF[key]
+        if name == "memory" and value.isdigit():
+            value = f"{value}Gi"
+            notes.append(f"{place}: {line} is {value}, as DLC counts")
         if name in _LISTS:
-            options[name] = [*options.get(name, []), value]
+            parts = re.split(r",(?=[A-Za-z_][\w.-]*=)", value) if several else [value]
+            options[name] = [*options.get(name, []), *parts]
         elif name in options:
             raise ManifestError(f"{place}: {key} stands there twice, first on line {lines[name]}")
         else:
@@ -99,7 +115,22 @@ def read_job(text: str, file: str) -> Description:
             FIELDS[name].value(options[name])
         except ManifestError as error:
             raise ManifestError(f"{place}: {key}: {error}") from None
-    return described(options)
+    return replace(described(options), notes=tuple(notes))
+
+
+def _of_dlc(key: str, value: str) -> str:
+    """Why a line of a parameter file for DLC is left out; empty for the others."""
+    if key in ("worker_gpu", "worker_cpu", "worker_memory") and value == "0":
+        return "0 leaves it to the kind of machine" + (
+            f"; assumed: {Description.npus} NPUs (worker_npu, --npus)" if key == "worker_gpu" else ""
+        )
+    return next((one["why"] for one in _dlc_keys() if key in one["keys"]), "")
+
+
+@cache
+def _dlc_keys() -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = yaml.safe_load(template("dlc_keys.yaml"))
+    return found
 
 
 def _hint(key: str) -> str:

@@ -45,7 +45,7 @@ def generate(job: Description) -> Launch:
         document["metadata"]["namespace"] = job.namespace
     _fill(document, job, {"spec": _pod(job, cluster, notes)})
     draft = change(document, cluster, job.image)
-    lines = [*_assumed(job), *notes, *(note for _, note in draft.notes)]
+    lines = [*job.notes, *_assumed(job), *notes, *(note for _, note in draft.notes)]
     text = dump(changed(document, draft.changes))
     return Launch({f"{job.name}.yaml": text}, tuple(dict.fromkeys(lines)))
 
