@@ -67,6 +67,7 @@ HANDLERS = {
     ),
     "autocast-setters": Finder("structural.autocast_setters", options="SetterOptions"),
     "capability": Finder("structural.capability", "find_calls"),
+    "checkpoint-load": Finder("structural.checkpoint_load", options="LoadOptions"),
     "cuda-definition": Finder("structural.cuda_definition"),
     "cuda-extension": Finder("structural.cuda_operators", "find_builds"),
     "cuda-operator-use": Finder(

@@ -73,6 +73,8 @@ def _place(context: FileContext, node: ast.AST, rule: Rule[TextOptions]) -> str 
     if where == "anywhere":
         return "safe"
     if where == "calls":
+        if isinstance(parent, ast.List):  # a command, word by word
+            child, parent = parent, context.index.parent(parent)
         return "unsafe" if _called(parent, child) in rule.options.calls else None
     if where == "beside":
         return "unsafe" if _beside(context, node, rule.options.beside) else None
