@@ -16,7 +16,7 @@ from migrator.project.project import Project
 
 IMPORT = "NPU901"
 TRANSFER = "NPU902"
-_FROM_PROJECT = ("cuda_operators", "library_functions", "legacy_constructors", "reducers")
+FROM_PROJECT = ("cuda_operators", "library_functions", "legacy_constructors", "reducers")
 
 
 class Rules:
@@ -88,7 +88,7 @@ class Rules:
             self._project = project
             for rule in self._chosen:
                 source = rule.finder.words_from
-                if source in _FROM_PROJECT:
+                if source in FROM_PROJECT:
                     self._words[rule.code] = project.words(source)
                     self._line_words[rule.code] = project.line_words(source)
 

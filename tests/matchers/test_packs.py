@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from migrator.core.rules import Rules
+from migrator.core.rules import FROM_PROJECT, Rules
 from migrator.core.settings import Settings
 from migrator.matchers.finders import HANDLERS, KINDS
 from migrator.matchers.kinds.argument import ArgumentOptions
@@ -172,10 +172,7 @@ def test_words_are_written_only_where_they_are_not_those_of_the_names(rule):
 @pytest.mark.parametrize("rule", EVERY, ids=lambda rule: rule.code)
 def test_every_rule_starts_from_words(rule):
     words = starting_words(rule) | line_words(rule)
-    from_elsewhere = rule.handler == "none" or rule.finder.words_from in (
-        "cuda_operators",
-        "library_functions",
-    )
+    from_elsewhere = rule.handler == "none" or rule.finder.words_from in FROM_PROJECT
     assert bool(words) != from_elsewhere
     assert all(word.isidentifier() for word in words)
 
