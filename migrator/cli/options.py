@@ -41,7 +41,7 @@ Jobs = Annotated[
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
 Verbose = Annotated[bool, typer.Option("--verbose", help="Print what becomes of each file (stderr).")]
 # Of emulated NPUs.
-Devices = Annotated[int, typer.Option("--devices", metavar="N", min=1, max=64, help="Emulated NPUs.")]
+Devices = Annotated[int, typer.Option("--devices", metavar="N", min=1, max=32, help="Emulated NPUs.")]
 Soc = Annotated[str, typer.Option("--soc", metavar="NAME", help="What the NPUs say that they are.")]
 Memory = Annotated[str, typer.Option("--memory", metavar="SIZE", help="Memory of each NPU: 512MiB, 64GiB, …")]
 # Of what is printed, or written to a file.

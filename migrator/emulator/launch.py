@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 import shutil
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from migrator.emulator import warden
 from migrator.emulator.build import COMPUTE, SOURCES, Built
 from migrator.emulator.installed import Installed
 
 BOOTSTRAP = SOURCES / "bootstrap"
-_PR_SET_PDEATHSIG = 1  # linux/prctl.h
+_GRACE = 10.0  # seconds for a command to end, once asked to
 
 
 @dataclass(frozen=True)
@@ -85,39 +86,59 @@ def find(command: str, env: Mapping[str, str], folder: Path | None = None) -> st
     return shutil.which(command, path=env.get("PATH"))
 
 
+@dataclass
+class Launch:
+    """What all processes of one launch have in common.
+
+    ``env``: in it they draw from the same memory of each device. ``released``: those that are left may go on.
+    """
+
+    env: dict[str, str]
+    released: bool = False
+
+
 @contextmanager
-def one_launch(env: Mapping[str, str]) -> Iterator[dict[str, str]]:
-    """Give the environment in which all processes of one launch draw from the same memory of each device."""
+def one_launch(env: Mapping[str, str], folder: Path | None = None) -> Iterator[Launch]:
+    """Begin a launch; when it ends, or this process is killed, end all that it has started.
+
+    Not where it is released before. A ``folder`` is removed as well, where this process is killed.
+    """
     ledger = os.memfd_create("npumigrate-memory")  # each process notes in it how much it uses
+    name = f"/proc/{os.getpid()}/fd/{ledger}"
+    # In a session of its own: what ends this process, and all of its group, does not end it.
+    command = [sys.executable, "-I", "-S", warden.__file__, name, str(folder or "")]
+    null = subprocess.DEVNULL
+    own = {key: value for key, value in os.environ.items() if key != warden.MARK}  # it belongs to no launch
+    watching = subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=null, stderr=null, env=own, start_new_session=True
+    )
+    launch = Launch({**env, warden.MARK: name})
     try:
-        yield {**env, "NPUMIGRATE_EMULATOR_LEDGER": f"/proc/{os.getpid()}/fd/{ledger}"}
+        yield launch
     finally:
+        watching.communicate(warden.RELEASE if launch.released else warden.END)
         os.close(ledger)
-
-
-def ending_with_me() -> Callable[[], None]:
-    """Return what a child does before its program starts, to be asked to end when this process dies."""
-    libc = ctypes.CDLL(None)
-
-    def prepare() -> None:
-        libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
-
-    return prepare
 
 
 def run(command: Sequence[str], env: Mapping[str, str]) -> int:
     """Run a command to its end and return its exit code, as a shell gives it.
 
-    What asks this process to end is passed on to the command, and its own death asks it too.
+    What asks this process to end is passed on to the command, and ends all that the command has started.
+    So does the death of this process.
 
     Raises OSError if it cannot be started.
     """
-    with one_launch(env) as shared:
-        process = subprocess.Popen(command, env=shared, preexec_fn=ending_with_me())
+    with one_launch(env) as launch:
+        process = subprocess.Popen(command, env=launch.env)
+        launch.released = True
 
         def pass_on(number: int, _: object) -> None:
+            launch.released = False
             if number != signal.SIGINT:  # a terminal sends that to the command as well
                 process.send_signal(number)
+                end = threading.Timer(_GRACE, process.kill)
+                end.daemon = True
+                end.start()
 
         with when_asked_to_end(pass_on):
             return shell_code(process.wait())

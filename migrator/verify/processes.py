@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, BinaryIO
 
-from migrator.emulator.launch import ending_with_me, one_launch, shell_code, when_asked_to_end
+from migrator.emulator.launch import one_launch, shell_code, when_asked_to_end
 
 _SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER, see prctl(2)
 _GRACE = 10.0  # seconds to end in order, once asked to
@@ -50,31 +50,32 @@ def run(
     timeout: float | None = None,
     keep: bool = False,
     shown: bool = True,
+    notes: Path | None = None,
 ) -> Ended:
     """Run a command in a folder.
 
     ``keep`` keeps what it prints, ``shown`` also lets it through. What asks this process to end
-    is passed on, and so is the end of the time; the death of this process asks the command to end.
+    is passed on, and so is the end of the time. The death of this process ends all that the command has
+    started, and removes the folder of ``notes``.
 
     Raises OSError if it cannot be started.
     """
     # Become the parent of what the program's processes leave behind, so that it can be found.
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).prctl(_SUBREAPER, 1, 0, 0, 0)
-    before = set(_descendants())
     start = time.monotonic()
     pipe = subprocess.PIPE if keep else None
     asked: list[int] = []  # the signals that came: the program has a session of its own
     output: tuple[list[bytes], list[bytes]] = ([], [])
-    with one_launch(env) as shared:
+    with one_launch(env, folder=notes) as launch:
+        before = set(_descendants())
         process = subprocess.Popen(
             command,
-            env=shared,
+            env=launch.env,
             cwd=folder,
             stdout=pipe,
             stderr=pipe,
             start_new_session=True,
-            preexec_fn=ending_with_me(),
         )
         streams = ((process.stdout, sys.stdout, output[0]), (process.stderr, sys.stderr, output[1]))
         readers = [

@@ -101,7 +101,9 @@ def verify(
             raise NoProgram
         if original is not None:
             say("running the migrated project on emulated NPUs")
-        ended = processes.run([program, *command[1:]], env, migrated, timeout, keep=original is not None)
+        ended = processes.run(
+            [program, *command[1:]], env, migrated, timeout, keep=original is not None, notes=notes
+        )
         noted = read_processes(notes)
         reached = read_reached(notes, places, noted)
         compared = None
@@ -112,7 +114,7 @@ def verify(
             folder = original if original.is_dir() else original.parent
             first, *rest = _command_for(command, migrated, folder)
             second = [find(first, env, folder) or first, *rest]
-            cpu = processes.run(second, env, folder, timeout, keep=True, shown=False)
+            cpu = processes.run(second, env, folder, timeout, keep=True, shown=False, notes=notes)
             comparison = compare(cpu.output, ended.output, tolerance) if cpu.well else None
             compared = Original(str(original), cpu, tuple(read_processes(notes / "original")), comparison)
         verdict = judge(ended, noted, reached, places, compared)

@@ -30,6 +30,11 @@ def run(capsys, *arguments: str) -> tuple[int, str, str]:
         (("--memory", "lots"), "--memory: 'lots' is not a size of at least 1MiB, such as 64GiB"),
         (("--memory", "12KiB"), "--memory: '12KiB' is not a size of at least 1MiB, such as 64GiB"),
         (("--soc", "H100"), "--soc: 'H100' is not the name of an Ascend chip, such as Ascend910B2"),
+        (
+            ("--devices", "33"),
+            "Invalid value for '--devices': Input should be less than or equal to 32"
+            " (npumigrate --help shows all options)",
+        ),
     ],
 )
 def test_wrong_use(capsys, options, message):
@@ -185,6 +190,18 @@ def test_a_report_tells_of_new_shapes_in_later_steps(emulate, tmp_path):
     assert not {"aten::sin", "aten::cos"}.intersection(found)  # one shape; only after the last step
 
 
+def test_a_report_of_a_program_that_leaves_at_once(emulate, tmp_path):
+    program = (
+        "import os, torch; x = torch.ones(2, device='npu'); x + x\n"
+        "if child := os.fork(): os.waitpid(child, 0)\n"
+        "os._exit(4)"
+    )
+    done = emulate("python", "-c", program, options=("--report", str(tmp_path)))
+    assert done.returncode == 4, done.stderr
+    (report,) = (json.loads(file.read_text()) for file in tmp_path.iterdir())
+    assert report["operators"]["0"]["aten::add.Tensor"] == 1
+
+
 def test_a_report_that_cannot_be_written_is_told_once(emulate, tmp_path):
     (tmp_path / "file").touch()
     done = emulate("python", "-c", "import torch", options=("--report", str(tmp_path / "file")))
@@ -252,15 +269,16 @@ def test_ended_from_outside_nothing_is_left(emulate, cache, tmp_path, target, nu
     )
     files = [tmp_path / f"pid{rank}" for rank in range(2)]
     wait_until(lambda: all(file.exists() and file.read_text() for file in files), 60)
-    torchrun = Path("/proc", str(process.pid), "task", str(process.pid), "children").read_text().split()
-    started = [*torchrun, *(file.read_text() for file in files)]
-    assert len(started) == 3
+    ranks = [file.read_text() for file in files]
+    below = Path("/proc", str(process.pid), "task", str(process.pid), "children").read_text().split()
+    assert len(below) == 2  # torchrun, and what ends all of it
+    started = [*below, *ranks]
     if target == "group":
         os.killpg(process.pid, number)
     else:
-        os.kill(process.pid if target == "npumigrate" else int(started[1]), number)
+        os.kill(process.pid if target == "npumigrate" else int(ranks[0]), number)
     assert process.wait(timeout=60) != 0
-    wait_until(lambda: not any(Path("/proc", pid).exists() for pid in started), 45)
+    wait_until(lambda: not any(Path("/proc", pid).exists() for pid in started), 20)
     assert set(os.listdir("/dev/shm")) <= before
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import socket
 from concurrent.futures import ThreadPoolExecutor
 
@@ -45,10 +46,54 @@ def test_training_is_that_of_one_cpu(emulate):
 def test_a_dead_rank_ends_the_others(emulate):
     done = emulate("python", f"{PROGRAMS}/dying_rank.py", str(free_port()))
     assert done.returncode == 0, done.stderr[-3000:]
-    ended, codes = done.stdout.splitlines()
+    ended, error, codes = done.stdout.splitlines()
     assert codes == "[3, -9]"
     assert int(ended.split()[2]) <= 5
-    assert "rank 1 of group" in done.stderr
+    gone = r"rank 1 \(process \d+\) of group \w+ has gone; its peers end"
+    assert re.search(gone, error)
+    assert len(re.findall(gone, done.stderr)) == 1
+
+
+ONE_NPU = """
+import torch, torch.distributed as dist
+dist.init_process_group("hccl")
+dist.all_reduce(torch.ones(1, device="npu"))
+"""
+LATE = """
+import os, time, torch, torch.distributed as dist
+rank = int(os.environ["RANK"])
+torch.npu.set_device(rank)
+dist.init_process_group("hccl")
+x = torch.ones(1, device="npu")
+dist.broadcast(x, 0)
+if rank == 1: time.sleep(60)
+dist.all_reduce(x)
+"""
+
+
+@pytest.mark.parametrize(
+    ("program", "text"),
+    [
+        (
+            ONE_NPU,
+            r"ranks 0 \(process \d+\) and 1 \(process \d+\) of group \w+ are both on NPU 0:"
+            r" call torch\.npu\.set_device\(local_rank\) before the first collective",
+        ),
+        (
+            LATE,
+            r"rank 0 of group \w+ has waited 3 s in HcclAllReduce;"
+            r" rank 1 \(process \d+\) is in no call of the group, its last was HcclBroadcast",
+        ),
+    ],
+    ids=["two ranks on one NPU", "a rank that does not come"],
+)
+def test_what_would_hang_is_told(emulate, tmp_path, program, text):
+    """In one line, and in the exception, which has the line of the program."""
+    (tmp_path / "train.py").write_text(program)
+    done = emulate(*torchrun(2), "train.py", cwd=tmp_path, env={"HCCL_EXEC_TIMEOUT": "3"}, timeout=90)
+    assert done.returncode == 1
+    assert len(re.findall(f"npumigrate emulate: {text}", done.stderr)) == 1, done.stderr
+    assert re.search(rf"RuntimeError: [^\0]*\n[^\0]*{text}", done.stderr), done.stderr
 
 
 def torchrun(ranks: int) -> tuple[str, ...]:

@@ -27,11 +27,13 @@ open("child", "w").write(str(child.pid))
 def start(tmp_path: Path, then: str, timeout: float | None) -> subprocess.Popen[str]:
     """`processes.run` in a Python of its own: it adopts processes and takes signals."""
     (tmp_path / "program.py").write_text(PROGRAM.format(then=then))
+    (tmp_path / "notes").mkdir()
     code = f"""
         import os, sys
         from pathlib import Path
         from migrator.verify.processes import run
-        ended = run([sys.executable, "program.py"], os.environ, Path.cwd(), {timeout}, keep=True)
+        notes = Path("notes").absolute()
+        ended = run([sys.executable, "program.py"], os.environ, Path.cwd(), {timeout}, keep=True, notes=notes)
         print(ended.code, ended.timed_out, ended.interrupted, ended.left, repr(ended.output))
     """
     return subprocess.Popen(
@@ -58,6 +60,7 @@ def start(tmp_path: Path, then: str, timeout: float | None) -> subprocess.Popen[
 def test_nothing_is_left(tmp_path, then, timeout, said):
     out, _ = start(tmp_path, then, timeout).communicate(timeout=60)
     assert out == said
+    assert (tmp_path / "notes").is_dir()
     assert_gone(tmp_path)
 
 
@@ -88,8 +91,9 @@ def test_killed(tmp_path):
     wait_until(lambda: (tmp_path / "itself").exists() and (tmp_path / "itself").read_text())
     process.kill()
     process.communicate(timeout=60)
-    os.kill(int((tmp_path / "child").read_text()), signal.SIGKILL)  # nobody knows it any more
     wait_until(lambda: not Path("/proc", (tmp_path / "itself").read_text()).exists())
+    assert_gone(tmp_path)
+    wait_until(lambda: not (tmp_path / "notes").exists())
 
 
 def wait_until(done: Callable[[], object]) -> None:

@@ -33,7 +33,7 @@ extern "C" {
 aclError aclInit(const char*) { return ACL_SUCCESS; }
 aclError aclFinalize() { return ACL_SUCCESS; }
 const char* aclrtGetSocName() { return emulator::soc_name(); }
-const char* aclGetRecentErrMsg() { return ""; }
+const char* aclGetRecentErrMsg() { return emulator::explanation(); }
 
 void aclAppLog(aclLogLevel level, const char* function, const char*, uint32_t line, const char* format, ...) {
   static const bool wanted = std::getenv("NPUMIGRATE_EMULATOR_LOG") != nullptr;

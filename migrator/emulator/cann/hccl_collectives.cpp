@@ -132,6 +132,7 @@ HcclResult HcclAllGatherV(void* send, uint64_t, void* receive, const void* count
                           HcclDataType type, HcclComm handle, aclrtStream) {
   Communicator* self = of(handle);
   if (self->devices) return HCCL_E_NOT_SUPPORT;
+  emulator::enter("HcclAllGatherV");
   Group& group = *self->processes;
   const size_t width = element_size(type);
   uint64_t total = 0;
@@ -155,6 +156,7 @@ HcclResult HcclReduceScatterV(void* send, const void* counts, const void* places
                               HcclDataType type, HcclReduceOp op, HcclComm handle, aclrtStream) {
   Communicator* self = of(handle);
   if (self->devices) return HCCL_E_NOT_SUPPORT;
+  emulator::enter("HcclReduceScatterV");
   Group& group = *self->processes;
   const size_t width = element_size(type);
   uint64_t total = 0;

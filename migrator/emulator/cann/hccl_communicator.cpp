@@ -53,6 +53,7 @@ int open_shared(const Root& root) {
 }  // namespace
 
 void emulator::count_collective(const char* kind, size_t bytes) {
+  enter(kind);
   const std::lock_guard<std::mutex> lock(guard);
   Count& count = counts[kind];
   ++count.calls;

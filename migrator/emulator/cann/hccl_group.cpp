@@ -1,5 +1,6 @@
 #include "hccl_group.h"
 
+#include <acl/acl.h>
 #include <linux/futex.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -33,9 +34,15 @@ void wake_all(std::atomic<uint32_t>& word) {
   syscall(SYS_futex, address(word), FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
 }
 
+thread_local const char* current_call = "the forming of the group";
+
+std::string on_process(const Member& member) { return " (process " + std::to_string(member.pid) + ")"; }
+
 size_t page_rounded(size_t size) { return (size + 4095) / 4096 * 4096; }
 
 }  // namespace
+
+void enter(const char* function) { current_call = function; }
 
 uint64_t process_start(int pid) {
   char path[64];
@@ -84,11 +91,16 @@ HcclResult Group::join(int file, const std::string& name, int size, int rank, Gr
   group->rank_ = rank;
   group->name_ = name;
   Member& self = group->shared_->members[rank];
+  int32_t device = -1;
+  self.device = aclrtGetDevice(&device) == ACL_SUCCESS && device >= 0 ? physical_device(device) : -1;
+  self.machine = launch_number();
   self.started = process_start(getpid());
   self.pid = getpid();
 
   group->patience_ = connect_timeout();
-  const HcclResult result = group->barrier();
+  enter("the forming of the group");
+  HcclResult result = group->barrier();
+  if (result == HCCL_SUCCESS) result = group->check_devices();
   if (result != HCCL_SUCCESS) {
     delete group;
     return result;
@@ -115,27 +127,81 @@ int Group::missing_rank() const {
   return -1;
 }
 
-HcclResult Group::wait(std::atomic<uint32_t>& word, uint32_t value, double until, const char* what) {
+HcclResult Group::gone(int rank) const {
+  const std::string text = "rank " + std::to_string(rank) + on_process(shared_->members[rank]) + " of group " +
+                           name_ + " has gone; its peers end";
+  if (shared_->broken.exchange(static_cast<uint32_t>(rank) + 1) == 0) say("%s", text.c_str());
+  explain(text);
+  return HCCL_E_REMOTE;
+}
+
+HcclResult Group::late() const {
+  std::string text = "rank " + std::to_string(rank_) + " of group " + name_ + " has waited " +
+                     std::to_string(static_cast<long>(patience_)) + " s in " + current_call;
+  for (int other = 0; other < size_; ++other) {
+    const Member& member = shared_->members[other];
+    if (other == rank_) continue;
+    text += "; rank " + std::to_string(other);
+    if (member.pid == 0) {
+      text += " has not come";
+    } else {
+      text += on_process(member) + (member.waits != 0 ? " waits in " : " is in no call of the group, its last was ") +
+              member.call;
+    }
+  }
+  say("%s", text.c_str());
+  explain(text);
+  return HCCL_E_TIMEOUT;
+}
+
+HcclResult Group::check_devices() const {
+  for (int one = 0; one < size_; ++one)
+    for (int other = one + 1; other < size_; ++other) {
+      const Member& first = shared_->members[one];
+      const Member& second = shared_->members[other];
+      if (first.device < 0 || first.device != second.device || first.machine != second.machine) continue;
+      const std::string text = "ranks " + std::to_string(one) + on_process(first) + " and " + std::to_string(other) +
+                               on_process(second) + " of group " + name_ + " are both on NPU " +
+                               std::to_string(first.device) +
+                               ": call torch.npu.set_device(local_rank) before the first collective";
+      if (rank_ == one) say("%s", text.c_str());
+      explain(text);
+      return HCCL_E_PARA;
+    }
+  return HCCL_SUCCESS;
+}
+
+HcclResult Group::wait(std::atomic<uint32_t>& word, uint32_t value, double until) {
+  shared_->members[rank_].waits = 1;
+  const HcclResult result = wait_for_change(word, value, until);
+  shared_->members[rank_].waits = 0;
+  return result;
+}
+
+HcclResult Group::wait_for_change(std::atomic<uint32_t>& word, uint32_t value, double until) {
   while (word == value) {
-    if (shared_->broken != 0) return HCCL_E_REMOTE;
+    if (shared_->broken != 0) return gone(static_cast<int>(shared_->broken) - 1);
     sleep_while(word, value, kLookAround);
     if (word != value) break;
     if (const int rank = missing_rank(); rank >= 0) {
       if (word != value) break;  // it did its part before it went
-      if (shared_->broken.exchange(1) == 0) say("rank %d of group %s has gone; its peers end", rank, name_.c_str());
+      const HcclResult result = gone(rank);
       wake_all(shared_->generation);
       wake_all(shared_->posted);
-      return HCCL_E_REMOTE;
+      return result;
     }
-    if (now() > until) {
-      say("rank %d of group %s waited %.0f s in %s", rank_, name_.c_str(), patience_, what);
-      return HCCL_E_TIMEOUT;
-    }
+    if (now() > until) return late();
   }
   return HCCL_SUCCESS;
 }
 
+void Group::note_call() const {
+  Member& self = shared_->members[rank_];
+  std::snprintf(self.call, sizeof self.call, "%s", current_call);
+}
+
 HcclResult Group::barrier() {
+  note_call();
   const uint32_t generation = shared_->generation;
   if (shared_->arrived.fetch_add(1) + 1 == static_cast<uint32_t>(size_)) {
     shared_->arrived = 0;
@@ -143,7 +209,7 @@ HcclResult Group::barrier() {
     wake_all(shared_->generation);
     return HCCL_SUCCESS;
   }
-  return wait(shared_->generation, generation, now() + patience_, "a collective");
+  return wait(shared_->generation, generation, now() + patience_);
 }
 
 void Group::post() {
@@ -152,6 +218,7 @@ void Group::post() {
 }
 
 HcclResult Group::until_done(const std::function<Step()>& progress) {
+  note_call();
   double until = now() + patience_;
   while (true) {
     const uint32_t posted = shared_->posted;
@@ -161,7 +228,7 @@ HcclResult Group::until_done(const std::function<Step()>& progress) {
       until = now() + patience_;
       continue;
     }
-    if (const HcclResult result = wait(shared_->posted, posted, until, "send or receive"); result != HCCL_SUCCESS)
+    if (const HcclResult result = wait(shared_->posted, posted, until); result != HCCL_SUCCESS)
       return result;
   }
 }

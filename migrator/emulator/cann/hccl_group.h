@@ -21,6 +21,10 @@ struct Member {
   std::atomic<int32_t> pid;
   std::atomic<uint64_t> started;  // in the kernel's clock: a process number can be used again
   std::atomic<uint32_t> left;     // it destroyed its communicator
+  std::atomic<uint32_t> waits;    // it is in a call of this group, and waits for others
+  char call[32];                  // its last call in this group
+  std::atomic<int32_t> device;    // without ASCEND_RT_VISIBLE_DEVICES; -1 where it has chosen none
+  uint64_t machine;               // ranks of several launches are on several machines
 };
 struct Letter {
   std::atomic<uint32_t> full;
@@ -31,7 +35,7 @@ struct Shared {
   std::atomic<uint32_t> arrived;
   std::atomic<uint32_t> generation;  // of the barrier; waited for with a futex
   std::atomic<uint32_t> posted;      // counts what happens to letters; waited for with a futex
-  std::atomic<uint32_t> broken;      // a rank is gone: nobody waits any longer
+  std::atomic<uint32_t> broken;      // 1 + the rank that is gone: nobody waits any longer
   Member members[kMaxRanks];
 };
 
@@ -57,8 +61,14 @@ class Group {
  private:
   Group() = default;
   // Waits while `word` is `value`. Not for longer than `seconds`, nor for ranks that are no longer there.
-  HcclResult wait(std::atomic<uint32_t>& word, uint32_t value, double until, const char* what);
+  HcclResult wait(std::atomic<uint32_t>& word, uint32_t value, double until);
+  HcclResult wait_for_change(std::atomic<uint32_t>& word, uint32_t value, double until);
+  void note_call() const;
   int missing_rank() const;
+  HcclResult gone(int rank) const;
+  HcclResult late() const;
+  // Two ranks on one NPU would wait for each other: HCCL does not take them.
+  HcclResult check_devices() const;
 
   Shared* shared_ = nullptr;
   char* slots_ = nullptr;
@@ -69,6 +79,9 @@ class Group {
   double patience_ = 0;  // seconds
   std::string name_;
 };
+
+// The HCCL function that this thread is in, for what is said of ranks that wait.
+void enter(const char* function);
 
 // The state of a process: 0 if it is gone or dead, else when it started.
 uint64_t process_start(int pid);

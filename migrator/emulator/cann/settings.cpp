@@ -5,6 +5,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
+#include <utility>
 #include <vector>
 
 namespace emulator {
@@ -54,6 +56,11 @@ const char* soc_name() {
   return name != nullptr && *name != '\0' ? name : "Ascend910B2";
 }
 
+uint64_t launch_number() {
+  const char* ledger = std::getenv("NPUMIGRATE_EMULATOR_LEDGER");
+  return std::hash<std::string>()(ledger != nullptr ? ledger : "");
+}
+
 size_t device_memory() {
   static const auto bytes = static_cast<size_t>(number("NPUMIGRATE_EMULATOR_MEMORY", 64.0 * (1UL << 30)));
   return bytes;
@@ -73,6 +80,19 @@ void say(const char* format, ...) {
   std::vfprintf(stderr, format, values);
   va_end(values);
   std::fputc('\n', stderr);
+}
+
+namespace {
+thread_local std::string next_text;
+thread_local std::string given_text;
+}  // namespace
+
+void explain(const std::string& text) { next_text = text; }
+
+const char* explanation() {
+  given_text = std::move(next_text);
+  next_text.clear();
+  return given_text.c_str();
 }
 
 }  // namespace emulator

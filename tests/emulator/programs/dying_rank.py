@@ -21,8 +21,9 @@ def work(rank):
     try:
         dist.all_reduce(torch.ones(1, device=f"npu:{rank}"))
         torch.npu.synchronize()
-    except RuntimeError:
+    except RuntimeError as error:
         print(f"ended after {time.monotonic() - start:.0f} s", flush=True)
+        print(repr(str(error)), flush=True)
         os._exit(3)
     os._exit(0)
 

@@ -7,6 +7,7 @@ import os
 import sys
 from contextlib import suppress
 from multiprocessing import util
+from typing import NoReturn
 
 from npumigrate_emulator import compute, shapes
 
@@ -21,7 +22,15 @@ def begin() -> None:
     shapes.begin()
     # Called at the end of this process, but not of those forked from it. Not atexit: the children that
     # multiprocessing forks end without that.
-    util.Finalize(None, _write, exitpriority=0)
+    write = util.Finalize(None, _write, exitpriority=0)
+    process, leave = os.getpid(), os._exit
+
+    def leave_with_report(status: int) -> NoReturn:
+        if os.getpid() == process:
+            write()  # once: it is nothing where it has been called
+        leave(status)
+
+    os._exit = leave_with_report
 
 
 def torch_npu_is_here(native: frozenset[str]) -> None:
