@@ -59,10 +59,12 @@ class Plan:
         return rewritten(file.index, node, self.draft.of(file).edits)
 
 
-def plan_names(file: File, plan: Plan) -> None:
-    """Plan it for all of a file but DistributedOptimizer, whose calls are collected."""
+def plan_names(file: File, plan: Plan, refused: set[int]) -> None:
+    """Plan it for a file without ``refused`` nodes; the calls of DistributedOptimizer are only collected."""
     collectives = []  # last: their arguments may hold other names
     for node, name in references(file):
+        if id(node) in refused:
+            continue
         up = parent(node)
         if isinstance(up, ast.Call) and up.func is node:
             if name in table("calls"):
@@ -92,6 +94,16 @@ def references(file: File) -> Iterator[tuple[Any, str]]:
         if name == "horovod" or name.startswith("horovod."):
             rest = name[len(PACKAGE) + 1 :] if name.startswith(PACKAGE) else name[len("horovod.") :]
             yield node, _OWN_MODULES.sub("", rest)
+
+
+def has_counterpart(node: ast.AST, name: str) -> bool:
+    """Whether there may be one for a name of Horovod's, or whether none is a matter of how it is used."""
+    if name in ("", "Adasum", _OPTIMIZER) or name in table("values"):
+        return True
+    up = parent(node)
+    if isinstance(up, ast.Call) and up.func is node:
+        return name in table("calls") or name in table("calls_without_arguments")
+    return isinstance(up, ast.keyword)
 
 
 def _is_left_away(file: File, keyword: Any) -> bool:

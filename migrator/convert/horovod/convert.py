@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from migrator.convert.draft import Draft, UncertainError, converted
+from migrator.convert.horovod.branches import refuse_branches
 from migrator.convert.horovod.calls import Plan, plan_names, references
 from migrator.convert.horovod.optimizer import plan_optimizer
 from migrator.convert.horovod.synchronize import plan_synchronize
@@ -131,7 +132,7 @@ def _converted(program: Program, version: tuple[int, ...]) -> dict[str, Converte
     if version < _OLDEST:
         plan.refuse("old_torch", ours[0], places[0][1])
     for file in ours:
-        plan_names(file, plan)
+        plan_names(file, plan, refuse_branches(file, plan))
         _check_names(file, plan)
     for file, call in plan.optimizers:
         try:

@@ -278,7 +278,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert 'backend = "hccl"' in text
     assert "torch.npu.set_device(" in text
     assert "cuda" not in text
-    assert "default_ranks=\n" in (result / "run_distributed_npu.sh").read_text()
+    assert "  train.py) ranks_by=launcher ;;\n" in (result / "run_distributed_npu.sh").read_text()
     rows = list(csv.DictReader((result / "migration_report/change_list.csv").open()))
     wrapped = next(row for row in rows if "wrapped" in row["Message"])
     assert (wrapped["Rule"], wrapped["Start Line"], wrapped["Safety"]) == ("NPU920", "9", "unsafe")
@@ -312,7 +312,7 @@ def test_what_cannot_be_converted_is_migrated(tmp_path: Path) -> None:
     rows = list(csv.DictReader((result / "migration_report/manual_review.csv").open()))
     (first,) = [row for row in rows if row["Severity"] == "error"]
     assert (first["Rule"], first["Start Line"]) == ("NPU921", "6")
-    assert "default_ranks=1" in (result / "run_distributed_npu.sh").read_text()
+    assert "  train.py) ranks_by=none ;;\n" in (result / "run_distributed_npu.sh").read_text()
 
 
 @pytest.mark.parametrize(

@@ -385,6 +385,41 @@ def test_horovod_as_one_of_several_ways_is_left(text: str) -> None:
     assert result.findings
 
 
+@pytest.mark.parametrize(
+    "branch",
+    [
+        "if args.num_proc:\n    print('here')\n    horovod.run(main, np=args.num_proc)\nelse:\n    main()\n",
+        "if args.num_proc is not None:\n    horovod.run(main, np=args.num_proc)\nelse:\n    main()\n",
+        "if not args.num_proc:\n    main()\nelse:\n    horovod.run(main, np=args.num_proc)\n",
+        "if args.join:\n    hvd.join()\n",
+    ],
+)
+def test_a_branch_without_counterpart_is_refused_and_the_rest_converted(branch: str) -> None:
+    result = converted("import horovod\n" + BASE + branch)["train.py"]
+    name = "hvd.join" if "join" in branch else "horovod.run"
+    assert f'    raise NotImplementedError("{name} has no counterpart: start the program with ' in result.text
+    assert "horovod." not in result.text.replace('"horovod.run has', "")
+    assert "DistributedDataParallel(model" in result.text
+    assert ("\n    main()\n" in result.text) == ("main()" in branch)
+    assert "print('here')" not in result.text
+    told = [one for one in result.findings if "refuses this branch" in one.message]
+    assert [one.severity for one in told] == ["warning"]
+    assert "hvd.join" in told[0].message or "run_distributed_npu.sh" in told[0].advice
+
+
+@pytest.mark.parametrize(
+    "branch",
+    [
+        "if hvd.rank() == 0:\n    hvd.join()\n",
+        "if epochs:\n    hvd.join()\n",
+        "if args.plain:\n    pass\nelse:\n    hvd.join()\n",
+        "if args.join: hvd.join()\n",
+    ],
+)
+def test_a_branch_that_no_option_chooses_keeps_the_file_as_it_is(branch: str) -> None:
+    assert "hvd.join has no counterpart" in reasons(BASE + branch)
+
+
 def test_other_libraries_called_so_are_left() -> None:
     assert converted("import horovod.tensorflow as hvd\nhvd.init()\n") == {}
     assert converted("import horovod_torch as hvd  # horovod.torch\nhvd.init()\n") == {}
