@@ -108,7 +108,7 @@ def migrate(plan: Plan, out: Path, overwrite: bool, progress: Progress) -> Outco
                 survey.candidates,
                 plan.main,
                 survey.text_of,
-                _LOCAL_RANK_RULE in rules.enabled,
+                _LOCAL_RANK_RULE in rules.enabled and not plan.safe_only,
                 resolve(plan.settings.version),
             )
             for entry, done in _results(survey, rules, plan, progress):

@@ -259,7 +259,11 @@ def _rank_options(
     ):
         yield from (launcher.name, _table("launcher"))
     own = program.options.get("local_rank")
-    if own is not None and not (mended and own.argparse) and not _reads(program, ["LOCAL_RANK"]):
+    if (
+        own is not None
+        and not (mended and own.argparse and type(own.default) is int)
+        and not _reads(program, ["LOCAL_RANK"])
+    ):
         yield from (own.name, _table("local_rank"))
     if _reads(program, ["RANK"]):
         return
@@ -288,13 +292,12 @@ def _options(index: ModuleIndex) -> Iterator[tuple[str, _Option]]:
                 flag = string_value(plain.get("action")) == "store_true" or _is_true(plain.get("is_flag"))
                 listed_choices = plain.get("choices")
                 choices = listed_choices.elts if isinstance(listed_choices, (ast.List, ast.Tuple)) else []
-                default = plain.get("default")
                 yield (
                     dest,
                     _Option(
                         name,
                         flag,
-                        default.value if isinstance(default, ast.Constant) else None,
+                        _value(plain.get("default")),
                         tuple(one.value for one in choices if isinstance(one, ast.Constant)),
                         called_name(call) == "add_argument",
                     ),
@@ -303,6 +306,14 @@ def _options(index: ModuleIndex) -> Iterator[tuple[str, _Option]]:
         for full in imported_in_full(imported):
             for name in _table("parsers").get(full, ()):
                 yield name.lstrip("-").replace("-", "_"), _Option(name)
+
+
+def _value(node: ast.expr | None) -> object:
+    """What a literal stands for; None for anything else."""
+    try:
+        return None if node is None else ast.literal_eval(node)
+    except (ValueError, TypeError):
+        return None
 
 
 def _is_true(node: ast.AST | None) -> bool:

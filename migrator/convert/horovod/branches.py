@@ -1,4 +1,4 @@
-"""Branches that an option chooses and that hold what has no counterpart: they are refused when they are taken."""
+"""Branches that an option chooses and that hold what has no counterpart: they are refused when taken."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _optional_branch(file: File, node: ast.AST) -> list[ast.stmt]:
 
 
 def _asks_for_option(test: Any) -> bool | None:
-    """Whether a condition holds where an option (``args.name``) is given; None where it asks something else."""
+    """Whether a condition holds where an option (``args.name``) is given; None for any other condition."""
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         asked = _asks_for_option(test.operand)
         return None if asked is None else not asked

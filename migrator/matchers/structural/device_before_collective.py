@@ -1,0 +1,136 @@
+"""Collectives before the rank has chosen its NPU: all ranks of a machine meet on NPU 0, and then hang."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from migrator.findings.finding import Edit
+from migrator.matchers.context import FileContext, Match, found
+from migrator.matchers.dotted import rule_fits
+from migrator.matchers.npu_import import statement_separator
+from migrator.matchers.options import Options
+from migrator.matchers.packs import Rule
+from migrator.names.index import ModuleIndex
+from migrator.names.scopes import Scope
+from migrator.names.tree import walk
+
+_JOIN = "init_process_group"
+_RANK = "LOCAL_RANK"
+
+
+@dataclass(frozen=True)
+class DeviceOptions(Options):
+    """``choosing``: the calls that choose the device. ``decided``: arguments that name it or a group."""
+
+    choosing: tuple[str, ...] = ()
+    decided: tuple[str, ...] = ()
+
+
+def find(context: FileContext, rule: Rule[DeviceOptions]) -> Iterator[Match]:
+    """The first collective behind ``init_process_group`` in a function that has not chosen a device."""
+    index = context.index
+    calls = [(call, index.qualified_name(call.func)) for call in index.calls]
+    chosen = [call for call, name in calls if name in rule.options.choosing]
+    seen: set[Scope] = set()
+    for join, name in calls:
+        scope = index.scope_of(join)
+        if not name.startswith("torch.distributed.") or not name.endswith(_JOIN) or scope in seen:
+            continue
+        seen.add(scope)
+        mine = [call for call in chosen if index.scope_of(call) is scope]
+        behind = [
+            call
+            for call, other in calls
+            if rule_fits(rule, other) and index.scope_of(call) is scope and _is_before(join, call)
+        ]
+        if not behind or _decides(join, rule) or _over_gloo(join):
+            continue
+        first = behind[0]
+        if _decides(first, rule) or any(_is_before(call, first) for call in mine):
+            continue
+        later = [call for call in mine if _same_block(index, first, call)]
+        edits = _moved(index, first, later[0]) if later else _chosen_here(index, scope, first)
+        yield found(
+            context,
+            rule,
+            first,
+            api=index.qualified_name(first.func),
+            edits=edits,
+            severity="info" if chosen and not mine and not edits else "",  # whoever calls it may have chosen
+            needs_npu=not later,
+        )
+
+
+def _is_before(one: ast.Call, other: ast.Call) -> bool:
+    return (one.lineno, one.col_offset) < (other.lineno, other.col_offset)
+
+
+def _decides(call: ast.Call, rule: Rule[DeviceOptions]) -> bool:
+    return any(word.arg in rule.options.decided for word in call.keywords)
+
+
+def _over_gloo(join: ast.Call) -> bool:
+    values = [*join.args[:1], *(word.value for word in join.keywords if word.arg == "backend")]
+    return any(isinstance(value, ast.Constant) and value.value in ("gloo", "mpi") for value in values)
+
+
+def _same_block(index: ModuleIndex, first: ast.Call, later: ast.Call) -> bool:
+    """Whether a later call is a statement by itself in the block that holds the first one's statement."""
+    one, other = index.statement_of(first), index.statement_of(later)
+    alone = isinstance(other, ast.Expr) and other.value is later
+    return alone and any(other is each for each in index.block(one)) and _own_lines(index, one, other)
+
+
+def _own_lines(index: ModuleIndex, *statements: Any) -> bool:
+    for statement in statements:
+        start, end = index.line_span(statement.lineno, statement.end_lineno)
+        rest = index.data[index.end(statement) : end].strip()
+        if index.data[start : index.start(statement)].strip() or (rest and not rest.startswith(b"#")):
+            return False
+    return True
+
+
+def _moved(index: ModuleIndex, first: ast.Call, later: ast.Call) -> list[Edit]:
+    """The later statement before the first one, where its names mean the same there."""
+    one, other = index.statement_of(first), index.statement_of(later)
+    block = list(index.block(one))
+    between = block[block.index(one) : block.index(other)]  # type: ignore[arg-type]  # they are in it
+    stored = {
+        node.id
+        for statement in between
+        for node in walk(statement)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+    }
+    stored |= {
+        node.attr
+        for statement in between
+        for node in walk(statement)
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)
+    }
+    used = {getattr(node, "id", getattr(node, "attr", "")) for node in walk(later)}
+    if stored & used:
+        return []
+    start, end = index.line_span(other.lineno, other.end_lineno or other.lineno)  # type: ignore[union-attr]
+    return [_before(index, one, index.segment(other)), Edit(start, end, "")]
+
+
+def _chosen_here(index: ModuleIndex, scope: Scope, first: ast.Call) -> list[Edit]:
+    """``set_device`` before the first collective, where the local rank has a name there."""
+    one = index.statement_of(first)
+    if not _own_lines(index, one) or not any(b.name == "torch" for b in scope.look_up("torch")):
+        return []
+    for statement in scope.statements:
+        if isinstance(statement, ast.Assign) and statement.lineno < first.lineno:
+            target = statement.targets[0]
+            texts = (node.value for node in walk(statement.value) if isinstance(node, ast.Constant))
+            if isinstance(target, ast.Name) and _RANK in texts and len(scope.bindings[target.id]) == 1:
+                return [_before(index, one, f"torch.npu.set_device({target.id})")]
+    return []
+
+
+def _before(index: ModuleIndex, statement: Any, text: str) -> Edit:
+    at = index.start(statement)
+    return Edit(at, at, text + statement_separator(index, statement))

@@ -1,0 +1,50 @@
+"""Options ``--local_rank`` that the older launcher gave, and that torchrun says by a variable."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from migrator.findings.finding import Edit
+from migrator.matchers.context import FileContext, Match, found, instead_of
+from migrator.matchers.npu_import import insert_import
+from migrator.matchers.packs import Rule
+from migrator.names.index import ModuleIndex
+from migrator.names.tree import called_name, string_value
+
+_NAMES = ("--local_rank", "--local-rank")
+
+
+def find(context: FileContext, rule: Rule) -> Iterator[Match]:
+    """Take a number as the default from the variable, where the program does not ask for it by itself."""
+    index = context.index
+    for call in index.calls:
+        if called_name(call) == "add_argument" and any(string_value(one) in _NAMES for one in call.args):
+            default = next((word.value for word in call.keywords if word.arg == "default"), None)
+            imports = _import_of_os(index, call)
+            if default is not None and imports is not None and _is_number(default):
+                code = f'int(os.environ.get("LOCAL_RANK", {index.segment(default)}))'
+                yield found(
+                    context,
+                    rule,
+                    call,
+                    api="--local_rank",
+                    edits=[*imports, instead_of(index, default, code)],
+                )
+
+
+def _is_number(node: ast.expr) -> bool:
+    value = node.operand if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) else node
+    return isinstance(value, ast.Constant) and type(value.value) is int
+
+
+def _import_of_os(index: ModuleIndex, call: ast.Call) -> list[Edit] | None:
+    """What has to be written for ``os`` to be the module; None where it is something else."""
+    bindings = index.scope_of(call).look_up("os")
+    if bindings:
+        return [] if all(one.kind == "import" and one.name == "os" for one in bindings) else None
+    for statement in index.tree.body:
+        if isinstance(statement, (ast.Import, ast.ImportFrom)):
+            if getattr(statement, "module", "") != "__future__":
+                return [insert_import(index, statement, "import os")]
+    return None
