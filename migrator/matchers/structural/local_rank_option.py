@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from migrator.findings.finding import Edit
 from migrator.matchers.context import FileContext, Match, found, instead_of
-from migrator.matchers.npu_import import insert_import
+from migrator.matchers.npu_import import statement_separator
 from migrator.matchers.packs import Rule
 from migrator.names.index import ModuleIndex
 from migrator.names.tree import called_name, string_value
@@ -39,12 +39,13 @@ def _is_number(node: ast.expr) -> bool:
 
 
 def _import_of_os(index: ModuleIndex, call: ast.Call) -> list[Edit] | None:
-    """What has to be written for ``os`` to be the module; None where it is something else."""
+    """What has to be written for ``os`` to be the module; None where it is something else, or has no place."""
     bindings = index.scope_of(call).look_up("os")
     if bindings:
         return [] if all(one.kind == "import" and one.name == "os" for one in bindings) else None
-    for statement in index.tree.body:
-        if isinstance(statement, (ast.Import, ast.ImportFrom)):
-            if getattr(statement, "module", "") != "__future__":
-                return [insert_import(index, statement, "import os")]
-    return None
+    # Beside its use: at the top the change would have other imports between its two ends.
+    statement = index.statement_of(call)
+    if not isinstance(statement, (ast.Expr, ast.Assign, ast.Return)):
+        return None
+    at = index.start(statement)
+    return [Edit(at, at, f"import os{statement_separator(index, statement)}")]
