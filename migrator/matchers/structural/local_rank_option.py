@@ -39,7 +39,7 @@ def _is_number(node: ast.expr) -> bool:
 
 
 def _import_of_os(index: ModuleIndex, call: ast.Call) -> list[Edit] | None:
-    """What has to be written for ``os`` to be the module; None where it is something else, or has no place."""
+    """What has to be written for ``os`` to be the module; None where it is something else or has no place."""
     bindings = index.scope_of(call).look_up("os")
     if bindings:
         return [] if all(one.kind == "import" and one.name == "os" for one in bindings) else None
