@@ -178,9 +178,10 @@ def argument(call: ast.Call, function: Any, name: str) -> Any:
     return None
 
 
-def method(owner: ast.ClassDef, name: str) -> Function | None:
-    """A class's own method."""
-    return next((one for one in owner.body if isinstance(one, FUNCTIONS) and one.name == name), None)
+def method(owner: ast.AST, name: str) -> Function | None:
+    """A class's own method; of anything else, none."""
+    body = owner.body if isinstance(owner, ast.ClassDef) else ()
+    return next((one for one in body if isinstance(one, FUNCTIONS) and one.name == name), None)
 
 
 def yields(function: Any) -> list[ast.Yield]:

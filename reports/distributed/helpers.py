@@ -80,6 +80,6 @@ def on_any_rank(condition):
     """Whether a condition holds on one of the ranks: all of them take the same way."""
     if not dist.is_initialized():
         return condition
-    found = torch.tensor(int(bool(condition)), device="cuda" if torch.cuda.is_available() else "cpu")
+    found = torch.tensor(float(bool(condition)), device="cuda" if torch.cuda.is_available() else "cpu")
     dist.all_reduce(found, op=dist.ReduceOp.MAX)
     return bool(found.item())

@@ -81,6 +81,13 @@ def test_what_cannot_be_shared_is_refused(loop: str, head: str) -> None:
     assert converted(drawn(loop, head)).reason == NO_LOADER
 
 
+def test_a_loop_that_validates_too() -> None:
+    run = "def run(data, training):\n    for x in batches(data, 4):\n        loss = model(x.cuda()).sum()\n"
+    run += "        if training:\n            loss.backward()\n            optimizer.step()\n\n\n"
+    result = converted(DATA + HEADS["batches"] + run + "run(data, True)\nrun(others, False)\n")
+    assert result.reason.startswith("the same loop trains and validates")
+
+
 def test_parts_of_a_step_are_not_shared() -> None:
     step = STEP.replace("optimizer.step()\n", "").replace("optimizer.zero_grad()\n", "")
     loop = (
@@ -102,8 +109,17 @@ def test_a_state_that_goes_from_batch_to_batch() -> None:
 
 
 def test_the_number_of_batches_is_that_of_a_rank() -> None:
-    text = drawn("own = batches(data, 4)\ntotal = 9 * len(own)\nfor x in own:\n", "batches")
-    assert "total = 9 * len(ShareOfRank(own))" in new_lines(converted(text))
+    loop = (
+        "def fit(own):\n    for x in own:\n"
+        + indented(STEP, 8)
+        + "\n\ndef look(own):\n    return len(own)\n\n\n"
+    )
+    made = "def make(data):\n    return batches(data, 4)\n\n\ntrain, others = make(data), make(more)\n"
+    result = converted(
+        DATA + HEADS["batches"] + loop + made + "print(len(train), look(others))\nfit(train)\n"
+    )
+    assert "print(len(ShareOfRank(train)), look(others))" in new_lines(result)
+    assert "    return len(own)\n" in result.files["train.py"].text
 
 
 @pytest.mark.parametrize(
@@ -132,10 +148,24 @@ def test_what_ends_training_by_one_batch_is_reported() -> None:
     assert not [one for one in reported(converted(text + mean)) if "own share" in one]
 
 
-def test_ranks_skip_a_batch_together() -> None:
-    skip = "        if loss.isnan():\n            continue\n        loss.backward()\n"
-    lines = new_lines(converted(BASE.replace("        loss.backward()\n", skip)))
-    assert "        if on_any_rank(loss.isnan()):" in lines
+@pytest.mark.parametrize(
+    ("skip", "after"),
+    [
+        ("if loss.isnan():\n            continue\n        {}", "if on_any_rank(loss.isnan()):"),
+        ("if not loss.isnan():\n            {}", "if not on_any_rank(loss.isnan()):"),
+        ("if loss < 9:\n            {}", "if not on_any_rank(not (loss < 9)):"),
+        (
+            "if loss.isnan():\n            pass\n        else:\n            {}",
+            "if on_any_rank(loss.isnan()):",
+        ),
+        ("if options.train:\n            {}", ""),
+    ],
+)
+def test_ranks_skip_a_batch_together(skip: str, after: str) -> None:
+    lines = new_lines(converted(BASE.replace("loss.backward()", skip.format("loss.backward()"))))
+    assert [one for one in lines if " on_any_rank(" in one and "def " not in one] == (
+        [f"        {after}"] if after else []
+    )
 
 
 def test_numbers_in_a_table_are_reported() -> None:

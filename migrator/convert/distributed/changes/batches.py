@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import ast
-from typing import Any
 
-from migrator.convert.distributed.find.batches import carried
-from migrator.convert.distributed.find.iterables import counts
+from migrator.convert.distributed.find.batches import carried, is_of
 from migrator.convert.distributed.find.training import Training
 from migrator.convert.draft import DIST, Draft, UncertainError
 from migrator.convert.models import Wrapped
 from migrator.convert.program import File, Program
 from migrator.convert.syntax import dotted, parent
 from migrator.convert.texts import functions
-from migrator.convert.values import origins
 from migrator.project.distributed_names import entries, listed
 
 
@@ -42,8 +39,8 @@ def share_drawn(program: Program, draft: Draft, found: list[Training]) -> None:
             any_ = True
             helper = "own_turn" if one.one else "ShareOfRank"
             _take(draft, one.file, one.node, helper, "lambda: " if one.one else "")
-            for file, call in [] if one.one or counts(one.node) else program.nodes(ast.Call):
-                if dotted(call.func) == "len" and call.args and _same(program, file, call.args[0], one):
+            for file, call in [] if one.one else program.nodes(ast.Call):
+                if dotted(call.func) == "len" and call.args and is_of(program, one, call.args[0]):
                     _take(draft, file, call.args[0], helper)
         if training.drawn:
             draft.report("drawn_by_all", training.file, training.batches)
@@ -56,11 +53,6 @@ def _take(draft: Draft, file: File, node: ast.AST, helper: str, before: str = ""
     draft.replace(file, node, code, "every rank trains on its share of the batches")
     draft.of(file).helpers.setdefault(helper, functions("helpers.py")[helper])
     draft.of(file).imports.append(DIST)
-
-
-def _same(program: Program, file: File, node: Any, drawn: Any) -> bool:
-    own = {id(one) for _, one in origins(program, drawn.file, drawn.node)}
-    return {id(one) for _, one in origins(program, file, node)} == own
 
 
 def _seed_alike(program: Program, draft: Draft) -> None:

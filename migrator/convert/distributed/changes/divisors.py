@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 from typing import Any, Literal
 
+from migrator.convert.distributed.find.batches import is_of
 from migrator.convert.distributed.find.iterables import loader_calls, passed_on
 from migrator.convert.distributed.find.training import Training
 from migrator.convert.program import File, Program
@@ -95,10 +96,9 @@ def _length(program: Program, training: Training, file: File, node: ast.AST) -> 
             return "sum" if measured.attr == "dataset" else "mean"
     if loader_calls(program, file, measured, training.known):
         return "mean"
+    if any(is_of(program, drawn, measured) for drawn in training.drawn):
+        return "mean"
     own = {id(one) for _, one in origins(program, file, measured)}
-    for drawn in training.drawn:
-        if own and own == {id(one) for _, one in origins(program, drawn.file, drawn.node)}:
-            return "mean"
     for loader in training.loaders:
         data = keyword(loader.call, "dataset") or next(iter(loader.call.args), None)
         if data is None:

@@ -1,4 +1,4 @@
-"""The ranks leave a loop together: where a condition may differ between them, one rank decides for all."""
+"""The ranks leave a loop, and skip a batch, together: where a condition may differ, they ask each other."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import ast
 from typing import Any
 
 from migrator.convert.distributed.changes.metrics import report_share
+from migrator.convert.distributed.find.conditions import guards
 from migrator.convert.distributed.find.training import Training, feeds
 from migrator.convert.draft import DIST, Draft
 from migrator.convert.program import File, Program
@@ -20,6 +21,10 @@ def leave_together(program: Program, draft: Draft, found: list[Training]) -> Non
         of_batches = feeds(program, training)
         tests = _tests(training.batches)
         _agree(draft, training.file, [test for test in tests if of_batches(test)])
+        around = [one for one in guards(training.backward, training.batches) if of_batches(one[0])]
+        where = training.scopes[0][0]
+        _agree(draft, where, [test for test, wanted in around if not wanted])
+        _agree(draft, where, [test for test, wanted in around if wanted], "not ")
         if training.epochs:
             loop = training.epochs.loop
             changing = _changing(loop)
@@ -37,13 +42,19 @@ def _reduced(draft: Draft, training: Training) -> set[str]:
     return {line.strip().partition(" = sum_over_ranks")[0] for line in "\n".join(lines).split("\n")}
 
 
-def _agree(draft: Draft, file: File, tests: list[ast.expr]) -> None:
-    changes = draft.of(file)
+def _agree(draft: Draft, file: File, tests: list[ast.expr], before: str = "") -> None:
+    """Plan it for conditions that have to hold on one rank, or, with "not " before them, on all."""
+    changes, index = draft.of(file), file.index
     for test in tests:
-        begin = Edit(file.index.start(test), file.index.start(test), "on_any_rank(")
-        if begin in changes.edits:
+        head, tail = f"{before}on_any_rank({before}", ")"
+        if before and isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+            test, head = test.operand, "on_any_rank("
+        elif before:
+            head, tail = f"{head}(", "))"
+        start, end = index.start(test), index.end(test)
+        if any(edit.start == start and "on_any_rank" in edit.text for edit in changes.edits):
             continue
-        changes.edits += [begin, Edit(file.index.end(test), file.index.end(test), ")")]
+        changes.edits += [Edit(start, start, head), Edit(end, end, tail)]
         changes.imports += ["import torch", DIST]
         changes.helpers.setdefault("on_any_rank", functions("helpers.py")["on_any_rank"])
         draft.changed(file, test, "the ranks take the same way")

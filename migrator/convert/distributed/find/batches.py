@@ -23,7 +23,7 @@ from migrator.convert.syntax import (
     parameters,
     stored_below,
 )
-from migrator.convert.values import definition_of, origins
+from migrator.convert.values import call_sites, definition_of, origins
 from migrator.project.distributed_names import listed
 
 Nodes = Sequence[tuple[File, Any]]
@@ -107,6 +107,24 @@ def fed_by(program: Program, loop: Loop, drawn: Sequence[Drawn], inside: Nodes) 
         }
     known = _fed(program, inside, seeds, names)
     return lambda node: _holds(node, seeds, known)
+
+
+def is_of(program: Program, drawn: Drawn, node: Any) -> bool:
+    """Whether an expression names what gives a loop all of its batches, there or where it comes from."""
+    given, depth = drawn.node, _DEPTH
+    while dotted(given) and depth:
+        if _key(given) == _key(node):
+            return True
+        function = function_of(given)
+        sites = (
+            call_sites(program, function)
+            if dotted(given) in (parameters(function) if function else ())
+            else []
+        )
+        if len(sites) != 1:
+            return False
+        given, depth = argument(sites[0][1], function, dotted(given)), depth - 1
+    return False
 
 
 def carried(program: Program, loop: Loop, calls: Nodes) -> Any:

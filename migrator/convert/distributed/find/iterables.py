@@ -9,7 +9,16 @@ from typing import Any
 
 from migrator.convert.distributed.find.conditions import Guard
 from migrator.convert.program import File, Program
-from migrator.convert.syntax import above, argument, dotted, function_of, last_name, parameters, yields
+from migrator.convert.syntax import (
+    above,
+    argument,
+    dotted,
+    function_of,
+    last_name,
+    method,
+    parameters,
+    yields,
+)
 from migrator.convert.values import definition_of, origins
 from migrator.project.distributed_names import listed
 
@@ -45,6 +54,7 @@ def loader_calls(
             found.setdefault(id(origin), Loader(where, origin))
             continue
         inner = passed_on(program, where, origin, known)
+        inner = inner or _taken(program, where, origin, known, depth)
         ways = [loader_calls(program, place, one, known, depth - 1) for place, one, _ in inner]
         if not ways or not all(ways):
             return []
@@ -83,6 +93,17 @@ def passed_on(
             if isinstance(table, ast.DictComp) and len(table.generators) == 1 and dotted(table.key):
                 return [(where, table.value, f"{dotted(table.key)} == {_quoted(key)}")]
     return []
+
+
+def _taken(
+    program: Program, file: File, node: Any, known: Sequence[Guard], depth: int
+) -> list[tuple[File, Any, str]]:
+    """The loaders that an object of the project is made with, where its items are drawn."""
+    found = definition_of(program, file, node)
+    if found is None or not any(method(found[1], name) for name in ("__iter__", "__next__", "next")):
+        return []
+    given = [*node.args, *(one.value for one in node.keywords)]
+    return [(file, one, "") for one in given if loader_calls(program, file, one, known, depth - 1)]
 
 
 def _key(node: ast.Subscript, known: Sequence[Guard]) -> Any:

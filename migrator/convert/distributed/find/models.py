@@ -79,10 +79,13 @@ def _homes(program: Program) -> Iterator[list[Home]]:
 def _bases(program: Program, file: File, call: ast.Call) -> list[tuple[File, Any, str]]:
     """The models whose parameters an optimizer gets, with the names in which they are; none if not plain."""
     places = [(file, node) for node in _owners(call)]
-    names = [node for one in call.args[:1] for node in ast.walk(one) if isinstance(node, ast.Name)]
-    for name in () if places else names:
-        for where, origin in origins(program, file, name):
-            places += [(where, node) for node in _owners(origin)]
+    waiting = [(file, one) for one in call.args[:1]]
+    for where, given in waiting if not places else ():  # grows: what the names of groups stand for
+        names = [node for node in ast.walk(given) if isinstance(node, ast.Name) and not is_stored(node)]
+        for place, origin in (found for name in names for found in origins(program, where, name)):
+            places += [(place, node) for node in _owners(origin)]
+            if len(waiting) < _DEPTH and all(origin is not one for _, one in waiting):
+                waiting.append((place, origin))
     for where, node in list(places):
         function = function_of(node)
         if dotted(node) == "self" and function is not None:  # a method of the model makes its optimizer

@@ -22,6 +22,8 @@ from migrator.convert.syntax import (
     class_of,
     dotted,
     function_of,
+    last_name,
+    method_name,
     names_below,
     parameters,
     stored_below,
@@ -143,10 +145,14 @@ def _sets(node: ast.AST, names: Collection[str]) -> bool:
 
 
 def _drawn(loop: Loop) -> list[Any]:
-    """The iterators from which a loop draws in each round: ``next(batches)``."""
-    drawn = (one for one in ast.walk(loop) if isinstance(one, ast.Call) and dotted(one.func) == "next")
-    same = (one for one in drawn if not guards(one, loop) and function_of(one) is function_of(loop))
-    return [one.args[0] for one in same if one.args]
+    """The iterators from which a loop draws in each round: ``next(batches)``, ``batches.next()``."""
+    calls = (one for one in ast.walk(loop) if isinstance(one, ast.Call) and last_name(one) == "next")
+    same = [one for one in calls if not guards(one, loop) and function_of(one) is function_of(loop)]
+    return [
+        one.func.value if isinstance(one.func, ast.Attribute) else one.args[0]
+        for one in same
+        if one.args or method_name(one)
+    ]
 
 
 def _training(
@@ -172,6 +178,8 @@ def _training(
         way.extend(one for one in more if one not in way)
     functions = (one for _, one in (*scopes, (file, function)))
     also = any(id(one) in program.mixed for one in functions) or any(one.only for one in loaders)
+    if drawn and (also or (known and len(call_sites(program, function)) > 1)):  # validation would be shared
+        raise UncertainError("trains_and_validates", file, loop)
     inside = frozenset(id(node) for _, node in _with_gradients(program, file, loop))
     when = _when(file, loop, known) if also else ""
     return Training(
