@@ -75,11 +75,18 @@ def definition_of(
         owners = [(file, owner)] if owner else []
     else:
         owners = classes_of(program, file, func.value, depth)
-    for where, one in program.family(*owners[0])[upwards:] if owners else ():
-        found = method(one, func.attr)
-        if found is not None:
-            return where, found
-    return None
+    family = program.family(*owners[0])[upwards:] if owners else ()
+    found = [(where, own) for where, one in family if (own := method(one, func.attr)) is not None]
+    return next((one for one in found if not _is_left_open(one[1])), found[0] if found else None)
+
+
+def _is_left_open(function: Function) -> bool:
+    """Whether a method is there to be written by the classes that inherit it."""
+    last = function.body[-1]
+    raised = ast.dump(last.exc) if isinstance(last, ast.Raise) and last.exc is not None else ""
+    return "NotImplementedError" in raised or any(
+        "abstract" in dotted(one) for one in function.decorator_list
+    )
 
 
 def classes_of(

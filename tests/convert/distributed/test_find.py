@@ -293,6 +293,64 @@ def test_a_trainer_that_inherits(tmp_path: Path) -> None:
     assert any('getattr(self.net, "module", self.net)' in line for line in new_lines(result, "trainer.py"))
 
 
+def test_a_method_that_is_left_open() -> None:
+    base = "class Base:\n    def one_epoch(self):\n        raise NotImplementedError\n\n    def fit(self):\n"
+    base += "        for epoch in range(3):\n            self.one_epoch()\n\n\nclass Trainer(Base):\n"
+    base += "    def __init__(self, net):\n        self.net = net\n\n    def one_epoch(self):\n"
+    base += "        for x in loader:\n            self.net(x.cuda()).sum().backward()\n"
+    base += "            optimizer.step()\n\n\n"
+    head = BASE[: BASE.index("for epoch")]
+    lines = new_lines(converted(head + base + "trainer = Trainer(model)\ntrainer.fit()\n"))
+    assert WRAPPED in lines
+    assert "            loader.sampler.set_epoch(epoch)" in lines
+
+
+def test_an_object_that_is_made_with_the_loader() -> None:
+    ahead = "class Ahead:\n    def __init__(self, loader):\n        self.items = iter(loader)\n\n"
+    ahead += "    def next(self):\n        return next(self.items, None)\n\n\n"
+    loop = "batches = Ahead(loader)\nx = batches.next()\nwhile x is not None:\n" + indented(STEP, 4)
+    lines = new_lines(converted(HEAD + ahead + loop + "    x = batches.next()\n"))
+    assert LOADER in lines
+    assert not [one for one in lines if "own_turn" in one]
+
+
+def test_an_optimizer_that_the_model_makes() -> None:
+    net = "class Net(nn.Module):\n    def forward(self, x):\n        return x\n\n    def optimizer(self):\n"
+    net += "        every = dict(self.named_parameters())\n        groups = [p for n, p in every.items()]\n"
+    net += "        return torch.optim.AdamW([{'params': groups}])\n\n\n"
+    text = BASE.replace("data =", net + "data =", 1).replace("nn.Linear(2, 2)\nmodel", "Net()\nmodel")
+    text = text.replace("torch.optim.SGD(model.parameters(), lr=0.1)", "model.optimizer()")
+    assert WRAPPED in new_lines(converted(text))
+
+
+def test_a_model_that_a_trainer_keeps_and_hands_over_in_a_tuple() -> None:
+    loop = (
+        BASE[BASE.index("for epoch") :]
+        .replace("model(", "self.model(")
+        .replace("optimizer", "self.optimizer")
+    )
+    body = "class Trainer:\n    def __init__(self):\n        model = nn.Linear(2, 2)\n"
+    body += "        optimizer = torch.optim.SGD([{'params': model.get_params()}], lr=0.1)\n"
+    body += (
+        "        self.model, self.optimizer = model, optimizer\n        self.model = self.model.cuda()\n\n"
+    )
+    body += "    def fit(self):\n" + indented(loop, 8) + "\n\nTrainer().fit()\n"
+    head = BASE[: BASE.index("model =")]
+    assert "        self.model = DistributedDataParallel(self.model)" in new_lines(converted(head + body))
+
+
+def test_each_fold_has_a_model_of_its_own() -> None:
+    head, loader, rest = BASE.partition("loader =")
+    folds = (
+        "for fold in range(3):\n"
+        + indented(loader + rest, 4)
+        + "    torch.save(model.state_dict(), 'a.pt')\n"
+    )
+    lines = new_lines(converted(head + folds + "print(model(data))\n"))
+    assert f"    {WRAPPED}" in lines
+    assert "        torch.save(model.module.state_dict(), 'a.pt')" in lines
+
+
 def test_losses_of_the_whole_batch_are_reported() -> None:
     summed = "a loss that is summed over the batch: of its gradients the ranks take the mean"
     compared = "samples are compared within the batch: each rank does it for its own ones"

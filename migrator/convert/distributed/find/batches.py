@@ -97,10 +97,7 @@ def fed_by(program: Program, loop: Loop, drawn: Sequence[Drawn], inside: Nodes) 
     names: set[Name] = {name for one in drawn for name in one.names}
     seeds = frozenset(seed for one in drawn for seed in one.seeds)
     if isinstance(loop, ast.For) and not counts(loop.iter):
-        last = loop.target
-        if last_name(loop.iter) == "enumerate" and isinstance(last, ast.Tuple):
-            last = last.elts[-1]
-        names |= {_key(one) for one in stored_below(last)}
+        names |= _items(loop)
     else:
         seeds |= {
             id(node) for _, node in inside if isinstance(node, ast.Call) and dotted(node.func) == "next"
@@ -154,13 +151,11 @@ def _is_read(node: ast.AST) -> bool:
 def _of_loop(program: Program, file: File, loop: ast.For, inside: Nodes) -> Drawn | None:
     """What a loop runs over, where that gives batches or the places of batches."""
     inner = stripped(loop.iter)
-    names = {_key(one) for one in stored_below(loop.target)}
+    names = _items(loop)
     if not counts(loop.iter):
         if not _gives_batches(program, file, inner):
             return None
         return Drawn(file, inner, False, frozenset(), _fed(program, inside, frozenset(), names))
-    if loop.iter is not inner and isinstance(loop.target, ast.Tuple):  # enumerate(range(…))
-        names = {_key(loop.target.elts[-1])}
     places = _fed(program, inside, frozenset(), names)
     taken = {
         id(node): function_of(node)
@@ -179,6 +174,14 @@ def _of_loop(program: Program, file: File, loop: ast.For, inside: Nodes) -> Draw
             return None  # the ranks would not agree
     seeds = frozenset({*taken, *makers})
     return Drawn(file, inner, False, seeds, _fed(program, inside, seeds, ()))
+
+
+def _items(loop: ast.For) -> set[Name]:
+    """The names of what a loop runs over, without what ``enumerate`` counts."""
+    target: ast.expr = loop.target
+    if "enumerate" in map(last_name, ast.walk(loop.iter)) and isinstance(target, ast.Tuple):
+        target = target.elts[-1]
+    return {_key(one) for one in stored_below(target)}
 
 
 def _only_shows(node: ast.If) -> bool:
