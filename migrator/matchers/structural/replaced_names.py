@@ -6,10 +6,12 @@ import ast
 from collections.abc import Iterator
 from dataclasses import replace
 
-from migrator.matchers.context import FileContext, Match, insertion
+from migrator.matchers.context import FileContext, Match, found, insertion
 from migrator.matchers.dotted import rule_fits
-from migrator.matchers.npu_import import torch_npu_imports
+from migrator.matchers.npu_import import names_package, torch_npu_imports
 from migrator.matchers.packs import Rule
+from migrator.names.index import ModuleIndex
+from migrator.names.tree import Import
 
 
 def find(context: FileContext, rule: Rule) -> Iterator[Match]:
@@ -22,7 +24,16 @@ def find(context: FileContext, rule: Rule) -> Iterator[Match]:
         replaced = [name for name in names if rule_fits(rule, name)]
         if not replaced:
             continue
+        api = ", ".join(replaced)
         for place, edit in torch_npu_imports(index, [node], above=True):
-            item = insertion(context, rule, place, edit, api=", ".join(replaced))
-            yield replace(item, needs_npu=False)
+            yield replace(insertion(context, rule, place, edit, api=api), needs_npu=False)
+        if any(
+            names_package(other, "torch_npu") and _is_below(index, other, node) for other in index.imports
+        ):
+            yield found(context, rule, node, api=api, advice="Import torch_npu above it.")
         return
+
+
+def _is_below(index: ModuleIndex, other: Import, node: Import) -> bool:
+    """Whether an import stands behind another one in the same block."""
+    return other in index.block(node) and index.start(other) > index.start(node)
