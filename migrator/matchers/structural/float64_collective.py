@@ -19,9 +19,10 @@ from migrator.names.reducers import argument_at, reduced
 
 @dataclass(frozen=True)
 class CollectiveOptions(Options):
-    """``dtypes``: the qualified names of those that are refused."""
+    """``dtypes``: those that are refused; ``arrays``: functions of numpy that give such an array unasked."""
 
     dtypes: tuple[str, ...] = ()
+    arrays: tuple[str, ...] = ()
 
 
 def find(context: FileContext, rule: Rule[CollectiveOptions]) -> Iterator[Match]:
@@ -56,6 +57,35 @@ def _makers(
             if maker is not None and id(maker) not in reported:
                 reported.add(id(maker))
                 yield _report(context, rule, maker, api)
+            elif (
+                isinstance(source, ast.Call)
+                and id(source) not in reported
+                and _is_array(context, rule, source)
+            ):
+                reported.add(id(source))
+                end = context.index.end(source)
+                edits = [Edit(end, end, ".float()")]
+                yield found(context, rule, source, api=api, edits=edits, needs_npu=False)
+
+
+def _is_array(context: FileContext, rule: Rule[CollectiveOptions], call: ast.Call) -> bool:
+    """Whether a call makes a tensor of an array that has float64 because nobody named another dtype."""
+    index = context.index
+    if index.qualified_name(call.func) not in _OF_ARRAYS or not call.args or _has_dtype(call):
+        return False
+    return any(
+        isinstance(source, ast.Call)
+        and index.qualified_name(source.func) in rule.options.arrays
+        and not _has_dtype(source)
+        for source in sources(index, call.args[0])
+    )
+
+
+_OF_ARRAYS = ("torch.from_numpy", "torch.tensor", "torch.as_tensor")
+
+
+def _has_dtype(call: ast.Call) -> bool:
+    return len(call.args) > 1 or any(keyword.arg in ("dtype", None) for keyword in call.keywords)
 
 
 def _double(index: ModuleIndex, rule: Rule[CollectiveOptions], node: ast.expr) -> ast.expr | None:

@@ -129,6 +129,8 @@ def _is_named(index: ModuleIndex, value: ast.AST, parent: Optional[ast.AST]) -> 
     if isinstance(parent, ast.keyword):
         return parent.arg == _KEYWORD
     if isinstance(parent, ast.Dict):
+        if isinstance(index.parent(parent), (ast.List, ast.Tuple)):
+            return False
         return any(
             item is value and string_value(key) == _KEYWORD for key, item in zip(parent.keys, parent.values)
         )
