@@ -38,7 +38,7 @@ def main():
 )
 def test_a_call_of_script_anywhere_compiles_modules(other: str, compiled: bool) -> None:
     text = migrated(NET, others=(other,))
-    assert ('(x.device.type == "npu") else x.to("npu")' in text) == compiled
+    assert ('x if x.device.type == "npu" else x.to("npu")' in text) == compiled
     assert ("x.is_npu else x.npu()" in text) == (not compiled)
     assert "return Net().npu()" in text
 

@@ -187,10 +187,26 @@ def _inside_moved_method(context: FileContext, node: ast.Attribute) -> bool:
     return facts is None or context.project.related(facts)
 
 
+# What may hold a comparison without parentheses around it.
+_HOLDS_COMPARISON = (
+    ast.If,
+    ast.While,
+    ast.Assert,
+    ast.Return,
+    ast.Assign,
+    ast.BoolOp,
+    ast.IfExp,
+    ast.keyword,
+)
+
+
 def _device_type(context: FileContext, rule: Rule, node: ast.Attribute) -> Match:
     """The form of ``x.is_cuda`` that TorchScript compiles."""
     start, end = context.index.start(node), context.index.end(node)
-    edits = [Edit(start, start, "("), Edit(end - len("is_cuda"), end, 'device.type == "npu")')]
+    bare = isinstance(context.index.parent(node), _HOLDS_COMPARISON)
+    edits = [Edit(end - len("is_cuda"), end, 'device.type == "npu"' + ("" if bare else ")"))]
+    if not bare:
+        edits.insert(0, Edit(start, start, "("))
     return found(context, rule, node, api=".is_cuda", edits=edits)
 
 
