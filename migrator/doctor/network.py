@@ -98,4 +98,4 @@ def _card_problem(machine: Machine, value: str) -> str:
         return "it names no card"
     fit = {card for card in cards for word in wanted if (card == word if exact else card.startswith(word))}
     left = set(cards) - fit if value.startswith("^") else fit
-    return f"no network card fits; there are {', '.join(cards)}" if cards and not left else ""
+    return f"no network card fits; the cards are {', '.join(cards)}" if cards and not left else ""

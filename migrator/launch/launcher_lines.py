@@ -22,7 +22,7 @@ def find_lines(text: str) -> Iterator[Finding]:
         first += text.count("\n", position, found.start())
         position = found.start()
         launcher = found[1]
-        line = re.sub(r"\\\r?\n\s*", " ", found.group()).rstrip("\r \"'")
+        line = _whole(re.sub(r"\\\r?\n\s*", " ", found.group()))
         if launcher != "horovodrun" and not _PYTHON.search(line):
             continue
         yield Finding(
@@ -35,6 +35,14 @@ def find_lines(text: str) -> Iterator[Finding]:
             message=f"{launcher} starts the program over {_OVER.get(launcher, 'MPI')}",
             advice=_advice(line),
         )
+
+
+def _whole(line: str) -> str:
+    """A line without the end of what it stands in: "bash -c 'mpirun …'", `["mpirun …"],`."""
+    for quote in "\"'":
+        if line.count(quote) % 2:
+            line = line[: line.rindex(quote)]
+    return line.rstrip("\r \"'\\")
 
 
 def _advice(line: str) -> str:

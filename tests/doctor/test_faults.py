@@ -80,7 +80,7 @@ def test_a_machine_that_is_right_has_no_fault(make, python) -> None:
         ({}, {"HCCL_SOCKET_IFNAME": "en,eth"}, [], ""),
         ({}, {"HCCL_SOCKET_IFNAME": "=eth0"}, [], ""),
         ({}, {"HCCL_SOCKET_IFNAME": "^lo"}, [], ""),
-        ({}, {"HCCL_SOCKET_IFNAME": "=eth"}, ["variable"], "there are eth0, lo"),
+        ({}, {"HCCL_SOCKET_IFNAME": "=eth"}, ["variable"], "the cards are eth0, lo"),
         ({}, {"HCCL_SOCKET_IFNAME": "ens33"}, ["variable"], "no network card fits"),
         ({}, {"HCCL_CONNECT_TIMEOUT": "7200", "HCCL_EXEC_TIMEOUT": "0"}, [], ""),
         ({}, {"HCCL_CONNECT_TIMEOUT": "60"}, ["variable"], "120 to 7200"),

@@ -46,6 +46,10 @@ def test_two_hosts(mpi, tmp_path):
     [
         ("mpirun -np 4 python train.py", "bash run_distributed_npu.sh --entry train.py --nproc 4"),
         (
+            "horovodrun -np 4 --autotune --min-np 2 --timeline-filename t.json --mpi-args='-gpu' python t.py",
+            "bash run_distributed_npu.sh --entry t.py --nproc 4",
+        ),
+        (
             "mpiexec --n=2 python3.9 -u x/t.py -a",
             "bash run_distributed_npu.sh --entry x/t.py --nproc 2 -- -a",
         ),

@@ -147,6 +147,11 @@ def test_other_uses_of_mpi_are_left_alone(text: str) -> None:
             "Write: bash run_distributed_npu.sh --entry train.py --nproc 8 -- --d ~/data $ARGS >log 2>&1",
         ),
         (
+            "job.yaml",
+            'command: ["bash", "-c", "mpirun -n 2 python train.py"]',
+            "Write: bash run_distributed_npu.sh --entry train.py --nproc 2",
+        ),
+        (
             "README.md",
             "Several NPUs: `mpiexec -n 2 python train.py`.",
             "Write: bash run_distributed_npu.sh --entry train.py --nproc 2",
