@@ -58,6 +58,16 @@ def of_torch(version: str) -> tuple[ReleaseSet, ...]:
     return tuple(one for one in release_sets() if one.torch == wanted or one.torch.startswith(wanted + "."))
 
 
+def release_for(torch: str, cann: str) -> str:
+    """The release of torch_npu to install for a torch: the newest that belongs to a CANN, or else the newest.
+
+    Empty where none is known.
+    """
+    known = [one for one in of_torch(torch) if "rc" not in one.torch_npu]
+    same = [one for one in known if cann_order(one.cann) == cann_order(cann) is not None]
+    return next((one.torch_npu for one in reversed(same or known)), "")
+
+
 def cann_order(version: str) -> tuple[int, int, int, int] | None:
     """What sorts versions of CANN: ``8.2.RC1`` is before ``8.2.0``. None for words that are no version."""
     match = _CANN.match(version.strip())

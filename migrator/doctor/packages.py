@@ -63,16 +63,13 @@ def _packages(folders: list[str]) -> dict[str, Package]:
     found: dict[str, Package] = {}
     for name in NAMES:
         # As the metadata may call it: torch_npu or torch-npu.
-        for distribution in metadata.distributions(name=name, path=folders):
-            required = " ".join(distribution.requires or ())
-            torch = re.search(r"(?<![\w-])torch\s*\(?\s*==\s*(\d+\.\d+\.\d+)", required)
-            for_npu = (
-                any("npu_fused" in file.name for file in distribution.files or ())
-                if name == "apex"
-                else False
-            )
-            found[name] = Package(distribution.version, torch[1] if torch else "", for_npu)
-            break
+        distribution = next(iter(metadata.distributions(name=name, path=folders)), None)
+        if distribution is None or not distribution.metadata["Version"]:  # its files may be half removed
+            continue
+        required = " ".join(distribution.requires or ())
+        torch = re.search(r"(?<![\w-])torch\s*\(?\s*==\s*(\d+\.\d+\.\d+)", required)
+        for_npu = name == "apex" and any("npu_fused" in file.name for file in distribution.files or ())
+        found[name] = Package(distribution.version, torch[1] if torch else "", for_npu)
     return found
 
 

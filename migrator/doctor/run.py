@@ -39,7 +39,7 @@ def examine(machine: Machine, python: Python | None) -> Findings:
     at_hand = driver(machine) if machine.emulated is None else Installed()
     found = [*environment_faults(machine), *device_faults(machine), *driver_faults(machine)]
     if python is not None:
-        found += package_faults(python)
+        found += package_faults(python, installed)
         found += cann_faults(python, installed, at_hand)
     for look in (choice_faults, variable_faults, hccn_faults, rank_table_faults, limit_faults):
         found += look(machine)

@@ -5,26 +5,33 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from migrator.api_support.companions import ReleaseSet, cann_order, names, of_torch, of_torch_npu
+from migrator.api_support.companions import (
+    ReleaseSet,
+    cann_order,
+    names,
+    of_torch,
+    of_torch_npu,
+    release_for,
+)
 from migrator.doctor.cann import Installed
 from migrator.doctor.fault import Fault, fault
 from migrator.doctor.packages import Package, Python
 
 
-def package_faults(python: Python) -> Iterator[Fault]:
-    """Packages that are missing, or made for another torch or another Python."""
+def package_faults(python: Python, cann: Installed) -> Iterator[Fault]:
+    """Packages that are missing, or made for another torch or Python; what to install suits ``cann``."""
     torch, torch_npu = python.packages.get("torch"), python.packages.get("torch_npu")
     if torch is None or torch_npu is None:
         missing = "torch" if torch is None else "torch_npu"
-        known = of_torch(torch.version) if torch else ()
-        release = f"torch_npu=={known[-1].torch_npu}" if known else "torch_npu, with the torch that it is for"
-        yield fault("torch-missing", package=missing, python=python.name, command=f"pip install {release}")
+        release = release_for(torch.version, cann.version) if torch else ""
+        what = f"torch_npu=={release}" if release else "torch_npu, with the torch that it is for"
+        yield fault("torch-missing", package=missing, python=python.name, command=f"pip install {what}")
     if torch is None:
         return
     base = _base(torch.version)
     if torch_npu is not None:
         fits = of_torch_npu(torch_npu.version)
-        yield from _npu_pair(base, torch_npu, fits)
+        yield from _npu_pair(base, torch_npu, fits, release_for(base, cann.version))
         if "+cu" in torch.version:
             yield fault("torch-for-cuda", torch=torch.version, base=base)
         if fits is not None and fits.torch == base:
@@ -67,13 +74,12 @@ def cann_faults(python: Python, cann: Installed, driver: Installed) -> Iterator[
             )
 
 
-def _npu_pair(base: str, torch_npu: Package, release: ReleaseSet | None) -> Iterator[Fault]:
-    wanted = torch_npu.torch or (release.torch if release else _base(torch_npu.version))
+def _npu_pair(base: str, torch_npu: Package, known: ReleaseSet | None, better: str) -> Iterator[Fault]:
+    wanted = torch_npu.torch or (known.torch if known else _base(torch_npu.version))
     if wanted != base:
-        known = of_torch(base)
         command = f"pip install torch=={wanted}"
-        if known:
-            command += f", or torch_npu=={known[-1].torch_npu} for torch {base}"
+        if better:
+            command += f", or torch_npu=={better} for torch {base}"
         yield fault("torch-pair", torch_npu=torch_npu.version, wanted=wanted, torch=base, command=command)
 
 

@@ -46,6 +46,21 @@ def test_the_releases_of_a_torch() -> None:
     assert companions.of_torch("2.4.1") == companions.of_torch("word") == ()
 
 
+@pytest.mark.parametrize(
+    ("torch", "cann", "release"),
+    [
+        ("2.6.0+cpu", "8.3.RC1", "2.6.0.post3"),
+        ("2.6.0", "8.2.RC1", "2.6.0"),
+        ("2.6.0", "9.9.0", "2.6.0.post5"),
+        ("2.6.0", "", "2.6.0.post5"),
+        ("2.9.1", "", "2.9.1"),
+        ("2.6.7", "8.3.RC1", ""),
+    ],
+)
+def test_the_release_to_install(torch: str, cann: str, release: str) -> None:
+    assert companions.release_for(torch, cann) == release
+
+
 def test_versions_of_cann_are_in_order() -> None:
     order = ["7.0.RC1", "7.0.RC1.3", "7.0.0", "8.0.RC3", "8.0.0", "8.0.0.beta1", "8.2.RC1", "8.5.0", "9.1.0"]
     keys = [companions.cann_order(one) for one in order]

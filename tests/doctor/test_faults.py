@@ -173,11 +173,11 @@ def test_a_link_is_no_rank_table(make, python) -> None:
     ("packages", "expected", "said"),
     [
         ({"torch": None}, ["torch-missing"], "torch is not installed for /opt/python"),
-        ({"torch_npu": None}, ["torch-missing"], "pip install torch_npu==2.6.0.post5"),
+        ({"torch_npu": None}, ["torch-missing"], "pip install torch_npu==2.6.0.post3"),
         (
             {"torch": Package("2.7.1")},
             ["torch-pair"] + ["companion-pair"] * 2,
-            "torch_npu==2.7.1.post11 for torch 2.7.1",
+            "torch_npu==2.7.1 for torch 2.7.1",
         ),
         ({"torch": Package("2.6.0+cu118")}, ["torch-for-cuda"], "built for CUDA"),
         ({"torchvision": Package("0.22.1", "2.7.1")}, ["companion-pair"], "pip install torchvision==0.21.0"),

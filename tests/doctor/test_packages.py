@@ -57,6 +57,13 @@ def test_ascends_apex_is_told_by_its_optimizers(environment: Path) -> None:
     assert python_at(environment).packages["apex"] == Package("0.1", for_npu=True)
 
 
+def test_a_package_without_a_version_is_none(environment: Path) -> None:
+    (environment / "lib/python3.10/site-packages/torch-2.6.0+cpu.dist-info/METADATA").write_text(
+        "Name: torch\n"
+    )
+    assert "torch" not in python_at(environment).packages
+
+
 def test_what_is_no_environment_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="no Python environment"):
         python_at(tmp_path)
