@@ -18,6 +18,17 @@ _CELLS = {
 }
 
 
+def order_of(release: str) -> list[int]:
+    """What sorts releases: 2.1.0rc1, 2.1.0, 2.1.0.post4."""
+    numbers = [int(number) for number in re.findall(r"\d+", release)]
+    return [*numbers[:3], -1 if "rc" in release else 0, *numbers[3:]]
+
+
+def is_release(text: str) -> bool:
+    """Whether a text is such a release, and no build of one's own."""
+    return re.fullmatch(_CELLS["torch_npu"], text) is not None
+
+
 def release_problems(records: Sequence[dict[str, str]]) -> Iterator[str]:
     """A line on each thing that is wrong with the rows of ``releases.csv``."""
     before: list[int] = []
@@ -30,9 +41,8 @@ def release_problems(records: Sequence[dict[str, str]]) -> Iterator[str]:
             yield f"releases.csv: {name}: {column} is {record[column]!r}"
         if wrong:
             continue
-        numbers = [int(number) for number in re.findall(r"\d+", name)]
-        order = [*numbers[:3], -1 if "rc" in name else 0, *numbers[3:]]
-        if numbers[:3] != [int(number) for number in torch.split(".")]:
+        order = order_of(name)
+        if order[:3] != [int(number) for number in torch.split(".")]:
             yield f"releases.csv: {name} is not for torch {torch}"
         if order <= before:
             yield f"releases.csv: {name} is not in the order of versions"

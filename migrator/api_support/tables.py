@@ -176,11 +176,16 @@ def _content(table: str) -> bytes:
 
 def write(path: Path, columns: Sequence[str], records: Iterable[Sequence[str]]) -> None:
     """Write a table sorted, with ``\\n`` line ends: the same rows give the same bytes."""
-    in_order = sorted((list(record) for record in records), key=_order)
+    in_order: list[list[str]] = sorted((list(record) for record in records), key=_order)
+    write_as_they_are(path, columns, in_order)
+
+
+def write_as_they_are(path: Path, columns: Sequence[str], records: Iterable[Sequence[str]]) -> None:
+    """Write a table that has an order of its own."""
     with open(path, "w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(columns)
-        writer.writerows(in_order)
+        writer.writerows(records)
 
 
 def write_in(folder: Path, table: str, records: Iterable[Sequence[str]]) -> None:

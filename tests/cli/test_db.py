@@ -32,6 +32,12 @@ def test_build_into_a_folder_and_use_it(npumigrate, tmp_path: Path, afresh) -> N
     assert "torch_npu 2.15.0: 2 names, 4 kernels, 1 operators of its own" in answer.out
     assert f"NPUMIGRATE_API_DB={out}" in answer.out
     assert npumigrate("db", "verify", out).code == 0
+    assert tables.records("releases", out)[-1] == {
+        **dict.fromkeys(tables.COLUMNS["releases"].split(), ""),
+        "torch_npu": "2.15.0",
+        "torch": "2.15.0",
+        "source": "torch_npu wheel",
+    }
     assert npumigrate("api", "torch_npu.npu_magic").code == 1
     assert sorted(path.name for path in out.iterdir()) == sorted(
         path.name for path in data_folder("api_db").iterdir()

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from migrator.api_support import check, tables
+from migrator.api_support.check_releases import is_release, order_of
 from migrator.api_support.releases import npu_names
 from migrator.api_support.releases.archive import WheelError
 from migrator.api_support.releases.registered import set_kernels, set_own
@@ -43,6 +44,8 @@ def _add_all(wheels: Sequence[Wheel], api_db: Path) -> None:
     # torch_npu first: it makes the row of a version that torch's switches go into.
     for wheel in sorted(wheels, key=lambda wheel: wheel.package, reverse=True):
         _set_version(wheel, api_db)
+        if wheel.package == "torch_npu" and is_release(wheel.release):
+            _set_release(wheel, api_db)
     for wheel in wheels:
         set_names(wheel, api_db)
         if wheel.operators:
@@ -73,6 +76,21 @@ def _set_version(wheel: Wheel, api_db: Path) -> None:
             sources.insert(int(sources[:1] == ["torch wheel"]), "torch_npu wheel")
     row["source"] = "; ".join(sources)
     tables.write_in(api_db, "versions", [list(row.values()) for row in versions])
+
+
+def _set_release(wheel: Wheel, api_db: Path) -> None:
+    """A row in releases.csv: what goes with its torch is known from others for it, the rest is not."""
+    rows = tables.records("releases", api_db)
+    if any(row["torch_npu"] == wheel.release for row in rows):
+        return
+    row = dict.fromkeys(tables.COLUMNS["releases"].split(), "")
+    row.update(torch_npu=wheel.release, torch=wheel.torch_version, source="torch_npu wheel")
+    like = next((other for other in rows if other["torch"] == wheel.torch_version), None)
+    if like is not None:
+        row.update({column: like[column] for column in ("python", "torchvision", "torchaudio")})
+        row["source"] += f"; as torch_npu {like['torch_npu']}"
+    rows = sorted([*rows, row], key=lambda row: order_of(row["torch_npu"]))
+    tables.write_as_they_are(api_db / "releases.csv", list(row), [list(row.values()) for row in rows])
 
 
 def _new_row(version: str, versions: Sequence[dict[str, str]]) -> dict[str, str]:
