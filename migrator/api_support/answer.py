@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Optional, TypeVar
 
-from migrator.api_support import env_vars, npu_names, support, tables, verdicts
+from migrator.api_support import env_vars, npu_names, support, tables, torch_names, verdicts
 from migrator.api_support.env_vars import EnvVar
 from migrator.api_support.versions import TorchVersion, known
 
@@ -88,6 +88,7 @@ class Answer:
     member_of: str = ""  # the module whose entry holds for it, where it has none of its own
     nearest: tuple[str, ...] = ()  # then: names that look like it
     verdicts: tuple[Judged, ...] = ()
+    in_torch: tuple[Range, ...] = ()  # the versions that have it; none where that is not known
     forms: tuple[Form, ...] = ()
     documents: tuple[Documented, ...] = ()
     operator: str = ""
@@ -167,11 +168,13 @@ def _torch(name: str) -> Optional[Answer]:
     alias = support.spelled(name)
     rows = _rows(name, alias)
     affine, perhaps = _affine(name, ("docs", "docs-affinity")), _affine(name, ("name",))
-    if not (forms or rows or own or affine or perhaps):
+    in_torch = tuple(Range(first, last) for first, last in torch_names.spans(name))
+    if not (forms or rows or own or affine or perhaps or in_torch):
         return None
     operator = next((row.aten for row in rows if row.aten), "")
     module = "" if rows else _module_of(name)
-    words = {version.text: verdicts.word(name, version) for version in known()} if forms or rows else {}
+    judged = known() if forms or rows or in_torch else ()
+    words = {version.text: verdicts.word(name, version) for version in judged}
     return Answer(
         name=name,
         kind="cuda" if forms else "own" if own and not rows else "api",
@@ -179,6 +182,7 @@ def _torch(name: str) -> Optional[Answer]:
         member_of=module,
         nearest=_in_module(module, name) if module else (),
         verdicts=tuple(Judged(first, last, word) for first, last, word in _folded(words)),
+        in_torch=in_torch,
         forms=forms,
         documents=tuple(map(_documented, rows)),
         operator=operator,
@@ -314,6 +318,7 @@ def _cuda_names(name: str) -> tuple[str, ...]:
 @cache
 def _names() -> list[str]:
     found = {line.partition(",")[0] for table in ("api_support", "aliases") for line in tables.lines(table)}
+    found |= set(torch_names.listed())
     found |= npu_names.names() | env_vars.known().keys() | {row[0] for row in _custom()}
     found |= {row[4] for row in tables.rows("npu_names")} | {other.npu for other in env_vars.known().values()}
     return sorted(found - {""})
@@ -323,11 +328,12 @@ def _names() -> list[str]:
 class AtVersion:
     """What holds of a name at one torch version; fields are empty where nothing is known.
 
-    ``neighbour`` names the versions whose documents were used in place of the
-    version's own. ``exists`` is about torch_npu's own APIs.
+    ``absence`` says of a name that this torch lacks which one has it. ``neighbour`` names the versions whose
+    documents were used in place of the version's own. ``exists`` is about torch_npu's own APIs.
     """
 
     verdict: str
+    absence: str
     is_cuda: bool
     npu_name: str
     unchanged: str
@@ -350,6 +356,7 @@ def at_version(answer: Answer, version: TorchVersion) -> AtVersion:
     row, held = _held(answer.registered, version), _held(answer.own, version)
     return AtVersion(
         verdict=verdicts.word(answer.name, version) if answer.verdicts else "",
+        absence=torch_names.of_version(version.text).absence(answer.name),
         is_cuda=bool(answer.forms),
         npu_name=form.npu if form else listed.npu if listed else "",
         unchanged=form.unchanged if form else "",

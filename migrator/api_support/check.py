@@ -15,7 +15,7 @@ from migrator.api_support.releases import npu_names
 # The columns that say what a row is about; they are unique, but for ranges.
 _KEYS = {"wheel_names": 2}
 # versions.csv and releases.csv are in the order of versions; what is by hand is in that of its author.
-_UNSORTED = ("releases", "torch_releases", "versions", "by_hand/npu_names")
+_UNSORTED = ("releases", "torch_wheels", "versions", "by_hand/npu_names")
 # The look-up searches these tables by halves and splits their lines at commas.
 _SEARCHED = ("aliases", "api_support", "composed", "kernels", "torch_names")
 _YES_NO = {"yes", "no"}
@@ -36,6 +36,8 @@ _WORDS = {
     ("wheel_names", "kind"): _KINDS,
     **{("versions", switch): _YES_NO for switch in tables.COLUMNS["versions"].split()[5:10]},
 }
+# A parameter, or what signatures.py has besides, and its versions where not all have it.
+_WORD = re.compile(r"([^\W\d]\w*|[*^?])(@[\d.]*-[\d.]*)?")
 _EVIDENCE = {"docs", "wheel", "interpolated"}
 _LARGEST = 3_000_000  # bytes; more than that nobody reviews
 
@@ -54,7 +56,7 @@ def problems(folder: Path) -> list[str]:
         found += [f"{table}.csv: {line}" for line in (*_rows(table, read), *_ranges(table, read))]
     found += _searched(folder)
     found += release_problems(read["releases"])
-    for look in (_versions, _references, _names, _limits):
+    for look in (_versions, _references, _names, _limits, _torch):
         found += look(read)
     if found:
         return found
@@ -115,7 +117,7 @@ def _rows(table: str, read: Records) -> Iterator[str]:
 def _ranges(table: str, read: Records) -> Iterator[str]:
     if "from" not in tables.COLUMNS[table].split():
         return
-    about = "torch_releases" if table == "torch_names" else "versions"
+    about = "torch_wheels" if table == "torch_names" else "versions"
     known = {record["torch"] for record in read[about]} | {""}
     last_of: dict[str, str] = {}
     for record in read[table]:
@@ -205,3 +207,18 @@ def _limits(read: Records) -> Iterator[str]:
                 yield f"api_support.csv: {record['api']}: the limit {limit} is not in limits.csv"
         if not set(record["hardware"].split()) <= set(HARDWARE):
             yield f"api_support.csv: {record['api']}: hardware {record['hardware']!r} is not known"
+
+
+def _torch(read: Records) -> Iterator[str]:
+    versions = [tables.as_tuple(record["torch"]) for record in read["torch_wheels"]]
+    if versions != sorted(set(versions)):
+        yield "torch_wheels.csv: the versions are not in order"
+    known = {record["torch"] for record in read["torch_wheels"]}
+    names = {record["name"] for record in read["torch_names"]}
+    for record in read["torch_names"]:
+        for other in set(record["of"].split()) - names - {"?"}:
+            yield f"torch_names.csv: {record['name']} is of {other}, which is not in the table"
+        for word in record["parameters"].split():
+            ends = word.partition("@")[2].partition("-")[::2]
+            if not _WORD.fullmatch(word) or set(ends) - known - {""}:
+                yield f"torch_names.csv: {record['name']}: {word} is no parameter with its versions"

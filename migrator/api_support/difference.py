@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from migrator.api_support import npu_names, support, tables
+from migrator.api_support import npu_names, support, tables, torch_names
 from migrator.api_support.versions import TorchVersion, known, resolve
 
 
 @dataclass(frozen=True)
 class Change:
-    """One difference. ``about`` is name, own, kernel or document; ``before`` and ``after`` are words or ''.
+    """One difference, about a name, own, kernel, document or torch; ``before`` and ``after`` are words or ''.
 
     ``certain`` is False where the two versions' documents are of different
     editions: then the document may have changed, and not the API.
@@ -31,6 +31,7 @@ def between(older: TorchVersion, newer: TorchVersion) -> list[Change]:
         *_held("custom_ops", "own", "in torch_npu", older, newer),
         *_held("kernels", "kernel", "kernel", older, newer),
         *_documents(older, newer),
+        *_torch(older, newer),
     ]
 
 
@@ -61,6 +62,17 @@ def _held(table: str, about: str, word: str, older: TorchVersion, newer: TorchVe
         sides.append({row[0] for row in rows if about != "kernel" or row[3] == "kernel"})
     for name in sorted(sides[0] ^ sides[1]):
         yield Change(about, name, word if name in sides[0] else "", word if name in sides[1] else "")
+
+
+def _torch(older: TorchVersion, newer: TorchVersion) -> Iterator[Change]:
+    """Public names that came and went: one spelling of each, and nothing that lies in one of them."""
+    sides = torch_names.of_version(older.text), torch_names.of_version(newer.text)
+    told = ""
+    for name in torch_names.listed():
+        gone, new = (here.present(name) and there.absent(name) for here, there in (sides, sides[::-1]))
+        if (gone or new) and not (told and name.startswith(f"{told}.")):
+            told = name
+            yield Change("torch", name, "in torch" if gone else "", "in torch" if new else "")
 
 
 def _documents(older: TorchVersion, newer: TorchVersion) -> Iterator[Change]:

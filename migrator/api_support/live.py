@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from migrator.api_support import npu_names, tables
+from migrator.api_support import npu_names, tables, torch_names
 from migrator.api_support.versions import TorchVersion, UnknownVersion, resolve
 
 _PROGRAM = Path(__file__).with_name("live_program.py")
@@ -73,6 +73,7 @@ def _expected(version: TorchVersion) -> dict[str, object]:
     kernels = tables.rows_at("kernels", version.tuple)
     return {
         "torch_npu": version.torch_npu,
+        "torch": [name for name in torch_names.listed() if torch_names.of_version(version.text).absent(name)],
         "there": sorted(there),
         "absent": sorted(absent - there),
         "own": [row[0] for row in tables.rows_at("custom_ops", version.tuple)],

@@ -25,11 +25,13 @@ def main() -> None:
     for table, there, names in (
         ("npu_names.csv", True, expected["there"]),
         ("npu_names.csv", False, expected["absent"]),
+        ("torch_names.csv", False, expected["torch"]),
         ("custom_ops.csv", True, expected["own"]),
     ):
         for name in names:
             if exists(name) != there:
-                lines.append(f"{table}: {name} {'is not' if there else 'is'} in torch_npu")
+                package = "torch" if table == "torch_names.csv" else "torch_npu"
+                lines.append(f"{table}: {name} {'is not' if there else 'is'} in {package}")
     known = set(torch._C._dispatch_get_all_op_names())
     for op, kind in expected["operators"]:
         if f"aten::{op}" not in known:

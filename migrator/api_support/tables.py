@@ -32,7 +32,7 @@ COLUMNS = {
     "releases": "torch_npu torch python torchvision torchaudio cann driver apex source",
     "source_names": "cuda_name kind looked_up found_at",
     "torch_names": "name from to kind of parameters",
-    "torch_releases": "torch torchvision source",
+    "torch_wheels": "torch torch_wheel torchvision_wheel source",
     "versions": "torch torch_npu evidence torch_wheel npu_wheel int_device_is_npu has_set_default_device "
     "has_oom_error has_amp_grad_scaler autoloads_backends source",
     "wheel_names": "module name kind from to",

@@ -7,6 +7,7 @@ is absent only if it was seen at another version, and nothing at this one may bi
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 from functools import cache
@@ -61,7 +62,9 @@ class TorchNames:
 
     def absent(self, name: str) -> bool:
         """Whether it is a fact that this version has not got a name, which another one has."""
-        return _seen(name, self.version) is _Seen.NO and self.known(name)
+        return _seen(name, self.version) is _Seen.NO and (
+            self.known(name) or self.absent(name.rpartition(".")[0])
+        )
 
     def known(self, name: str) -> bool:
         """Whether some version is seen to have a name: then its absence from another is a fact."""
@@ -74,6 +77,10 @@ class TorchNames:
     def last(self, name: str) -> Optional[str]:
         """The last version that has a name; None where it is the newest of the table, or none has it."""
         return _ends(name)[1]
+
+    def absence(self, name: str) -> str:
+        """``first in torch 2.0`` or ``last in torch 1.13`` of an absent name; '' of every other."""
+        return _absence(self, name) if self.absent(name) else ""
 
     def parameters(self, name: str) -> Optional[tuple[Parameter, ...]]:
         """The keyword parameters that a callable takes at any version, in the order of its definition.
@@ -114,7 +121,15 @@ def of_version(version: str) -> TorchNames:
 @cache
 def versions() -> tuple[str, ...]:
     """The torch versions that the table is about, oldest first."""
-    return tuple(row[0] for row in tables.rows("torch_releases"))
+    return tuple(row[0] for row in tables.rows("torch_wheels"))
+
+
+@cache
+def _is_read(package: str, version: tables.Version) -> bool:
+    """Whether the release of a package for a torch version was read; one behind the newest is like that."""
+    column = {"torch": 1, "torchvision": 2}.get(package)
+    read = [tables.as_tuple(row[0]) for row in tables.rows("torch_wheels") if column and row[column]]
+    return version in read or (bool(read) and version > read[-1])
 
 
 @cache
@@ -136,7 +151,7 @@ def _seen(name: str, version: tables.Version) -> _Seen:
     if row is not None:
         return _Seen.OPEN if row.kind == "maybe" else _Seen.YES
     owner, _, member = name.rpartition(".")
-    if not owner:
+    if not owner or not _is_read(name.partition(".")[0], version):
         return _Seen.OPEN
     holds = _row(owner, version)
     if holds is None:
@@ -170,15 +185,42 @@ def _of_bases(holds: _Row, member: str, version: tables.Version) -> _Seen:
     return seen
 
 
+def listed() -> Iterator[str]:
+    """The public names in the table, one spelling of each; a name stands before what lies in it."""
+    last = ""
+    for line in sorted(tables.lines("torch_names"), key=lambda line: line.partition(",")[0].split(".")):
+        name, _, _, kind, _ = line.split(",", 4)
+        if name != last and kind != "alias" and not any(part[:1] == "_" for part in name.split(".")):
+            last = name
+            yield name
+
+
 @cache
-def _ends(name: str) -> tuple[Optional[str], Optional[str]]:
+def spans(name: str) -> tuple[tuple[str, str], ...]:
+    """The ranges of versions that are seen to have a name; an open end is ''."""
     there = [version for version in versions() if _seen(name, tables.as_tuple(version)) is _Seen.YES]
-    if not there:
-        return None, None
-    return (
-        there[0] if there[0] != versions()[0] else None,
-        there[-1] if there[-1] != versions()[-1] else None,
-    )
+    return tuple((first, last) for first, last, _ in tables.ranges(dict.fromkeys(there, ()), versions()))
+
+
+def _ends(name: str) -> tuple[Optional[str], Optional[str]]:
+    found = spans(name)
+    return (found[0][0] or None, found[-1][1] or None) if found else (None, None)
+
+
+def _absence(names: TorchNames, name: str) -> str:
+    later = [first for first, _ in spans(name) if first and tables.as_tuple(first) > names.version]
+    if later:
+        return f"first in torch {short(later[0])}"
+    earlier = spans(name)
+    # A member of what is absent may be in no table itself.
+    return f"last in torch {short(earlier[-1][1])}" if earlier else names.absence(name.rpartition(".")[0])
+
+
+@cache
+def short(version: str) -> str:
+    """A version without its last number, where the table has one release of that line only."""
+    line = version.rpartition(".")[0]
+    return line if sum(other.startswith(f"{line}.") for other in versions()) == 1 else version
 
 
 def _keywords(name: str, version: tables.Version) -> Optional[tuple[str, ...]]:
@@ -194,6 +236,8 @@ def _named(name: str, version: tables.Version) -> tuple[str, ...]:
 
 @cache
 def _words(name: str, version: tables.Version) -> tuple[str, ...]:
+    if not _is_read(name.partition(".")[0], version):
+        return (_UNKNOWN,)
     row = _row(name, version)
     owner, _, member = name.rpartition(".")
     if row is None:

@@ -11,6 +11,7 @@ from functools import cache
 
 from migrator.api_support import npu_names, support, tables
 from migrator.api_support.hardware import differs, is_left_out, left_out_dtypes
+from migrator.api_support.torch_names import of_version
 from migrator.api_support.versions import TorchVersion, known
 
 # What holds for every use of an API, whatever its arguments.
@@ -50,10 +51,10 @@ class Verdict:
     """What is to say of an API at one torch version.
 
     ``status`` is supported, unsupported, fallback (runs on the CPU), partial (some limit holds for every
-    use) or unknown. ``documents`` is the document's word, empty where it lists no such API, ``asof`` the
-    version whose document that is where it is another one. ``kernel`` is kernel, composite, none, python (it
-    needs no operator) or empty (not known). ``dtypes`` are those of the main input, empty where all are
-    allowed; ``parameters`` those that the document limits.
+    use), absent (not in this torch) or unknown. ``documents`` is the document's word, empty where it lists no
+    such API, ``asof`` the version whose document that is where it is another one. ``kernel`` is kernel,
+    composite, none, python (it needs no operator) or empty (not known). ``dtypes`` are those of the main
+    input, empty where all are allowed; ``parameters`` those that the document limits.
 
     Where the verdict is for a product line, ``by_hardware`` says that the status is its own; ``ticked`` are
     the others if the document leaves it out, ``left_out`` the dtypes that it takes from it.
@@ -94,6 +95,8 @@ def judge(api: str, version: TorchVersion, hardware: str = "") -> Verdict:
 
     A name in no table has the status unknown.
     """
+    if of_version(version.text).absent(api):
+        return Verdict(api, "absent")
     found = support.look_up(api, version)
     if found is None:
         kernel = _kernel("", api, version)
@@ -122,7 +125,7 @@ def judge(api: str, version: TorchVersion, hardware: str = "") -> Verdict:
 
 
 def word(name: str, version: TorchVersion) -> str:
-    """One word on a torch API or a CUDA name: a Verdict's status, or absent where an NPU has not the name.
+    """One word on a torch API or a CUDA name: a Verdict's status, or absent where there is no NPU form.
 
     No call is seen here, so every limit that the document has makes it partial.
     """
@@ -208,7 +211,7 @@ def resolve(name: str, version: TorchVersion, hardware: str = "") -> Verdict | N
     if is_module(name):
         return None
     verdict = judge(name, version, hardware)
-    if verdict.documents or verdict.kernel:
+    if verdict.documents or verdict.kernel or verdict.status == "absent":
         return verdict
     parent = name.rpartition(".")[0]
     while parent and not is_module(parent):

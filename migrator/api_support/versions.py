@@ -20,7 +20,7 @@ CONDITION = re.compile(r"(>=|<=|==|>|<)\s*(\d+(?:\.\d+)*)\Z")
 
 
 class UnknownVersion(ValueError):  # noqa: N818 - it says what is wrong, as LookupError does
-    """A version that is not in versions.csv; the message lists those that are."""
+    """A version that is not in versions.csv; the message names those that are, or the nearest of them."""
 
 
 @dataclass(frozen=True)
@@ -93,10 +93,21 @@ def resolve(text: str) -> TorchVersion:
         for version in known():
             if version.tuple[:2] == given[:2]:
                 return version
+        for row in tables.rows("torch_wheels"):
+            if tables.as_tuple(row[0])[:2] == given[:2]:
+                raise UnknownVersion(_without_torch_npu(given))
     names = ", ".join(version.text for version in known())
     raise UnknownVersion(
         f"torch {text!r} is not known: choose one of {names}, or add it (npumigrate db build)"
     )
+
+
+def _without_torch_npu(given: tuple[int, ...]) -> str:
+    older = [version.text for version in known() if version.tuple < given]
+    newer = [version.text for version in known() if version.tuple > given]
+    nearest = " and ".join([*older[-1:], *newer[:1]])
+    short = ".".join(map(str, given))
+    return f"torch_npu has no release for torch {short}: choose the nearest, {nearest}"
 
 
 def _version(row: list[str]) -> TorchVersion:

@@ -4,19 +4,26 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Optional
+from typing import TYPE_CHECKING, Optional
 
 import typer
 
 from migrator.cli.ending import PROBLEMS, say, stop
 from migrator.cli.values import Several
 
+if TYPE_CHECKING:
+    from migrator.api_support.releases.wheels import Wheel
+
 _ABOUT = {
     "name": "NPU forms of CUDA names",
     "own": "torch_npu's own APIs",
     "kernel": "Operators with an NPU kernel",
     "document": "Documents",
+    "torch": "Names of torch",
 }
+
+# From one release of torch to the next some hundred names come and go.
+_MOST = 60
 
 db = typer.Typer(
     help="The tables that say which API works where: add a release, compare versions, check.",
@@ -28,7 +35,7 @@ db = typer.Typer(
 @db.command()
 def build(
     wheel: Several = typer.Option(
-        None, "--wheel", metavar="FILE", help="A torch_npu wheel, or torch's own for it; may be repeated."
+        None, "--wheel", metavar="FILE", help="A wheel of torch_npu, torch or torchvision; may be repeated."
     ),
     version: Several = typer.Option(
         None,
@@ -41,11 +48,11 @@ def build(
         None, "--out", metavar="DIR", help="Put the tables there instead of where npumigrate uses them."
     ),
 ) -> None:
-    """Add releases of torch_npu to the tables, from their wheels.
+    """Add releases of torch_npu, torch and torchvision to the tables, from their wheels.
 
-    A wheel is read as an archive: nothing in it is run or unpacked. Its kernels, its own
-    APIs and the names of torch_npu.npu take the place of those of another release for the
-    same torch version.
+    A wheel is read as an archive: nothing in it is run or unpacked. The kernels, own APIs
+    and names of a torch_npu, and the names and parameters of a torch or torchvision, take
+    the place of those of another release for the same torch version.
 
     Exit status: 0 done; 2 nothing was done: one line says why.
     """
@@ -69,6 +76,7 @@ def build(
                 place = Path(folder) / str(number)
                 place.mkdir()
                 wheels.append(read_wheel(fetch(release, place)))
+                wheels += _torch_of(wheels[-1].torch_version, place / "torch")
         target = out or tables.writable()
         changed = add(wheels, start, target)
     except (ValueError, FileNotFoundError) as error:  # WheelError is a ValueError
@@ -80,11 +88,28 @@ def build(
         if read.operators:
             aten, custom = map(len, read.operators)
             about += f", {aten} kernels, {custom} operators of its own"
+        if read.public:
+            about = f"{len(read.public.facts)} names, for torch {read.torch_version}"
         typer.echo(f"{read.package} {read.release}: {about}")
     names = ", ".join(path.relative_to(target).as_posix() for path in changed)
     typer.echo(f"changed in {target}: {names}" if changed else f"{target} says all of that already")
     if out:
         typer.echo(f"to use these tables, set {tables.VARIABLE}={out}")
+
+
+def _torch_of(version: str, place: Path) -> list[Wheel]:
+    """torch's own wheel for a torch_npu that was fetched, where there is a small one."""
+    from migrator.api_support.releases.archive import WheelError
+    from migrator.api_support.releases.fetch import fetch
+    from migrator.api_support.releases.wheels import read_wheel
+
+    say(f"fetching torch {version}, for its names")
+    place.mkdir()
+    try:
+        return [read_wheel(fetch(version, place, "torch"))]
+    except WheelError as error:
+        say(f"{error}; give torch's wheel with --wheel")
+        return []
 
 
 @db.command()
@@ -129,14 +154,16 @@ def diff(
         if about == "document" and not (first.documents and second.documents):
             counts = "not compared"
         lines += ["", typer.style(f"{heading}: {counts}", bold=True)]
-        for change in here:
+        for change in here[:_MOST] if about == "torch" else here:
             sign, color = ("+", "green") if not change.before else ("-", "red")
             if change.before and change.after:
                 sign, color = "~", "yellow"
             words = " → ".join(filter(None, (change.before, change.after)))
-            shown = "" if about in ("own", "kernel") else f"  {words}"
+            shown = "" if about in ("own", "kernel", "torch") else f"  {words}"
             shown += "" if change.certain else "  ?"
             lines.append(typer.style(f"  {sign} {change.name}", fg=color) + shown)
+        if about == "torch" and len(here) > _MOST:
+            lines.append(f"  … and {len(here) - _MOST} more: --json has all")
     typer.echo("\n".join(lines), color=False if os.environ.get("NO_COLOR") else None)
 
 

@@ -38,7 +38,7 @@ def failure(rule: Rule, number: int, packs: tuple[str, ...] = ()) -> Optional[Fa
     version = example.get("version", _VERSION)
     before = next(example[key] for key in ("before", "unchanged", "reported") if key in example)
     try:
-        result = _migrated(before, version, rule.opt_in, packs)
+        result = migrated(before, version, rule.opt_in, packs)
     except UnknownVersion as error:
         return Failure("a version of torch", str(error))
     said = any(finding.code == rule.code for finding in result.findings)
@@ -55,7 +55,7 @@ def failure(rule: Rule, number: int, packs: tuple[str, ...] = ()) -> Optional[Fa
         return Failure(example["after"], after)
     if not said:
         return Failure(f"a finding of {rule.code}", _findings(result))
-    again = _migrated(after, version, rule.opt_in, packs)
+    again = migrated(after, version, rule.opt_in, packs)
     return Failure("no change by a second migration", again.text) if again.text is not None else None
 
 
@@ -64,7 +64,8 @@ def _findings(result: Result) -> str:
     return "\n".join(lines) or "no finding"
 
 
-def _migrated(text: str, version: str, opt_in: bool, packs: tuple[str, ...]) -> Result:
+def migrated(text: str, version: str, opt_in: bool, packs: tuple[str, ...] = ()) -> Result:
+    """A program as all rules leave it at a version, or all that are off until they are asked for."""
     document = Document(text.encode("utf-8"), Source(_NAME, text))
     return check(document, _rules(version, opt_in, packs), merge_facts([scan_file(_NAME, text)]))
 

@@ -82,7 +82,10 @@ def table(answers: Sequence[Answer], version: Optional[TorchVersion]) -> list[st
 
 
 def _history(answer: Answer) -> Iterator[str]:
+    # A name that every version has needs no line.
+    partly = any(row.first or row.last for row in answer.in_torch)
     blocks: dict[str, list[tuple[Range, str, str, list[str]]]] = {
+        "In torch": [(row, "", "", []) for row in answer.in_torch if partly],
         "Verdict": [(row, row.verdict, "", []) for row in answer.verdicts],
         "On an NPU": [(row, row.npu_name or "no NPU form", "", _on_an_npu(row)) for row in answer.forms],
         "In torch_npu": [(row, "", "", _about(row)) for row in answer.own],
@@ -113,7 +116,9 @@ def _registered(row: Registered, answer: Answer) -> str:
 
 
 def _at(found: AtVersion) -> Iterator[str]:
-    yield from _entry("Verdict", _colored(found.verdict))
+    yield from _entry("Verdict", _colored(found.verdict) + (f": {found.absence}" if found.absence else ""))
+    if found.absence:
+        return
     if found.is_cuda:
         yield from _entry("On an NPU", _colored(found.npu_name or "no NPU form"))
         yield from _notes(_on_an_npu(found))
@@ -177,6 +182,7 @@ def _sources(answer: Answer) -> list[str]:
     found = [source for sources in listed for source in sources.split("; ")]
     found += [answer.environment.source] if answer.environment else []
     found += [f"torch_npu ({row.evidence})" for row in answer.own]
+    found += ["torch wheels"] if answer.in_torch else []
     editions = " ".join(row.source.replace("documents ", "", 1) for row in answer.documents)
     if editions:
         found.append("documents " + " ".join(dict.fromkeys(editions.replace(") (", ")|(").split(" "))))

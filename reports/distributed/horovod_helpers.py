@@ -253,7 +253,10 @@ def hvd_broadcast_object(obj, root_rank=0):
     dist.broadcast_object_list(packed, src=root_rank, group=hvd_group())
     if dist.get_rank() == root_rank:
         return obj
-    return torch.load(io.BytesIO(packed[0]), map_location="cpu", weights_only=False)
+    settings = {"map_location": "cpu"}
+    if tuple(map(int, torch.__version__.split(".")[:2])) >= (1, 13):
+        settings["weights_only"] = False  # older ones load everything
+    return torch.load(io.BytesIO(packed[0]), **settings)
 
 
 def hvd_allgather_object(obj):

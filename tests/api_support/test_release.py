@@ -106,12 +106,6 @@ def test_tables_that_would_not_hold_together_are_not_written(
     assert bytes_of(api_db) == before
 
 
-def test_a_torch_wheel_needs_its_torch_npu(tmp_path: Path, api_db: Path) -> None:
-    wheel = read_wheel(npu_wheel(tmp_path))._replace(package="torch", operators=None)
-    with pytest.raises(WheelError, match=r"torch 2\.15\.0: give the torch_npu wheel"):
-        add([wheel], api_db, api_db)
-
-
 @pytest.mark.parametrize(
     ("changed", "said"),
     [

@@ -21,7 +21,7 @@ OLD, NEW = of_version("1.11.0"), of_version("2.13.0")
         "torch.distributed.device_mesh.init_device_mesh",
         "torch.backends.mps.is_available",
         "torch.set_default_device",
-        "torch.Tensor.untyped_storage",
+        "torch.nn.Module.register_full_backward_pre_hook",
     ],
 )
 def test_newer_than_torch_1_11(name: str) -> None:

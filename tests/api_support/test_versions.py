@@ -13,6 +13,7 @@ from migrator.api_support import versions
         ("1.8.1", "1.8.1"),
         ("1.8", "1.8.1"),
         ("1.11", "1.11.0"),
+        ("2.0", "2.0.1"),
         ("2.1", "2.1.0"),
         ("2.1.2", "2.1.0"),
         ("2.1.0+cu118", "2.1.0"),
@@ -30,9 +31,25 @@ def test_resolves(text: str, known: str) -> None:
     assert versions.resolve(text).text == known
 
 
-@pytest.mark.parametrize("text", ["", "2", "1.12", "2.0.1", "3.0", "newest", "2.6.x", "2.6;", "12.6.0"])
+@pytest.mark.parametrize("text", ["", "2", "1.7", "3.0", "newest", "2.6.x", "2.6;", "12.6.0"])
 def test_refuses_what_is_not_known(text: str) -> None:
-    with pytest.raises(versions.UnknownVersion, match=r"1\.8\.1, 1\.11\.0, 2\.1\.0.*2\.13\.0"):
+    with pytest.raises(versions.UnknownVersion, match=r"1\.8\.1, 1\.11\.0, 2\.0\.1.*2\.13\.0"):
+        versions.resolve(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "nearest"),
+    [
+        ("1.9", "1.8.1 and 1.11.0"),
+        ("1.10.2", "1.8.1 and 1.11.0"),
+        ("1.12", "1.11.0 and 2.0.1"),
+        ("1.13.1+cu117", "1.11.0 and 2.0.1"),
+    ],
+)
+def test_a_torch_without_a_torch_npu_names_the_nearest_that_have_one(text: str, nearest: str) -> None:
+    with pytest.raises(
+        versions.UnknownVersion, match=f"torch_npu has no release for torch .*nearest, {nearest}$"
+    ):
         versions.resolve(text)
 
 

@@ -21,6 +21,11 @@ supported:
 custom:
 autograd:
 """
+PARSER = """\
+inline at::Device toDevice(PyObject* obj) {
+  return at::Device(at::DeviceType::CUDA, 0);
+}
+"""
 NPU = "def set_device(): ...\nclass Stream:\n    def wait(self): ...\n"
 
 
@@ -42,4 +47,32 @@ def npu_wheel(folder: Path, release: str = "2.15.0", **changed: str | bytes | No
         for name, content in files.items():
             if content is not None:
                 archive.writestr(name, content)
+    return path
+
+
+def torch_wheel(folder: Path, release: str, words: bytes = b"", **files: str) -> Path:
+    """A torch wheel with these files beside what every one has, by their paths in it."""
+    content: dict[str, str | bytes] = {
+        "torch/__init__.py": "",
+        "torch/cuda/__init__.py": "",
+        "torch/include/torch/csrc/utils/python_arg_parser.h": PARSER,
+        "torch/lib/libtorch_python.dylib": words,
+        f"torch-{release}.dist-info/METADATA": f"Metadata-Version: 2.1\nName: torch\nVersion: {release}\n",
+    }
+    content.update(files)
+    return _written(folder / f"torch-{release}-cp311-none-macosx_11_0_arm64.whl", content)
+
+
+def torchvision_wheel(folder: Path, release: str, torch: str, **files: str) -> Path:
+    """A torchvision wheel for a torch release."""
+    metadata = f"Name: torchvision\nVersion: {release}\nRequires-Dist: torch (=={torch})\n"
+    content: dict[str, str | bytes] = {"torchvision/__init__.py": "", **files}
+    content[f"torchvision-{release}.dist-info/METADATA"] = metadata
+    return _written(folder / f"torchvision-{release}-cp311-cp311-macosx_11_0_arm64.whl", content)
+
+
+def _written(path: Path, content: dict[str, str | bytes]) -> Path:
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, text in content.items():
+            archive.writestr(name, text)
     return path

@@ -28,7 +28,8 @@ def test_at_a_version(npumigrate) -> None:
 def test_the_verdict_is_one_word_for_each_range_of_versions(npumigrate) -> None:
     lines = [line.split() for line in npumigrate("api", "torch.cdist").out.splitlines()]
     assert lines[2] == ["Verdict", "up", "to", "1.11.0", "partial"]
-    assert lines[3:5] == [
+    assert lines[3] == ["2.0.1", "supported"]
+    assert lines[4:6] == [
         ["2.1.0", "–", "2.6.0", "unsupported"],
         ["from", "2.7.1", "on", "partial"],
     ]
@@ -46,6 +47,37 @@ def test_the_verdict_is_one_word_for_each_range_of_versions(npumigrate) -> None:
 )
 def test_the_verdict_at_a_version(npumigrate, name, verdict) -> None:
     assert npumigrate("api", name, "-v", "2.6").out.splitlines()[2].split() == ["Verdict", verdict]
+
+
+@pytest.mark.parametrize(
+    ("name", "version", "said"),
+    [
+        ("torch.compile", "1.11", "absent: first in torch 2.0"),
+        ("torch.amp.GradScaler", "2.2", "absent: first in torch 2.3"),
+        ("torch.nn.Module.compile", "1.11", "absent: first in torch 2.1"),
+        ("torch._six", "2.6", "absent: last in torch 1.13"),
+        ("torchvision.transforms.v2", "1.11", "absent: first in torch 2.0"),
+    ],
+)
+def test_a_name_that_the_torch_lacks(npumigrate, name, version, said) -> None:
+    answer = npumigrate("api", name, "-v", version)
+    assert answer.code == 0
+    assert answer.out.splitlines()[2] == f"Verdict      {said}"
+    at = json.loads(npumigrate("api", name, "-v", version, "--json").out)["answers"][0]["at"]
+    assert f"{at['verdict']}: {at['absence']}" == said
+
+
+def test_since_when_a_name_is_there(npumigrate) -> None:
+    lines = npumigrate("api", "torch.compile").out.splitlines()
+    assert lines[2:4] == ["In torch     from 2.0.1 on", "Verdict      up to 1.11.0     absent"]
+    # A name that every version has needs no such line.
+    assert "In torch" not in npumigrate("api", "torch.nn.Linear").out
+
+
+def test_a_torch_without_torch_npu(npumigrate) -> None:
+    answer = npumigrate("api", "torch.add", "-v", "1.12")
+    assert answer.code == 2
+    assert "torch_npu has no release for torch 1.12: choose the nearest, 1.11.0 and 2.0.1" in answer.err
 
 
 def test_an_unknown_name_of_a_module_without_npu_form_may_be_a_slip(npumigrate) -> None:

@@ -74,8 +74,25 @@ def test_diff(npumigrate, afresh) -> None:
     assert "  - torch.cuda.MemPoolContext  torch.npu.MemPoolContext" in answer.out
     assert "Operators with an NPU kernel: 0 new, 28 gone, 0 changed" in answer.out
     content = json.loads(npumigrate("db", "diff", "2.12", "2.13", "--json").out)
-    assert {change["about"] for change in content["changes"]} == {"name", "own", "kernel", "document"}
+    assert {change["about"] for change in content["changes"]} == {
+        "name",
+        "own",
+        "kernel",
+        "document",
+        "torch",
+    }
     assert content["from"] == {"torch": "2.12.0", "torch_npu": "2.12.0.post3"}
+
+
+def test_diff_shows_the_names_of_torch_that_came_and_went(npumigrate, afresh) -> None:
+    told = npumigrate("db", "diff", "1.11", "2.1").out.partition("Names of torch: ")[2].splitlines()
+    assert len(told) == 62
+    assert told[-1].endswith("more: --json has all")
+    content = json.loads(npumigrate("db", "diff", "1.11", "2.1", "--json").out)
+    names = {change["name"]: change["after"] for change in content["changes"] if change["about"] == "torch"}
+    assert names["torch.compile"] == "in torch"
+    # What lies in a module that came is not told by itself.
+    assert not any(name.startswith("torch.fx.experimental.validator.") for name in names)
 
 
 def test_diff_of_what_is_not_documented(npumigrate, afresh) -> None:

@@ -1,4 +1,4 @@
-"""Adding releases of torch_npu to the tables, from their wheels."""
+"""Adding releases of torch_npu, torch and torchvision to the tables, from their wheels."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from migrator.api_support.check_releases import is_release, order_of
 from migrator.api_support.releases import npu_names
 from migrator.api_support.releases.archive import WheelError
 from migrator.api_support.releases.registered import set_kernels, set_own
+from migrator.api_support.releases.torch_table import PACKAGES, set_releases
 from migrator.api_support.releases.wheel_names import set_names, wheel_column
 from migrator.api_support.releases.wheels import Wheel
 
@@ -26,8 +27,7 @@ def add(wheels: Sequence[Wheel], start: Path, target: Path) -> list[Path]:
     A wheel takes the place of what the tables hold of another one for the same
     torch version. All is worked out and checked in a folder of its own first; then
     each changed table is replaced as a whole, versions.csv last. Returns the
-    tables that changed. Raises WheelError where a torch wheel has no torch_npu
-    of its version beside it, and OSError where ``target`` cannot be written.
+    tables that changed. Raises OSError where ``target`` cannot be written.
     """
     target.mkdir(parents=True, exist_ok=True)
     with _locked(target), tempfile.TemporaryDirectory(prefix=_PREFIX, dir=target) as folder:
@@ -43,11 +43,22 @@ def add(wheels: Sequence[Wheel], start: Path, target: Path) -> list[Path]:
 def _add_all(wheels: Sequence[Wheel], api_db: Path) -> None:
     # torch_npu first: it makes the row of a version that torch's switches go into.
     for wheel in sorted(wheels, key=lambda wheel: wheel.package, reverse=True):
-        _set_version(wheel, api_db)
+        if wheel.package != "torchvision":
+            _set_version(wheel, api_db)
         if wheel.package == "torch_npu" and is_release(wheel.release):
             _set_release(wheel, api_db)
+    for package in PACKAGES:
+        read = {
+            wheel.torch_version: (wheel.release, wheel.public)
+            for wheel in wheels
+            if wheel.package == package and wheel.public
+        }
+        if read:
+            set_releases(api_db, package, read)
+    known = tables.order(api_db)
     for wheel in wheels:
-        set_names(wheel, api_db)
+        if wheel.torch_version in known and wheel.modules:
+            set_names(wheel, api_db)
         if wheel.operators:
             set_kernels(api_db, wheel.torch_version, wheel.operators.aten)
             set_own(api_db, wheel.torch_version, wheel.operators.custom, wheel.own_names)
@@ -59,7 +70,7 @@ def _set_version(wheel: Wheel, api_db: Path) -> None:
     row = next((row for row in versions if row["torch"] == wheel.torch_version), None)
     if row is None:
         if wheel.package == "torch":
-            raise WheelError(f"torch {wheel.release}: give the torch_npu wheel of that version, too")
+            return  # its names are known, and that there is no torch_npu for it
         row = _new_row(wheel.torch_version, versions)
         versions.append(row)
         versions.sort(key=lambda row: tables.as_tuple(row["torch"]))

@@ -27,6 +27,7 @@ class Bound:
 
 
 Bindings = dict[str, list[Bound]]
+Sources = dict[str, tuple[bool, Callable[[], str]]]
 
 
 class Package:
@@ -35,18 +36,14 @@ class Package:
     ``sources`` and ``stubs`` have, by module name, whether it is a package, and how its text is read.
     """
 
-    def __init__(
-        self,
-        sources: dict[str, tuple[bool, Callable[[], str]]],
-        stubs: dict[str, tuple[bool, Callable[[], str]]],
-    ) -> None:
+    def __init__(self, sources: Sources, stubs: Sources) -> None:
         self.modules = {**stubs, **sources}
         self.compiled = stubs.keys() - sources.keys()
         self._stubs = stubs
         self._known: dict[str, Bindings] = {}
         self._trees: dict[tuple[str, bool], ast.Module] = {}
         self._exported: dict[str, frozenset[str]] = {}
-        self._filled: dict[str, frozenset[str]] = {}
+        self._looks: dict[str, tuple[frozenset[str], frozenset[str]]] = {}
 
     def tree(self, module: str, stub: bool = False) -> ast.Module:
         """The parsed source of a module; its stub where there is no other, or where it is asked for."""
@@ -70,7 +67,8 @@ class Package:
             for name, bound in self._of_body(self.tree(module, stub=True).body, module, sure=False):
                 if name not in found and bound.node is not None:
                     found[name] = [bound]
-        for name in _spelled(self.tree(module)) if module not in self.compiled else ():
+        # With a string a loop, a decorator or __getattr__ may make a name.
+        for name in self._seen(module)[0] if module not in self.compiled else ():
             found.setdefault(name, [Bound(sure=False)])
         if module == "torch":
             self._add_compiled(found)
@@ -95,10 +93,28 @@ class Package:
 
     def is_filled(self, module: str, what: str = "globals") -> bool:
         """Whether a module works out names that it puts into itself, or into a class of its own."""
-        if module not in self._filled:
-            self._filled[module] = filled(self.tree(module))
-        found = self._filled[module]
-        return what in found or (what == "globals" and any("__name__" in other for other in found))
+        found = self._seen(module)[1]
+        if what in found:
+            return True
+        return what == "globals" and (
+            any("__name__" in other for other in found)
+            or any("globals" in self._seen(other)[1] for other in self._stars(module))
+        )
+
+    def _stars(self, module: str) -> list[str]:
+        """The modules of which a module takes all."""
+        nodes = (node for node, _ in top_level(self.tree(module).body) if isinstance(node, ast.ImportFrom))
+        found = [self.absolute(node, module) for node in nodes if node.names[0].name == "*"]
+        return [
+            other
+            for other in found
+            if other in self.modules and other not in ("torch", module, *self.compiled)
+        ]
+
+    def _seen(self, module: str) -> tuple[frozenset[str], frozenset[str]]:
+        if module not in self._looks:
+            self._looks[module] = _look(self.tree(module))
+        return self._looks[module]
 
     def _of_body(self, body: list[ast.stmt], module: str, sure: bool) -> Iterator[tuple[str, Bound]]:
         for node, runs in top_level(body):
@@ -113,6 +129,8 @@ class Package:
         elif isinstance(node, ast.ImportFrom):
             yield from self._imported(node, module, sure)
         elif isinstance(node, ast.Assign):
+            # In a stub these are types for checkers: TypeVar("T").
+            sure = sure and module not in self.compiled
             target = self._meant(node.value, module)
             for name in _stored(node.targets):
                 yield name, Bound(sure, target=target)
@@ -131,9 +149,11 @@ class Package:
 
     def _imported(self, node: ast.ImportFrom, module: str, sure: bool) -> Iterator[tuple[str, Bound]]:
         source = self.absolute(node, module)
-        ours = source.split(".")[0] == module.split(".")[0]
+        sure = sure and module not in self.compiled
+        ours = source.split(".")[0] in ("torch", module.split(".")[0])
         # Out of the compiled part a name belongs to who imports it; a package offers what it imports.
-        offers = source.startswith(_COMPILED) or self.modules[module][0]
+        same = source.split(".")[0] == module.split(".")[0]
+        offers = source.startswith(_COMPILED) or (same and self.modules[module][0])
         listed = self.exported(module)
         for alias in node.names:
             name = alias.asname or alias.name
@@ -212,7 +232,7 @@ class Package:
             if module in self.modules:
                 break
         else:
-            return "", []
+            return name, []
         # A package may bind a name that is a module of it as well.
         if name in self.modules and not self.bindings(module).get(parts[-1]):
             return name, []
@@ -230,19 +250,6 @@ class Package:
         if rest:
             return "", []
         return (name, nodes) if name in self.modules and not nodes else (name, bounds)
-
-
-def filled(tree: ast.Module) -> frozenset[str]:
-    """The classes into which a module puts names that it works out; ``globals`` for the module itself."""
-    found = set()
-    for leaf in ast.walk(tree):
-        if isinstance(leaf, ast.Call) and isinstance(leaf.func, ast.Name) and leaf.func.id == "setattr":
-            if len(leaf.args) > 1 and not isinstance(leaf.args[1], ast.Constant):
-                found.add(ast.unparse(leaf.args[0]))
-        elif isinstance(leaf, ast.Subscript) and not isinstance(leaf.slice, ast.Constant):
-            if isinstance(leaf.ctx, ast.Store) and ast.unparse(leaf.value) == "globals()":
-                found.add("globals")
-    return frozenset(found)
 
 
 def members(node: ast.ClassDef, stub: bool) -> dict[str, Optional[Definition]]:
@@ -293,8 +300,18 @@ def _stored(targets: list[ast.expr]) -> Iterator[str]:
                 yield leaf.id
 
 
-def _spelled(tree: ast.Module) -> Iterator[str]:
-    """Strings that are names: with such a one a loop, a decorator or ``__getattr__`` may make that name."""
+def _look(tree: ast.Module) -> tuple[frozenset[str], frozenset[str]]:
+    """Strings that are names, and what the module puts worked-out names into: classes, or ``globals``."""
+    spelled, filled = set(), set()
     for leaf in ast.walk(tree):
-        if isinstance(leaf, ast.Constant) and isinstance(leaf.value, str) and leaf.value.isidentifier():
-            yield leaf.value
+        if isinstance(leaf, ast.Constant):
+            if isinstance(leaf.value, str) and leaf.value.isidentifier():
+                spelled.add(leaf.value)
+        elif isinstance(leaf, ast.Call):
+            if isinstance(leaf.func, ast.Name) and leaf.func.id == "setattr" and len(leaf.args) > 1:
+                if not isinstance(leaf.args[1], ast.Constant):
+                    filled.add(ast.unparse(leaf.args[0]))
+        elif isinstance(leaf, ast.Subscript) and isinstance(leaf.ctx, ast.Store):
+            if not isinstance(leaf.slice, ast.Constant) and ast.unparse(leaf.value) == "globals()":
+                filled.add("globals")
+    return frozenset(spelled), frozenset(filled)

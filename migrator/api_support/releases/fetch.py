@@ -1,4 +1,4 @@
-"""Getting a torch_npu wheel from the package index, by pip."""
+"""Getting wheels of torch_npu and torch from the package index, by pip."""
 
 from __future__ import annotations
 
@@ -11,17 +11,21 @@ from migrator.api_support.releases.archive import WheelError
 
 # Every release has wheels for some of these; which one does not matter to what is read of it.
 _PYTHONS = ("3.11", "3.12", "3.10", "3.13", "3.9")
-_PLATFORMS = (
-    "manylinux_2_28_x86_64",
-    "manylinux2014_x86_64",
-    "manylinux_2_28_aarch64",
-    "manylinux2014_aarch64",
-)
+_PLATFORMS = {
+    "torch_npu": (
+        "manylinux_2_28_x86_64",
+        "manylinux2014_x86_64",
+        "manylinux_2_28_aarch64",
+        "manylinux2014_aarch64",
+    ),
+    # The wheels for macOS hold the same sources and stubs, and no CUDA libraries.
+    "torch": ("macosx_11_0_arm64", "macosx_14_0_arm64", "macosx_10_9_x86_64"),
+}
 _PATIENCE = 1800  # seconds
 
 
-def fetch(release: str, folder: Path) -> Path:
-    """Download the wheel of a torch_npu release into a folder, and return its path.
+def fetch(release: str, folder: Path, package: str = "torch_npu") -> Path:
+    """Download the wheel of a torch_npu release, or of torch, into a folder, and return its path.
 
     ``2.12`` is the newest of torch 2.12, ``2.12.0.post2`` exactly that one. pip
     neither builds nor installs anything. Raises WheelError where there is no
@@ -29,10 +33,10 @@ def fetch(release: str, folder: Path) -> Path:
     """
     if not re.fullmatch(r"\d+\.\d+(\.\d+)?((\.post|rc|a|b)\d+)?", release):
         raise WheelError(f"{release!r} is no torch_npu release, such as 2.12 or 2.12.0.post2")
-    wanted = f"torch_npu=={release}.*" if re.fullmatch(r"\d+\.\d+", release) else f"torch_npu=={release}"
+    wanted = f"{package}=={release}.*" if re.fullmatch(r"\d+\.\d+", release) else f"{package}=={release}"
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check"]
     command += ["--no-deps", "--only-binary=:all:", "--implementation", "cp", "--dest", str(folder)]
-    for platform in _PLATFORMS:
+    for platform in _PLATFORMS[package]:
         command += ["--platform", platform]
     said = ""
     for python in _PYTHONS:
@@ -54,4 +58,4 @@ def fetch(release: str, folder: Path) -> Path:
         errors = [line for line in answer.stderr.splitlines() if line.startswith("ERROR")]
         # Of several errors the first has the reason.
         said = errors[0].partition(": ")[2] if errors else said
-    raise WheelError(f"pip finds no wheel of torch_npu {release}: {said[:300] or 'it gives no reason'}")
+    raise WheelError(f"pip finds no wheel of {package} {release}: {said[:300] or 'it gives no reason'}")

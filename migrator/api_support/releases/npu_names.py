@@ -54,6 +54,12 @@ class _Evidence(NamedTuple):
     in_git: set[str]  # CUDA names that were looked up in the sources
     order: list[str]
 
+    def sides(self, version: str) -> list[str]:
+        """The versions before and behind one, if the wheels of both were read."""
+        place = self.order.index(version)
+        around = [*self.order[:place][-1:], *self.order[place + 1 :][:1]]
+        return around if len(around) == 2 and all(side in self.wheels for side in around) else []
+
 
 def derive(api_db: Path) -> None:
     """Write npu_names.csv from source_names.csv, the wheels' names and what was written by hand.
@@ -126,13 +132,9 @@ def _exists(name: str, npu_name: str, version: str, evidence: _Evidence) -> bool
     # The facts list functions and classes; a module is there when one of its names is.
     if any(other.startswith(name + ".") for other in known):
         return True
-    # Neither a wheel nor a look into the sources: believe it where the wheels
-    # on both sides agree, which only 2.2.0 has.
-    position = evidence.order.index(version)
-    sides = [*evidence.order[:position][-1:], *evidence.order[position + 1 :][:1]]
-    return len(sides) == 2 and all(
-        side in evidence.wheels and _in_wheel(npu_name, evidence.wheels[side]) for side in sides
-    )
+    # Neither a wheel nor a look into the sources: believe it where the wheels on both sides agree.
+    sides = evidence.sides(version)
+    return bool(sides) and all(_in_wheel(npu_name, evidence.wheels[side]) for side in sides)
 
 
 def _in_wheel(npu_name: str, names: dict[tuple[str, str], str]) -> bool:
@@ -151,7 +153,7 @@ def _source(name: str, version: str, hand: Optional[_ByHand], evidence: _Evidenc
         return hand.source if hand else "torch_npu wheels"
     if name in evidence.in_git:
         return "torch_npu sources"
-    return "interpolated" if version == "2.2.0" else _NO_EVIDENCE
+    return "interpolated" if evidence.sides(version) else _NO_EVIDENCE
 
 
 def _advice(hand: Optional[_ByHand], npu: dict[str, str], version: str, source: str) -> str:

@@ -10,7 +10,7 @@ import ast
 from collections.abc import Iterable
 from typing import Optional
 
-from migrator.api_support.releases.bindings import FUNCTIONS, Definition, Function, members
+from migrator.api_support.releases.bindings import FUNCTIONS, Definition, Function
 
 OPEN, BASE, UNKNOWN = "*", "^", "?"
 # What torch.load hands to pickle's own classes, which take no parameter of torch's.
@@ -35,9 +35,7 @@ def _words(node: Optional[Definition], method: bool) -> tuple[str, ...]:
 
 def _of_class(node: ast.ClassDef) -> tuple[str, ...]:
     makers = [
-        inner
-        for inner in ast.walk(node)
-        if isinstance(inner, FUNCTIONS) and inner.name in ("__init__", "__new__") and inner in node.body
+        inner for inner in node.body if isinstance(inner, FUNCTIONS) and inner.name in ("__init__", "__new__")
     ]
     chosen = [maker for maker in makers if maker.name == "__init__"] or makers
     if chosen:
@@ -121,6 +119,3 @@ def _is_super_init(node: ast.Call) -> bool:
 
 def _decorated(node: Function, name: str) -> bool:
     return any(isinstance(decorator, ast.Name) and decorator.id == name for decorator in node.decorator_list)
-
-
-__all__ = ["BASE", "OPEN", "UNKNOWN", "members", "of_definitions"]

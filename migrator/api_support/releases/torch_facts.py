@@ -24,19 +24,35 @@ class Fact(NamedTuple):
 
 
 Facts = dict[str, Fact]
+MAYBE = Fact("maybe")
+
+
+class Release(NamedTuple):
+    """What was read of one release.
+
+    ``compiled`` are the names of ``torch`` and of tensors that come from its compiled part. The stubs leave
+    some of these out: ``words``, the strings in that part, show what may be there for all that.
+    """
+
+    facts: Facts
+    compiled: frozenset[str] = frozenset()
+    words: frozenset[str] = frozenset()
+
+
 # Bases that bring no names of their own.
-_PLAIN = {"object", "ABC", "Generic", "Protocol"}
+_PLAIN = {"object", "type", "ABC", "ABCMeta", "Generic", "Protocol"}
 _TENSOR_PARTS = ("torch._C._TensorBase", "torch._C.TensorBase")
 _TENSOR = "torch._C.TensorBase"
 
 
 class _Reader:
     def __init__(self, package: Package, root: str) -> None:
-        self.package = package
+        self.package, self.root = package, root
         self.facts: Facts = {}
         # Where a definition is -> every sure spelling of it.
         self.spellings: dict[str, set[str]] = {}
         self.definitions: dict[str, list[Bound]] = {}
+        self.opened: list[str] = []  # modules beside which a package binds another one by that name
         self.modules = [
             name
             for name in package.modules
@@ -51,8 +67,21 @@ class _Reader:
                 self._read_module(module)
                 if module != "torch" and self.package.is_filled(module):
                     self.facts[module] = Fact("module", "?")
+        for module in self.modules:
+            if any(f"{module}.".startswith(f"{opened}.") for opened in self.opened):
+                self.facts[module] = Fact("module", "?")
         self._emit()
         return self.facts
+
+    def compiled(self) -> frozenset[str]:
+        """The names of ``torch`` and of tensors that come from its compiled part."""
+        bound = self.package.bindings("torch").items() if "torch" in self.package.modules else ()
+        plain = {
+            f"torch.{name}"
+            for name, bounds in bound
+            if any(one.sure and one.target.startswith("torch._C.") for one in bounds)
+        }
+        return frozenset(plain | {name for name in self.facts if name.startswith(f"{_TENSOR}.")})
 
     def _read_module(self, module: str) -> None:
         for name, bounds in self.package.bindings(module).items():
@@ -63,12 +92,15 @@ class _Reader:
             sure = any(bound.sure for bound in bounds)
             own = any(bound.node is not None for bound in bounds)
             if not sure or (name.startswith("_") and not own):
-                self.facts.setdefault(spelled, Fact("maybe"))
+                self.facts.setdefault(spelled, MAYBE)
             elif any(bound.node is not None for bound in found):
                 self.definitions[place] = [bound for bound in found if bound.node is not None]
                 self.spellings.setdefault(place, set()).add(spelled)
             elif place in self.package.modules and place != spelled:
-                if _is_public(place) and spelled not in self.facts:
+                if spelled in self.package.modules:
+                    # `from torch.ao.nn import quantized` beside a module of that name: either may be meant.
+                    self.opened.append(spelled)
+                elif _is_public(place) and spelled not in self.facts:
                     self.facts[spelled] = Fact("alias", place)
             elif spelled not in self.facts:
                 self.facts[spelled] = Fact("value")
@@ -83,7 +115,7 @@ class _Reader:
             for bound in self.definitions[place]:
                 if isinstance(bound.node, ast.ClassDef):
                     for base in self._bases(bound.node, place):
-                        if base and base not in seen:
+                        if base in self.definitions and base not in seen:
                             seen.add(base)
                             waiting.append(base)
         for place in self.definitions:
@@ -95,7 +127,7 @@ class _Reader:
             node = bounds[-1].node
             words = of_definitions(bound.node for bound in bounds)
             if isinstance(node, ast.ClassDef):
-                bases = [homes.get(base, "?") for base in self._bases(node, place)]
+                bases = [homes.get(base, base) or "?" for base in self._bases(node, place)]
                 module = self._module(place)
                 filled = module not in self.package.compiled and self.package.is_filled(module, node.name)
                 if filled or _is_open(node) or (place.startswith("torch._C.") and home != _TENSOR):
@@ -117,7 +149,8 @@ class _Reader:
         """Where the bases of a class are defined; '' for one that is not found."""
         module = self._module(place)
         found = []
-        for base in node.bases:
+        # What a metaclass has can be asked of the class.
+        for base in [*node.bases, *(word.value for word in node.keywords if word.arg == "metaclass")]:
             expression = base.value if isinstance(base, ast.Subscript) else base
             name = self.package.qualified(expression, module)
             if name.rpartition(".")[2] in _PLAIN:
@@ -128,7 +161,8 @@ class _Reader:
                 self.definitions.setdefault(defined, classes)
                 found.append(defined)
             else:
-                found.append("")
+                # torchvision's modules derive from torch's.
+                found.append(defined if self.root != "torch" and defined.startswith("torch.") else "")
         return found
 
     def _emit_members(self, home: str, nodes: list[ast.ClassDef]) -> None:
@@ -143,18 +177,18 @@ class _Reader:
                 if name in overloads and not _is_property(overloads[name][0]):
                     words = of_definitions(overloads[name], method=True)
                     self.facts[f"{home}.{name}"] = Fact("function", "", words)
+                elif isinstance(member, ast.ClassDef):
+                    self.facts[f"{home}.{name}"] = Fact("class", "?", ("?",))
                 else:
-                    self.facts[f"{home}.{name}"] = Fact(
-                        "class" if isinstance(member, ast.ClassDef) else "value",
-                        "?" if isinstance(member, ast.ClassDef) else "",
-                    )
+                    self.facts[f"{home}.{name}"] = Fact("value")
             for name in _set_on_self(node):
-                self.facts.setdefault(f"{home}.{name}", Fact("maybe"))
+                self.facts.setdefault(f"{home}.{name}", MAYBE)
 
 
-def read(package: Package, root: str = "torch") -> Facts:
+def read(package: Package, root: str, words: frozenset[str] = frozenset()) -> Release:
     """Every public name of a package, and of private ones what public classes are made of."""
-    return _Reader(package, root).read()
+    reader = _Reader(package, root)
+    return Release(reader.read(), reader.compiled(), words)
 
 
 def _is_public(name: str) -> bool:

@@ -1,4 +1,4 @@
-"""api_db/torch_names.csv: what each release of torch has, as ranges of versions."""
+"""api_db/torch_names.csv: what each release of torch and torchvision has, as ranges of torch versions."""
 
 from __future__ import annotations
 
@@ -6,38 +6,88 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from migrator.api_support import tables
-from migrator.api_support.releases.torch_facts import Fact, Facts
+from migrator.api_support.releases.torch_facts import MAYBE, Fact, Facts, Release
 
-_MAYBE = "maybe"
+PACKAGES = ("torch", "torchvision")
+ByVersion = dict[str, Facts]
 
 
-def by_version(api_db: Path) -> dict[str, Facts]:
-    """What the table holds of each version."""
-    order = versions(api_db)
-    found: dict[str, Facts] = {version: {} for version in order}
-    for name, first, last, kind, of, cell in tables.rows("torch_names", api_db):
-        words = [word.partition("@")[::2] for word in cell.split()]
-        for version in tables.inside(first, last, order):
-            number = tables.as_tuple(version)
-            held = (word for word, span in words if tables.holds_at(span, number))
-            found[version][name] = Fact(kind, of, tuple(held))
-    return found
+def set_releases(api_db: Path, package: str, read: Mapping[str, tuple[str, Release]]) -> None:
+    """Put several releases of a package into the tables: by torch version, each with its own number.
+
+    What the compiled part of one has is asked of all that are given together. Of the others the parts are
+    not at hand: there such a name may be, unless the table knew it before.
+    """
+    order, facts = versions(api_db), by_version(api_db)
+    known = sure(facts)
+    for version, (_, release) in read.items():
+        held = facts.setdefault(version, {})
+        for name in [name for name in held if _package(name) == package and held[name] != MAYBE]:
+            del held[name]
+        # What may be there for another release's sake still may.
+        held.update(release.facts)
+    compiled = frozenset().union(*(release.compiled for _, release in read.values()))
+    for version, (_, release) in read.items():
+        # A name that another release has may have lost its stub, unless the table knew the release before.
+        asked = (
+            compiled if version in order else compiled | {name for name in known if _may_be_compiled(name)}
+        )
+        for name in asked - facts[version].keys() if package == "torch" else ():
+            leaf = name.rpartition(".")[2]
+            if leaf in release.words or leaf.endswith("Tensor"):
+                facts[version][name] = MAYBE
+    for version in facts.keys() - read.keys():
+        for name in compiled - known - facts[version].keys():
+            facts[version][name] = MAYBE
+    _write_releases(api_db, package, {version: number for version, (number, _) in read.items()})
+    tables.write_in(api_db, "torch_names", _lines(facts))
 
 
 def versions(api_db: Path) -> list[str]:
     """The torch versions that the table is about, oldest first."""
-    return [row[0] for row in tables.rows("torch_releases", api_db)]
+    return [row[0] for row in tables.rows("torch_wheels", api_db)]
 
 
-def write(api_db: Path, facts: Mapping[str, Facts]) -> None:
-    """Write the table. Of what may be there only names are kept that surely are, at some version."""
-    tables.write_in(api_db, "torch_names", _lines(facts))
+def by_version(api_db: Path) -> ByVersion:
+    """What the table holds of each version."""
+    order = versions(api_db)
+    found: ByVersion = {version: {} for version in order}
+    for name, first, last, kind, of, cell in tables.rows("torch_names", api_db):
+        words = [word.partition("@")[::2] for word in cell.split()]
+        for version in tables.inside(first, last, order):
+            number = tables.as_tuple(version)
+            held = tuple(word for word, span in words if tables.holds_at(span, number))
+            found[version][name] = Fact(kind, of, held)
+    return found
+
+
+def sure(facts: Mapping[str, Facts]) -> set[str]:
+    """The names that are surely there, at some version."""
+    return {name for held in facts.values() for name, fact in held.items() if fact != MAYBE}
+
+
+def _may_be_compiled(name: str) -> bool:
+    return name.rpartition(".")[0] in ("torch", "torch._C.TensorBase")
+
+
+def _package(name: str) -> str:
+    return name.partition(".")[0]
+
+
+def _write_releases(api_db: Path, package: str, numbers: Mapping[str, str]) -> None:
+    rows = {row["torch"]: row for row in tables.records("torch_wheels", api_db)}
+    empty = dict.fromkeys(tables.COLUMNS["torch_wheels"].split(), "")
+    for version, number in numbers.items():
+        row = rows.setdefault(version, {**empty, "torch": version})
+        row[f"{package}_wheel"] = number
+        read = [f"{name} wheel" for name in PACKAGES if row[f"{name}_wheel"]]
+        row["source"] = "; ".join(read)
+    tables.write_in(api_db, "torch_wheels", [list(row.values()) for row in rows.values()])
 
 
 def _lines(facts: Mapping[str, Facts]) -> Iterator[Sequence[str]]:
     order = sorted(facts, key=tables.as_tuple)
-    sure = {name for held in facts.values() for name, fact in held.items() if fact.kind != _MAYBE}
-    for name in sure:
+    for name in sure(facts):
         here = {version: facts[version][name] for version in order if name in facts[version]}
         keys = {version: (fact.kind, fact.of) for version, fact in here.items()}
         for first, last, (kind, of) in tables.ranges(keys, order):

@@ -10,6 +10,9 @@ from typing import NamedTuple, Optional
 
 from migrator.api_support.releases.archive import Archive, WheelError
 from migrator.api_support.releases.operator_lists import Operators, read_operators
+from migrator.api_support.releases.torch_facts import Release
+from migrator.api_support.releases.torch_table import PACKAGES
+from migrator.api_support.releases.torch_wheel import read_names
 
 # Modules whose names a CUDA program uses, and their NPU counterparts.
 WANTED = (
@@ -45,22 +48,30 @@ class Wheel(NamedTuple):
     switches: dict[str, str]  # of torch only: a column of versions.csv -> yes | no
     operators: Optional[Operators]  # of torch_npu only
     own_names: frozenset[str]  # of torch_npu only: qualified names of what only it has
+    public: Optional[Release] = None  # of torch and torchvision only: all public names
 
 
 def read_wheel(path: Path) -> Wheel:
-    """Read a torch or torch_npu wheel, as an archive: nothing in it is run or unpacked.
+    """Read a torch, torchvision or torch_npu wheel, as an archive: nothing in it is run or unpacked.
 
-    Raises WheelError, a ValueError, where the file is neither, or damaged.
+    Raises WheelError, a ValueError, where the file is none of these, or damaged.
     """
     archive = Archive(path)
     try:
         package, release = archive.package_and_release()
         found = re.match(r"\d+\.\d+\.\d+(?=$|[.+a-z])", release)
-        if package not in ("torch", "torch_npu") or not found:
-            raise WheelError(f"{path.name} is neither a torch nor a torch_npu wheel, but {package} {release}")
+        if package not in (*PACKAGES, "torch_npu") or not found:
+            raise WheelError(
+                f"{path.name} is no torch, torchvision or torch_npu wheel, but {package} {release}"
+            )
+        if package == "torchvision":
+            public = read_names(archive, package)
+            return Wheel(package, archive.needed_torch(), release, {}, {}, None, frozenset(), public)
         if package == "torch":
-            names = module_names(_sources(archive, package))
-            return Wheel(package, found.group(), release, names, _switches(archive), None, frozenset())
+            names, public = module_names(_sources(archive, package)), read_names(archive, package)
+            return Wheel(
+                package, found.group(), release, names, _switches(archive), None, frozenset(), public
+            )
         operators = read_operators(archive)
         names, own_names = _npu_names(archive)
         return Wheel(package, found.group(), release, names, {}, operators, own_names)
