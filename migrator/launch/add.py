@@ -19,7 +19,11 @@ from migrator.project.imports import Read
 from migrator.project.start_ways import StartWay, start_ways
 
 _MOST = 30  # scripts of which the launcher knows how they are started
-_RANKS = {"none": " with one rank: it shows no use of ranks", "program": ", which starts its own ranks"}
+_RANKS = {
+    "none": " with one rank: it shows no use of ranks",
+    "unseen": " with one rank: its training is in another package (--nproc N)",
+    "program": ", which starts its own ranks",
+}
 
 
 @dataclass(frozen=True)

@@ -25,13 +25,15 @@ _DEPTH = 4
 
 @dataclass(frozen=True)
 class StartWay:
-    """Who starts a program's ranks; with ``none`` it shows no use of ranks.
+    """Who starts a program's ranks.
+
+    With ``none`` it shows no use of ranks, ``unseen``: its training is in a package of which nothing is read.
 
     ``options`` are those that the program has to get from its launcher, with marks of
     ``reports/launcher/starts.yaml`` for their values. ``variables``: the launcher whose variables it reads.
     """
 
-    ranks: Literal["launcher", "program", "none"]
+    ranks: Literal["launcher", "program", "none", "unseen"]
     options: tuple[str, ...] = ()
     variables: str = ""
 
@@ -119,10 +121,18 @@ def _way(program: _Program, mended: bool) -> StartWay:
         listed("distributed_calls", name) and _is_used(program, index, call)
         for index, call, name in program.calls()
     )
-    if not uses and not any(map(imports_distributed, program.files.values())):
-        return StartWay("none")
+    of_library = [
+        words
+        for index in program.files.values()
+        for imported in index.imports
+        for words in map(_table("libraries").get, imported_in_full(imported))
+        if words
+    ]
+    if not uses and not of_library and not any(map(imports_distributed, program.files.values())):
+        trains = any(".backward(" in index.text for index in program.files.values())
+        return StartWay("none" if trains else "unseen")
     read = [name for name, variables in _table("variables").items() if _reads(program, variables)]
-    options = list(_rank_options(program, joins, mended))
+    options = [*(word for words in of_library for word in words), *_rank_options(program, joins, mended)]
     return StartWay("launcher", tuple(options), read[0] if read and "torchrun" not in read else "")
 
 

@@ -10,7 +10,7 @@ module=@MODULE@
 module_root=@MODULE_ROOT@
 
 # How the ranks of each script come to be. launcher: this script starts them; program: the script does, from one
-# process; none: it shows no use of ranks. What the script gets before its own arguments: %NAME% is filled in.
+# process; none: it shows no use of ranks; unseen: its training is in a package. What the script gets before its own arguments: %NAME% is filled in.
 # Under which other launcher's names it reads its rank.
 ranks_by=unknown program_options=() rank_names=''
 look_up() {
@@ -301,9 +301,9 @@ fi
 # ---------------------------------------------------------------------------------------------------------------
 # Ranks and port
 
-if [ "$ranks_by" = none ]; then
+if [ "$ranks_by" = none ] || [ "$ranks_by" = unseen ]; then
   nproc=${nproc:-1}
-  if [ "$nproc" -gt 1 ] && [ "$force" = 0 ]; then
+  if [ "$nproc" -gt 1 ] && [ "$force$ranks_by" = 0none ]; then
     refuse "$entry shows no use of ranks: each of the $nproc would do the whole work (--force starts them all the same)"
   fi
 fi
@@ -414,7 +414,7 @@ if [ -n "$fault" ]; then say "$fault"; fi
 say "$nproc rank(s) on this machine, $nnodes machine(s); logs: $log_dir"
 case $ranks_by in
 program) say "$entry starts them itself" ;;
-unknown) if [ "$nproc" -gt 1 ]; then say "nothing is known of $entry: it has to read RANK and LOCAL_RANK"; fi ;;
+unknown | unseen) if [ "$nproc" -gt 1 ]; then say "nothing is known of $entry: it has to read RANK and LOCAL_RANK"; fi ;;
 esac
 set -m # the launcher gets a group of its own, and with it signals from nobody but us
 "${start[@]}" bash "$self" __rank "$state" "$log_dir" "$bind" "$rank_names" ${#program[@]} "$options" "${program[@]}" "$@" </dev/null &

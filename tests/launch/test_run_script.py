@@ -106,6 +106,14 @@ def test_a_program_without_ranks_gets_one_process(project: Path) -> None:
     assert len(said(run(project, "--nproc", "2", "--force")[1])) == 2
 
 
+def test_a_program_whose_training_is_not_seen_is_asked_for_ranks(project: Path) -> None:
+    write_launcher(project, "my train.py", way=StartWay("unseen"))
+    assert len(said(run(project, "--devices", "0,1")[1])) == 1
+    code, out, err = run(project, "--nproc", "2")
+    assert (code, len(said(out))) == (0, 2)
+    assert "nothing is known of my train.py" in err
+
+
 def test_a_script_of_which_nothing_is_known_is_started_with_a_word(project: Path) -> None:
     shutil.copy(project / "my train.py", project / "other.py")
     code, out, err = run(project, "--nproc", "2", "--entry", "other.py")

@@ -118,7 +118,14 @@ def test_a_parser_that_is_mended_needs_no_option() -> None:
     ],
 )
 def test_a_program_that_shows_no_use_of_ranks(text: str, others: dict[str, str]) -> None:
-    assert way(text, **others) == StartWay("none")
+    assert way(f"{text}loss.backward()\n", **others) == StartWay("none")
+    assert way(text.replace("loss.backward()", ""), **others) == StartWay("unseen")
+
+
+def test_what_trains_by_a_function_of_a_library() -> None:
+    known = "from basicsr.train import train_pipeline\ntrain_pipeline('.')\n"
+    assert way(known) == StartWay("launcher", ("--launcher", "pytorch"))
+    assert way("from elsewhere import train\ntrain()\n") == StartWay("unseen")
 
 
 def test_the_files_that_a_script_imports_belong_to_it() -> None:
