@@ -49,11 +49,16 @@ def modelarts(
     try:
         pairs = tuple(map(parse_input, inputs or [])), tuple(map(parse_output, outputs or []))
         start, text, notes = find_start(folder, main)
+        if start.way is not None and start.way.ranks == "program":
+            raise SourceError(
+                f"{shown(start.entry)} starts its own ranks, and so does the boot file: let it read RANK, "
+                "LOCAL_RANK and WORLD_SIZE instead"
+            )
         made = boot_file(start, *pairs)
         write_all(folder, made, overwrite)
     except (MappingError, SourceError) as error:
         stop(str(error))
-    if start.way is not None and start.way.ranks == "none":
+    if start.way is not None and start.way.ranks in ("none", "unseen"):
         notes.append(
             "the training runs on one card: nothing shows that it is distributed, and on several cards each "
             "rank would do the whole work"

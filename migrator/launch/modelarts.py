@@ -54,6 +54,7 @@ def boot_file(start: Start, inputs: Sequence[PathPair] = (), outputs: Sequence[P
         '"@MODULE@"': _literal(start.module),
         '"@MODULE_ROOT@"': _literal(start.module_root),
         "{}  # @VARIABLES@": _dictionary({one["name"]: one["value"] for one in start.variables}),
+        "[]  # @OPTIONS@": json.dumps(start.way.options if start.way else []),
     }
     files = {BOOT: filled(BOOT, values)}
     if not inputs and not outputs:

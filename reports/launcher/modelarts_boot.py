@@ -39,6 +39,8 @@ MASTER_PORT = "29500"  # the variable MASTER_PORT says another one
 RANK_TABLE_TIMEOUT = "600"  # seconds; the variable RANK_TABLE_TIMEOUT says another number
 KILL_AFTER = 30.0  # seconds for the other ranks to end after one has failed
 DEFAULTS: dict[str, str] = {}  # @VARIABLES@
+# What the script gets before its own arguments; %NAME% stands for a variable.
+OPTIONS: list[str] = []  # @OPTIONS@
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 WRONG = 78  # EX_CONFIG
@@ -387,11 +389,15 @@ class Ranks:
         """Run all ranks to their end and give the exit code."""
         script = ["-m", MODULE] if MODULE else [os.path.join(HERE, ENTRY)]
         for rank, local in start.ranks:
+            env = environment(os.environ, start, rank, local)
+            options = [
+                re.sub("%([A-Z_]+)%", lambda mark, env=env: env[mark.group(1)], one) for one in OPTIONS
+            ]
             self.processes.append(
                 subprocess.Popen(
-                    [sys.executable, "-u", *script, *arguments],
+                    [sys.executable, "-u", *script, *options, *arguments],
                     cwd=HERE,
-                    env=environment(os.environ, start, rank, local),
+                    env=env,
                     start_new_session=True,
                     preexec_fn=die_with_parent,
                 )

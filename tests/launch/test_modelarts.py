@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -88,6 +89,39 @@ def test_what_the_user_should_know(launch, project):
     assert "tools/train net.py can do without --init_method" in err
     again = launch("-o", project, "--overwrite")  # the boot file is no sign of a distributed program
     assert "nothing shows that it is distributed" in again[2]
+
+
+def test_the_options_from_which_the_script_takes_its_rank(launch, project):
+    script = project / "tools" / "train net.py"
+    script.write_text(
+        "import argparse, sys\nparser = argparse.ArgumentParser()\nparser.add_argument('--rank')\n"
+        "print(sys.argv[1:])\n"
+        + TRAIN.replace("init_process_group()", "init_process_group('hccl', rank=args.rank)").split("if ")[0]
+        + "if __name__ == '':\n    dist.init_process_group('hccl', rank=args.rank)\n    loss.backward()\n"
+    )
+    assert launch("-o", project, "-m", "tools/train net.py")[0] == 0
+    done = subprocess.run(
+        [sys.executable, "modelarts_boot.py", "--lr", "1"],
+        cwd=project,
+        env={
+            **{name: value for name, value in os.environ.items() if name not in ("RANK", "LOCAL_RANK")},
+            "MA_NUM_HOSTS": "1",
+            "NPROC_PER_NODE": "2",
+            "PYTHONPATH": str(Path(__file__).parent / "stub"),
+        },
+        capture_output=True,
+        text=True,
+    )
+    assert sorted(done.stdout.splitlines()) == [f"['--rank', '{rank}', '--lr', '1']" for rank in (0, 1)]
+
+
+def test_a_script_that_starts_its_own_ranks_is_refused(launch, project):
+    script = project / "tools" / "train net.py"
+    script.write_text(TRAIN.replace("loss.backward()", "torch.multiprocessing.spawn(f, nprocs=8)"))
+    code, _, err = launch("-o", project, "-m", "tools/train net.py")
+    assert code == 2
+    assert "train net.py starts its own ranks, and so does the boot file: let it read RANK" in err
+    assert not (project / "modelarts_boot.py").exists()
 
 
 def test_nothing_is_replaced_unasked(launch, project):
