@@ -390,9 +390,7 @@ class Ranks:
         script = ["-m", MODULE] if MODULE else [os.path.join(HERE, ENTRY)]
         for rank, local in start.ranks:
             env = environment(os.environ, start, rank, local)
-            options = [
-                re.sub("%([A-Z_]+)%", lambda mark, env=env: env[mark.group(1)], one) for one in OPTIONS
-            ]
+            options = [filled(option, env) for option in OPTIONS]
             self.processes.append(
                 subprocess.Popen(
                     [sys.executable, "-u", *script, *options, *arguments],
@@ -419,6 +417,13 @@ class Ranks:
                 self.send(signal.SIGKILL)
             time.sleep(0.05)
         return code
+
+
+def filled(option: str, env: Mapping[str, str]) -> str:
+    """An option with the values of a rank's variables in the places of their names."""
+    for name in re.findall("%([A-Z_]+)%", option):
+        option = option.replace(f"%{name}%", env[name])
+    return option
 
 
 def environment(env: Mapping[str, str], start: Start, rank: int, local: int) -> dict[str, str]:
