@@ -274,14 +274,14 @@ class ModuleIndex:
 
     def block(self, statement: ast.AST) -> Sequence[ast.stmt]:
         """The statements in a row, of which this is one; empty for the part of another statement."""
-        around = self._parents.get(statement)
-        if around not in self._blocks:
-            self._blocks[around] = ()
+        if statement not in self._blocks:
+            self._blocks[statement] = ()
+            around = self._parents.get(statement)
             for field in ("finalbody", "orelse", "body"):
                 block = getattr(around, field, None)
                 if isinstance(block, list):
                     self._blocks.update(dict.fromkeys(block, block))
-        return self._blocks.get(statement, ())
+        return self._blocks[statement]
 
     def parts(self, string: ast.JoinedStr) -> Sequence[Part]:
         """The parts of an f-string, in order; empty where its text cannot be read."""

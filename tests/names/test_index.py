@@ -46,3 +46,11 @@ def test_a_node_to_which_no_word_led_has_a_statement(
     found = index.statement_of(node)
     assert (type(found), found.lineno) == (statement, line)
     assert isinstance(index.scope_of(node).node, scope)
+
+
+def test_a_statement_that_holds_others_has_a_block_and_they_have_theirs() -> None:
+    index = ModuleIndex("one()\ndef f():\n    two()\n    three()\n", {"one", "two"})
+    margin, function = index.tree.body
+    assert list(index.block(margin)) == [margin, function]
+    assert list(index.block(function.body[0])) == function.body
+    assert list(index.block(function)) == [margin, function]

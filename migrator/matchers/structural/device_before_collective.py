@@ -53,10 +53,12 @@ def find(context: FileContext, rule: Rule[DeviceOptions]) -> Iterator[Match]:
             continue
         later = [call for call in mine if _same_block(index, first, call)]
         edits = _moved(index, first, later[0]) if later else _chosen_here(index, scope, first)
+        span = (index.start(first), index.end(later[0])) if later and edits else None
         yield found(
             context,
             rule,
             first,
+            span=span,
             api=index.qualified_name(first.func),
             edits=edits,
             severity="info" if chosen and not mine and not edits else "",  # whoever calls it may have chosen
