@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from migrator.convert.program import File, Program, read_file
 from migrator.convert.syntax import FUNCTIONS, Definition
 from migrator.convert.values import definition_of
-from migrator.names.tree import called_name, walk
+from migrator.names.tree import called_name
 from migrator.project.definitions import Definitions
 from migrator.project.distributed_use import is_distributed
 from migrator.project.imports import Read, imported_names, place_of_import
@@ -31,12 +32,13 @@ def load(
     elsewhere: Definitions | None = None,
     more: Sequence[str] = (),
     for_one_card: bool = True,
+    file_of: Callable[[str, str], File] = read_file,
 ) -> Program:
     """The program of the file ``entry``; ``read`` gives the text of a file, None where there is none.
 
-    ``elsewhere`` is asked where the names say too little, ``more`` are other files that are started. Raises
-    what of UNREADABLE the entry does (other such files are left out), AlreadyDistributedError where it has to
-    be ``for_one_card``.
+    ``elsewhere`` is asked where the names say too little, ``more`` are other files that are started;
+    ``file_of`` may give a file that another program has, too. Raises what of UNREADABLE the entry does (other
+    such files are left out), AlreadyDistributedError where it has to be ``for_one_card``.
     """
     files: dict[str, File] = {}
     waiting = [entry, *more]
@@ -48,7 +50,7 @@ def load(
         if for_one_card and is_distributed(text):
             raise AlreadyDistributedError
         try:
-            file = files[name] = read_file(name, text)
+            file = files[name] = replace(file_of(name, text), imports={})  # those depend on what is started
         except UNREADABLE:
             if name == entry:
                 raise
@@ -108,12 +110,3 @@ def _looked_up(
         if node.lineno == line
     ]
     return found[0] if len(found) == 1 else None
-
-
-def imports_one_of(name: str, tree: ast.Module, wanted: Collection[str], read: Read) -> bool:
-    """Whether the file ``name`` imports one of some files of the project."""
-    found = (
-        place_of_import(name, name, module, attribute, read)
-        for _, _, module, attribute in imported_names(walk(tree))
-    )
-    return any(one is not None and one[0] in wanted for one in found)

@@ -157,7 +157,9 @@ def _reads(program: _Program, variables: Iterable[str]) -> bool:
 def _starter(program: _Program, joins: bool) -> tuple[ModuleIndex, ast.Call, ast.expr | None] | None:
     """The call that starts a program's ranks, and how many it starts."""
     for index, call, name in program.calls():
-        if not _is_used(program, index, call):
+        if not (name in _table("starters") or name in _table("processes")) or not _is_used(
+            program, index, call
+        ):
             continue
         if name in _table("starters") and (joins or not name.startswith("torch.")):
             place, keyword = _table("starters")[name]

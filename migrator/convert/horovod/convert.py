@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import ast
+import posixpath
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
+from functools import cache
 from typing import Any
 
 from migrator.convert.draft import Draft, UncertainError, converted
@@ -13,17 +16,18 @@ from migrator.convert.horovod.calls import Plan, plan_names, references
 from migrator.convert.horovod.optimizer import plan_optimizer
 from migrator.convert.horovod.synchronize import plan_synchronize
 from migrator.convert.horovod.tables import PACKAGE, helpers, import_order
-from migrator.convert.load import UNREADABLE, imports_one_of, load
+from migrator.convert.load import UNREADABLE, load
 from migrator.convert.models import free_models
-from migrator.convert.program import File, Program
+from migrator.convert.program import File, Program, read_file
 from migrator.convert.syntax import above, is_main_guard
 from migrator.convert.texts import names_in
 from migrator.convert.write import NotPlacedError
 from migrator.core.check import Converted
 from migrator.findings.finding import internal_error
-from migrator.names.tree import parse
-from migrator.project.imports import Read
+from migrator.names.tree import parse, walk
+from migrator.project.imports import Read, imported_files
 
+_IMPORTS = (ast.Import, ast.ImportFrom)
 _CHANGED, _REPORTED = "NPU930", "NPU931"
 _OWN_WAY = ("init_process_group", "DistributedDataParallel")
 _OLDEST = (1, 11)  # torch 1.8.1 has no ReduceOp.AVG
@@ -65,20 +69,23 @@ def _programs(
         re.escape(name.removesuffix("/__init__.py").removesuffix(".py").split("/")[-1]) for name in names
     }
     imports = re.compile(rf"^[^\S\n]*(?:from|import)\b[^\n]*\b(?:{'|'.join(sorted(stems))})\b", re.M)
+    imported = _Imports(read)
     entries = list(names)
     for one in others:
-        if one not in names and imports.search(read(one) or "") and _imports_one_of(one, names, read):
+        if one not in names and imports.search(read(one) or "") and imported.has_one_of(one, names):
             entries.append(one)
     groups: list[tuple[list[str], set[str]]] = []
     for entry in entries:
         try:
-            program = load(entry, read, for_one_card=False)
+            reached = imported.reached(entry)
         except UNREADABLE:
             continue  # the engine's turn meets it again, and reports it
         except Exception as error:
             failed.update(_failed([entry], error))
             continue
-        mine = {name for name in program.files if name in names and _imports(program.files[name])}
+        mine = {
+            name for name in reached if name in names and any(map(_is_horovod, imported.statements(name)))
+        }
         if not mine:
             continue
         merged, apart = [entry], []
@@ -90,19 +97,51 @@ def _programs(
                 apart.append((group, files))
         groups = [*apart, (merged, mine)]
     programs = []
+    file_of = cache(read_file)  # programs have helpers in common
     for together, mine in groups:
         try:
-            programs.append(load(together[0], read, more=together[1:], for_one_card=False))
+            programs.append(load(together[0], read, more=together[1:], for_one_card=False, file_of=file_of))
         except Exception as error:
             failed.update(_failed(mine, error))
     return programs
 
 
-def _imports_one_of(name: str, wanted: Collection[str], read: Read) -> bool:
-    try:
-        return imports_one_of(name, parse(read(name) or ""), wanted, read)
-    except Exception:
-        return False  # the engine's turn meets it again, and reports it
+class _Imports:
+    """What files import. Each is parsed once, however many programs reach it."""
+
+    def __init__(self, read: Read) -> None:
+        self._read = read
+        self.statements = cache(self._statements)
+        self._files = cache(self._files_of)
+
+    def _statements(self, name: str) -> list[Any]:
+        """The import statements of a file, wherever they stand. Raises what of UNREADABLE it does."""
+        return [node for node in walk(parse(self._read(name) or "")) if isinstance(node, _IMPORTS)]
+
+    def _files_of(self, name: str, folder: str) -> tuple[str, ...]:
+        """The files that a file imports, in a program whose script lies in a folder."""
+        script = posixpath.join(folder, "script.py")
+        return tuple(imported_files(script, name, self.statements(name), self._read))
+
+    def reached(self, entry: str) -> set[str]:
+        """The files of a program, as ``load`` finds them. Raises what of UNREADABLE the entry does."""
+        self.statements(entry)
+        found: set[str] = set()
+        waiting = [entry]
+        while waiting:
+            name = waiting.pop()
+            if name not in found:
+                with suppress(*UNREADABLE):
+                    waiting += self._files(name, posixpath.dirname(entry))
+                    found.add(name)
+        return found
+
+    def has_one_of(self, name: str, wanted: Collection[str]) -> bool:
+        """Whether a file imports one of some others."""
+        try:
+            return any(one in wanted for one in self._files(name, posixpath.dirname(name)))
+        except Exception:
+            return False  # the engine's turn meets it again, and reports it
 
 
 def _imports(file: File) -> list[tuple[File, Any]]:

@@ -1,0 +1,30 @@
+"""A project of many programs on Horovod: each of its files is read once, however many of them reach it."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from migrator.convert.horovod import convert as horovod
+from migrator.convert.program import read_file
+from migrator.names.tree import parse
+
+_ENTRY = "import horovod.torch as hvd\nimport torch\nimport helpers\nhvd.init()\ntorch.cuda.set_device(hvd.local_rank())\n"
+
+
+def test_each_file_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    files = {f"example{number}.py": _ENTRY for number in range(5)}
+    files["helpers.py"] = "import common\n"
+    files["common.py"] = "import torch\n"
+    parsed: Counter[str] = Counter()
+    loaded: Counter[str] = Counter()
+    monkeypatch.setattr(horovod, "parse", lambda text: parsed.update([text]) or parse(text))
+    monkeypatch.setattr(
+        horovod, "read_file", lambda name, text: loaded.update([name]) or read_file(name, text)
+    )
+    result = horovod.convert([*files][:5], files, files.get, (2, 6, 0))
+    assert sorted(result) == sorted(files)[1:6]
+    assert all("horovod" not in one.text for one in result.values())
+    assert loaded == dict.fromkeys(files, 1)
+    assert parsed == {_ENTRY: 5, files["helpers.py"]: 1, files["common.py"]: 1}
