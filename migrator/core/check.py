@@ -18,6 +18,7 @@ from migrator.core.blockers import judged
 from migrator.core.changes import Change, described, of_conversion, planned
 from migrator.core.fix_guards import guarded
 from migrator.core.matching import Admit, Choice, choose_fixes, match_rules
+from migrator.core.readable import OddNameError, check_names, compiled
 from migrator.core.rules import Rules
 from migrator.files.document import Document
 from migrator.files.lines import Lines
@@ -92,10 +93,14 @@ def check(
     try:
         edits = converted.edits if converted else ()
         start = apply(text.encode("utf-8"), edits).decode("utf-8") if edits else text
+        check_names(start, rules)
         chosen, words = rules.starting(start, project)
         if not chosen and converted is None:
             return Result(name)
-        return _Check(document, rules, project, admit).run(start, chosen, words, converted, write)
+        result = _Check(document, rules, project, admit).run(start, chosen, words, converted, write)
+        if result.findings:
+            compiled(text, document.notebook is not None)
+        return result
     except SyntaxError as error:
         return _unparsed(name, text, error)
     except (RecursionError, MemoryError):
@@ -237,6 +242,7 @@ def _unparsed(name: str, text: str, error: SyntaxError) -> Result:
         hint = "; Python 2 code? Convert it to Python 3 first"
     elif re.search(r"^\s*(match|case)\s.+:|^\s*type\s+\w+\s*=|except\*", text, re.M):
         hint = "; syntax of a newer Python? Run npumigrate with that one"
-    message = f"not valid Python {running} ({error.msg}){hint}"
+    odd = isinstance(error, OddNameError)
+    message = error.msg if odd else f"not valid Python {running} ({error.msg}){hint}"
     place = f"line {error.lineno}: " if error.lineno else ""
     return Result(name, skipped=place + message, syntax=(SyntaxTrouble(error.lineno or 0, message),))

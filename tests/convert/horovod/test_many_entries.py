@@ -10,7 +10,12 @@ from migrator.convert.horovod import convert as horovod
 from migrator.convert.program import read_file
 from migrator.names.tree import parse
 
-_ENTRY = "import horovod.torch as hvd\nimport torch\nimport helpers\nhvd.init()\ntorch.cuda.set_device(hvd.local_rank())\n"
+_ENTRY = """import horovod.torch as hvd
+import torch
+import helpers
+hvd.init()
+torch.cuda.set_device(hvd.local_rank())
+"""
 
 
 def test_each_file_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,52 @@
+"""What Python does not run, or reads in another way than it is written: such files are left as they are."""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import warnings
+
+from migrator.core.rules import Rules
+
+_NOT_PLAIN = re.compile(r"\w*[^\W\x00-\x7f]\w*")
+
+
+class OddNameError(SyntaxError):
+    """A name that Python takes for another one."""
+
+
+def compiled(text: str, notebook: bool) -> None:
+    """Raises SyntaxError for what only ``ast`` takes: ``return`` outside a function, and the like."""
+    flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT if notebook else 0
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        compile(text, "<unknown>", "exec", flags, dont_inherit=True)
+
+
+def check_names(text: str, rules: Rules) -> None:
+    """Raises OddNameError for a name that a rule is about and that is spelt with other letters.
+
+    Python reads ``torch.𝐜uda`` as ``torch.cuda`` (NFKC): the places of a text and its words are no longer
+    those of its tree.
+    """
+    if text.isascii():
+        return
+    import tokenize
+    from unicodedata import normalize
+
+    odd = {word: normalize("NFKC", word) for word in set(_NOT_PLAIN.findall(text))}
+    odd = {word: plain for word, plain in odd.items() if plain.isascii() and _is_asked_for(plain, rules)}
+    if not odd:
+        return
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type == tokenize.NAME and token.string in odd:
+            meant = odd[token.string]
+            raise OddNameError(
+                f"{token.string} is {meant} to Python: write it in plain letters",
+                (None, *token.start, token.line),
+            )
+
+
+def _is_asked_for(word: str, rules: Rules) -> bool:
+    return word.startswith("torch") or rules.start_in(word)

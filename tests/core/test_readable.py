@@ -1,0 +1,67 @@
+"""Files that Python does not run, or reads in another way than they are written, are left alone and named."""
+
+from __future__ import annotations
+
+import pytest
+
+from migrator.core.check import check, no_fix
+from migrator.core.rules import Rules
+from migrator.core.settings import Settings
+from migrator.files.document import document
+from migrator.project.project import Project
+
+_RULES = Rules(Settings(version="2.6"))
+_USE = "import torch\nx = torch.zeros(1).cuda()\n"
+_REFUSED = {
+    "a misplaced __future__": f"{_USE}from __future__ import annotations\n",
+    "return": f"{_USE}return x\n",
+    "await": f"{_USE}await x\n",
+    "break": f"{_USE}break\n",
+    "two arguments of a name": f"{_USE}def f(a, a):\n    pass\n",
+    "nonlocal": f"{_USE}nonlocal x\n",
+    "yield in a class": f"{_USE}class A:\n    yield x\n",
+}
+
+
+@pytest.mark.parametrize("admitted", [True, False], ids=["migrate", "lint"])
+@pytest.mark.parametrize("text", _REFUSED.values(), ids=_REFUSED)
+def test_what_python_does_not_compile(text: str, admitted: bool) -> None:
+    item = document(text.encode("utf-8"), "a.py")
+    result = (
+        check(item, _RULES, Project()) if admitted else check(item, _RULES, Project(), no_fix, write=False)
+    )
+    assert result.text is None
+    assert result.findings == ()
+    assert "not valid Python" in result.skipped
+    assert [trouble.line for trouble in result.syntax] != [0]
+
+
+def test_a_notebook_may_await() -> None:
+    import json
+
+    cell = {
+        "cell_type": "code",
+        "metadata": {},
+        "outputs": [],
+        "source": "import torch\nawait torch.f().cuda()\n",
+    }
+    data = json.dumps({"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}).encode("utf-8")
+    result = check(document(data, "a.ipynb"), _RULES, Project())
+    assert result.skipped == ""
+    assert result.text is not None
+
+
+@pytest.mark.parametrize("line", ["torch.𝐜uda.synchronize()", "𝐭orch.zeros(1)", "x.𝗰uda()"])
+def test_names_in_other_letters(line: str) -> None:
+    result = check(
+        document(f"import torch\nx = torch.zeros(1).cuda()\n{line}\n".encode(), "a.py"), _RULES, Project()
+    )
+    assert result.text is None
+    assert result.skipped.startswith("line 3: ")
+    assert result.skipped.endswith("to Python: write it in plain letters")
+
+
+def test_other_letters_elsewhere() -> None:
+    text = "import torch\nxₙ = torch.zeros(1).cuda()  # 𝐜uda\ns = '𝐜uda'\n"
+    result = check(document(text.encode("utf-8"), "a.py"), _RULES, Project())
+    assert result.text == "import torch\nimport torch_npu\n" + text.partition("\n")[2].replace("cuda", "npu")
