@@ -36,6 +36,10 @@ class Parser(argparse.ArgumentParser):
         """Raise UsageError; with the option that may be meant by one that there is not."""
         raise UsageError(f"{message}{self._hint(message)} ({self._command} --help shows all options)")
 
+    def print_help(self, _file: object = None) -> None:
+        """Print the help at once: argparse takes no notice where it cannot be written."""
+        print(self.format_help(), end="", flush=True)
+
     def _hint(self, message: str) -> str:
         unknown = message.partition("unrecognized arguments: ")[2].partition(" ")[0].partition("=")[0]
         if not unknown.startswith("--"):

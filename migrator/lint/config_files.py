@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import Any, Optional
 
 from migrator.files.errors import Unreadable, shown
+from migrator.files.gitignore import repository
 from migrator.files.source import read_settings
 from migrator.lint.option_table import KEYS
 from migrator.lint.options import ConfigError, Options, checked, unknown_key, with_values
 
+_PLACES = {"rules", "baseline", "cache-dir"}
 _OWN = (".npumigrate.toml", "npumigrate.toml")
 CONFIG_NAMES = (*_OWN, "pyproject.toml")
 
@@ -43,7 +45,9 @@ class Configuration:
             root = file.parent if file is not None and file != self._file else Path.cwd()
             options = Options(root=root, origin=str(file or ""), given=frozenset(self.command_line))
             layers = _layers(file) if file is not None else {}
-            for values in layers.values():
+            for layer, values in layers.items():
+                if file != self._file:
+                    _check_inside(layer, values)
                 options = with_values(options, values)
             options = replace(options, extended=tuple(str(layer) for layer in layers if layer != file))
             self._of_file[file] = with_values(options, self.command_line)
@@ -58,6 +62,20 @@ class Configuration:
                 found = self._nearest(folder.parent)
             self._of_folder[folder] = found
         return self._of_folder[folder]
+
+
+def _check_inside(file: Path, values: Mapping[str, Any]) -> None:
+    """Raises ConfigError where a file that nobody named leads out of its repository, or of its folder.
+
+    It may have come with a tree that is only looked at: packs and baselines are read, the cache is written.
+    """
+    tree = repository(file.absolute().parent) or file.absolute().parent
+    for key in _PLACES & values.keys():
+        real = os.path.normpath if key == "cache-dir" else os.path.realpath  # the cache follows no link
+        for place in [values[key]] if isinstance(values[key], str) else values[key]:
+            if not Path(real(place)).is_relative_to(real(tree)):
+                what = f"{shown(file)}: {key}: {shown(place)} lies outside of {shown(tree)}"
+                raise ConfigError(f"{what}: name it on the command line, or this file with --config")
 
 
 def _in_folder(folder: Path) -> Optional[Path]:

@@ -33,7 +33,7 @@ def check_job(job: Job, project: Project) -> tuple[bytes, Checked]:
     except Unreadable as error:
         return digest(data), Checked(trouble=str(error))
     except Exception as error:
-        return digest(data), _failed(internal_error(job.target.name, error))
+        return digest(data), failed(internal_error(job.target.name, error))
 
 
 def check_document(job: Job, item: Document, project: Project) -> Checked:
@@ -45,10 +45,10 @@ def check_document(job: Job, item: Document, project: Project) -> Checked:
     try:
         return _checked(job, rules, item, project)
     except Exception as error:
-        return _failed(internal_error(job.target.name, error))
+        return failed(internal_error(job.target.name, error))
 
 
-def _failed(result: Result) -> Checked:
+def failed(result: Result) -> Checked:
     """What is told of a file that an internal error kept from being looked at."""
     from migrator.report.log_file import keep_details
 
@@ -63,7 +63,7 @@ def _checked(job: Job, rules: Rules, item: Document, project: Project) -> Checke
     if not comments.skip_file:
         result = check(item, rules, project, write=False)
         if result.trace:
-            return _failed(result)
+            return failed(result)
         if result.skipped and not result.syntax:
             return Checked(trouble=result.skipped)
         if result.syntax:

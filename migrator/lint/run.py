@@ -100,6 +100,12 @@ def run(
             looked_at.append((job, checked.found))
         found[target.path] = counting(checked.found, target.options)
         outcome.found += found[target.path]
+    if loader.native_failed:
+        from migrator.lint.file import failed
+
+        for name, path in native:
+            if name in loader.native_failed:
+                trouble(f"{shown(path)}: {failed(loader.native_failed[name]).trouble}")
     if changed is not None:
         outcome.found = [item for item in outcome.found if changed.touches(item)]
     if line.write_baseline:

@@ -122,6 +122,9 @@ class Loader:
         self._size = 0
         self._names: list[str] = []
         self._failed: dict[str, Result] = {}
+        self.native_failed: dict[
+            str, Result
+        ] = {}  # C++ and CUDA files that an internal error kept from telling
 
     def add(self, file: PythonFile, data: bytes, content: bytes) -> None:
         """Remember a Python file; ``content`` is the digest of its data."""
@@ -188,11 +191,12 @@ class Loader:
 
             parts = (from_json(FileFacts, facts) for facts in building if fits(FileFacts, facts))
             told = read_native(native, self._jobs)
+            self.native_failed = {error.name: error for _, error in told if error}
             catalog = merge_facts(parts, [facts for facts, _ in told]).operators
             # Only the reports of a migration need the operators of each file, and the text of load_inline.
             built = {place: replace(item, text=None) for place, item in catalog.extensions.items()}
             known = to_json(replace(catalog, in_file={}, extensions=built))
-            if not any(error for _, error in told):
+            if not self.native_failed:
                 self._cache.put(key, known)
         return known
 

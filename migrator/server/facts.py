@@ -21,6 +21,7 @@ from migrator.run.loading import may_tell
 # More files are no project, but somebody's home folder.
 _MOST_FILES = 50_000
 _AT_ONCE = 100
+LARGEST = 1_000_000  # characters of a file that is looked at: the editor waits meanwhile
 
 _NOTHING = FileFacts()
 
@@ -87,6 +88,6 @@ def text_of(target: Target) -> Optional[str]:
     """The text of a file on the disk that may define what others have to know; None without."""
     try:
         data = read_bytes(target.place)
-        return document(data, target.path).text if may_tell(data) else None
+        return document(data, target.path).text if len(data) <= LARGEST and may_tell(data) else None
     except Unreadable:
         return None

@@ -28,7 +28,7 @@ from migrator.server import hover
 from migrator.server.analysis import Analysis, answer, fixed, question
 from migrator.server.documents import Document, Part, change_part, place_of
 from migrator.server.editor import FIX_ALL, Editor, diagnostic, touching, wanted
-from migrator.server.facts import WorkspaceFacts, text_of
+from migrator.server.facts import LARGEST, WorkspaceFacts, text_of
 from migrator.server.settings import Settings
 from migrator.server.texts import UTF16, Text
 
@@ -38,6 +38,10 @@ _SOURCES = (".py", ".ipynb")
 _WATCHED = ("**/*.{py,ipynb}", "**/{.npumigrate,npumigrate,pyproject}.toml")
 
 Result = TypeVar("Result")
+
+
+class TooLargeError(ValueError):
+    """A document that is not linted: to parse it alone would keep all others waiting for seconds."""
 
 
 class Session:
@@ -244,6 +248,10 @@ class Session:
         target = None if is_json else self._settings.target(place)
         if target is None:
             return None
+        if len(content.text) > LARGEST:
+            raise TooLargeError(
+                f"{place}: too large to be checked while it is open: npumigrate lint looks at it"
+            )
         folder = self._settings.folder_of(place)
         self._news = self._facts.learn(folder, target, content.text) or self._news
         asked = question(content, target, self._facts.project(folder, place))

@@ -206,6 +206,8 @@ def test_where_no_process_can_be_started_one_does_all(
         ("-i {project} --diff -v 2.6", 2, "output"),
         ("-i {project} -o {out} -v 2.6", 0, "summary"),
         ("analyze -i {project} -o {out} -v 2.6", 0, "summary"),
+        ("lint --help", 2, "output"),
+        ("api --help", 2, "output"),
         ("version", 2, "output"),
         ("rule NPU101", 2, "output"),
         ("launch rank-table --help", 2, "output"),

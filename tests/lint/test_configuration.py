@@ -243,3 +243,39 @@ def test_the_code_holds_what_the_table_of_options_has() -> None:
 def test_choices_add_up_as_with_ruff(lint, train, tmp_path, config, arguments, codes) -> None:
     (tmp_path / "npumigrate.toml").write_text(config)
     assert [code for code, _, _ in lint("--output-format=json", *arguments).places()] == codes
+
+
+@pytest.mark.parametrize(
+    ("key", "place"),
+    [
+        ("rules", "../out"),
+        ("rules", "link"),
+        ("baseline", "../out"),
+        ("baseline", "link"),
+        ("cache-dir", "../out"),
+    ],
+)
+def test_a_configuration_of_the_tree_leads_nowhere_else(lint, tmp_path, key, place) -> None:
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    (tree / "link").symlink_to(tmp_path / "out")
+    (tree / "a.py").write_text("import torch\n")
+    (tree / "npumigrate.toml").write_text(f"{key} = {json.dumps([place] if key == 'rules' else place)}\n")
+    answer = lint("tree")
+    assert (answer.code, answer.err.count("\n")) == (2, 1)
+    assert f"npumigrate.toml: {key}: " in answer.err
+    assert "tree: name it on the command line, or this file with --config" in answer.err
+    assert not (tmp_path / "out").exists()
+
+
+def test_who_names_the_configuration_means_what_it_says(lint, tmp_path) -> None:
+    (tmp_path / "tree").mkdir()
+    (tmp_path / "tree" / "a.py").write_text("import torch\ntorch.zeros(1)\n")
+    (tmp_path / "tree" / "npumigrate.toml").write_text('rules = ["../own.yaml"]\n')
+    (tmp_path / "own.yaml").write_text(
+        "- {code: ACME101, name: a, summary: s, kind: name, match: torch.zeros, fix: none}\n"
+    )
+    assert "ACME101" in lint("tree", "--config=tree/npumigrate.toml", "--output-format=concise").out
+    assert "ACME101" not in lint("tree", "--output-format=concise").out
+    (tmp_path / ".git").mkdir()  # all of it is one repository
+    assert "ACME101" in lint("tree", "--output-format=concise").out

@@ -271,3 +271,11 @@ def test_into_a_file(lint, source, tmp_path, name):
     answer = lint("--output-format", name, "-o", tmp_path / "out.txt", ".")
     assert (answer.code, answer.out) == (1, "")
     assert (tmp_path / "out.txt").read_text(encoding="utf-8") == printed
+
+
+@pytest.mark.parametrize("name", [*PEOPLE, *PROGRAMS])
+def test_names_control_no_terminal_and_no_log(lint, tmp_path, name):
+    (tmp_path / "a\x1b[31m\u202eb.py").write_text("import torch\ntorch.cuda.init()\n")
+    out = lint(f"--output-format={name}").out
+    assert "NPU101" in out
+    assert not {"\x1b", "\u202e"} & set(out)

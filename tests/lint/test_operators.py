@@ -90,3 +90,14 @@ def test_sources_that_are_not_seen_are_not_called_cuda(lint, tmp_path, sources, 
     (found,) = lint("--select=NPU651", "--output-format=json").json()
     assert found["severity"] == severity
     assert found["message"].startswith(message)
+
+
+def test_an_internal_error_in_a_native_file_is_told(lint, scaled, monkeypatch) -> None:
+    def fails(*_: object) -> None:
+        raise KeyError("gone")
+
+    monkeypatch.setattr("migrator.native.functions.scan_native", fails)
+    for _ in range(2):  # and again, where the cache knows the rest
+        answer = lint("--select=NPU65", "-j1")
+        assert (answer.code, answer.err.count("\n")) == (2, 1)
+        assert "scale.cu: internal error, file left as it was: KeyError('gone'); " in answer.err

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TextIO
 
+from migrator.files.errors import harmless
 from migrator.report.formats import LintReport
 from migrator.report.formats.style import placed_words_of, relative
 
@@ -20,5 +21,5 @@ def write(report: LintReport, stream: TextIO) -> None:
 
 
 def _escaped(text: str, message: bool = False) -> str:
-    text = text.replace("%", "%AZP25").replace("\r", "%0D").replace("\n", "%0A")
+    text = harmless(text).replace("%", "%AZP25").replace("\r", "%0D").replace("\n", "%0A")
     return text if message else text.replace(";", "%3B").replace("]", "%5D")

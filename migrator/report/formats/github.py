@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import TextIO
 
+from migrator.files.errors import harmless
 from migrator.report.formats import LintReport
 from migrator.report.formats.style import cell_of, relative, words_of
 
@@ -29,4 +30,4 @@ def write(report: LintReport, stream: TextIO) -> None:
 
 
 def _message(text: str) -> str:
-    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    return harmless(text).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")

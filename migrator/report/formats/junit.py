@@ -7,6 +7,7 @@ from itertools import groupby
 from typing import TextIO
 from xml.etree import ElementTree
 
+from migrator.files.errors import harmless
 from migrator.report.formats import LintReport
 from migrator.report.formats.style import cell_of, relative, words_of
 
@@ -45,4 +46,4 @@ def write(report: LintReport, stream: TextIO) -> None:
 
 
 def _text(text: str) -> str:
-    return _FORBIDDEN.sub("\ufffd", text)
+    return _FORBIDDEN.sub("\ufffd", harmless(text))
