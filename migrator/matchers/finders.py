@@ -76,6 +76,7 @@ HANDLERS = {
     "data-loader": Finder("structural.data_loader", "find_slow"),
     "data-parallel": Finder("structural.data_parallel"),
     "device-before-collective": Finder("structural.device_before_collective", options="DeviceOptions"),
+    "device-slice": Finder("structural.device_slice", options="SliceOptions", takes_match=False),
     "device-properties": Finder("structural.capability", "find_properties", "PropertyOptions"),
     "dynamic-batches": Finder("structural.dynamic_shapes", "find_batches"),
     "dynamic-calls": Finder("structural.dynamic_shapes", "find_calls"),

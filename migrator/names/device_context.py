@@ -265,7 +265,7 @@ class _Climb:
             return DeviceContext(UNCLEAR, "a class's keyword")
         if called in self.vocabulary.option_calls and name in _OPTION_KEYWORDS:
             return self._option(call)
-        qualified = self.index.qualified_name(call.func)
+        qualified = self._called_api(call.func)
         if qualified.partition(".")[0] in self.vocabulary.foreign:
             return DeviceContext(UNCLEAR, f"an argument of {qualified}(), which is not torch's")
         if name in self._takers(qualified, called):
@@ -276,6 +276,15 @@ class _Climb:
         if called in self.vocabulary.never:
             return DeviceContext(NO, f"an argument of {called}()")
         return self._hinted(name, f"the argument {name} of {called or 'a call'}()")
+
+    def _called_api(self, function: ast.expr) -> str:
+        """The full name of what is called; of several that a variable may be, one that takes a device."""
+        name = self.index.qualified_name(function)
+        if name or not isinstance(function, ast.Name):
+            return name
+        values = [part for value in self.index.assigned(function) for part in _choices(value)]
+        names = [self.index.qualified_name(value) for value in values]
+        return next((name for name in names if name in self.vocabulary.apis), "")
 
     def _takers(self, qualified: str, called: str) -> tuple[object, ...]:
         """The positions and keywords of a call that take a device."""
@@ -288,7 +297,7 @@ class _Climb:
         if position is None:
             return None  # the value of the call that was climbed through
         argument, called = call.args[position], called_name(call)
-        vocabulary, qualified = self.vocabulary, self.index.qualified_name(call.func)
+        vocabulary, qualified = self.vocabulary, self._called_api(call.func)
         if qualified.partition(".")[0] in vocabulary.foreign:
             return DeviceContext(UNCLEAR, f"an argument of {qualified}(), which is not torch's")
         takers = self._takers(qualified, called)
@@ -362,6 +371,8 @@ class _Climb:
 
     def _compared(self, operands: Iterable[ast.expr], child: ast.AST) -> DeviceContext:
         others = [each for each in operands if each is not child and not isinstance(each, ast.Constant)]
+        if any(isinstance(each, ast.Subscript) and isinstance(each.slice, ast.Slice) for each in others):
+            return DeviceContext(NO, "compared with a slice, whose length would have to follow")
         if any(self.vocabulary.says_device(other) for other in others):
             return DeviceContext(CERTAIN, "compared with a device or a backend")
         if any(isinstance(other, ast.Attribute) and other.attr in ("type", "param") for other in others):
@@ -436,6 +447,9 @@ class _Climb:
         if last_name(node.value) != "Literal":
             return DeviceContext(NO, "a key")
         around = self.index.parent(node)
+        if isinstance(around, ast.arg):
+            self.siblings = Beside()  # what the parameter is used for decides, not the other choices
+            return self._of_parameter(around, "a Literal")
         holder = around.arg if isinstance(around, (ast.arg, ast.keyword)) else ""
         return self._hinted(holder or last_name(getattr(around, "target", None)), "a Literal")
 
@@ -445,15 +459,21 @@ class _Climb:
         parameters = [*positional[len(positional) - len(arguments.defaults) :], *arguments.kwonlyargs]
         for parameter, default in zip(parameters, [*arguments.defaults, *arguments.kw_defaults]):
             if default is child:
-                name = parameter.arg
-                scope = self.index.inside(self.index.parent(arguments)) if self.depth < 2 else None
-                uses = self.index.uses(name, scope) if scope is not None else []
-                if any(self.of(use).verdict == CERTAIN for use in uses):
-                    return DeviceContext(
-                        LIKELY, f"the default of {name}, which is used as a {self.vocabulary.noun}"
-                    )
-                return self._hinted(name, f"the default of {name}")
+                return self._of_parameter(parameter, f"the default of {parameter.arg}")
         return DeviceContext(UNCLEAR, "a default")
+
+    def _of_parameter(self, parameter: ast.arg, where: str) -> DeviceContext:
+        """What stands at a parameter is what its name says, or is used for."""
+        name, function = parameter.arg, self.index.parent(self.index.parent(parameter))
+        scope = self.index.inside(function) if self.depth < 2 else None
+        uses = self.index.uses(name, scope) if scope is not None else []
+        if any(self.of(use).verdict == CERTAIN for use in uses):
+            return DeviceContext(LIKELY, f"{where}, which is used as a {self.vocabulary.noun}")
+        return self._hinted(name, where)
+
+
+def _choices(value: ast.expr) -> list[ast.expr]:
+    return [value.body, value.orelse] if isinstance(value, ast.IfExp) else [value]
 
 
 def _elements(node: ast.AST) -> list[ast.expr]:

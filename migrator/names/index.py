@@ -38,6 +38,8 @@ from migrator.names.tree import (
 
 _WORD = re.compile(r"[^\W\d]\w*")
 _WORD_BYTES = frozenset(bytes([byte]) for byte in range(256) if bytes([byte]).isalnum() or byte in (95,))
+# What says that an attribute named torch is the module: others of that name have none of these.
+_OF_TORCH = frozenset({"amp", "backends", "cuda", "device", "distributed", "nn"})
 _REGISTERS = ("register_buffer", "register_parameter")
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
@@ -71,6 +73,7 @@ class ModuleIndex:
         self.functions: list[Function] = []
         self.refs: list[ast.expr] = []
         self.calls: list[ast.Call] = []
+        self._imports_all = False  # of some module
         self.strings: list[String] = []
         self._named: dict[str, dict[Scope, list[ast.Name]]] = {}
         self._parents: dict[object, ast.AST] = {}
@@ -129,6 +132,7 @@ class ModuleIndex:
             scope.statements.append(node)
             if cls is ast.Import or cls is ast.ImportFrom:
                 self.imports.append(node)
+                self._imports_all |= node.names[0].name == "*"
                 bind_import(scope, node)
             elif cls is ast.FunctionDef or cls is ast.AsyncFunctionDef:
                 self.functions.append(node)
@@ -387,7 +391,13 @@ class ModuleIndex:
                 names.append(node.attr)
                 node = node.value
             base = self._full_name(node, depth + 1)
-            return ".".join([base, *reversed(names)]) if base else ""
+            # A module of torch that another module handed on.
+            handed_on = bool(base) and names[-1] == "torch" and len(names) > 1 and names[-2] in _OF_TORCH
+            return ".".join([base, *reversed(names)][handed_on:]) if base else ""
+        if isinstance(node, ast.Subscript):
+            key = string_value(node.slice)
+            modules = key is not None and self._full_name(node.value, depth + 1) == "sys.modules"
+            return str(key) if modules else ""
         if isinstance(node, ast.Name):
             return self._name_of(node, depth)
         if isinstance(node, ast.Call):
@@ -396,6 +406,8 @@ class ModuleIndex:
 
     def _name_of(self, node: ast.Name, depth: int) -> str:
         bindings = self.bindings(node)
+        if not bindings and node.id == "torch" and self._imports_all:
+            return "torch"  # from helpers import *
         for binding in bindings:
             if binding.kind == "import":
                 return binding.name

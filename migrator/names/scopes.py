@@ -9,6 +9,8 @@ from typing import Union
 
 from migrator.names.tree import Function, Import, Statement, parameters
 
+# Packages with a module named torch.
+_OWN_TORCH = frozenset({"horovod", "safetensors", "smdistributed"})
 Binder = Union[ast.stmt, ast.expr, ast.arg, ast.ExceptHandler]
 
 
@@ -95,6 +97,8 @@ def bind_import(scope: Scope, node: Import) -> None:
         if alias.name != "*":
             bound = alias.asname or alias.name.split(".")[0]
             qualified = module + (alias.name if alias.asname else bound)
+            if module and alias.name == "torch" and module.partition(".")[0] not in _OWN_TORCH:
+                qualified = "torch"  # handed on by a module that imports it
             scope.home(bound).bind(bound, Binding("import", node, name=qualified))
 
 

@@ -247,7 +247,40 @@ CASES = [
         "import torch\n\ndef f(gpu):\n    return torch.autograd.profiler.profile(use_cuda=gpu)\n",
         'import torch\nimport torch_npu\n\ndef f(gpu):\n    return torch.autograd.profiler.profile(use_device="npu" if gpu else None)\n',
     ),
-    ("device slices", "def f(device):\n    return device[:4] == 'cuda'\n", None),
+    (
+        "device slices",
+        "def f(device):\n    return device[:4] == 'cuda'\n",
+        "def f(device):\n    return device[:3] == 'npu'\n",
+    ),
+    ("slices of other things", "def f(devices):\n    return devices[:4] == 'cuda'\n", None),
+    (
+        "a Literal that selects a key",
+        "from typing import Literal\n\ndef f(kind: Literal['cpu', 'cuda'] = 'cuda'):\n    return KERNELS[kind]\n",
+        None,
+    ),
+    (
+        "a Literal of devices",
+        "import torch\nfrom typing import Literal\n\ndef f(kind: Literal['cpu', 'cuda'] = 'cuda'):\n    return torch.ones(1, device=kind)\n",
+        "import torch\nimport torch_npu\nfrom typing import Literal\n\ndef f(kind: Literal['cpu', 'npu'] = 'npu'):\n    return torch.ones(1, device=kind)\n",
+    ),
+    (
+        "torch that another module hands on",
+        "import helpers as h\nimport sys\nfrom helpers import torch as t\na = h.torch.cuda.is_available(), t.cuda.synchronize()\nb = sys.modules['torch'].cuda.is_available()\n",
+        "import helpers as h\nimport sys\nfrom helpers import torch as t\nimport torch_npu\na = h.torch.npu.is_available(), t.npu.synchronize()\nb = sys.modules['torch'].npu.is_available()\n",
+    ),
+    (
+        "torch by a star",
+        "from helpers import *\n\nx = torch.cuda.is_available()\n",
+        "from helpers import *\nimport torch_npu\n\nx = torch.npu.is_available()\n",
+    ),
+    ("a name that nothing binds", "x = torch.cuda.is_available()\n", None),
+    ("Horovod's module torch", "from horovod import torch as hvd\n\nhvd.cuda.is_available()\n", None),
+    ("keywords of a function of the program", "launch('a', CUDA_VISIBLE_DEVICES='0')\n", None),
+    (
+        "autocast by an alias",
+        "import contextlib\nimport torch\n\ndef f(on):\n    scope = torch.autocast if on else contextlib.nullcontext\n    with scope('cuda'):\n        pass\n",
+        "import contextlib\nimport torch\nimport torch_npu\n\ndef f(on):\n    scope = torch.autocast if on else contextlib.nullcontext\n    with scope('npu'):\n        pass\n",
+    ),
     (
         "map_location by a variable",
         "import torch\n\ndef f(p, r):\n    where = {'cuda:%d' % 0: 'cuda:%d' % r}\n    return torch.load(p, map_location=where)\n",

@@ -110,13 +110,16 @@ def _keywords(context: FileContext, by_verdict: dict[str, Rule], call: ast.Call)
         if variable is None or variable.npu == variable.name:
             continue
         bad = _foreign_value(variable, keyword.value)
-        rename = bool(variable.npu) and _values_carry_over(variable) and not bad
+        # A function of the program's own reads its arguments by the names that it knows.
+        given = certain or called_name(call) in ("dict", "update")
+        rename = bool(variable.npu) and _values_carry_over(variable) and not bad and given
         rule = by_verdict.get(("certain" if certain else "likely") if rename else "report")
         if rule is None:
             continue
         start = context.index.start(keyword)
         edits = [Edit(start, start + len(variable.name), variable.npu)] if rename else []
-        said = f" is {variable.npu} on an NPU" if rename else " has no effect on an NPU"
+        said = f" is {variable.npu} on an NPU" if variable.npu else " has no effect on an NPU"
+        said += "" if given else ", where it comes into the environment"
         yield found(
             context,
             rule,

@@ -15,7 +15,7 @@ from migrator.matchers.moved_imports import import_form, move_names
 from migrator.matchers.options import Options
 from migrator.matchers.packs import Rule
 from migrator.names.index import ModuleIndex
-from migrator.names.tree import Import, attributes, imported
+from migrator.names.tree import Import, attributes, bare_name, imported
 
 
 @dataclass(frozen=True)
@@ -61,11 +61,9 @@ def npu_form(context: FileContext, rule: NameRule, name: str) -> tuple[str, str]
 
 def _in_reference(context: FileContext, rules: list[NameRule], ref: ast.expr) -> Iterator[Match]:
     index = context.index
-    written = [*attributes(ref)][::-1]  # from the root on
-    root = written[0].value if written else ref
-    base = index.qualified_name(root)
+    root, base, written = _parts(index, ref)
     if not base:
-        yield from _kept_module(context, rules, written)
+        yield from _kept_module(context, rules, root, written)
         return
     if isinstance(root, ast.Name) and not isinstance(root.ctx, ast.Load):
         return
@@ -104,14 +102,27 @@ def _in_reference(context: FileContext, rules: list[NameRule], ref: ast.expr) ->
         )
 
 
+def _parts(index: ModuleIndex, ref: ast.expr) -> tuple[ast.expr, str, list[ast.Attribute]]:
+    """The root of a dotted name, what that stands for, and the attributes behind it.
+
+    The root of ``helpers.torch.cuda`` is ``helpers.torch``: torch, which another module hands on.
+    """
+    written = [*attributes(ref)][::-1]
+    for place, node in enumerate(written[:-1]):
+        if node.attr == "torch" and index.qualified_name(written[place + 1]).startswith("torch."):
+            return node, "torch", written[place + 1 :]
+    root = written[0].value if written else ref
+    return root, index.qualified_name(root), written
+
+
 def _kept_module(
-    context: FileContext, rules: list[NameRule], written: list[ast.Attribute]
+    context: FileContext, rules: list[NameRule], root: ast.expr, written: list[ast.Attribute]
 ) -> Iterator[Match]:
-    """``self.torch.cuda.synchronize()``: a module that is kept in an attribute is reported, not followed."""
-    names = [node.attr for node in written]
+    """``self.torch.cuda.synchronize()``: a module that is kept in a value is reported, not followed."""
+    names = [bare_name(root), *(node.attr for node in written)]
     for place in range(len(names) - 2):
-        if names[place : place + 2] == ["torch", "cuda"]:
-            name = ".".join(names[place:])
+        if "torch" in names[place] and names[place + 1] == "cuda":
+            name = ".".join(["torch", *names[place + 1 :]])
             rule = rule_of(rules, name)
             known = npu_names.look_up(name, context.version)
             if rule is not None and known is not None and known.npu:
@@ -120,7 +131,7 @@ def _kept_module(
                     rule,
                     written[-1],
                     api=name,
-                    message=f"{name} through an attribute named torch is left as it is",
+                    message=f"{name} through what is called {names[place]} is left as it is",
                     advice=f"Where that is the module torch, write {known.npu}.",
                 )
             return
