@@ -101,6 +101,19 @@ class TorchNames:
             for first, last, _ in tables.ranges(dict.fromkeys(inside, ()), versions())
         )
 
+    def absent_members(self, owner: str) -> frozenset[str]:
+        """The members of a class that this version has not got: its own, and those of its bases."""
+        bases = {base for row in _rows(owner) for base in row.of}
+        inherited = {f"{owner}.{name}" for base in bases for name in self.absent_members(base)}
+        lines = (line.split(",", 3) for line in tables.starting("torch_names", f"{owner}."))
+        gone = {name for name, first, last, _ in lines if not tables.covers(first, last, self.version)}
+        return frozenset(name[len(owner) + 1 :] for name in gone | inherited if self.absent(name))
+
+    def lacking(self, name: str) -> frozenset[str]:
+        """The keyword parameters that a callable takes at another version and certainly not at this one."""
+        every = self.parameters(name) or () if _varies(name) else ()
+        return frozenset(each.name for each in every) - {each.name for each in every if each.at(self.version)}
+
     def lacks(self, name: str, parameter: str) -> Optional[Parameter]:
         """The parameter that a callable takes at another version and certainly not at this one, or None.
 
@@ -221,6 +234,16 @@ def short(version: str) -> str:
     """A version without its last number, where the table has one release of that line only."""
     line = version.rpartition(".")[0]
     return line if sum(other.startswith(f"{line}.") for other in versions()) == 1 else version
+
+
+@cache
+def _varies(name: str) -> bool:
+    """Whether a callable may take other keywords at some version than at others: a quick look."""
+    rows = _rows(name)
+    if len(rows) != 1 or "@" in " ".join(rows[0].parameters):
+        return True
+    follows = rows[0].kind == "alias" or _BASE in rows[0].parameters
+    return follows and any(base == _UNKNOWN or _varies(base) for base in rows[0].of)
 
 
 def _keywords(name: str, version: tables.Version) -> Optional[tuple[str, ...]]:

@@ -8,10 +8,10 @@ from migrator.api_support import versions
 from migrator.core.settings import Settings
 from migrator.matchers.packs import Load, Rule, applies, choose, ignores, load, load_all
 from migrator.matchers.starting_words import line_words, starting_words
-from migrator.matchers.structural import api_verdicts
+from migrator.matchers.structural import api_verdicts, release_uses
 from migrator.names.device_vocabulary import DeviceVocabulary
 from migrator.names.index import identifiers
-from migrator.names.written_names import read_names
+from migrator.names.written_names import Written, read_names
 from migrator.project.project import Project
 
 IMPORT = "NPU901"
@@ -69,17 +69,26 @@ class Rules:
         written = read_names(text)
         words = written.words
         rules = [rule for rule in self._chosen if not self._words[rule.code].isdisjoint(words)]
-        apis = frozenset[str]()
-        if any(_judges_apis(rule) for rule in rules):
-            apis = api_verdicts.starting_words(self.version, self.settings.hardware, text, written)
-        rules = [rule for rule in rules if (apis if _judges_apis(rule) else _file_fits(rule, words))]
-        return rules, apis.union(self._triggers(rules)) if rules else apis
+        apis = self._api_words({rule.finder.words_from for rule in rules}, text, written)
+        rules = [rule for rule in rules if apis.get(rule.finder.words_from, _file_fits(rule, words))]
+        return rules, frozenset(self._triggers(rules)).union(*apis.values())
+
+    def _api_words(self, sources: set[str], text: str, written: Written) -> dict[str, frozenset[str]]:
+        """The words from which rules about torch's names start in a text, by what the rules call them."""
+        found = {}
+        if "torch_apis" in sources:
+            found["torch_apis"] = api_verdicts.starting_words(
+                self.version, self.settings.hardware, text, written
+            )
+        if "torch_names" in sources:
+            found["torch_names"] = release_uses.starting_words(self.version, text, written)
+        return found
 
     def start_in(self, text: str) -> bool:
-        """Whether new text has words from which rules with fixes start; verdicts on APIs have none."""
+        """Whether new text has words from which rules with fixes start: none is about what fixes write."""
         words = identifiers(text)
         return any(
-            not words.isdisjoint(self._words[rule.code]) for rule in self._chosen if not _judges_apis(rule)
+            not words.isdisjoint(self._words[rule.code]) for rule in self._chosen if not _reads_text(rule)
         )
 
     def _learn(self, project: Project) -> None:
@@ -93,7 +102,7 @@ class Rules:
                     self._line_words[rule.code] = project.line_words(source)
 
     def _triggers(self, rules: list[Rule]) -> set[str]:
-        words = set().union(*(self._words[rule.code] for rule in rules if not _judges_apis(rule)))
+        words = set().union(*(self._words[rule.code] for rule in rules if not _reads_text(rule)))
         return words.union(*(self._line_words.get(rule.code) or line_words(rule) for rule in rules))
 
 
@@ -107,9 +116,9 @@ def rules_for(settings: Settings, load: Load = load) -> Rules:
     return _made[settings]
 
 
-def _judges_apis(rule: Rule) -> bool:
-    """Whether a rule judges torch APIs: in which words it starts depends on the file."""
-    return rule.finder.words_from == "torch_apis"
+def _reads_text(rule: Rule) -> bool:
+    """Whether a rule is about all of torch's names: in which words it starts depends on the file."""
+    return rule.finder.words_from in ("torch_apis", "torch_names")
 
 
 def _file_fits(rule: Rule, words: set[str]) -> bool:

@@ -100,6 +100,10 @@ HANDLERS = {
     "npu-generator": Finder("structural.npu_generator"),
     "local-rank-option": Finder("structural.local_rank_option", takes_match=False),
     "python-kernel": Finder("structural.cuda_operators", "find_kernels"),
+    "release-names": Finder(
+        "structural.release_names", options="ReleaseOptions", words_from="torch_names", takes_match=False
+    ),
+    "late-argument": Finder("structural.release_names", "find_late", "LateOptions"),
     "last-batch": Finder("structural.data_loader", "find_last_batch"),
     "random-sizes": Finder("structural.dynamic_shapes", "find_random_sizes"),
     "tensor-type-default": Finder("structural.tensor_type_default", options="TypeOptions"),

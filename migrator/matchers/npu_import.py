@@ -8,8 +8,9 @@ from itertools import takewhile
 
 from migrator.files.source import newline_of
 from migrator.findings.finding import Edit
+from migrator.names.guards import is_for_types
 from migrator.names.index import ModuleIndex
-from migrator.names.tree import FUNCTIONS, Import, bare_name
+from migrator.names.tree import FUNCTIONS, Import
 
 
 def torch_npu_imports(
@@ -23,7 +24,7 @@ def torch_npu_imports(
     only type checkers run. Empty where it is there already. With ``above`` it goes
     above a first import that takes names from torch.
     """
-    runtime = [node for node in index.imports if not _only_for_types(index, node)]
+    runtime = [node for node in index.imports if not is_for_types(index, node)]
     present = [node for node in runtime if names_package(node, "torch_npu")]
     if any(_at_top(index, node) or _guarded_at_top(index, node) for node in present):
         return []
@@ -111,15 +112,6 @@ def _guarded_at_top(index: ModuleIndex, node: Import) -> bool:
     """Whether an import stands in a ``try`` or an ``if`` of the module: its absence was thought of."""
     parent = index.parent(node)
     return isinstance(parent, (ast.Try, ast.If)) and isinstance(index.parent(parent), ast.Module)
-
-
-def _only_for_types(index: ModuleIndex, node: Import) -> bool:
-    child: ast.AST = node
-    for parent in index.above(node):
-        if isinstance(parent, ast.If) and child in parent.body and bare_name(parent.test) == "TYPE_CHECKING":
-            return True
-        child = parent
-    return False
 
 
 def _first_of_each_block(index: ModuleIndex, nodes: list[Import], besides: list[Import]) -> list[Import]:

@@ -14,6 +14,7 @@ _WORD = re.compile(r"[^\W\d]\w*")
 _KNOWN: dict[str, Callable[[], Iterable[str]]] = {
     "env_vars": env_vars.known,
     "torch_apis": lambda: {"torch"},
+    "torch_names": lambda: {"torch", "torchvision"},
     "training_loops": lambda: STARTING_WORDS,
 }
 _CALLED = re.compile(r"(?<!\w)([^\W\d]\w*)\(")
@@ -23,7 +24,7 @@ def starting_words(rule: Rule) -> frozenset[str]:
     """The words of which a file must hold one for a rule to match in it.
 
     Those of operators and libraries are known when the project is, and none here; of the torch APIs that a
-    verdict is passed on ``api_verdicts.starting_words`` says more.
+    verdict is passed on, or that a version lacks, the texts say more: ``core.rules``.
     """
     source = rule.finder.words_from
     if source in _KNOWN:

@@ -7,7 +7,7 @@ from torchvision import models
 
 def build_model(cfg):
     builder = getattr(models, cfg.arch)
-    return builder(weights=None, num_classes=cfg.num_classes, dropout=cfg.dropout)
+    return builder(num_classes=cfg.num_classes, dropout=cfg.dropout)
 
 
 class ModelEMA:

@@ -73,7 +73,7 @@ def main():
                                 weight_decay=cfg.weight_decay, nesterov=True)
     steps_per_epoch = min(cfg.steps, len(train_loader)) if cfg.steps else len(train_loader)
     scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=cfg.epochs * steps_per_epoch)
-    scaler = torch.amp.GradScaler("cuda", enabled=cfg.amp and device.type == "cuda")
+    scaler = torch.cuda.amp.GradScaler(enabled=cfg.amp and device.type == "cuda")
 
     start_epoch = 0
     best_acc = 0.0

@@ -71,7 +71,7 @@ def get_datasets(args):
 
 
 def build_net():
-    net = torchvision.models.resnet18(weights=None, num_classes=len(CLASSES))
+    net = torchvision.models.resnet18(num_classes=len(CLASSES))
     # CIFAR images are small: 3x3 stem without max pooling
     net.conv1 = nn.Conv2d(3, 64, kernel_size=3, stride=1, padding=1, bias=False)
     net.maxpool = nn.Identity()

@@ -65,7 +65,7 @@ def set_seed(seed):
 
 
 def build_model(args):
-    model = models.__dict__[args.arch](weights=None, num_classes=args.num_classes)
+    model = models.__dict__[args.arch](num_classes=args.num_classes)
     if args.sync_bn and args.distributed and torch.cuda.is_available():
         model = nn.SyncBatchNorm.convert_sync_batchnorm(model)
     if torch.cuda.is_available():

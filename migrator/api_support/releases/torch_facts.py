@@ -40,7 +40,7 @@ class Release(NamedTuple):
 
 
 # Bases that bring no names of their own.
-_PLAIN = {"object", "type", "ABC", "ABCMeta", "Generic", "Protocol"}
+_PLAIN = {"object", "type", "ABC", "ABCMeta", "Generic", "Protocol", "_TensorMeta"}
 _TENSOR_PARTS = ("torch._C._TensorBase", "torch._C.TensorBase")
 _TENSOR = "torch._C.TensorBase"
 

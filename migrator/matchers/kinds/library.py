@@ -8,19 +8,18 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import takewhile
-from typing import Any, Literal, Optional
+from typing import Any, Literal
 
 from migrator.matchers.context import FileContext, Match, found
 from migrator.matchers.dotted import rule_of
 from migrator.matchers.options import Options
 from migrator.matchers.packs import Rule
 from migrator.names.execution import is_conditional, surely_runs
+from migrator.names.guards import IMPORT_ERRORS, catching
 from migrator.names.index import ModuleIndex
-from migrator.names.tree import FUNCTIONS, called_name, imported, string_value
+from migrator.names.tree import called_name, imported, string_value
 
 _LESS = {"blocker": "warning", "error": "warning", "warning": "info", "info": "info"}
-_CAUGHT = frozenset({"ImportError", "ModuleNotFoundError", "Exception", "BaseException"})
 
 
 @dataclass(frozen=True)
@@ -74,7 +73,7 @@ def _every(context: FileContext, rules: list[Rule[ImportOptions]]) -> Iterator[M
 def _found(context: FileContext, rule: Rule, node: ast.AST, names: list[str], severity: str = "") -> Match:
     library = names[0].partition(".")[0]
     message = (rule.message or rule.summary).replace("{library}", library)
-    guard = None if severity else _guard(context.index, node)
+    guard = None if severity else catching(context.index, node, IMPORT_ERRORS)
     if guard is not None:
         severity = _LESS[rule.severity]
         needing = list(_unguarded(context.index, node, guard))
@@ -108,23 +107,6 @@ def _needs(index: ModuleIndex, use: ast.Name) -> bool:
     """Whether a use asks something of the name's value, beyond whether there is one."""
     parent = index.parent(use)
     return isinstance(parent, (ast.Attribute, ast.ClassDef)) or index.call_of(use) is not None
-
-
-def _guard(index: ModuleIndex, node: ast.AST) -> Optional[ast.Try]:
-    """The ``try`` that catches the error of an import, and does not raise another one."""
-    child = node
-    for parent in takewhile(lambda up: not isinstance(up, FUNCTIONS), index.above(node)):
-        if isinstance(parent, ast.Try) and child in parent.body:
-            for handler in parent.handlers:
-                if handler.type is None or not _CAUGHT.isdisjoint(_names(handler.type)):
-                    raises = any(isinstance(each, ast.Raise) for each in ast.walk(handler))
-                    return None if raises else parent
-        child = parent
-    return None
-
-
-def _names(types: ast.expr) -> list[str]:
-    return [item.id for item in ast.walk(types) if isinstance(item, ast.Name)]
 
 
 def _is_own(context: FileContext, name: str) -> bool:

@@ -14,6 +14,7 @@ from migrator.matchers.dotted import fitting, pattern_fits, rank, rule_fits, rul
 from migrator.matchers.moved_imports import import_form, move_names
 from migrator.matchers.options import Options
 from migrator.matchers.packs import Rule
+from migrator.names.guards import is_guarded
 from migrator.names.index import ModuleIndex
 from migrator.names.tree import Import, attributes, bare_name, imported
 
@@ -23,12 +24,14 @@ class NameOptions(Options):
     """Which uses of a name are only reported.
 
     ``only_called``: all but calls. ``without_arguments``: calls with arguments. ``may_be_none`` makes an
-    ``info`` of a question for the value.
+    ``info`` of a question for the value. ``unless_asked``: nothing is said where the program asks for the
+    name, or for the version of torch, before.
     """
 
     only_called: bool = False
     without_arguments: bool = False
     may_be_none: bool = False
+    unless_asked: bool = False
 
 
 NameRule = Rule[NameOptions]
@@ -74,6 +77,8 @@ def _in_reference(context: FileContext, rules: list[NameRule], ref: ast.expr) ->
     # The node of the matched name: the chain may go on, as in torch.cuda.Event.record.
     used = len(name.split(".")) - len(base.split("."))
     node: ast.expr = written[used - 1] if used > 0 else root
+    if rule.options.unless_asked and is_guarded(index, node, [name.rpartition(".")[2]]):
+        return
     target, advice = npu_form(context, rule, name)
     if used <= 0 and isinstance(root, ast.Name):
         # A bare name: the import or the assignment that binds it is what changes.

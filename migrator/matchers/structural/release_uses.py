@@ -1,0 +1,182 @@
+"""Where a file uses names and parameters of torch and torchvision that the project's torch does not have.
+
+What a release has is in ``migrator.api_support.torch_names``. What a program asks for before it uses it, or
+can do without, is no use: ``migrator.names.guards``.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from functools import cache
+from typing import NamedTuple
+
+from migrator.api_support.torch_names import of_version
+from migrator.api_support.versions import TorchVersion
+from migrator.matchers.context import FileContext
+from migrator.names.guards import MISSING, is_guarded
+from migrator.names.index import ModuleIndex
+from migrator.names.tree import Import, attributes, bare_name, imported
+from migrator.names.values import CLASS, MODULE, TENSOR, UNKNOWN
+from migrator.names.written_names import Written, qualified
+
+_PACKAGES = ("torch", "torchvision")
+_CLASSES = {TENSOR: "torch.Tensor", MODULE: "torch.nn.Module"}
+# What nothing but a module has, or only a module takes keywords for.
+_MODULE_METHODS = frozenset(
+    "load_state_dict named_buffers named_parameters register_forward_hook register_forward_pre_hook"
+    " register_full_backward_hook register_full_backward_pre_hook register_load_state_dict_post_hook"
+    " register_load_state_dict_pre_hook register_state_dict_post_hook register_state_dict_pre_hook".split()
+)
+# Rules of their own speak of these.
+_ELSEWHERE = ("torch.cuda.", "torch.npu.", "torch.version.")
+
+
+class Use(NamedTuple):
+    """A use of a name that is absent, or of a callable with a parameter that is.
+
+    Of what an import has ``written``, ``name`` is what is known: ``torch._six`` of ``torch._six.inf``.
+    """
+
+    node: ast.expr | Import
+    written: str
+    name: str
+    parameter: ast.keyword | None = None
+
+
+def starting_words(version: TorchVersion, text: str, written: Written) -> frozenset[str]:
+    """The words of a text from which the rules start in it: of what the version, or a callable, lacks."""
+    found: set[str] = set()
+    for package in written.words.intersection(_PACKAGES):
+        for name in qualified(text, written.dotted, package):
+            absent = _absent(name, version)
+            if absent:
+                found.update((name.rpartition(".")[2], absent.rpartition(".")[2]))
+            elif not written.words.isdisjoint(_lacking(name, version)):
+                found.add(name.rpartition(".")[2])
+    if found or "torch" in written.words:
+        for owner in _CLASSES.values():
+            found.update(written.members & _absent_members(owner, version))
+        for method in written.members & _MODULE_METHODS:
+            if not written.words.isdisjoint(_lacking(f"torch.nn.Module.{method}", version)):
+                found.add(method)
+    return frozenset(found)
+
+
+@cache
+def _absent(name: str, version: TorchVersion) -> str:
+    """The longest beginning of a dotted name that the version lacks and another one has; empty for none."""
+    names = of_version(version.text)
+    if name.startswith(_ELSEWHERE) or names.present(name):
+        return ""
+    parts = name.split(".")
+    beginnings = (".".join(parts[:length]) for length in range(len(parts), 1, -1))
+    return next(filter(names.absent, beginnings), "")
+
+
+@cache
+def _lacking(name: str, version: TorchVersion) -> frozenset[str]:
+    """The parameters of a callable that the version lacks and another one has."""
+    return of_version(version.text).lacking(name)
+
+
+@cache
+def _absent_members(owner: str, version: TorchVersion) -> frozenset[str]:
+    return of_version(version.text).absent_members(owner)
+
+
+_last: tuple[ModuleIndex, list[Use]] | None = None
+
+
+def uses_of_absent(context: FileContext) -> list[Use]:
+    """All uses in a file that nothing guards; there are several rules, and one walk for all of them."""
+    global _last
+    if _last is None or _last[0] is not context.index:
+        _last = (context.index, [*_names(context), *_parameters(context)])
+    return _last[1]
+
+
+def _names(context: FileContext) -> Iterator[Use]:
+    index, version = context.index, context.version
+    refs = [(ref, index.qualified_name(ref)) for ref in index.refs]
+    # What the file itself puts there, or brings by an import that is reported, or guarded.
+    settled = {name for ref, name in refs if isinstance(ref, ast.Attribute) and not _is_read(ref)}
+    for node in index.imports:
+        for name in imported(node):
+            absent = _absent(name, version) if name.startswith(_PACKAGES) else ""
+            if absent:
+                settled.add(absent)
+                if not _is_guarded(context, node, absent):
+                    yield Use(node, name, absent)
+    calls = [(call, index.qualified_name(call)) for call in index.calls if bare_name(call.func) == "getattr"]
+    for ref, name in (*refs, *calls):
+        if not _is_read(ref):
+            continue
+        use = _named(ref, name, version) if name.startswith(_PACKAGES) else _member(context, ref)
+        if use and use.name not in settled and not _is_guarded(context, use.node, use.name):
+            yield use
+
+
+def _is_read(ref: ast.expr) -> bool:
+    return isinstance(getattr(ref, "ctx", None), (ast.Load, type(None)))  # a call's root has none
+
+
+def _named(ref: ast.expr, name: str, version: TorchVersion) -> Use | None:
+    absent = _absent(name, version)
+    if not absent:
+        return None
+    if isinstance(ref, ast.Call):  # getattr(torch, "compile")
+        return Use(ref, absent, absent)
+    # The node of the absent name: the chain may go on. What binds its root is reported where it stands.
+    written = [*attributes(ref)][::-1]
+    hidden = len(name.split(".")) - len(written)
+    place = len(absent.split(".")) - hidden
+    return Use(written[place - 1], absent, absent) if 0 < place <= len(written) else None
+
+
+def _member(context: FileContext, ref: ast.expr) -> Use | None:
+    """``x.untyped_storage()``: a member of what is surely a tensor, or a module."""
+    for node in attributes(ref):
+        absent = [each for each in _CLASSES.values() if node.attr in _absent_members(each, context.version)]
+        owner = _owner(context, node) if absent and not hasattr(list, node.attr) else None
+        if owner in absent:
+            return Use(node, f"{owner}.{node.attr}", f"{owner}.{node.attr}")
+    return None
+
+
+def _owner(context: FileContext, node: ast.Attribute) -> str | None:
+    """The class of torch of which something is a member."""
+    kind = context.value(node.value).kind
+    may_be_module = kind in (UNKNOWN, CLASS) and node.attr in _MODULE_METHODS
+    return "torch.nn.Module" if may_be_module else _CLASSES.get(kind)
+
+
+def _is_guarded(context: FileContext, node: ast.AST, name: str, *errors: str) -> bool:
+    """Whether the program asks for a name, or for one that is as new, before it comes to a use."""
+
+    def absent(other: str) -> bool:
+        return other.startswith(_PACKAGES) and bool(_absent(other, context.version))
+
+    parts = _parts(name, context.version)
+    return is_guarded(context.index, node, parts, errors or MISSING, absent)
+
+
+def _parts(name: str, version: TorchVersion) -> list[str]:
+    """The parts of a name that the version lacks: ``amp`` and ``GradScaler`` without ``torch.amp``."""
+    parts = name.split(".")
+    there = (place for place in range(2, len(parts)) if _absent(".".join(parts[:place]), version))
+    return parts[next(there, len(parts)) - 1 :]
+
+
+def _parameters(context: FileContext) -> Iterator[Use]:
+    index = context.index
+    for call in index.calls:
+        name = index.qualified_name(call.func)
+        if not name and isinstance(call.func, ast.Attribute) and call.func.attr in _MODULE_METHODS:
+            name = f"{_owner(context, call.func)}.{call.func.attr}"
+        lacking = _lacking(name, context.version) if name.startswith(_PACKAGES) else ()
+        for keyword in call.keywords:
+            if keyword.arg in lacking and not _is_guarded(
+                context, call, f"{name}.{keyword.arg}", "TypeError"
+            ):
+                yield Use(call, name, name, keyword)

@@ -1,0 +1,240 @@
+"""Guards: code that asks whether something is there before it uses it, or goes on without it.
+
+``try`` with an ``except`` for its error, ``hasattr``, questions for torch's version, flags with the answers.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Collection, Iterator
+from itertools import takewhile
+
+from migrator.names.index import ModuleIndex
+from migrator.names.scopes import Binding
+from migrator.names.tree import FUNCTIONS, bare_name, called_name, imported, string_value, walk
+
+_EVERY_ERROR = frozenset({"Exception", "BaseException"})
+IMPORT_ERRORS = ("ImportError", "ModuleNotFoundError")
+MISSING = (*IMPORT_ERRORS, "AttributeError")
+# Names of torch's version, of questions for it, and of flags with the answer: TORCH_2_0, is_torch_version.
+_VERSION = re.compile(
+    r"torch.*version|torch_?v?\d|is_torch_|(?:^|_)pt_?\d"
+    r"|torch_?(?:ge|gt|le|lt|at_least|greater|less|min|newer|older|higher|lower)",
+    re.IGNORECASE,
+)
+# What answers whether something is there, where it is named as that is.
+_THERE = re.compile(r"has|support|avail|exist|can_|enable", re.IGNORECASE)
+# What lists names: '"fused" in signature(AdamW).parameters'.
+_LISTS = re.compile(r"signature|argspec|co_varnames|__dict__|\bdir\(|__all__|parameters")
+_SKIPS = frozenset({"skip", "skipTest", "exit", "_exit", "fail", "xfail", "importorskip", "abort"})
+_LEAVES = (ast.Return, ast.Raise, ast.Continue, ast.Break)
+_TORCH_VERSION = ("torch.__version__", "torch.version.__version__", "torch.torch_version")
+_ANSWERS = (ast.Compare, ast.BoolOp, ast.UnaryOp, ast.Call, ast.Name, ast.Attribute, ast.IfExp)
+
+
+def catching(index: ModuleIndex, node: ast.AST, errors: Collection[str]) -> ast.Try | None:
+    """The ``try`` of the same function that catches one of some errors of a node, and raises none."""
+    for child, parent in _in_function(index, node):
+        if isinstance(parent, ast.Try) and child in parent.body:
+            handler = next((each for each in parent.handlers if _catches(each, errors)), None)
+            if handler is not None:
+                return None if any(isinstance(each, ast.Raise) for each in ast.walk(handler)) else parent
+    return None
+
+
+def _is_suppressed(index: ModuleIndex, node: ast.AST, errors: Collection[str]) -> bool:
+    """``with suppress(ImportError)``, ``with pytest.raises(AttributeError)``."""
+    return any(
+        called_name(item.context_expr) in ("suppress", "raises", "assertRaises")
+        and not _EVERY_ERROR.union(errors).isdisjoint(_names(item.context_expr))
+        for child, parent in _in_function(index, node)
+        if isinstance(parent, (ast.With, ast.AsyncWith)) and child in parent.body
+        for item in parent.items
+    )
+
+
+def _in_function(index: ModuleIndex, node: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
+    """Each node around one with its part, as far as the function goes."""
+    child = node
+    for parent in takewhile(lambda up: not isinstance(up, FUNCTIONS), index.above(node)):
+        yield child, parent
+        child = parent
+
+
+def _catches(handler: ast.ExceptHandler, errors: Collection[str]) -> bool:
+    return handler.type is None or not _EVERY_ERROR.union(errors).isdisjoint(_names(handler.type))
+
+
+def _names(types: ast.AST) -> list[str]:
+    return [bare_name(item) for item in ast.walk(types)]
+
+
+def is_guarded(
+    index: ModuleIndex,
+    node: ast.AST,
+    missing: Collection[str],
+    errors: Collection[str] = MISSING,
+    absent: Callable[[str], bool] = lambda _name: False,
+) -> bool:
+    """Whether a program does without what is missing: it asks first, catches the error, or never runs it.
+
+    ``missing`` are the parts of a name that may be missing: ``amp`` and ``GradScaler``. ``absent`` says which
+    qualified names are missing, too: a program may ask for one of these instead.
+    """
+    if is_for_types(index, node) or catching(index, node, errors) or _is_suppressed(index, node, errors):
+        return True
+    question = _Question(index, frozenset(missing), absent)
+    return _is_alternative(index, node) or any(map(question.is_asked_by, _conditions(index, node)))
+
+
+def _is_alternative(index: ModuleIndex, node: ast.AST) -> bool:
+    """Whether a node is in an ``except`` for what is not there: another way was tried first."""
+    handlers = (up for up in index.above(node) if isinstance(up, ast.ExceptHandler))
+    return any(_catches(handler, MISSING) for handler in handlers)
+
+
+def is_for_types(index: ModuleIndex, node: ast.AST) -> bool:
+    """Whether only type checkers read a node: behind ``TYPE_CHECKING``, or in an annotation."""
+    child = node
+    for parent in index.above(node):
+        if isinstance(parent, ast.If) and child in parent.body and bare_name(parent.test) == "TYPE_CHECKING":
+            return True
+        is_note = child in (getattr(parent, "annotation", None), getattr(parent, "returns", None))
+        if is_note and (
+            _postpones(index) or (isinstance(parent, ast.AnnAssign) and index.function_of(parent))
+        ):
+            return True
+        child = parent
+    return False
+
+
+def _postpones(index: ModuleIndex) -> bool:
+    """Whether annotations of a file are not evaluated."""
+    return any(
+        isinstance(node, ast.ImportFrom)
+        and node.module == "__future__"
+        and any(alias.name == "annotations" for alias in node.names)
+        for node in index.imports
+    )
+
+
+def _conditions(index: ModuleIndex, node: ast.AST) -> Iterator[ast.AST]:
+    """What decides whether a node is reached, from the inside out.
+
+    Conditions around it, earlier ones that leave the block, decorators, and what a ``try`` does before it.
+    """
+    child = node
+    for parent in index.above(node):
+        if isinstance(parent, (ast.If, ast.IfExp, ast.While)):
+            if child is not parent.test:
+                yield parent.test
+        elif isinstance(parent, ast.BoolOp):
+            yield from takewhile(lambda each: each is not child, parent.values)  # noqa: B023
+        elif isinstance(parent, ast.Try):
+            if child not in parent.finalbody:
+                yield from takewhile(lambda each: each is not child, parent.body)  # noqa: B023
+        elif isinstance(parent, (*FUNCTIONS, ast.ClassDef)):
+            yield from (each for each in parent.decorator_list if each is not child)
+        elif isinstance(parent, (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
+            yield from (
+                test for generator in parent.generators for test in generator.ifs if test is not child
+            )
+        if isinstance(child, ast.stmt):
+            yield from _earlier(index, child)
+        child = parent
+
+
+def _earlier(index: ModuleIndex, statement: ast.stmt) -> Iterator[ast.AST]:
+    """The conditions under which the block was left before a statement."""
+    for other in index.block(statement):
+        if other is statement:
+            return
+        if isinstance(other, ast.Assert):
+            yield other.test
+        elif isinstance(other, ast.If) and _is_left(other.body[-1]):
+            yield other.test
+        elif isinstance(other, ast.Expr) and called_name(other.value) == "importorskip":
+            yield other.value
+
+
+def _is_left(last: ast.stmt) -> bool:
+    if isinstance(last, ast.Expr):
+        return called_name(last.value) in _SKIPS
+    return isinstance(last, _LEAVES)
+
+
+class _Question:
+    """Asks of conditions whether they are about what may be missing."""
+
+    def __init__(self, index: ModuleIndex, missing: frozenset[str], absent: Callable[[str], bool]) -> None:
+        self.index = index
+        self.missing = missing
+        self.absent = absent
+        self.asked: set[int] = set()  # the bindings and values that were looked at: once is enough
+
+    def is_asked_by(self, test: ast.AST) -> bool:
+        """Whether a condition, or what its names were assigned, asks for something or for the version."""
+        if id(test) in self.asked:
+            return False
+        self.asked.add(id(test))
+        return any(self._is_about(node) for node in walk(test))
+
+    def _is_about(self, node: ast.AST) -> bool:
+        if isinstance(node, ast.Call):
+            return self._is_named(node.args) or self._asks_for_other(node)
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            return any(map(self.absent, imported(node)))
+        if isinstance(node, ast.Compare):
+            return self._is_named([node.left]) and bool(_LISTS.search(self._text(node.comparators[0])))
+        if isinstance(node, ast.alias):
+            return not self.missing.isdisjoint(node.name.split("."))
+        if isinstance(node, (ast.Name, ast.Attribute)):
+            return self._is_answer(node)
+        return False
+
+    def _is_named(self, nodes: list[ast.expr]) -> bool:
+        return any(not self.missing.isdisjoint((string_value(node) or "").split(".")) for node in nodes)
+
+    def _asks_for_other(self, call: ast.Call) -> bool:
+        """``hasattr(torch, "_dynamo")`` before ``torch.compile``."""
+        if called_name(call) not in ("hasattr", "getattr") or len(call.args) < 2:
+            return False
+        holder, name = self.index.qualified_name(call.args[0]), string_value(call.args[1])
+        return bool(holder and name) and self.absent(f"{holder}.{name}")
+
+    def _text(self, node: ast.expr) -> str:
+        answers = self.index.assigned(node) if isinstance(node, ast.Name) else []
+        return " ".join(map(self.index.segment, [node, *answers]))
+
+    def _is_answer(self, node: ast.Name | ast.Attribute) -> bool:
+        name, known = bare_name(node), self.index.qualified_name(node)
+        if known.startswith("torch."):
+            return known.startswith(_TORCH_VERSION)  # torch.cuda.is_available() answers something else
+        if _VERSION.search(name):
+            return True
+        if _THERE.search(name) and any(part.lower() in name.lower() for part in self.missing):
+            return True
+        if isinstance(node, ast.Name):
+            return any(self._is_flag(binding) for binding in self.index.bindings(node))
+        owner = self.index.class_of(node) if bare_name(node.value) == "self" else None
+        stored = self.index.stored_on_self(owner).get(name, ()) if owner else ()
+        return any(map(self.is_asked_by, stored))
+
+    def _is_flag(self, binding: Binding) -> bool:
+        """Whether a name holds an answer: of a condition, of a function, or of what an import came to."""
+        if isinstance(binding.node, FUNCTIONS):
+            inside = self.index.inside(binding.node)
+            returned = (
+                (each for each in inside.statements if isinstance(each, (ast.Return, ast.If)))
+                if inside
+                else ()
+            )
+            return any(
+                map(self.is_asked_by, (each.test if isinstance(each, ast.If) else each for each in returned))
+            )
+        if binding.kind != "assign" or binding.value is None:
+            return False
+        if isinstance(binding.value, ast.Constant):  # HAS_COMPILE = True, where that was found out
+            return any(map(self.is_asked_by, _conditions(self.index, binding.node)))
+        return isinstance(binding.value, _ANSWERS) and self.is_asked_by(binding.value)
