@@ -60,9 +60,17 @@ class _Program:
         """The calls that may be of a known API, each with its full name."""
         for index in self.files.values():
             for call in index.calls:
-                name = index.qualified_name(call.func)
+                name = index.qualified_name(call.func) or _of_context(index, call.func)
                 if name:
                     yield index, call, name
+
+
+def _of_context(index: ModuleIndex, function: ast.expr) -> str:
+    """The full name of ``mp.Process`` where ``mp`` is ``get_context(…)``; empty for anything else."""
+    made = isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name)
+    values = index.assigned(function.value) if made else []  # type: ignore[attr-defined]  # it is an attribute
+    from_context = any(called_name(value) == "get_context" for value in values)
+    return f"multiprocessing.{bare_name(function)}" if from_context else ""
 
 
 def start_ways(entries: Iterable[str], read: Read, mended: bool) -> dict[str, StartWay]:
@@ -157,9 +165,8 @@ def _reads(program: _Program, variables: Iterable[str]) -> bool:
 def _starter(program: _Program, joins: bool) -> tuple[ModuleIndex, ast.Call, ast.expr | None] | None:
     """The call that starts a program's ranks, and how many it starts."""
     for index, call, name in program.calls():
-        if not (name in _table("starters") or name in _table("processes")) or not _is_used(
-            program, index, call
-        ):
+        known = name in _table("starters") or name in _table("processes")
+        if not known or not _is_used(program, index, call):
             continue
         if name in _table("starters") and (joins or not name.startswith("torch.")):
             place, keyword = _table("starters")[name]

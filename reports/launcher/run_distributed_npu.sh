@@ -413,7 +413,7 @@ on_signal() {
 if [ -n "$fault" ]; then say "$fault"; fi
 say "$nproc rank(s) on this machine, $nnodes machine(s); logs: $log_dir"
 case $ranks_by in
-program) say "$entry starts them itself" ;;
+program) say "$entry starts them itself, as many as its options say" ;;
 unknown | unseen) if [ "$nproc" -gt 1 ]; then say "nothing is known of $entry: it has to read RANK and LOCAL_RANK"; fi ;;
 esac
 set -m # the launcher gets a group of its own, and with it signals from nobody but us

@@ -30,6 +30,7 @@ def way(text: str, mended: bool = False, **others: str) -> StartWay:
         ("from torch.multiprocessing import spawn\nspawn(f, nprocs=2)", ""),
         ("def go(fn, size):\n    mp.spawn(fn, args=(size,), nprocs=size)\ngo(f, 4)", ""),
         ("for rank in range(4):\n    p = mp.Process(target=f, args=(rank, 4))", ""),
+        ("c = mp.get_context('spawn')\nfor rank in range(4):\n    p = c.Process(target=f)", ""),
         ("parser.add_argument('--gpus')\nmp.spawn(f, nprocs=args.gpus)", "--gpus %NPROC%"),
         ("parser.add_argument('--gpus')\nmp.spawn(f, nprocs=int(args.gpus))", "--gpus %NPROC%"),
         ("parser.add_argument('-g', dest='gpus')\nmp.spawn(f, nprocs=args.gpus)", "-g %NPROC%"),
