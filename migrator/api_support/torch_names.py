@@ -119,8 +119,11 @@ class TorchNames:
 
         Of several ranges it is the one behind this version, or else the last before it.
         """
+        here = _keywords(name, self.version)
+        if here is None or parameter in here:
+            return None
         spans = [found for found in self.parameters(name) or () if found.name == parameter]
-        if not spans or any(span.at(self.version) for span in spans):
+        if not spans:
             return None
         later = [span for span in spans if span.first and tables.as_tuple(span.first) > self.version]
         return later[0] if later else spans[-1]
