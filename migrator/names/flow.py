@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from typing import Optional, Union
 
@@ -17,8 +17,12 @@ _KEEPING = frozenset(
 )
 _BUILTINS = frozenset({"list", "tuple", "sorted", "reversed", "sum"})
 # Methods behind which a tensor has another dtype, or is none.
-CHANGING = frozenset(
+_CHANGING = frozenset(
     "float half bfloat16 int long short bool byte type item tolist numpy type_as size".split()
+)
+_DTYPES = frozenset(
+    "torch.float32 torch.float torch.float16 torch.half torch.bfloat16 torch.float64 torch.double torch.int32"
+    " torch.int torch.int64 torch.long torch.int16 torch.short torch.int8 torch.uint8 torch.bool".split()
 )
 _DEEPEST = 12
 
@@ -57,6 +61,34 @@ def sources(index: ModuleIndex, node: ast.expr) -> Iterator[Source]:
         waiting += ((value, depth + 1) for value in inner or ())
 
 
+def made_with(index: ModuleIndex, source: Source, dtypes: Container[str]) -> Optional[ast.expr]:
+    """What gives a tensor one of ``dtypes``: ``dtype=torch.float64`` or ``.double()`` in a chain of calls."""
+    node = source
+    while isinstance(node, ast.Call):
+        for value in [*node.args, *(k.value for k in node.keywords)]:
+            name = index.qualified_name(value) if isinstance(value, (ast.Name, ast.Attribute)) else ""
+            if name in dtypes:
+                return value
+            if name in _DTYPES:
+                return None
+        if not isinstance(node.func, ast.Attribute) or node.func.attr in _CHANGING:
+            return None
+        if node.func.attr == "double" and not node.args:
+            return node.func
+        node = node.func.value
+    return None
+
+
+def returned_values(index: ModuleIndex, function: Function) -> list[ast.expr]:
+    """What a function's return statements give."""
+    values = []
+    for statement in index.statements_in(function):
+        if isinstance(statement, ast.Return) and statement.value is not None:
+            index.expand(statement)
+            values.append(statement.value)
+    return values
+
+
 def _inside(index: ModuleIndex, node: ast.AST) -> Optional[list[ast.expr]]:
     """What an expression only hands on; None where it is a source itself."""
     if isinstance(node, (ast.List, ast.Tuple, ast.Set)):
@@ -86,10 +118,10 @@ def _of_call(index: ModuleIndex, node: ast.Call) -> Optional[list[ast.expr]]:
             return node.args[:1]
         made = [each.node for each in index.bindings(node.func)]
         if len(made) == 1 and isinstance(made[0], FUNCTIONS):
-            return _returned(index, made[0])
+            return returned_values(index, made[0])
         return None
     if isinstance(node.func, ast.Attribute) and not name:
-        if node.func.attr in CHANGING:
+        if node.func.attr in _CHANGING:
             return []
         if node.func.attr in ("values", "items"):
             return [node.func.value]
@@ -137,12 +169,3 @@ def _parameter(index: ModuleIndex, node: ast.Name) -> Optional[Parameter]:
             outer = index.parent(function)
             function = index.function_of(outer) if outer is not None else None
     return None
-
-
-def _returned(index: ModuleIndex, function: Function) -> list[ast.expr]:
-    values = []
-    for statement in index.statements_in(function):
-        if isinstance(statement, ast.Return) and statement.value is not None:
-            index.expand(statement)
-            values.append(statement.value)
-    return values

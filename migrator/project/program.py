@@ -7,14 +7,16 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from migrator.names.flow import made_with, returned_values, sources
 from migrator.names.index import ModuleIndex
 from migrator.names.reducers import reduced
+from migrator.names.tree import Function
 
 # torch.jit.script(…) and what stands in it; as a decorator it concerns the function below it alone.
 _SCRIPTED = re.compile(
     r"(?<![@\w])(?:torch\.)?jit\.(?:script|script_if_tracing)\(\s*(?:obj\s*=\s*|fn\s*=\s*)?([\w.]+)?"
 )
-_SCRIPT_IMPORT = re.compile(r"from\s+torch\.jit\s+import\b[^\n]*\bscript\b")
+_SCRIPT_IMPORT = re.compile(r"from\s+torch\.jit\s+import\b[^\n]{0,200}\bscript\b")
 _BARE_SCRIPTED = re.compile(r"(?<![@\w.])script\(\s*([\w.]+)?")
 # The device that becomes the current one, where a name or an attribute says which.
 _SET_DEVICE = re.compile(r"\bcuda\.set_device\(\s*(?:device\s*=\s*)?(?:([\w.]+)\s*\))?")
@@ -24,9 +26,10 @@ _REDUCING = frozenset(
 _COLLECTIVE = re.compile(
     r"\b(?:all_reduce|all_reduce_coalesced|reduce_scatter|reduce_scatter_tensor|dist\w*\.reduce)\("
 )
-_CUDA_DEFAULT = re.compile(r"\bset_default_tensor_type\(\s*[^()]*\btorch\.cuda\.")
+_DOUBLE = re.compile(r"\btorch\.(?:double|float64)\b|\.double\(\)")
+_CUDA_DEFAULT = re.compile(r"\bset_default_tensor_type\([^()]{0,200}\btorch\.cuda\.")
 # A class that is moved by a cuda() or to() that Lightning defines.
-_LIGHTNING = re.compile(r"^[ \t]*class\s+(\w+)\s*\([^)]*\bLightningModule\b", re.MULTILINE)
+_LIGHTNING = re.compile(r"^[ \t]*class[ \t]+(\w+)[ \t]*\([^()\n]{0,200}\bLightningModule\b", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -37,7 +40,8 @@ class ProgramFacts:
     methods of modules are compiled. ``cuda_default``: a CUDA type becomes the default type of tensors.
     ``lightning``: the classes that derive from LightningModule. ``set_devices``: what torch.cuda.set_device
     is given, as it is written; empty where that is more than a name. ``reducers``: the functions that reduce
-    a parameter over the ranks, each with the parameter's place and name, as ``mean:0:x``.
+    a parameter over the ranks, each with the parameter's place and name, as ``mean:0:x``; ``doubles``: those
+    that give a tensor of float64.
     """
 
     scripts_modules: bool = False
@@ -45,6 +49,7 @@ class ProgramFacts:
     lightning: frozenset[str] = frozenset()
     set_devices: frozenset[str] = frozenset()
     reducers: frozenset[str] = frozenset()
+    doubles: frozenset[str] = frozenset()
 
 
 NOTHING = ProgramFacts()
@@ -56,7 +61,7 @@ def scan_program(text: str) -> ProgramFacts:
     default = "set_default_tensor_type" in text and bool(_CUDA_DEFAULT.search(text))
     scripts = "script" in text and any(_is_no_function(name, text) for name in _scripted(text))
     set_devices = frozenset(_SET_DEVICE.findall(text)) if "set_device(" in text else frozenset[str]()
-    return ProgramFacts(scripts, default, lightning, set_devices, _reducers(text))
+    return ProgramFacts(scripts, default, lightning, set_devices, _reducers(text), _doubles(text))
 
 
 def merged(parts: Iterable[ProgramFacts]) -> ProgramFacts:
@@ -68,6 +73,7 @@ def merged(parts: Iterable[ProgramFacts]) -> ProgramFacts:
         frozenset[str]().union(*(part.lightning for part in known)),
         frozenset[str]().union(*(part.set_devices for part in known)),
         frozenset[str]().union(*(part.reducers for part in known)),
+        frozenset[str]().union(*(part.doubles for part in known)),
     )
 
 
@@ -78,12 +84,35 @@ def _reducers(text: str) -> frozenset[str]:
         index = ModuleIndex(text, _REDUCING)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return frozenset()
-    _, handed_in = reduced(index, _is_reducing)
+    _, handed_in = reduced(index, is_reducing)
     plain = (each for each in handed_in if isinstance(index.parent(each.function), ast.Module))
     return frozenset(f"{each.function.name}:{each.place}:{each.name}" for each in plain)
 
 
-def _is_reducing(name: str) -> bool:
+def _doubles(text: str) -> frozenset[str]:
+    if not _DOUBLE.search(text):
+        return frozenset()
+    try:
+        index = ModuleIndex(text, ("double", "float64"))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return frozenset()
+    return frozenset(
+        function.name
+        for function in index.functions
+        if isinstance(index.parent(function), ast.Module) and _gives_double(index, function)
+    )
+
+
+def _gives_double(index: ModuleIndex, function: Function) -> bool:
+    values = returned_values(index, function)
+    if any(isinstance(value, (ast.Tuple, ast.Dict, ast.List)) for value in values):
+        return False  # which part it is, is not followed
+    every = (source for value in values for source in sources(index, value))
+    return any(made_with(index, source, ("torch.float64", "torch.double")) for source in every)
+
+
+def is_reducing(name: str) -> bool:
+    """Whether a qualified name is that of a collective that reduces."""
     return name.startswith("torch.distributed.") and name.rpartition(".")[2] in _REDUCING
 
 

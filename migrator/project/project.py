@@ -57,7 +57,7 @@ class Project:
         if source == "legacy_constructors":
             return frozenset({"Tensor"} if self.program.cuda_default else ())
         if source == "reducers":
-            return frozenset(each.partition(":")[0] for each in self.program.reducers)
+            return self.program.doubles.union(each.partition(":")[0] for each in self.program.reducers)
         return frozenset(name.rpartition(".")[2] for name in self.libraries)
 
     def line_words(self, source: str) -> frozenset[str]:

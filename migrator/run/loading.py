@@ -42,6 +42,9 @@ _MAY_TELL = (
     b"LightningModule",
     b"all_reduce",
     b"reduce_scatter",
+    b"torch.double",
+    b"torch.float64",
+    b".double()",
 )
 
 
@@ -203,7 +206,7 @@ class Loader:
 
 # The form of FileFacts as far as shows whether there are any: their own module takes long to load.
 _FACTS = tuple[tuple[Any, ...], tuple[Any, ...], tuple[Any, ...]]
-_NOTHING = [False, False, [], [], []]  # of the program
+_NOTHING = [False, False, [], [], [], []]  # of the program
 
 
 def _key(file: PythonFile, content: bytes) -> bytes:

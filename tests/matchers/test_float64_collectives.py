@@ -70,3 +70,18 @@ def test_only_where_the_helper_is_known() -> None:
 def test_what_is_not_reduced_as_float64(kept: str) -> None:
     text = f"import torch\nimport torch.distributed as dist\n\ndef merge(value):\n    {kept}\n"
     assert migrated(text) == text
+
+
+MEASURES = "import torch\n\n\ndef share(right):\n    return torch.tensor(right.mean(), dtype=torch.double)\n"
+
+
+@pytest.mark.parametrize(
+    ("given", "told"), [("share(right)", True), ("share(right).float()", False), ("right.mean()", False)]
+)
+def test_what_a_function_of_another_file_gives(given: str, told: bool) -> None:
+    text = (
+        "import torch.distributed as dist\nfrom measures import share\n\n"
+        f"def report(right):\n    value = {given}\n    dist.all_reduce(value)\n    return share(right)\n"
+    )
+    result = migrate(text, others=(MEASURES,))
+    assert [finding.line for finding in result.findings if finding.code == "NPU148"] == [5] * told

@@ -6,15 +6,14 @@ import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from migrator.api_support.verdicts import DTYPES
 from migrator.findings.finding import Edit
 from migrator.matchers.context import FileContext, Match, found
 from migrator.matchers.dotted import rule_fits
 from migrator.matchers.options import Options
 from migrator.matchers.packs import Rule
-from migrator.names.flow import CHANGING, sources
-from migrator.names.index import ModuleIndex
+from migrator.names.flow import made_with, sources
 from migrator.names.reducers import argument_at, reduced
+from migrator.project.program import is_reducing
 
 
 @dataclass(frozen=True)
@@ -32,7 +31,7 @@ def find(context: FileContext, rule: Rule[CollectiveOptions]) -> Iterator[Match]
 
 
 def find_handed_over(context: FileContext, rule: Rule[CollectiveOptions]) -> Iterator[Match]:
-    """The same for what is given to a function of another file that reduces it."""
+    """The same through a function of another file: one that reduces its argument, or gives float64."""
     index = context.index
     known = [each.split(":") for each in sorted(context.project.program.reducers)]
     given: list[tuple[ast.expr, str]] = []
@@ -44,6 +43,17 @@ def find_handed_over(context: FileContext, rule: Rule[CollectiveOptions]) -> Ite
             if function == name.rpartition(".")[2]:
                 given += [(value, name) for value in argument_at(call, int(place), parameter)]
     yield from _makers(context, rule, given)
+    doubles = context.project.program.doubles
+    here = [(item.value, item.api) for item in reduced(index, is_reducing)[0]]
+    seen: set[int] = set()
+    for value, api in (*given, *here):
+        for source in sources(index, value):
+            name = index.qualified_name(source.func) if isinstance(source, ast.Call) else ""
+            if "." in name and name.rpartition(".")[2] in doubles and id(source) not in seen:
+                seen.add(id(source))
+                message = f"{name}() gives float64, and HCCL refuses to reduce it in {api}()"
+                advice = "Write .float() behind the call, or reduce over gloo on the CPU."
+                yield found(context, rule, source, api=name, message=message, advice=advice)  # type: ignore[arg-type]
 
 
 def _makers(
@@ -53,7 +63,7 @@ def _makers(
     reported: set[int] = set()
     for value, api in given:
         for source in sources(context.index, value):
-            maker = _double(context.index, rule, source) if isinstance(source, ast.expr) else None
+            maker = made_with(context.index, source, rule.options.dtypes)
             if maker is not None and id(maker) not in reported:
                 reported.add(id(maker))
                 yield _report(context, rule, maker, api)
@@ -86,23 +96,6 @@ _OF_ARRAYS = ("torch.from_numpy", "torch.tensor", "torch.as_tensor")
 
 def _has_dtype(call: ast.Call) -> bool:
     return len(call.args) > 1 or any(keyword.arg in ("dtype", None) for keyword in call.keywords)
-
-
-def _double(index: ModuleIndex, rule: Rule[CollectiveOptions], node: ast.expr) -> ast.expr | None:
-    """The ``dtype=torch.float64``, ``.double()`` or ``.to(torch.float64)`` in a chain of calls."""
-    while isinstance(node, ast.Call):
-        for value in [*node.args, *(k.value for k in node.keywords)]:
-            name = index.qualified_name(value) if isinstance(value, (ast.Name, ast.Attribute)) else ""
-            if name in rule.options.dtypes:
-                return value
-            if name.startswith("torch.") and name[len("torch.") :] in DTYPES:
-                return None
-        if not isinstance(node.func, ast.Attribute) or node.func.attr in CHANGING:
-            return None
-        if node.func.attr == "double" and not node.args:
-            return node.func
-        node = node.func.value
-    return None
 
 
 def _report(context: FileContext, rule: Rule, maker: ast.expr, name: str) -> Match:
