@@ -259,11 +259,32 @@ def test_the_compiled_model_is_wrapped() -> None:
 
 
 def test_what_may_differ_between_ranks_is_reported() -> None:
-    more = "scheduler = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer)\nos.mkdir('runs')\n"
+    more = "scheduler = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer)\n"
+    more += "os.mkdir('runs', 0o755)\n"
     text = BASE.replace("for epoch", more + "for epoch", 1)
     messages = " ".join(reported(converted("import os\n" + text)))
     assert "steps this scheduler" in messages
     assert "the first rank makes this folder" in messages
+
+
+@pytest.mark.parametrize("version", ["1.11", "2.13"])
+def test_no_report_speaks_of_what_the_conversion_wrote(tmp_path: Path, version: str) -> None:
+    for name in ("own_batches", "random_batches", "stop_early"):
+        folder = HERE / "programs" / name
+        assert run(["-q", "-i", str(folder), "-o", str(tmp_path), "-v", version, "distributed"]) == 0
+        reports = tmp_path / f"{name}_msft_multi/migration_report"
+        text = "".join(file.read_text() for file in folder.rglob("*.py"))
+        for table in ("unknown_api", "unsupported_api", "cuda_op_list"):
+            for row in csv.DictReader((reports / f"{table}.csv").open()):
+                assert row["OP"].rpartition(".")[2] in text
+        rows = list(csv.DictReader((reports / "manual_review.csv").open()))
+        assert {row["Rule"] for row in rows} <= {"NPU921"}
+
+
+def test_folders_that_another_rank_has_made() -> None:
+    made = "os.mkdir('a')\nos.makedirs(folder)\nos.makedirs(folder, exist_ok=True)\n"
+    lines = new_lines(converted("import os\n" + BASE + made))
+    assert {"os.makedirs('a', exist_ok=True)", "os.makedirs(folder, exist_ok=True)"} <= set(lines)
 
 
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

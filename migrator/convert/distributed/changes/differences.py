@@ -27,12 +27,27 @@ def report_differences(program: Program, draft: Draft, found: list[Training]) ->
             and any(_comes_after(file, call, one) for one in found),
             "map_location": name == "torch.load" and not keyword(call, "map_location"),
             "download": getattr(keyword(call, "download"), "value", None) is True,
-            "folder": name == "os.mkdir" or (name == "os.makedirs" and not keyword(call, "exist_ok")),
+            "folder": _makes_folder(name, call) and not _may_exist(draft, file, call),
         }
         for key in [key for key, holds in reasons.items() if holds][:1]:
             draft.report(key, file, call)
     for training in found:
         _whole_batch(program, draft, training)
+
+
+def _makes_folder(name: str, call: ast.Call) -> bool:
+    return name == "os.mkdir" or (name == "os.makedirs" and not keyword(call, "exist_ok"))
+
+
+def _may_exist(draft: Draft, file: File, call: ast.Call) -> bool:
+    """Plan that a folder may be there already: another rank makes it, too. False where that is not plain."""
+    if len(call.args) != 1 or call.keywords or not isinstance(call.func, ast.Attribute):
+        return False
+    if call.func.attr == "mkdir":
+        draft.replace(file, call.func, f"{file.index.segment(call.func.value)}.makedirs")
+    draft.change_arguments(file, call, [], ["exist_ok=True"])
+    draft.changed(file, call, "another rank may have made the folder")
+    return True
 
 
 def _whole_batch(program: Program, draft: Draft, training: Training) -> None:
