@@ -63,7 +63,7 @@ def plan(program: Program, read: Read, target: str = "", others: Collection[str]
     parallel = parallels(program)
     _data_parallel(program, draft, parallel)
     for model in models:
-        own = [one for one in parallel if wraps(one, model)]
+        own = [one for one in parallel if len(models) == 1 or wraps(one, model)]
         model.prefixed = prefixed(own, program, others, read)
         model.unless = frozenset(test for one in own for test in one.tests)
         for one in own[:1]:
@@ -72,7 +72,7 @@ def plan(program: Program, read: Read, target: str = "", others: Collection[str]
         message = "the model inside of DistributedDataParallel"
         use_the_model_inside(draft, model, message)
         _wrap(program, draft, model, bool(own), model is models[0])
-    check_batches(program, found, models)
+    check_batches(found, models)
     share_loaders(program, draft, found)
     share_drawn(program, draft, found)
     use_own_card(program, draft)
@@ -123,7 +123,9 @@ def _data_parallel(program: Program, draft: Draft, found: list[Parallel]) -> Non
         if not isinstance(up, ast.Call) and not isinstance(parent(up), ast.Call):
             raise UncertainError("data_parallel_used", file, node)
         if not isinstance(up, ast.Call) or up.func is not node:  # isinstance(model, nn.DataParallel)
-            draft.replace(file, node, "DistributedDataParallel")
+            both = f"{file.index.segment(node)}, DistributedDataParallel"
+            both = both if isinstance(up, ast.Tuple) else f"({both})"
+            draft.replace(file, node, "DistributedDataParallel" if file is program.entry else both)
             draft.of(file).imports.append(_CLASS)
     for file, call in ((one.file, one.call) for one in found):
         draft.changed(file, call, "DistributedDataParallel takes its place")

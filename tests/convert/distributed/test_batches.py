@@ -106,6 +106,11 @@ def test_a_state_that_goes_from_batch_to_batch() -> None:
     assert converted(HEAD + loop.format("loader")).reason.startswith(reason)
     fresh = loop.replace("    out, state", "    state = begin()\n    out, state")
     assert not converted(HEAD + fresh.format("loader")).reason
+    kept = loop[loop.index("for") :].replace("state", "self.state").format("loader")
+    kept = "class T:\n    def fit(self):\n" + indented(kept, 8) + "\n\nT().fit()\n"
+    assert converted(HEAD + kept).reason.startswith(reason)
+    again = BASE.replace("loss = model(x.cuda()).sum()", "x = model(x)\n        loss = x.sum()")
+    assert not converted(again).reason
 
 
 def test_the_number_of_batches_is_that_of_a_rank() -> None:

@@ -28,7 +28,9 @@ def test_keys_keep_their_prefix() -> None:
         ("net.load_state_dict(torch.load('a.pt'))\n", False),
         ("net = nn.DataParallel(net)\nnet.load_state_dict(torch.load('a.pt'))\n", True),
         ("net.load_state_dict({k.replace('module.', ''): v for k, v in torch.load('a.pt').items()})\n", True),
+        ("net.load_state_dict({k[7:]: v for k, v in torch.load('a.pt').items()})\n", True),
         ("net = nn.DataParallel(net)\n", False),
+        ("for module in parts:\n    module.load_state_dict(torch.load('a.pt'))\n", False),
     ],
 )
 def test_where_a_condition_chooses_other_scripts_say_it(evaluate: str, prefix: bool) -> None:
@@ -75,11 +77,18 @@ def test_methods_that_compute_nothing() -> None:
 
 
 def test_other_programs_keep_it() -> None:
-    build = "from torch import nn\n\n\ndef build():\n    return nn.DataParallel(nn.Linear(2, 2)).cuda()\n"
-    script = "from build import build\n" + BASE.replace("nn.Linear(2, 2)", "build()")
+    build = "from torch import nn\n\n\ndef build():\n    return nn.DataParallel(nn.Linear(2, 2)).cuda()\n\n\n"
+    build += "def inner(net):\n    return net.module if isinstance(net, nn.DataParallel) else net\n"
+    script = "from build import build, inner\n" + BASE.replace("nn.Linear(2, 2)", "build()")
+    script = script.replace("optimizer =", "model.module.freeze_bn()\noptimizer =", 1) + SAVE
     result = converted({"train.py": script, "build.py": build})
     kept = "(nn.Linear(2, 2) if dist.is_initialized() else nn.DataParallel(nn.Linear(2, 2)))"
-    assert f"    return {kept}.cuda()" in new_lines(result, "build.py")
+    lines = new_lines(result, "build.py")
+    assert f"    return {kept}.cuda()" in lines
+    asked = "isinstance(net, (nn.DataParallel, DistributedDataParallel))"
+    assert f"    return net.module if {asked} else net" in lines
+    assert "model.freeze_bn()" in new_lines(result)
+    assert "    torch.save(model.state_dict(), 'a.pt')" in new_lines(result)
 
 
 def test_models_of_objects() -> None:

@@ -14,12 +14,12 @@ from migrator.convert.texts import functions
 from migrator.project.distributed_names import entries, listed
 
 
-def check_batches(program: Program, found: list[Training], models: list[Wrapped]) -> None:
+def check_batches(found: list[Training], models: list[Wrapped]) -> None:
     """Raises UncertainError where batches build on those before, or are not seen to go into a model."""
     for training in found:
         for model in models:
             calls = [(file, node) for file, node in model.calls if id(node) in training.inside]
-            node = carried(program, training.batches, calls)
+            node = carried(training.batches, calls)
             if node is not None:
                 raise UncertainError("carried_state", training.file, node)
             given = [one for _, node in calls for one in (*parent(node).args, *parent(node).keywords)]

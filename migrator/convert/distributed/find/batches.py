@@ -124,28 +124,27 @@ def is_of(program: Program, drawn: Drawn, node: Any) -> bool:
     return False
 
 
-def carried(program: Program, loop: Loop, calls: Nodes) -> Any:
-    """What goes from one batch to the next: an argument of the model that a later statement sets; or None."""
+def carried(loop: Loop, calls: Nodes) -> Any:
+    """What goes from one batch to the next: an argument of the model that its result sets anew; or None."""
+    targets = _items(loop) if isinstance(loop, ast.For) else set()
     for file, node in calls:
         statement: Any = file.index.statement_of(node)
         call = next(up for _, up in above(node) if isinstance(up, ast.Call))
-        if function_of(node) is not function_of(loop):
-            continue
-        for name in {dotted(one) for one in ast.walk(call) if isinstance(one, ast.Name)}:
-            stores = [one for one in file.stores.get(name, ()) if id(one) in ids(loop)]
-            setting: list[Any] = [file.index.statement_of(one) for one in stores]
-            fresh = [
-                one
-                for one in setting
-                if one.lineno < statement.lineno and name not in map(dotted, filter(_is_read, ast.walk(one)))
-            ]
-            if statement in setting and not fresh:
+        function = function_of(node)
+        own = function is function_of(loop)
+        for name in _read(call) & set(map(dotted, stored_below(statement))):
+            if not own and not name.startswith("self."):
+                continue  # each call of a function begins anew
+            stores = [one for one in file.stores[name] if function_of(one) is function]
+            before = [file.index.statement_of(one) for one in stores if one.lineno < statement.lineno]
+            fresh = (id(one) in ids(loop) or not own for one in before if name not in _read(one))
+            if not any(fresh) and not any(_key(one) in targets for one in stores):
                 return node
     return None
 
 
-def _is_read(node: ast.AST) -> bool:
-    return isinstance(node, ast.Name) and not is_stored(node)
+def _read(node: ast.AST) -> set[str]:
+    return {dotted(one) for one in ast.walk(node) if not is_stored(one)} - {""}
 
 
 def _of_loop(program: Program, file: File, loop: ast.For, inside: Nodes) -> Drawn | None:

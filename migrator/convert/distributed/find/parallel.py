@@ -28,7 +28,7 @@ from migrator.project.imports import Read
 NAMES = ("torch.nn.DataParallel", "torch.nn.parallel.DataParallel")
 CHECKPOINTS = ("state_dict", "load_state_dict")
 _BY_NUMBER = re.compile(r"count|len\(|>|multi|parallel|distributed|n(?:um)?_?gpu")
-_LOADS_PREFIXED = re.compile(r"\bDataParallel\(|\bmodule\.")
+_LOADS_PREFIXED = re.compile(r"\bDataParallel\(|[\"']module\.|\[7:\]")
 
 
 @dataclass(frozen=True, eq=False)
