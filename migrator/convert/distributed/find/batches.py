@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from migrator.convert.distributed.find.flow import Name, Nodes, fed, holds, key
 from migrator.convert.distributed.find.iterables import counts, stripped
 from migrator.convert.program import File, Program
 from migrator.convert.syntax import (
-    FUNCTIONS,
     Loop,
     above,
     argument,
@@ -26,8 +26,6 @@ from migrator.convert.syntax import (
 from migrator.convert.values import call_sites, definition_of, origins
 from migrator.project.distributed_names import listed
 
-Nodes = Sequence[tuple[File, Any]]
-Name = tuple[int, str]  # the id of its function, 0 for a file's margin and for attributes of self
 _DEPTH = 6
 _SHOWS = (
     "print",
@@ -59,7 +57,7 @@ class Drawn:
 
     def feeds(self, node: ast.AST) -> bool:
         """Whether an expression holds what comes of it."""
-        return _holds(node, self.seeds, self.names)
+        return holds(node, self.seeds, self.names)
 
 
 def drawn_batches(
@@ -82,7 +80,7 @@ def drawn_batches(
         if id(node) in own and isinstance(node, ast.Call) and _may_turn(node, loop, functions):
             if _draws(program, where, node) and not _draws_inside(program, where, node):
                 seeds = frozenset({id(node)})
-                one = Drawn(where, node, True, seeds, _fed(program, inside, seeds, ()))
+                one = Drawn(where, node, True, seeds, fed(program, inside, seeds, ()))
                 found += [one] if one.feeds(loss) else []
     return found
 
@@ -102,15 +100,15 @@ def fed_by(program: Program, loop: Loop, drawn: Sequence[Drawn], inside: Nodes) 
         seeds |= {
             id(node) for _, node in inside if isinstance(node, ast.Call) and dotted(node.func) == "next"
         }
-    known = _fed(program, inside, seeds, names)
-    return lambda node: _holds(node, seeds, known)
+    known = fed(program, inside, seeds, names)
+    return lambda node: holds(node, seeds, known)
 
 
 def is_of(program: Program, drawn: Drawn, node: Any) -> bool:
     """Whether an expression names what gives a loop all of its batches, there or where it comes from."""
     given, depth = drawn.node, _DEPTH
     while dotted(given) and depth:
-        if _key(given) == _key(node):
+        if key(given) == key(node):
             return True
         function = function_of(given)
         sites = (
@@ -138,7 +136,7 @@ def carried(loop: Loop, calls: Nodes) -> Any:
             stores = [one for one in file.stores[name] if function_of(one) is function]
             before = [file.index.statement_of(one) for one in stores if one.lineno < statement.lineno]
             fresh = (id(one) in ids(loop) or not own for one in before if name not in _read(one))
-            if not any(fresh) and not any(_key(one) in targets for one in stores):
+            if not any(fresh) and not any(key(one) in targets for one in stores):
                 return node
     return None
 
@@ -154,12 +152,12 @@ def _of_loop(program: Program, file: File, loop: ast.For, inside: Nodes) -> Draw
     if not counts(loop.iter):
         if not _gives_batches(program, file, inner):
             return None
-        return Drawn(file, inner, False, frozenset(), _fed(program, inside, frozenset(), names))
-    places = _fed(program, inside, frozenset(), names)
+        return Drawn(file, inner, False, frozenset(), fed(program, inside, frozenset(), names))
+    places = fed(program, inside, frozenset(), names)
     taken = {
         id(node): function_of(node)
         for _, node in inside
-        if isinstance(node, ast.Subscript) and _holds(node.slice, frozenset(), places)
+        if isinstance(node, ast.Subscript) and holds(node.slice, frozenset(), places)
     }
     makers = [
         id(node)
@@ -169,10 +167,10 @@ def _of_loop(program: Program, file: File, loop: ast.For, inside: Nodes) -> Draw
         and any(found[1] is one for one in taken.values())
     ]
     for _, node in inside:
-        if isinstance(node, ast.If) and _holds(node.test, frozenset(), places) and not _only_shows(node):
+        if isinstance(node, ast.If) and holds(node.test, frozenset(), places) and not _only_shows(node):
             return None  # the ranks would not agree
     seeds = frozenset({*taken, *makers})
-    return Drawn(file, inner, False, seeds, _fed(program, inside, seeds, ()))
+    return Drawn(file, inner, False, seeds, fed(program, inside, seeds, ()))
 
 
 def _items(loop: ast.For) -> set[Name]:
@@ -180,7 +178,7 @@ def _items(loop: ast.For) -> set[Name]:
     target: ast.expr = loop.target
     if "enumerate" in map(last_name, ast.walk(loop.iter)) and isinstance(target, ast.Tuple):
         target = target.elts[-1]
-    return {_key(one) for one in stored_below(target)}
+    return {key(one) for one in stored_below(target)}
 
 
 def _only_shows(node: ast.If) -> bool:
@@ -247,68 +245,3 @@ def _draws_inside(program: Program, file: File, call: ast.Call) -> bool:
     """Whether an argument of a call draws already."""
     given = [*call.args, *(one.value for one in call.keywords)]
     return any(_draws(program, file, one) for each in given for one in ast.walk(each))
-
-
-# -- where something goes ---------------------------------------------------
-
-
-def _key(node: Any) -> Name:
-    text = dotted(node.value if isinstance(node, ast.Subscript) else node)
-    return (0 if text.startswith("self.") else id(function_of(node)), text)
-
-
-def _holds(node: ast.AST, seeds: Iterable[int], names: Iterable[Name]) -> bool:
-    """Whether an expression holds one of some others, or of some names."""
-    for one in ast.walk(node):
-        if id(one) in seeds:
-            return True
-        if isinstance(one, (ast.Name, ast.Attribute)) and dotted(one):
-            scope = function_of(one)
-            while True:
-                if (id(scope), dotted(one)) in names or (0, dotted(one)) in names:
-                    return True
-                if scope is None:
-                    break
-                scope = function_of(scope)
-    return False
-
-
-def _fed(program: Program, inside: Nodes, seeds: frozenset[int], names: Iterable[Name]) -> frozenset[Name]:
-    """The names that hold what comes from some expressions and names."""
-    known = set(names)
-    moves = [(file, node) for file, node in inside if isinstance(node, _MOVES)]
-    count = -1
-    while count != len(known):
-        count = len(known)
-        for file, node in moves:
-            known.update(_moved(program, file, node, seeds, known))
-    return frozenset(known)
-
-
-_MOVES = (
-    *(ast.Assign, ast.AugAssign, ast.AnnAssign, ast.NamedExpr, ast.For, ast.comprehension, ast.withitem),
-    ast.Call,
-)
-
-
-def _moved(
-    program: Program, file: File, node: Any, seeds: frozenset[int], known: set[Name]
-) -> Iterator[Name]:
-    if isinstance(node, ast.Call):
-        given = [*node.args, *(one.value for one in node.keywords)]
-        if not any(_holds(one, seeds, known) for one in given):
-            return
-        if isinstance(node.func, ast.Attribute) and node.func.attr in ("append", "extend"):
-            yield _key(node.func.value)
-        found = definition_of(program, file, node)
-        if found and isinstance(found[1], FUNCTIONS):
-            stars = any(isinstance(one, ast.Starred) for one in node.args)
-            for name in parameters(found[1]):
-                value = argument(node, found[1], name)
-                if (value is not None and _holds(value, seeds, known)) or (value is None and stars):
-                    yield id(found[1]), name
-        return
-    value = node.iter if isinstance(node, (ast.For, ast.comprehension)) else getattr(node, "value", None)
-    targets = getattr(node, "targets", None) or [getattr(node, "target", None)]
-    if value is not None and _holds(value, seeds, known):
-        yield from (_key(one) for target in targets if target is not None for one in stored_below(target))
