@@ -18,8 +18,10 @@ from migrator.launch.mpi import MpiLineError, plan
 from migrator.launch.rank_table import RankTableError
 from migrator.launch.script import NAME, run_script
 from migrator.launch.target import Start, start_of
+from migrator.project.start_ways import StartWay
 
 HERE = Path(__file__).parent
+BY_LAUNCHER = StartWay("launcher")
 # Fields of the templates, commands, quotes, line ends, options: none of it means anything in a name.
 FOLDERS = [
     "a @MODULE_ROOT@ $(touch PWNED)",
@@ -46,7 +48,7 @@ def package(folder: Path, name: str) -> str:
 @pytest.mark.parametrize("name", FOLDERS)
 def test_the_run_script_starts_what_it_was_made_for(tmp_path: Path, name: str, relative: bool) -> None:
     entry = package(tmp_path, name)
-    start = start_of(entry, relative, lambda each: (tmp_path / each).is_file())
+    start = start_of(entry, relative, lambda each: (tmp_path / each).is_file(), {entry: BY_LAUNCHER})
     (tmp_path / NAME).write_text(run_script(start).text)
     done = subprocess.run(
         ["bash", NAME, "--nproc", "1", "--dry-run", "--", name],
@@ -69,7 +71,7 @@ def test_the_run_script_starts_what_it_was_made_for(tmp_path: Path, name: str, r
 
 def assignments(script: Path) -> str:
     """The lines that say what is started."""
-    return script.read_text().partition("entry=")[2].partition("# How many")[0].join(("entry=", ""))
+    return script.read_text().partition("entry=")[2].partition("# How the ranks")[0].join(("entry=", ""))
 
 
 def bash_words(text: str) -> str:

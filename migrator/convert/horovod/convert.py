@@ -183,7 +183,7 @@ def _converted(program: Program, version: tuple[int, ...]) -> dict[str, Converte
     if not plan.problems:
         _leave_at_the_end(program, plan)
         for file in ours:
-            text = helpers(plan.used.get(file.name, set()), version)
+            text = helpers(plan.used.get(file.name, set()))
             if text:
                 plan.use(file, text)
                 plan.draft.of(file).header = text

@@ -11,7 +11,6 @@ from migrator.names.tree import parse
 
 PACKAGE = "horovod.torch"
 _HELPERS = "horovod_helpers.py"
-_WEIGHTS_ONLY = (1, 13)  # torch.load has the parameter from there on
 # A text that new code holds, and the import that it needs.
 _IMPORTS = (
     ("gc.", "import gc"),
@@ -44,10 +43,9 @@ def is_helper(name: str) -> bool:
     return name in functions(_HELPERS)
 
 
-def helpers(names: set[str], version: tuple[int, ...]) -> str:
-    """The text of these helpers for a torch version, with those that they use."""
-    text = sources(_HELPERS, names)
-    return text if version >= _WEIGHTS_ONLY else text.replace(", weights_only=False", "")
+def helpers(names: set[str]) -> str:
+    """The text of these helpers, with those that they use."""
+    return sources(_HELPERS, names)
 
 
 def imports(code: str) -> list[str]:

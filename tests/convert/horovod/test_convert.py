@@ -350,7 +350,7 @@ def test_two_losses_of_one_step_are_left_to_a_person() -> None:
 def test_an_old_torch_has_what_the_new_text_holds() -> None:
     old = BASE + "hvd.broadcast_object(1)\n"
     older, newer = (converted(old, version)["train.py"].text for version in ((1, 11, 0), (2, 6, 0)))
-    assert older == newer.replace(", weights_only=False", "") != newer
+    assert older == newer
     compressed = BASE.replace("_parameters())\nhvd", "_parameters(), compression=hvd.Compression.fp16)\nhvd")
     assert "register_comm_hook" in converted(compressed)["train.py"].text
     raises = "if default_hooks.fp16_compress_hook is not default_hooks.allreduce_hook:\n    raise Not"
