@@ -163,6 +163,23 @@ def test_an_argument_that_matters_is_left_out_unsafely() -> None:
     assert "trust" in unsafe.advice
 
 
+@pytest.mark.parametrize(
+    ("value", "instead", "safety"),
+    [
+        ("None", "()", "safe"),
+        ('"IMAGENET1K_V1"', "(pretrained=True)", "unsafe"),
+        ("models.ResNet18_Weights.DEFAULT", "(pretrained=True)", "unsafe"),
+        ("args.weights", "(weights=args.weights)", ""),
+    ],
+)
+def test_torchvision_takes_pretrained_before_weights(value: str, instead: str, safety: str) -> None:
+    text = f"from torchvision import models\nmodel = models.resnet18(weights={value})\n"
+    (finding,) = [item for item in found(text) if item.code == "NPU534"]
+    assert (finding.fix.safety if finding.fix else "") == safety
+    assert f"model = models.resnet18{instead}\n" in migrated(text, OLD)
+    assert migrated(text, "2.6") == text
+
+
 def test_a_class_that_other_versions_derive_from_elsewhere() -> None:
     text = "from torch.optim.lr_scheduler import LRScheduler\nclass Mine(LRScheduler):\n    pass\n"
     wanted = "from torch.optim.lr_scheduler import _LRScheduler as LRScheduler\n"

@@ -84,6 +84,12 @@ GUARDED = {
         if TORCH_2_0:
             torch.compile(model)
         """,
+    "a constant about torchvision": """
+        import torch
+        from .versions import TORCHVISION_0_13
+        if TORCHVISION_0_13:
+            torch.compile(model)
+        """,
     "a function of another file": """
         import torch
         from .versions import is_torch_greater_equal
