@@ -12,9 +12,9 @@ from migrator.matchers.options import Options
 from migrator.matchers.packs import Rule
 from migrator.names.index import ModuleIndex
 from migrator.names.strings import replace_text
-from migrator.names.tree import bare_name, called_name, string_value
+from migrator.names.tree import bare_name, called_name
 
-_LENGTHS = {4: "3", 5: "4"}  # of "cuda" and "cuda:", and of "npu" and "npu:"
+_TEXTS = ("cuda", "cuda:")
 
 
 @dataclass(frozen=True)
@@ -34,38 +34,34 @@ def find(context: FileContext, rule: Rule[SliceOptions]) -> Iterator[Match]:
         named = ref.args[0] if isinstance(ref, ast.Call) and ref.args else ref
         if bare_name(named) not in rule.options.names or not isinstance(holder, ast.Subscript):
             continue
-        if isinstance(holder.slice, ast.Slice) and holder.value is ref and _reads(index, holder):
-            bounds = [holder.slice.lower, holder.slice.upper]
-            edits = [edit for bound in bounds if bound for edit in _shortened(index, bound)]
+        if isinstance(holder.slice, ast.Slice) and holder.value is ref:
+            edits = _edits(index, holder, holder.slice)
             if edits:
-                edits += _compared(index, holder)
                 yield found(context, rule, holder, api=index.segment(holder), edits=edits, needs_npu=False)
 
 
-def _reads(index: ModuleIndex, slice_: ast.Subscript) -> bool:
-    """Whether a slice is made a number, or compared with a CUDA device."""
-    parent = index.parent(slice_)
-    if isinstance(parent, ast.Call):
-        return called_name(parent) == "int" and slice_ in parent.args
+def _edits(index: ModuleIndex, sliced: ast.Subscript, part: ast.Slice) -> list[Edit]:
+    """The edits where a slice is made a number, or compared with ``"cuda"``; none for anything else."""
+    parent = index.parent(sliced)
     if isinstance(parent, ast.Compare):
-        texts = map(string_value, (parent.left, *parent.comparators))
-        return any(text in ("cuda", "cuda:", "npu", "npu:") for text in texts)
-    return isinstance(parent, ast.Attribute) and parent.attr in ("isdigit", "isdecimal", "isnumeric")
+        operands = (parent.left, *parent.comparators)
+        texts = [each for each in operands if isinstance(each, ast.Constant) and each.value in _TEXTS]
+        edits = [edit for text in texts for edit in _shortened(index, part.upper, len(str(text.value)))]
+        return edits + [
+            edit for text in texts if edits for edit in replace_text(index, text, "cuda", "npu", 1)
+        ]
+    number = isinstance(parent, ast.Call) and called_name(parent) == "int" and sliced in parent.args
+    if number or (isinstance(parent, ast.Attribute) and parent.attr in ("isdigit", "isdecimal", "isnumeric")):
+        return _shortened(index, part.lower, len("cuda:"))
+    return []
 
 
-def _compared(index: ModuleIndex, slice_: ast.Subscript) -> list[Edit]:
-    """The edits of the texts that a slice is compared with."""
-    parent = index.parent(slice_)
-    operands = (parent.left, *parent.comparators) if isinstance(parent, ast.Compare) else ()
-    texts = (each for each in operands if isinstance(each, ast.Constant) and each.value in ("cuda", "cuda:"))
-    return [edit for text in texts for edit in replace_text(index, text, "cuda", "npu", 1)]
-
-
-def _shortened(index: ModuleIndex, bound: ast.expr) -> list[Edit]:
-    if isinstance(bound, ast.Constant) and type(bound.value) is int and bound.value in _LENGTHS:
-        return [instead_of(index, bound, _LENGTHS[bound.value])]
+def _shortened(index: ModuleIndex, bound: ast.expr | None, length: int) -> list[Edit]:
+    """The bound of a slice that is ``length``, or the length of ``"cuda"``, as it is for an NPU."""
+    if isinstance(bound, ast.Constant) and type(bound.value) is int and bound.value == length:
+        return [instead_of(index, bound, str(length - 1))]
     if isinstance(bound, ast.Call) and called_name(bound) == "len" and len(bound.args) == 1:
         text = bound.args[0]
-        if isinstance(text, ast.Constant) and text.value in ("cuda", "cuda:"):
+        if isinstance(text, ast.Constant) and text.value in _TEXTS:
             return replace_text(index, text, "cuda", "npu", 1)
     return []
