@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 _CHAIN = re.compile(r"[\w.]+")
 # Everything but the bytes of dotted names, as blanks: split() then is twice as fast as a pattern.
@@ -24,7 +25,7 @@ _GETATTR = re.compile(r"getattr\(\s*([\w.]+)\s*,\s*[\"'](\w+)[\"']")
 _COMMENT = re.compile(r"#[^\n]*")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Written:
     """The names of a text as they are written.
 
@@ -54,6 +55,12 @@ def read_names(text: str) -> Written:
 def behind_a_dot(text: str, word: str) -> bool:
     """Whether a word stands behind a dot from which blanks, a line's end or a comment keep it apart."""
     return re.search(rf"\.(?:[\s\\]|#[^\n]*\n)+{word}\b", text) is not None
+
+
+@lru_cache(maxsize=2)
+def names_in(text: str, written: Written, package: str) -> set[str]:
+    """What ``qualified`` gives, asked for by several rules about one text."""
+    return qualified(text, written.dotted, package)
 
 
 def qualified(text: str, dotted: list[str], package: str) -> set[str]:

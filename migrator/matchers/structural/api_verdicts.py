@@ -24,7 +24,7 @@ from migrator.names.index import ModuleIndex
 from migrator.names.placement import is_cpu_device, kept_on_the_cpu, on_the_cpu
 from migrator.names.tree import attributes, root
 from migrator.names.values import MAYBE, TENSOR, options_like
-from migrator.names.written_names import Written, behind_a_dot, qualified
+from migrator.names.written_names import Written, behind_a_dot, names_in
 
 _OPEN = ("unsupported", "fallback", "partial", "unknown")
 # Rules of their own speak of these: what has an NPU name, and what has none.
@@ -46,7 +46,7 @@ def starting_words(version: TorchVersion, hardware: str, text: str, written: Wri
     wanted = (word for word in words & tensor_methods() if _is_open_method(word, version, hardware))
     found = {word for word in wanted if word in written.members or behind_a_dot(text, word)}
     limited = words & (DTYPES if hardware else WIDE_DTYPES)
-    for name in qualified(text, written.dotted, "torch"):
+    for name in names_in(text, written, "torch"):
         verdict = _verdict(name, version, hardware)
         if verdict is not None and (verdict.status in _OPEN or _may_show(verdict, words, limited)):
             # Behind either the API may stand in the text: its own last word, and that of the whole chain.

@@ -18,7 +18,7 @@ from migrator.names.guards import MISSING, is_guarded
 from migrator.names.index import ModuleIndex
 from migrator.names.tree import Import, attributes, bare_name, imported
 from migrator.names.values import CLASS, MODULE, TENSOR, UNKNOWN
-from migrator.names.written_names import Written, qualified
+from migrator.names.written_names import Written, names_in
 
 _PACKAGES = ("torch", "torchvision")
 _CLASSES = {TENSOR: "torch.Tensor", MODULE: "torch.nn.Module"}
@@ -48,7 +48,7 @@ def starting_words(version: TorchVersion, text: str, written: Written) -> frozen
     """The words of a text from which the rules start in it: of what the version, or a callable, lacks."""
     found: set[str] = set()
     for package in written.words.intersection(_PACKAGES):
-        for name in qualified(text, written.dotted, package):
+        for name in names_in(text, written, package):
             absent = _absent(name, version)
             if absent:
                 found.update((name.rpartition(".")[2], absent.rpartition(".")[2]))
