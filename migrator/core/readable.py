@@ -9,7 +9,7 @@ import warnings
 
 from migrator.core.rules import Rules
 
-_NOT_PLAIN = re.compile(r"\w*[^\W\x00-\x7f]\w*")
+_WORD = re.compile(r"\w+")
 
 
 class OddNameError(SyntaxError):
@@ -35,7 +35,7 @@ def check_names(text: str, rules: Rules) -> None:
     import tokenize
     from unicodedata import normalize
 
-    odd = {word: normalize("NFKC", word) for word in set(_NOT_PLAIN.findall(text))}
+    odd = {word: normalize("NFKC", word) for word in set(_WORD.findall(text)) if not word.isascii()}
     odd = {word: plain for word, plain in odd.items() if plain.isascii() and _is_asked_for(plain, rules)}
     if not odd:
         return

@@ -50,7 +50,7 @@ def driver(machine: Machine) -> Installed:
 
 def _installed(version: str, found: dict[str, str]) -> Installed:
     # [V100R001C13,V100R001C19],[V100R001C30]: a range and a single one.
-    ranges = re.findall(r"\[([^\]]*)\]", found.get("compatible_version", ""))
+    ranges = re.findall(r"\[([^\[\]]*)\]", found.get("compatible_version", ""))
     return Installed(
         version,
         family(found.get("innerversion", "")),

@@ -19,7 +19,7 @@ IMPORT_ERRORS = ("ImportError", "ModuleNotFoundError")
 MISSING = (*IMPORT_ERRORS, "AttributeError")
 # Names of torch's version, of questions for it, and of flags with the answer: TORCH_2_0, is_torch_version.
 _VERSION = re.compile(
-    r"torch.*version|torch(?:vision)?_?v?\d|is_torch_|(?:^|_)pt_?\d"
+    r"torch.{0,60}version|torch(?:vision)?_?v?\d|is_torch_|(?:^|_)pt_?\d"
     r"|torch_?(?:ge|gt|le|lt|at_least|greater|less|min|newer|older|higher|lower)",
     re.IGNORECASE,
 )

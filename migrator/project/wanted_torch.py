@@ -21,8 +21,8 @@ _SIGN = r"(?:===|==|~=|>=|<=|!=|=|<|>)"
 _SPECIFIED = re.compile(rf"{_NAME}\s*\(?\s*({_SIGN}\s*[v\d][^;,\s\"'#)]*(?:\s*,\s*{_SIGN}\s*v?\d[\w.*+]*)*)")
 _TABLE = re.compile(r"""^\s*(?:py)?torch\s*=\s*(?:\{[^}]*version\s*=\s*)?["']([^"']*\d[^"']*)["']""")
 _ADDRESS = re.compile(rf"{_NAME}\s*@\s*\S*torch-(\d+\.\d+\.\d+)")
-_PART = re.compile(r"(===|==|~=|>=|<=|!=|=|<|>|\^|~)?\s*v?(\d+(?:\.\d+)*)")
-_MARKER = re.compile(r";\s*\(?\s*[\w'\"]+\s*(?:==|!=|<|>|in\b|not\b)")
+_PART = re.compile(r"(?:(===|==|~=|>=|<=|!=|=|<|>|\^|~)\s*)?v?(\d+(?:\.\d+)*)")
+_MARKER = re.compile(r";\s*(?:\(\s*)?[\w'\"]+\s*(?:==|!=|<|>|in\b|not\b)")
 
 
 @dataclass(frozen=True)

@@ -125,7 +125,8 @@ def _kept_module(
 ) -> Iterator[Match]:
     """``self.torch.cuda.synchronize()``: a module that is kept in a value is reported, not followed."""
     names = [bare_name(root), *(node.attr for node in written)]
-    for place in range(len(names) - 2):
+    nowhere = isinstance(root, ast.Name) and not context.index.bindings(root)  # no import, no parameter
+    for place in range(nowhere, len(names) - 2):
         if "torch" in names[place] and names[place + 1] == "cuda":
             name = ".".join(["torch", *names[place + 1 :]])
             rule = rule_of(rules, name)
