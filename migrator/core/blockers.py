@@ -7,22 +7,26 @@ from dataclasses import replace
 
 from migrator.findings.finding import Severity
 from migrator.matchers.context import Match
-from migrator.names.execution import is_tried, surely_runs
+from migrator.names.execution import surely_runs
+from migrator.names.guards import IMPORT_ERRORS, is_caught
 from migrator.names.index import ModuleIndex
+
+# What a call raises that an NPU does not know, and a program that is not there.
+_RAISED = ("AttributeError", "RuntimeError", "NotImplementedError", "OSError", "FileNotFoundError")
 
 
 def judged(index: ModuleIndex, matches: list[Match]) -> list[Match]:
     """The matches, with those blockers made less whose place is not sure to run, or to stop anything."""
     return [
-        replace(item, finding=replace(item.finding, severity=_severity(index, item)))
+        replace(item, finding=replace(item.finding, severity=_severity(index, item.node)))
         if item.finding.severity == "blocker"
         else item
         for item in matches
     ]
 
 
-def _severity(index: ModuleIndex, item: Match) -> Severity:
-    if surely_runs(index, item.node):
+def _severity(index: ModuleIndex, node: ast.AST) -> Severity:
+    if surely_runs(index, node):
         return "blocker"
-    imported = isinstance(item.node, (ast.Import, ast.ImportFrom))  # what catches its error was looked at
-    return "warning" if is_tried(index, item.node) and not imported else "error"
+    errors = IMPORT_ERRORS if isinstance(node, (ast.Import, ast.ImportFrom)) else _RAISED
+    return "warning" if is_caught(index, node, errors) else "error"

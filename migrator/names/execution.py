@@ -36,20 +36,6 @@ def is_conditional(index: ModuleIndex, node: ast.AST) -> bool:
     return False
 
 
-def is_tried(index: ModuleIndex, node: ast.AST) -> bool:
-    """Whether a node's function catches what the node may raise."""
-    child = node
-    for parent in index.above(node):
-        if isinstance(parent, FUNCTIONS):
-            return False
-        if isinstance(parent, _TRIES) and parent.handlers and child in parent.body:
-            return True
-        if isinstance(parent, (ast.With, ast.AsyncWith)) and _catches(parent):
-            return True
-        child = parent
-    return False
-
-
 def _runs(index: ModuleIndex, node: ast.AST, asked: frozenset[ast.AST]) -> bool:
     child = node
     for parent in index.above(node):
@@ -98,14 +84,10 @@ def _decides(parent: ast.AST, child: ast.AST) -> bool:
     if isinstance(parent, _TRIES):
         return bool(parent.handlers) and child in (*parent.body, *parent.handlers)
     if isinstance(parent, (ast.With, ast.AsyncWith)):
-        return _catches(parent)
+        return any(called_name(item.context_expr) in _CATCHING for item in parent.items)
     if isinstance(parent, ast.Assert):
         return child is parent.msg
     return isinstance(parent, (ast.ExceptHandler, ast.comprehension)) or type(parent).__name__ == "match_case"
-
-
-def _catches(statement: ast.With | ast.AsyncWith) -> bool:
-    return any(called_name(item.context_expr) in _CATCHING for item in statement.items)
 
 
 def _is_main(test: ast.If, child: ast.AST) -> bool:

@@ -43,9 +43,9 @@ def catching(index: ModuleIndex, node: ast.AST, errors: Collection[str]) -> ast.
     return None
 
 
-def _is_suppressed(index: ModuleIndex, node: ast.AST, errors: Collection[str]) -> bool:
-    """``with suppress(ImportError)``, ``with pytest.raises(AttributeError)``."""
-    return any(
+def is_caught(index: ModuleIndex, node: ast.AST, errors: Collection[str]) -> bool:
+    """Whether a node's function catches such an error: ``try``, ``suppress(…)``, ``pytest.raises(…)``."""
+    return catching(index, node, errors) is not None or any(
         called_name(item.context_expr) in ("suppress", "raises", "assertRaises")
         and not _EVERY_ERROR.union(errors).isdisjoint(_names(item.context_expr))
         for child, parent in _in_function(index, node)
@@ -82,7 +82,7 @@ def is_guarded(
     ``missing`` are the parts of a name that may be missing: ``amp`` and ``GradScaler``. ``absent`` says which
     qualified names are missing, too: a program may ask for one of these instead.
     """
-    if is_for_types(index, node) or catching(index, node, errors) or _is_suppressed(index, node, errors):
+    if is_for_types(index, node) or is_caught(index, node, errors):
         return True
     question = _Question(index, frozenset(missing), absent)
     return _is_alternative(index, node) or any(map(question.is_asked_by, _conditions(index, node)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from migrator.names.execution import is_conditional, is_tried, surely_runs
+from migrator.names.execution import is_conditional, surely_runs
 from migrator.names.index import ModuleIndex
 
 MAIN = "if __name__ == '__main__':\n    main()"
@@ -66,19 +66,3 @@ def test_is_conditional(text: str, expected: bool) -> None:
     index = ModuleIndex(text.replace("HERE", "torch.gone()") + "\n", {"torch"})
     node = next(node for node in index.refs if index.segment(node) == "torch.gone")
     assert is_conditional(index, node) is expected
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("try:\n    HERE\nexcept OSError:\n    pass", True),
-        ("with suppress(OSError):\n    HERE", True),
-        ("try:\n    def f():\n        HERE\nexcept OSError:\n    pass", False),
-        ("try:\n    HERE\nfinally:\n    pass", False),
-        ("try:\n    pass\nexcept OSError:\n    HERE", False),
-    ],
-)
-def test_is_tried(text: str, expected: bool) -> None:
-    index = ModuleIndex(text.replace("HERE", "torch.gone()") + "\n", {"torch"})
-    node = next(node for node in index.refs if index.segment(node) == "torch.gone")
-    assert is_tried(index, node) is expected
