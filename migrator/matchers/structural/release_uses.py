@@ -15,7 +15,6 @@ from migrator.api_support.torch_names import of_version
 from migrator.api_support.versions import TorchVersion
 from migrator.matchers.context import FileContext
 from migrator.names.guards import MISSING, is_guarded
-from migrator.names.index import ModuleIndex
 from migrator.names.tree import Import, attributes, bare_name, imported
 from migrator.names.values import CLASS, MODULE, TENSOR, UNKNOWN
 from migrator.names.written_names import Written, names_in
@@ -85,15 +84,9 @@ def _absent_members(owner: str, version: TorchVersion) -> frozenset[str]:
     return of_version(version.text).absent_members(owner)
 
 
-_last: tuple[ModuleIndex, list[Use]] | None = None
-
-
 def uses_of_absent(context: FileContext) -> list[Use]:
     """All uses in a file that nothing guards; there are several rules, and one walk for all of them."""
-    global _last
-    if _last is None or _last[0] is not context.index:
-        _last = (context.index, [*_names(context), *_parameters(context)])
-    return _last[1]
+    return context.index.once(("absent",), lambda: [*_names(context), *_parameters(context)])
 
 
 def _names(context: FileContext) -> Iterator[Use]:
