@@ -154,6 +154,7 @@ class _Check:
             made += [
                 planned(self._in_input(item.finding), item.finding, index, self.map)
                 for item in (*choice.made, *choice.imports)
+                if not self._is_inserted(item.finding)
             ]
             edits = choice.edits()
             self.map = self.map.then(edits)
@@ -205,6 +206,11 @@ class _Check:
         if replaced is None:
             return False
         return index.data[start:end] not in self.lines.data[slice(*replaced)]
+
+    def _is_inserted(self, finding: Finding) -> bool:
+        """Whether a finding lies in what a fix or a conversion inserted, whose own row has the final text."""
+        start, end = finding.span
+        return start < end and self.map.back(start) == self.map.back(end)
 
     def _located(self, finding: Finding) -> Finding:
         """The finding with its place in the input."""

@@ -117,3 +117,17 @@ def test_a_project(name: str) -> None:
     project = merge_facts(scan_file(*item) for item in texts.items())
     rows = sum(check_rows(text, migrate_text(rules, file, text, project)) for file, text in texts.items())
     assert rows >= 20
+
+
+def test_what_a_fix_inserts_has_its_row_alone() -> None:
+    """``set_device`` is moved by one rule and renamed by another: its text is in the row of the move."""
+    text = (
+        "import os\nimport torch\nimport torch.distributed as dist\nrank = int(os.environ['LOCAL_RANK'])\n"
+        "dist.init_process_group('nccl')\ndist.barrier()\ntorch.cuda.set_device(rank)\n"
+    )
+    rules = rules_for(Settings("2.13.0"))
+    found = migrate_text(rules, "a.py", text, Project()).findings
+    fixes = [(item.code, item.fix) for item in found if item.fixed and item.fix]
+    assert [code for code, fix in fixes if not fix.before] == ["NPU901"]
+    moved = next(fix for code, fix in fixes if code == "NPU209")
+    assert moved.after == "torch.npu.set_device(rank)\ndist.barrier()"
