@@ -8,7 +8,7 @@ from dataclasses import replace
 from migrator.findings.finding import Severity
 from migrator.matchers.context import Match
 from migrator.names.execution import surely_runs
-from migrator.names.guards import IMPORT_ERRORS, is_caught
+from migrator.names.guards import is_caught
 from migrator.names.index import ModuleIndex
 
 # What a call raises that an NPU does not know, and a program that is not there.
@@ -28,5 +28,6 @@ def judged(index: ModuleIndex, matches: list[Match]) -> list[Match]:
 def _severity(index: ModuleIndex, node: ast.AST) -> Severity:
     if surely_runs(index, node):
         return "blocker"
-    errors = IMPORT_ERRORS if isinstance(node, (ast.Import, ast.ImportFrom)) else _RAISED
-    return "warning" if is_caught(index, node, errors) else "error"
+    # What catches the error of an import, the rules of imports look at.
+    imported = isinstance(node, (ast.Import, ast.ImportFrom))
+    return "error" if imported or not is_caught(index, node, _RAISED) else "warning"
