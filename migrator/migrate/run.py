@@ -40,10 +40,8 @@ DONE = 0
 SOME_SKIPPED = 1
 
 REPORTS = "migration_report"
-LEFT_ALONE = (
-    "NPU995",
-    "NPU996",
-)  # the rules that list strings that were judged to be no devices, no backends
+# The rules that list strings that were judged to be no devices, no backends.
+LEFT_ALONE = ("NPU995", "NPU996")
 _SUMMARY = f"{REPORTS}/summary.json"
 _LOCAL_RANK_RULE = "NPU210"  # makes parsers take --local_rank from the environment
 _LOG = logging.getLogger("npumigrate")
