@@ -5,13 +5,14 @@ from __future__ import annotations
 from migrator.core.check import check, no_fix, safe_fixes
 from migrator.core.rules import Rules
 from migrator.files.document import Document
+from migrator.files.file_types import file_type
 from migrator.files.source import Source
 from migrator.findings.finding import Result
 from migrator.project.project import Project
 
 
 def document(name: str, text: str) -> Document:
-    return Document(text.encode("utf-8", "surrogatepass"), Source(name, text))
+    return Document(text.encode("utf-8", "surrogatepass"), Source(name, text, type=file_type(name)))
 
 
 def migrate_text(rules: Rules, name: str, text: str, project: Project, safe_only: bool = False) -> Result:

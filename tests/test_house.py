@@ -12,7 +12,7 @@ PACKAGE = Path(__file__).parents[1] / "migrator"
 ROOMS = (
     *("cli", "server", "lint", "migrate", "analyze", "verify", "doctor"),
     *("convert", "report", "run", "core", "matchers", "launch"),
-    *("project", "names", "findings", "native", "files", "api_support", "emulator"),
+    *("project", "names", "other_files", "findings", "native", "files", "api_support", "emulator"),
 )
 
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from migrator.files.lines import Lines
 from migrator.findings.edits import OffsetMap
 from migrator.findings.finding import Edit, Finding
-from migrator.names.index import ModuleIndex
 
 # Above so many bytes a line is data: then what changes is shown, not all that stands beside it. A thousand
 # changes of one line would otherwise tell it two thousand times.
@@ -35,8 +34,8 @@ class Change:
     whole: bool = True
 
 
-def planned(in_input: Finding, found: Finding, index: ModuleIndex, before: OffsetMap) -> Change:
-    """The change that the fix of a finding is about to make in the text of an index.
+def planned(in_input: Finding, found: Finding, lines: Lines, before: OffsetMap) -> Change:
+    """The change that the fix of a finding is about to make in a text.
 
     ``found`` has its places in that text, ``in_input`` in the input, from which ``before`` leads there.
     """
@@ -45,12 +44,12 @@ def planned(in_input: Finding, found: Finding, index: ModuleIndex, before: Offse
     spans = [found.span, *((edit.start, edit.end) for edit in fix.edits)]
     if fix.operation == "INSERT":  # it is named by the line that it stands behind
         spans = [(max(fix.edits[0].start - 1, 0), 0)]
-    first = min(index.line_of(start) for start, _ in spans)
-    last = max(index.line_of(max(start, end - 1)) for start, end in spans)
-    start, end = index.line_span(first, last)
+    first = min(lines.line_of(start) for start, _ in spans)
+    last = max(lines.line_of(max(start, end - 1)) for start, end in spans)
+    start, end = lines.span(first, last)
     whole = end - start <= _LONGEST or fix.operation == "INSERT"
     if whole:
-        end = start + len(index.data[start:end].rstrip(b"\r\n"))
+        end = start + len(lines.data[start:end].rstrip(b"\r\n"))
     else:
         start, end = min(start for start, _ in spans), max(end for _, end in spans)
     return Change(

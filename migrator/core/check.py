@@ -17,7 +17,14 @@ from typing import Optional
 from migrator.core.blockers import judged
 from migrator.core.changes import Change, described, of_conversion, planned
 from migrator.core.fix_guards import guarded
-from migrator.core.matching import Admit, Choice, choose_fixes, match_rules
+from migrator.core.matching import (
+    Admit,
+    Choice,
+    choose_fixes,
+    choose_fixes_in_text,
+    match_rules,
+    match_rules_in_text,
+)
 from migrator.core.readable import OddNameError, check_names, compiled
 from migrator.core.rules import Rules
 from migrator.files.document import Document
@@ -25,10 +32,12 @@ from migrator.files.lines import Lines
 from migrator.findings.edits import OffsetMap, apply
 from migrator.findings.finding import Edit, Finding, Result, SyntaxTrouble, internal_error
 from migrator.matchers.context import FileContext
+from migrator.matchers.other_context import TextContext
 from migrator.matchers.packs import Rule
 from migrator.names.index import ModuleIndex
 from migrator.names.npu_branches import knows_npus
 from migrator.names.tree import parse
+from migrator.other_files.index import NotParsedError, has_reader, read
 from migrator.project.project import Project
 
 _MAX_PASSES = 8
@@ -91,6 +100,8 @@ def check(
     collecting = gc.isenabled()
     gc.disable()
     try:
+        if document.type:
+            return _check_other(document, rules, project, admit, write)
         edits = converted.edits if converted else ()
         start = apply(text.encode("utf-8"), edits).decode("utf-8") if edits else text
         check_names(start, rules)
@@ -114,11 +125,25 @@ def check(
             gc.enable()
 
 
+def _check_other(document: Document, rules: Rules, project: Project, admit: Admit, write: bool) -> Result:
+    """``check`` for a file that is no Python; one that is not of its type stays as it is, with the reason."""
+    chosen = rules.of_other_files(document.text) if has_reader(document.type) else []
+    result = Result(document.name)
+    if chosen:
+        try:
+            result = _Check(document, rules, project, admit).run(document.text, chosen, (), None, write)
+        except NotParsedError as error:
+            place = f"line {error.line}: " if error.line else ""
+            result = replace(result, left=f"{place}not read as {document.type} ({error}): left unchanged")
+    return replace(result, type=document.type)
+
+
 class _Check:
     """One file on its way through the passes."""
 
     def __init__(self, document: Document, rules: Rules, project: Project, admit: Admit) -> None:
         self.name = document.name
+        self.type = document.type
         self.text = document.text
         self.rules = rules
         self.project = project
@@ -143,25 +168,24 @@ class _Check:
         if converted is not None:
             self.map = self.map.then(converted.edits)
         for step in range(_MAX_PASSES):
-            index = ModuleIndex(text, words)
-            choice, alone = self._pass(index, chosen, aware)
+            lines, choice, alone = self._pass(text, chosen, words, aware)
             if step == 0:
                 left_alone = alone
-                found = (item.finding for item in choice.reported if not self._is_ours(index, item.finding))
+                found = (item.finding for item in choice.reported if not self._is_ours(lines, item.finding))
                 findings += [self._located(finding) for finding in found]
             if not choice.made:
                 break
             made += [
-                planned(self._in_input(item.finding), item.finding, index, self.map)
+                planned(self._in_input(item.finding), item.finding, lines, self.map)
                 for item in (*choice.made, *choice.imports)
                 if not self._is_inserted(item.finding)
             ]
             edits = choice.edits()
             self.map = self.map.then(edits)
-            text = apply(index.data, edits).decode("utf-8")
+            text = apply(lines.data, edits).decode("utf-8")
             if choice.whole and not self.rules.start_in(" ".join(edit.text for edit in edits)):
                 if write:
-                    parse(text)  # a mistake of ours must not break the user's code
+                    self._parse(text)  # a mistake of ours must not break the user's code
                 break
         else:
             reason = "internal error, file left as it was: the rules do not settle"
@@ -181,9 +205,38 @@ class _Check:
         in_order = sorted(unique, key=lambda finding: (finding.line, finding.column, finding.code))
         return Result(self.name, tuple(in_order), changed, left_alone=left_alone)
 
-    def _pass(self, index: ModuleIndex, chosen: list[Rule], aware: bool) -> tuple[Choice, int]:
+    def _parse(self, text: str) -> None:
+        """Raise SyntaxError or NotParsedError where a result would not be what its file is."""
+        if self.type:
+            read(self.name, self.type, text)
+        else:
+            parse(text)
+
+    def _pass(
+        self, text: str, chosen: list[Rule], words: Iterable[str], aware: bool
+    ) -> tuple[Lines, Choice, int]:
+        """What to do in one pass, and how many strings are something else than they look like."""
+
+        def admit(finding: Finding) -> bool:
+            return self.admit(self._located(finding))
+
+        if self.type:
+            other = TextContext(read(self.name, self.type, text), self.rules.version, self.project)
+            matches, alone = match_rules_in_text(other, chosen, self.rules), 0
+            choice, lines = choose_fixes_in_text(matches, admit), other.index.lines
+        else:
+            context = self._context(ModuleIndex(text, words))
+            matches, alone = match_rules(context, chosen, self.rules)
+            matches = judged(context.index, guarded(context.index, matches, aware))
+            choice, lines = choose_fixes(context, matches, admit, self.rules), context.index.lines
+        if not self.map.steps:
+            with_fixes = (item.finding for item in (*matches, *choice.made) if item.finding.fix)
+            self.known = {_key(item): item for item in with_fixes}
+        return lines, choice, alone
+
+    def _context(self, index: ModuleIndex) -> FileContext:
         definitions = self.project.definitions
-        context = FileContext(
+        return FileContext(
             self.name,
             index,
             self.rules.version,
@@ -191,21 +244,14 @@ class _Check:
             partial(definitions.kind_of, self.name, index) if definitions else None,
             self.rules.settings.hardware,
         )
-        matches, alone = match_rules(context, chosen, self.rules)
-        matches = judged(index, guarded(index, matches, aware))
-        choice = choose_fixes(context, matches, lambda item: self.admit(self._located(item)), self.rules)
-        if not self.map.steps:
-            with_fixes = (item.finding for item in (*matches, *choice.made) if item.finding.fix)
-            self.known = {_key(item): item for item in with_fixes}
-        return choice, alone
 
-    def _is_ours(self, index: ModuleIndex, finding: Finding) -> bool:
+    def _is_ours(self, lines: Lines, finding: Finding) -> bool:
         """Whether a finding is about what a conversion wrote, and not about what the user has there."""
         start, end = finding.span
         replaced = self.map.replaced(start)
         if replaced is None:
             return False
-        return index.data[start:end] not in self.lines.data[slice(*replaced)]
+        return lines.data[start:end] not in self.lines.data[slice(*replaced)]
 
     def _is_inserted(self, finding: Finding) -> bool:
         """Whether a finding lies in what a fix or a conversion inserted, whose own row has the final text."""

@@ -10,8 +10,7 @@ from migrator.api_support.versions import UnknownVersion
 from migrator.core.check import check
 from migrator.core.rules import Rules
 from migrator.core.settings import Settings
-from migrator.files.document import Document
-from migrator.files.source import Source
+from migrator.files.document import document
 from migrator.findings.finding import Result
 from migrator.matchers.packs import Rule, load_all
 from migrator.project.facts import scan_file
@@ -35,10 +34,10 @@ def failure(rule: Rule, number: int, packs: tuple[str, ...] = ()) -> Optional[Fa
     ``packs`` are the files of a user's own rules. Raises RuleError where they cannot be used.
     """
     example = rule.examples[number]
-    version = example.get("version", _VERSION)
+    version, name = example.get("version", _VERSION), example.get("file", _NAME)
     before = next(example[key] for key in ("before", "unchanged", "reported") if key in example)
     try:
-        result = migrated(before, version, rule.opt_in, packs)
+        result = migrated(before, version, rule.opt_in, packs, name)
     except UnknownVersion as error:
         return Failure("a version of torch", str(error))
     said = any(finding.code == rule.code for finding in result.findings)
@@ -55,7 +54,7 @@ def failure(rule: Rule, number: int, packs: tuple[str, ...] = ()) -> Optional[Fa
         return Failure(example["after"], after)
     if not said:
         return Failure(f"a finding of {rule.code}", _findings(result))
-    again = migrated(after, version, rule.opt_in, packs)
+    again = migrated(after, version, rule.opt_in, packs, name)
     return Failure("no change by a second migration", again.text) if again.text is not None else None
 
 
@@ -64,10 +63,14 @@ def _findings(result: Result) -> str:
     return "\n".join(lines) or "no finding"
 
 
-def migrated(text: str, version: str, opt_in: bool, packs: tuple[str, ...] = ()) -> Result:
-    """A program as all rules leave it at a version, or all that are off until they are asked for."""
-    document = Document(text.encode("utf-8"), Source(_NAME, text))
-    return check(document, _rules(version, opt_in, packs), merge_facts([scan_file(_NAME, text)]))
+def migrated(text: str, version: str, opt_in: bool, packs: tuple[str, ...] = (), name: str = _NAME) -> Result:
+    """A program as all rules leave it at a version, or all that are off until they are asked for.
+
+    ``name`` is that of its file, which tells what is no Python.
+    """
+    item = document(text.encode("utf-8"), name)
+    facts = [] if item.type else [scan_file(name, text)]
+    return check(item, _rules(version, opt_in, packs), merge_facts(facts))
 
 
 @cache

@@ -15,11 +15,21 @@ from migrator.matchers.dotted import rank
 from migrator.matchers.finders import KINDS
 from migrator.matchers.kinds.library import of_other_framework
 from migrator.matchers.npu_import import names_package, torch_npu_imports
+from migrator.matchers.other_context import TextContext
 from migrator.matchers.packs import Rule
 from migrator.names.tree import parse
 
 # Says of a finding, with its place in the input, whether its fix is to be made.
 Admit = Callable[[Finding], bool]
+
+
+def match_rules_in_text(context: TextContext, chosen: list[Rule], rules: Rules) -> list[Match]:
+    """What the chosen rules match in a file that is no Python."""
+    kinds: dict[str, list[Rule]] = {}
+    for rule in chosen:
+        kinds.setdefault(rule.kind, []).append(rule)
+    matches = [match for kind, several in kinds.items() for match in KINDS[kind].code(context, several)]
+    return sorted(matches, key=lambda item: _precedence(item, rules))
 
 
 def match_rules(context: FileContext, chosen: list[Rule], rules: Rules) -> tuple[list[Match], int]:
@@ -74,6 +84,30 @@ def choose_fixes(context: FileContext, matches: list[Match], admit: Admit, rules
     A match whose place another one has taken waits for the next pass; one inside a place that a
     structural rule claims without a fix is dropped.
     """
+    made, reported = _fitting(matches, admit)
+    made, refused = _parsing(context, made)
+    whole = len(made) + len(reported) + len(refused) == len(matches)
+    has_torch = any(names_package(node, "torch") for node in context.index.imports)
+
+    def needs_import(item: Match) -> bool:
+        kind = rules.every[item.finding.code].kind
+        return item.needs_npu and (has_torch or kind not in ("string", "argument"))
+
+    imports = _imports(context, [item for item in made if needs_import(item)], rules)
+    shared = tuple(edit for item in imports for edit in item.edits)
+    if shared:
+        made = [_with_imports(item, shared) if needs_import(item) else item for item in made]
+    return Choice(made, [*reported, *refused], imports, whole)
+
+
+def choose_fixes_in_text(matches: list[Match], admit: Admit) -> Choice:
+    """Which fixes are made in this pass, in a file that is no Python."""
+    made, reported = _fitting(matches, admit)
+    return Choice(made, reported, [], len(made) + len(reported) == len(matches))
+
+
+def _fitting(matches: list[Match], admit: Admit) -> tuple[list[Match], list[Match]]:
+    """The matches whose fixes can be made together, and those that are only reported."""
     made: list[Match] = []
     reported: list[Match] = []
     occupied = Occupied()
@@ -89,19 +123,7 @@ def choose_fixes(context: FileContext, matches: list[Match], admit: Admit, rules
         reported.append(item)
         if item.claims is not None:
             claimed.append(item.claims)
-    made, refused = _parsing(context, made)
-    whole = len(made) + len(reported) + len(refused) == len(matches)
-    has_torch = any(names_package(node, "torch") for node in context.index.imports)
-
-    def needs_import(item: Match) -> bool:
-        kind = rules.every[item.finding.code].kind
-        return item.needs_npu and (has_torch or kind not in ("string", "argument"))
-
-    imports = _imports(context, [item for item in made if needs_import(item)], rules)
-    shared = tuple(edit for item in imports for edit in item.edits)
-    if shared:
-        made = [_with_imports(item, shared) if needs_import(item) else item for item in made]
-    return Choice(made, [*reported, *refused], imports, whole)
+    return made, reported
 
 
 def _with_imports(item: Match, imports: tuple[Edit, ...]) -> Match:

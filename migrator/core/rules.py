@@ -61,14 +61,29 @@ class Rules:
             return "torch" in text
         return not self._all_words.isdisjoint(identifiers(text))
 
+    def of_other_files(self, text: str) -> list[Rule]:
+        """The rules that may match in a text that is no Python."""
+        words = identifiers(text)
+        return [
+            rule
+            for rule in self._chosen
+            if rule.finder.other
+            and not self._words[rule.code].isdisjoint(words)
+            and not self.settings.transfer
+        ]
+
     def starting(self, text: str, project: Project) -> tuple[list[Rule], frozenset[str]]:
-        """The rules that may match in a text, and the words from which they start in it."""
+        """The rules that may match in a Python text, and the words from which they start in it."""
         if self.settings.transfer:
             return [self.every[TRANSFER]], frozenset({"torch"})
         self._learn(project)
         written = read_names(text)
         words = written.words
-        rules = [rule for rule in self._chosen if not self._words[rule.code].isdisjoint(words)]
+        rules = [
+            rule
+            for rule in self._chosen
+            if not rule.finder.other and not self._words[rule.code].isdisjoint(words)
+        ]
         apis = self._api_words({rule.finder.words_from for rule in rules}, text, written)
         rules = [rule for rule in rules if apis.get(rule.finder.words_from, _file_fits(rule, words))]
         return rules, frozenset(self._triggers(rules)).union(*apis.values())

@@ -12,11 +12,14 @@ from typing import Literal
 
 from migrator.files.document import is_notebook
 from migrator.files.errors import SourceError, Unreadable, shown, unreadable
+from migrator.files.file_types import file_type, starts_as_shell
 from migrator.files.naming import inside, staging_prefix
 from migrator.files.patterns import Matcher, matcher
 from migrator.files.tree import listing, walk
 
-Kind = Literal["folder", "python", "notebook", "file", "link", "special", "unreadable", "skipped"]
+Kind = Literal["folder", "python", "notebook", "text", "file", "link", "special", "unreadable", "skipped"]
+
+LARGEST_TEXT = 1 << 20  # bytes of a script or a configuration
 
 _PYTHON = (".py", ".pyi", ".pyw")
 _INTERPRETER = re.compile(rb"pythonw?[0-9.]*")
@@ -32,7 +35,7 @@ _KEPT = frozenset({".git", ".hg", ".svn", ".bzr", ".ipynb_checkpoints"})
 
 @dataclass(frozen=True)
 class Entry:
-    """One thing in the input.
+    """One thing in the input. A ``text`` is no Python and of a known type: a shell script, a configuration.
 
     ``name`` is relative to the input, with ``/``; ``path`` opens it. ``excluded``
     things are copied, not migrated. ``reason`` is the line for the user where
@@ -49,6 +52,11 @@ class Entry:
     def holds_python(self) -> bool:
         """Whether it is Python, or a notebook that may hold some."""
         return self.kind in ("python", "notebook")
+
+    @property
+    def checked(self) -> bool:
+        """Whether rules look at it: all that is Python, and texts of other types."""
+        return self.holds_python or self.kind == "text"
 
 
 def discover(root: Path, exclude: Sequence[str] = (), avoid: Path | None = None) -> Iterator[Entry]:
@@ -75,7 +83,7 @@ def discover(root: Path, exclude: Sequence[str] = (), avoid: Path | None = None)
             name = os.path.basename(os.path.abspath(root))
             if not stat.S_ISREG(mode):
                 return iter((Entry("special", name, root, reason=_special(mode)),))
-            return iter((Entry(_kind_of_file(name, os.fspath(root)), name, root, excluded(name, False)),))
+            return iter((Entry(kind_of_file(name, os.fspath(root)), name, root, excluded(name, False)),))
         top = listing(os.fspath(root))
     except OSError as error:
         raise Unreadable(f"{shown(root)} {unreadable(error)}") from error
@@ -106,17 +114,23 @@ def _look(place: _Place, excluded: Matcher, avoided: str) -> tuple[Entry, list[_
             folder = (name + "/", out, versions or item.name in _KEPT)
             return Entry("folder", name, path, out), [(child, folder) for child in found]
         if item.is_file(follow_symlinks=False):
-            kind = "file" if versions else _kind_of_file(item.name, item.path)
+            kind = "file" if versions else kind_of_file(item.name, item.path)
             return Entry(kind, name, path, inherited or excluded(name, False)), []
         return Entry("special", name, path, reason=_special(item.stat(follow_symlinks=False).st_mode)), []
     except OSError as error:
         return Entry("unreadable", name, path, reason=f"{unreadable(error)}: not copied"), []
 
 
-def _kind_of_file(base: str, path: str) -> Kind:
+def kind_of_file(base: str, path: str) -> Kind:
+    """What the file ``path``, called ``base``, is: by its name, or else by its first line."""
     if is_notebook(base):
         return "notebook"
-    return "python" if is_python(base, path) else "file"
+    if file_type(base):
+        return "text" if os.path.getsize(path) <= LARGEST_TEXT else "file"  # what is larger is data
+    start = _first_bytes(base, path)
+    if is_python(base, start):
+        return "python"
+    return "text" if starts_as_shell(start) else "file"
 
 
 def _why_skipped(base: str, name: str, avoided: str) -> str:
@@ -130,17 +144,20 @@ def _why_skipped(base: str, name: str, avoided: str) -> str:
     return ""
 
 
-def is_python(base: str, path: str) -> bool:
-    """Whether the file ``path``, called ``base``, is Python by its ending or its ``#!`` line."""
-    if base.lower().endswith(_PYTHON):
-        return True
+def _first_bytes(base: str, path: str) -> bytes:
+    """The first bytes of the file ``path`` where its name leaves open what it is."""
     if "." in base:
-        return False
+        return b""
     try:
         with open(path, "rb", buffering=0) as file:
-            return names_python(file.read(256))
+            return file.read(256)
     except OSError:  # whoever copies it meets the same error and reports it
-        return False
+        return b""
+
+
+def is_python(base: str, start: bytes) -> bool:
+    """Whether a file called ``base``, which starts with ``start``, is Python by its ending or ``#!`` line."""
+    return base.lower().endswith(_PYTHON) or ("." not in base and names_python(start))
 
 
 def names_python(start: bytes) -> bool:

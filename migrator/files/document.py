@@ -1,4 +1,4 @@
-"""A file with Python in it: a Python text, or a notebook."""
+"""A file that is checked: a Python text, a notebook, or a text of another known type."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Optional
 
+from migrator.files.file_types import file_type, starts_as_shell
 from migrator.files.lines import Lines
-from migrator.files.source import Source, decode, encode
+from migrator.files.source import Source, decode, decode_other, encode
 
 if TYPE_CHECKING:
     from migrator.files.notebook import Notebook
@@ -35,8 +36,13 @@ class Document:
 
     @property
     def text(self) -> str:
-        """The Python in it."""
+        """What is checked: the Python in it, or all of a text of another type."""
         return self.content.text
+
+    @property
+    def type(self) -> str:
+        """Its type where it is no Python, see ``files.file_types``; else empty."""
+        return self.content.type if isinstance(self.content, Source) else ""
 
     @cached_property
     def lines(self) -> Lines:
@@ -55,7 +61,13 @@ def document(data: bytes, name: str) -> Document:
         from migrator.files.notebook import read_notebook
 
         return Document(data, read_notebook(data, name))
-    return Document(data, decode(data, name))
+    other = type_of(name, data)
+    return Document(data, decode_other(data, name, other) if other else decode(data, name))
+
+
+def type_of(name: str, data: bytes) -> str:
+    """The type of a file where it is no Python, by its name, path or first line; else empty."""
+    return file_type(name) or ("shell" if starts_as_shell(data) else "")
 
 
 def encoded(item: Document, text: str) -> bytes:

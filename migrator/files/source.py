@@ -1,4 +1,4 @@
-"""One Python file: from bytes to text, and back to the same bytes."""
+"""One file: from bytes to text, and back to the same bytes."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import re
 import stat
 import tokenize
 from bisect import bisect_right
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import accumulate
 
@@ -45,13 +46,14 @@ class Source:
 
     ``name`` is its path relative to the input, with ``/``. ``text`` has no byte
     order mark and the file's own newlines. ``encoding`` and ``bom`` are what
-    ``encode`` needs to write it back.
+    ``encode`` needs to write it back. ``type`` is empty for Python, else as ``file_types.file_type`` says.
     """
 
     name: str
     text: str
     encoding: str = "utf-8"
     bom: bytes = b""
+    type: str = ""
 
 
 def read(path: str | os.PathLike[str], name: str) -> Source:
@@ -136,6 +138,23 @@ def decode(data: bytes, name: str) -> Source:
     return Source(name, text, encoding, bom)
 
 
+def decode_other(data: bytes, name: str, of_type: str) -> Source:
+    """A file that is no Python as text: UTF-8, or else the GB 18030 of many Chinese systems.
+
+    Raises Unreadable where it is neither, as its text could not be written back.
+    """
+    for mark, form in _UTF16_OR_32:
+        if data.startswith(mark):
+            raise Unreadable(f"{form} text: save it as UTF-8")
+    bom = codecs.BOM_UTF8 if data.startswith(codecs.BOM_UTF8) else b""
+    for encoding in ("utf-8", "gb18030"):
+        with suppress(UnicodeDecodeError):
+            text = data[len(bom) :].decode(encoding)
+            if "\0" not in text and bom + text.encode(encoding) == data:
+                return Source(name, text, encoding, bom, of_type)
+    raise Unreadable("not UTF-8 text: save it as UTF-8")
+
+
 def encode(source: Source, text: str) -> bytes:
     """``text``, a new version of ``source.text``, in the file's encoding and with its byte order mark.
 
@@ -148,7 +167,7 @@ def encode(source: Source, text: str) -> bytes:
         line = len(line_starts(text[: error.start].encode("utf-8", "surrogatepass")))
         what = f"U+{ord(text[error.start]):04X} at line {line}"
         raise Unreadable(f"{source.encoding} has no {what} of the migrated text: save it as UTF-8") from error
-    if _declared(data) != source.encoding:
+    if not source.type and _declared(data) != source.encoding:
         raise Unreadable(f"the change would move the coding cookie ({source.encoding}): save it as UTF-8")
     return data
 

@@ -46,7 +46,7 @@ def copy(tree: OutputTree, entry: Entry) -> str:
                 raise cannot_write(error, tree.result / entry.name) from error
     elif entry.kind == "link":
         return add_link(tree, entry)
-    elif entry.kind in ("python", "notebook", "file"):
+    elif entry.kind in ("python", "notebook", "text", "file"):
         _copy_file(tree, entry)
     return entry.reason
 

@@ -130,7 +130,8 @@ class Result:
     for which the file could not be processed and was left as it was, empty otherwise; ``syntax`` says where
     that is its syntax. ``left`` is the reason for which a file that looks relevant is not meant to be
     processed. ``left_alone`` counts the strings that look like CUDA and were judged to be something else.
-    ``trace`` is the traceback of an internal error, for the log.
+    ``trace`` is the traceback of an internal error, for the log. ``type`` is that of a file that is no
+    Python, see ``files.file_types``.
     """
 
     name: str
@@ -141,6 +142,7 @@ class Result:
     left: str = ""
     trace: str = ""
     syntax: tuple[SyntaxTrouble, ...] = ()
+    type: str = ""
 
 
 def internal_error(name: str, error: BaseException) -> Result:

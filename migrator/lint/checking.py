@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Callable, Optional
 
+from migrator.files.document import type_of
 from migrator.files.errors import Unreadable, shown
 from migrator.findings.finding import Finding
 from migrator.lint.files import Target, data_of
@@ -64,7 +65,8 @@ def read_files(
             trouble(f"{shown(target.path)}: {error}")
         else:
             content = digest(data)
-            loader.add(PythonFile(target.name, target.place, target.data), data, content)
+            if not type_of(target.name, data):
+                loader.add(PythonFile(target.name, target.place, target.data), data, content)
             files.append((Job(target, last[1], ignored_codes(options, target.place)), content))
     return files
 

@@ -17,6 +17,7 @@ from migrator.lint import suppressions
 from migrator.lint.checking import Checked, Job
 from migrator.lint.files import data_of
 from migrator.lint.rule_sets import rules_of
+from migrator.other_files.index import NotParsedError, has_reader, read
 from migrator.project.project import Project
 from migrator.run.cache import digest
 
@@ -58,7 +59,7 @@ def failed(result: Result) -> Checked:
 def _checked(job: Job, rules: Rules, item: Document, project: Project) -> Checked:
     text = item.text
     enabled = [code for code in rules.enabled if not code.startswith(job.ignored)]
-    comments = suppressions.read(text) if job.rules.noqa else suppressions.Suppressions()
+    comments = _suppressions(item) if job.rules.noqa else suppressions.Suppressions()
     found = _broken_cells(item) if SYNTAX in enabled else []
     if not comments.skip_file:
         result = check(item, rules, project, write=False)
@@ -70,7 +71,7 @@ def _checked(job: Job, rules: Rules, item: Document, project: Project) -> Checke
             found += [_unparsed(trouble) for trouble in result.syntax if SYNTAX in enabled]
         else:
             counting = [finding for finding in result.findings if finding.code in enabled]
-            if counting and job.rules.noqa and not comments.lines:
+            if counting and job.rules.noqa and not comments.lines and not item.type:
                 comments = suppressions.read(text, line_ends=True)
             kept = comments.apply(counting)
             found += [_with_message(finding, item.lines) for finding in _with_needed_imports(kept)]
@@ -80,6 +81,21 @@ def _checked(job: Job, rules: Rules, item: Document, project: Project) -> Checke
     path, every = job.target.path, rules.every
     return Checked(
         tuple(replace(placed(item, each), file=path, rule=every[each.code].name) for each in found)
+    )
+
+
+def _suppressions(item: Document) -> suppressions.Suppressions:
+    """The suppressing comments of a document; of a text that cannot be read there are none."""
+    if not item.type:
+        return suppressions.read(item.text)
+    if not suppressions.may_hold(item.text) or not has_reader(item.type):
+        return suppressions.Suppressions()
+    try:
+        index = read(item.name, item.type, item.text)
+    except NotParsedError:
+        return suppressions.Suppressions()
+    return suppressions.of_comments(
+        item.text, [(span, index.text_of(span)) for span in index.content.comments]
     )
 
 

@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Callable, Optional
 
-from migrator.files.document import is_notebook
 from migrator.files.errors import shown, unreadable
 from migrator.files.source import read_bytes
 from migrator.lint.config_files import Configuration
@@ -66,7 +65,7 @@ def targets(
     trouble: Callable[[str], None],
     native: Callable[[str, Path], None] = lambda *_: None,
 ) -> Iterator[Target]:
-    """The Python files and notebooks among ``paths`` and below the folders among them, each once.
+    """The Python files, notebooks and texts of other known types among ``paths`` and below them, each once.
 
     A file that is named is taken, whatever it is called and whether it is excluded or
     not (unless force-exclude is set). ``trouble`` is given a line for each path,
@@ -116,7 +115,7 @@ def _below(
     trouble: Callable[[str], None],
     native: Callable[[str, Path], None],
 ) -> Iterator[Target]:
-    from migrator.files.discover import is_python
+    from migrator.files.discover import kind_of_file
     from migrator.files.gitignore import GitIgnore
     from migrator.files.tree import listing, walk
     from migrator.native.files import is_native
@@ -141,8 +140,10 @@ def _below(
             try:
                 is_folder = item.is_dir(follow_symlinks=False)
                 cpp = not is_folder and is_native(item.name)
-                wanted = cpp or is_notebook(item.name)
-                if not is_folder and not (item.is_file() and (wanted or is_python(item.name, item.path))):
+                wanted = is_folder or (
+                    item.is_file() and (cpp or kind_of_file(item.name, item.path) != "file")
+                )
+                if not wanted:
                     continue
             except OSError:
                 continue

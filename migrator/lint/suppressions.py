@@ -158,6 +158,32 @@ def read(text: str, line_ends: bool = False) -> Suppressions:
     return Suppressions(tuple(comments), _closed(ends), skip, tuple(lines))
 
 
+def may_hold(text: str) -> bool:
+    """A quick look: whether a text may hold a suppressing comment."""
+    return _MAY_HOLD.search(text) is not None
+
+
+def of_comments(text: str, found: Iterable[tuple[tuple[int, int], str]]) -> Suppressions:
+    """The suppressing comments of a text that is no Python, from the spans and texts of all its comments.
+
+    One that stands alone on its line counts for the next line, as not all languages have comments behind
+    something, and a long command may be broken by none.
+    """
+    lines, rows = lines_of(text), Lines(text)
+    comments: list[_Comment] = []
+    ends: dict[int, int] = {}
+    skip = False
+    for (start, _), comment in found:
+        if _MAY_HOLD.search(comment):
+            row, column = rows.place(start)
+            own = _comments("#" + comment.lstrip("#;/ "), row, column - 1)
+            skip = skip or bool(re.match(_SKIP_FILE, "#" + comment.lstrip("#;/ ")))
+            comments += own
+            if not lines[row - 1][: column - 1].strip():
+                ends[row + 1] = row
+    return Suppressions(tuple(comments), ends, skip, tuple(lines))
+
+
 def _closed(ends: dict[int, int]) -> dict[int, int]:
     """A chain of rows leads to its last one."""
     result: dict[int, int] = {}

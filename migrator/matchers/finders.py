@@ -18,7 +18,8 @@ class Finder:
     """A function in a module of this package, and the dataclass beside it that its rules' options are.
 
     Rules start from the last parts of their ``match``, or from the words that ``words_from`` names. One
-    without ``takes_match`` does not go by names. ``replaces`` says what it does with ``replace``.
+    without ``takes_match`` does not go by names. ``replaces`` says what it does with ``replace``. ``other``:
+    it looks at files that are no Python, and only at these.
     """
 
     module: str
@@ -27,6 +28,7 @@ class Finder:
     words_from: str = ""
     takes_match: bool = True
     replaces: Literal["no", "may", "must"] = "no"
+    other: bool = False
 
     @property
     def code(self) -> Callable[..., Any]:
@@ -57,6 +59,11 @@ KINDS = {
     "env": Finder("kinds.env", options="EnvOptions", words_from="env_vars", takes_match=False),
     "call": Finder("kinds.call", options="CallOptions", replaces="may"),
     "pattern": Finder("kinds.pattern", options="PatternOptions", replaces="may"),
+    # Of files that are no Python.
+    "variable": Finder(
+        "kinds.variable", options="VariableOptions", words_from="env_vars", takes_match=False, other=True
+    ),
+    "value": Finder("kinds.value", options="ValueOptions", other=True),
 }
 
 # Of the rules of kind ``structural``. What has the handler ``none`` is found by another part of npumigrate.

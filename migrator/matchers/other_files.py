@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import PurePosixPath
 
 from migrator.files.discover import Entry
+from migrator.files.document import Document
 from migrator.files.errors import shown
 from migrator.files.notebook import Notebook, other_lines
 from migrator.findings.finding import Finding, Result
@@ -14,13 +15,10 @@ from migrator.matchers.script_lines import find_lines
 from migrator.native.files import CUDA_SUFFIXES, MAX_BYTES, NATIVE_SUFFIXES
 from migrator.project.operators import Catalog, Operator
 
-_TEXTS = frozenset(
-    ".sh .bash .zsh .slurm .sbatch .pbs .yaml .yml .json .toml .cfg .ini .env .conf .mk .cmake .bat"
-    " .ps1 .dockerfile .j2 .pyx .pxd".split()
-)
+_TEXTS = frozenset(".conf .cmake .bat .ps1 .j2 .pyx .pxd".split())  # others have a type: files/file_types.py
 _DOCUMENTS = frozenset({".md", ".rst", ".txt"})  # they speak of CUDA without needing a change
-_SCRIPTS = _TEXTS - {".mk", ".cmake", ".pyx", ".pxd"}  # what a build needs of CUDA is not to be renamed
-_NAMES = re.compile(r"(?:Dockerfile|Makefile|CMakeLists\.txt|Containerfile|requirements.*\.txt)", re.I)
+_SCRIPTS = _TEXTS - {".cmake", ".pyx", ".pxd"}  # what a build needs of CUDA is not to be renamed
+_NAMES = re.compile(r"CMakeLists\.txt", re.I)
 
 _MENTION = re.compile(
     rb"\b(?:CUDA_\w+|PYTORCH_CUDA\w*|T?O?R?C?H?_?NCCL_\w+|cuda(?::\d+)?|nccl|nvidia-smi|nvidia/cuda|nvcc|horovodrun"
@@ -82,13 +80,39 @@ def examine(name: str, data: bytes, operators: Catalog) -> Result | None:
             return None
         what = f"starts programs with {findings[0].api} (first in line {findings[0].line})"
         return Result(name, findings=findings, left=f"not Python: left as it is; {what}")
-    if suffix in _SCRIPTS or PurePosixPath(name).name in ("Dockerfile", "Containerfile"):
+    if suffix in _SCRIPTS:
         findings = (*findings, *find_lines(data.decode("utf-8", "replace")))
+    return Result(name, findings=findings, left=f"not Python: left as it is; {_mentions(data, found)}")
+
+
+def with_mentions(result: Result, document: Document) -> Result:
+    """The result of a text that rules looked at, with what none of them is about.
+
+    Where the rules could not read it, lines that look like settings are named instead.
+    """
+    data = document.text.encode("utf-8", "replace")
+    findings = list(result.findings)
+    if any(mark in data for mark in _LAUNCHERS):
+        from migrator.launch.launcher_lines import find_lines as launcher_lines  # few projects have them
+
+        findings += launcher_lines(document.text)
+    found = None if result.text is not None else _MENTION.search(data)
+    if found is not None and result.left:
+        findings += find_lines(document.text)
+    left = f"{result.left}; {_mentions(data, found)}" if result.left and found else ""
+    if found is not None and not left:
+        left = f"left unchanged; {_mentions(data, found)}"
+    elif findings and result.text is None and not result.findings and not left:
+        what = f"starts programs with {findings[0].api} (first in line {findings[0].line})"
+        left = f"left unchanged; {what}"
+    findings.sort(key=lambda item: (item.line, item.column, item.code))
+    return replace(result, findings=tuple(findings), left=left)
+
+
+def _mentions(data: bytes, found: re.Match[bytes]) -> str:
     line = data.count(b"\n", 0, found.start()) + 1
     words = {match.decode("ascii") for match in _MENTION.findall(data)}
-    listed = ", ".join(sorted(words)[:4])
-    left = f"not Python: left as it is; mentions {listed} (first in line {line})"
-    return Result(name, findings=findings, left=left)
+    return f"mentions {', '.join(sorted(words)[:4])} (first in line {line})"
 
 
 def beside_python(notebook: Notebook) -> Result | None:

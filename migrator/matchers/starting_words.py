@@ -42,6 +42,8 @@ def _derived(rule: Rule) -> set[str]:
     """What stands in a file wherever ``match`` or an option of the rule fits."""
     if rule.kind == "text":
         return {word.group() for phrase in rule.match if (word := _WORD.search(phrase))}
+    if rule.kind == "value":
+        return {word for value in rule.options.values for word in _WORD.findall(value)[:1]}
     if rule.kind == "import":
         return {pattern.partition(".")[0] for pattern in rule.match}
     if rule.kind == "pattern":

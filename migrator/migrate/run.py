@@ -25,6 +25,7 @@ from migrator.files.output import OutputTree, add, copy, output_tree, write
 from migrator.files.source import read
 from migrator.findings.finding import Result
 from migrator.launch.add import Launcher, add_launcher, place_of
+from migrator.launch.script import NAME as LAUNCHER
 from migrator.matchers.other_files import is_candidate
 from migrator.project.entry import Candidate, ranked
 from migrator.project.project import Project
@@ -110,7 +111,7 @@ def migrate(plan: Plan, out: Path, overwrite: bool, progress: Progress) -> Outco
                 resolve(plan.settings.version),
             )
             for entry, done in _results(survey, rules, plan, progress):
-                result = _put(tree, entry, done) if entry.holds_python else done.result
+                result = _put(tree, entry, done) if entry.checked else done.result
                 _log_file(result, bool(done.data))
                 tables.add(result)
                 tally.add(result, changed=bool(done.data) and result is done.result)
@@ -181,7 +182,7 @@ def _look_around(plan: Plan, rules: Rules, tree: OutputTree | None, progress: Pr
         progress("reading", seen, 0)
         if again and (entry.name == REPORTS or entry.name.startswith(REPORTS + "/")):
             not_copied += entry.name == REPORTS
-        elif entry.holds_python and not entry.excluded:
+        elif entry.checked and not entry.excluded and entry.name != LAUNCHER:
             entries.append(entry)
         else:
             trouble = _take_over(entry, tree)

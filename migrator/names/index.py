@@ -62,7 +62,7 @@ class ModuleIndex:
 
     def __init__(self, text: str, words: Iterable[str]) -> None:
         self.text = text
-        lines = Lines(text)
+        self.lines = lines = Lines(text)
         self.data, self._starts = lines.data, lines.starts
         self.line_of, self.column_of, self.line_span = lines.line_of, lines.column_of, lines.span
         self.tree = parse(text)

@@ -36,6 +36,7 @@ def summary_text(
             "changed": tally.changed,
             "skipped": tally.skipped,
             "other": tally.other_files,
+            "other_changed": tally.others_changed,
         },
         "changes": {
             "total": tally.changes(),

@@ -40,9 +40,10 @@ class Tally:
     seen: int = 0
     notebooks: bool = False  # some of them are
     changed: int = 0
+    others_changed: int = 0  # not Python
     skipped: int = 0
     left_alone: int = 0
-    other_files: int = 0  # not Python, and mention CUDA
+    other_files: int = 0  # not Python, unchanged, and mention CUDA
     first_skipped: list[tuple[str, str]] = field(default_factory=list)
     made: Counter[str] = field(default_factory=Counter)  # changes by rule
     unsafe: Counter[str] = field(default_factory=Counter)  # those of them that a person should look at
@@ -51,9 +52,10 @@ class Tally:
 
     def add(self, result: Result, changed: bool) -> None:
         """Count one file."""
-        self.seen += not result.left
+        self.seen += not (result.left or result.type)
         self.notebooks |= is_notebook(result.name)
-        self.changed += changed
+        self.changed += changed and not result.type
+        self.others_changed += bool(changed and result.type)
         self.left_alone += result.left_alone
         if result.skipped:
             self.skipped += 1

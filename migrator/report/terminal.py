@@ -64,6 +64,8 @@ def _files_line(tally: Tally) -> Text:
     changed = f"{tally.changed} changed, " if "migrate" in tally.runs else ""  # an analysis changes none
     what = "Python files and notebooks" if tally.notebooks else "Python files"
     line = Text(f"{what}: {tally.seen} seen, {changed}")
+    if tally.others_changed:
+        line = Text(f"{what}: {tally.seen} seen, {changed}other files: {tally.others_changed} changed, ")
     return line.append(f"{tally.skipped} skipped", style="yellow" if tally.skipped else "")
 
 

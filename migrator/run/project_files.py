@@ -18,7 +18,7 @@ from migrator.files.errors import SourceError, Unreadable, shown
 from migrator.files.source import LARGEST, read_bytes
 from migrator.files.unified_diff import unified_diff
 from migrator.findings.finding import Result, internal_error
-from migrator.matchers.other_files import beside_python, look_at
+from migrator.matchers.other_files import beside_python, look_at, with_mentions
 from migrator.run.processes import Progress, spread
 
 if TYPE_CHECKING:
@@ -52,19 +52,19 @@ def check_files(
     converted: Optional[Mapping[str, Converted]] = None,
     diff: bool = False,
 ) -> Iterator[tuple[Entry, Done]]:
-    """What is to say of each file, in their order: Python is checked, the others are searched for CUDA.
+    """What is to say of each file, in their order: what rules know is checked, the rest is searched for CUDA.
 
     ``admit`` says which fixes are made; ``converted`` are what conversions make of files, by name, before
     the rules see them; ``diff``: with the diffs of those that change.
     """
     known = converted or {}
-    work = [(entry.name, entry.path, known.get(entry.name)) for entry in entries if entry.holds_python]
+    work = [(entry.name, entry.path, known.get(entry.name)) for entry in entries if entry.checked]
     results = spread(work, jobs, _check_file, settings, project, admit, diff)
     stage = "analysing" if admit is no_fix else "migrating"
     finished = 0
     progress(stage, 0, len(work))
     for entry in entries:
-        if entry.holds_python:
+        if entry.checked:
             done = next(results)
             yield entry, done
             finished += 1
@@ -112,7 +112,9 @@ def _checked(work: _Work, settings: Settings, project: Project, admit: Admit, di
         return Done(Result(name, skipped=str(error) if _looks_relevant(path, rules) else ""))
     result = check(source, rules, project, admit, converted, write=admit is not no_fix)
     text, beside, skipped = result.text, None, result.skipped
-    if source.notebook is not None:
+    if source.type:
+        result = with_mentions(result, source)
+    elif source.notebook is not None:
         beside = beside_python(source.notebook)
         skipped = skipped or _broken_cells(source, rules)
     # What goes between processes should be small: nobody makes these fixes again.

@@ -36,7 +36,7 @@ def broken(project: Path) -> Path:
     """A project with files on which a stage may fail."""
     (project / "bad.py").write_text("import torch\n" + CLASS)
     (project / "bad.cu").write_text("__global__ void scale(float* x) {}\n")
-    (project / "bad.sh").write_text("export CUDA_VISIBLE_DEVICES=0\n")
+    (project / "bad.ps1").write_text("export CUDA_VISIBLE_DEVICES=0\n")
     return project
 
 
@@ -55,13 +55,13 @@ GONE = "internal error, file left as it was: KeyError('gone')"
         ("project.facts", "scan_file", "bad.py"),
         ("project.start", "candidate", "bad.py"),
         ("native.functions", "scan_native", "bad.cu"),
-        ("run.project_files", "look_at", "bad.sh"),
+        ("run.project_files", "look_at", "bad.ps1"),
         ("run.project_files", "document", "bad.py"),
         ("run.project_files", "unified_diff", ""),
     ],
 )
 def test_every_stage_is_guarded(npumigrate, broken, tmp_path, monkeypatch, module, function, file) -> None:
-    failing(monkeypatch, module, function, "name='bad.sh" if function == "look_at" else "'bad.")
+    failing(monkeypatch, module, function, "name='bad.ps1" if function == "look_at" else "'bad.")
     answer = npumigrate("-i", broken, "-o", tmp_path / "out", "-v", "2.6", "-j", 1)
     result = tmp_path / "out" / "project_msft"
     assert (answer.code, skipped(result)) == ((1, [(file, GONE)]) if file else (0, []))

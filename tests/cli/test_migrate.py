@@ -72,7 +72,7 @@ def test_every_change_has_a_row(npumigrate, project, tmp_path) -> None:
     assert all(change["Rule"] and change["Operation Type"] and change["Safety"] for change in changes)
     summary = json.loads((reports / "summary.json").read_text(encoding="utf-8"))
     assert summary["changes"]["total"] == summary["reports"]["change_list.csv"] == len(changes)
-    assert summary["files"] == {"seen": 3, "changed": 2, "skipped": 0, "other": 0}
+    assert summary["files"] == {"seen": 3, "changed": 2, "skipped": 0, "other": 0, "other_changed": 0}
     assert summary["torch"].startswith("2.6")
 
 
@@ -311,7 +311,7 @@ def test_a_closed_pipe_is_no_error(project, tmp_path, monkeypatch, options) -> N
 
 
 def test_files_that_are_no_python_are_named_and_are_no_error(npumigrate, project, tmp_path) -> None:
-    (project / "run.sh").write_text("CUDA_VISIBLE_DEVICES=0 python train.py\n", encoding="utf-8")
+    (project / "run.sh").write_text("echo CUDA_VISIBLE_DEVICES\n", encoding="utf-8")
     (project / "ops.cu").write_text("__global__ void scale(float* x) {}\n", encoding="utf-8")
     answer = npumigrate("-i", project, "-o", tmp_path, "-v", "2.6")
     assert answer.code == 0

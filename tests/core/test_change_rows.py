@@ -20,7 +20,12 @@ from tests.checking import migrate_text
 
 LABELLED = Path(__file__).parents[1] / "verdicts" / "labelled"
 EXAMPLES = [
-    pytest.param(example["before"], example.get("version", "2.6"), id=f"{rule.code}-{place}")
+    pytest.param(
+        example["before"],
+        example.get("version", "2.6"),
+        example.get("file", "example.py"),
+        id=f"{rule.code}-{place}",
+    )
     for rule in load_all()
     for place, example in enumerate(rule.examples)
     if "before" in example
@@ -71,13 +76,12 @@ def check_rows(before: str, result: Result) -> int:
     return rows
 
 
-@pytest.mark.parametrize(("before", "version"), EXAMPLES)
+@pytest.mark.parametrize(("before", "version", "name"), EXAMPLES)
 @pytest.mark.parametrize("select", [("ALL",), ("ALL", *OPT_IN)], ids=["default", "all"])
-def test_examples(before: str, version: str, select: tuple[str, ...]) -> None:
+def test_examples(before: str, version: str, name: str, select: tuple[str, ...]) -> None:
     rules = rules_for(Settings(version=version, select=select))
-    check_rows(
-        before, migrate_text(rules, "example.py", before, merge_facts([scan_file("example.py", before)]))
-    )
+    project = merge_facts([scan_file(name, before)] if name.endswith(".py") else [])
+    check_rows(before, migrate_text(rules, name, before, project))
 
 
 def test_places_that_were_wrong_when_fixes_were_spliced() -> None:

@@ -18,7 +18,7 @@ _SNIPPETS = [
     for rule in load_all()
     for example in rule.examples
     for key in ("before", "unchanged")
-    if key in example and "__future__" not in example[key]
+    if key in example and "__future__" not in example[key] and "file" not in example
 ]
 _PADDING = [
     "\n",

@@ -22,7 +22,7 @@ EXAMPLES = {
     f"{rule.code}-{number}": (rule, number, example)
     for rule in load_all()
     for number, example in enumerate(rule.examples)
-    if "after" in example
+    if "after" in example and "file" not in example  # what is no Python does not run there
 }
 HELP = """
 An example has to run by itself: what it lacks goes into its `setup:` or `use:`. One that cannot run says why

@@ -238,7 +238,7 @@ def test_a_cache_has_a_folder_of_its_own(lint, train, looked_at, tmp_path, folde
     (tmp_path / "pyproject.toml").write_text(f'[tool.npumigrate]\ncache-dir = "{folder}"\n')
     answers = [lint().out for _ in range(3)]
     assert answers == answers[:1] * 3
-    assert sorted(looked_at) == ["sub/b.py", "train.py"]  # once: there is a cache
+    assert sorted(looked_at) == ["pyproject.toml", "sub/b.py", "train.py"]  # once: there is a cache
     outside = [path for path in tmp_path.rglob("*") if folder != "new" and cache.FOLDER not in path.parts]
     assert sorted(path.name for path in outside) == sorted(
         [] if folder == "new" else ["b.py", "pyproject.toml", "sub", "train.py"]

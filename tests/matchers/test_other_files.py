@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from migrator.files.document import document
 from migrator.findings.finding import Result
 from migrator.matchers.other_files import examine as examine_with
-from migrator.matchers.other_files import is_candidate
+from migrator.matchers.other_files import is_candidate, with_mentions
 from migrator.native.functions import scan_native
 from migrator.project.gathering import catalog
 
@@ -20,11 +21,10 @@ def examine(name: str, data: bytes) -> Result | None:
     [
         "README.md",
         "notes.txt",
-        "a/run.sh",
-        "Dockerfile",
-        "conf/x.YAML",
+        "a/run.bat",
+        "CMakeLists.txt",
+        "conf/x.J2",
         "k.cu",
-        "requirements-gpu.txt",
     ],
 )
 def test_candidates(name: str) -> None:
@@ -37,7 +37,7 @@ def test_no_candidates(name: str) -> None:
 
 
 def test_shell_script_is_named_with_its_first_place() -> None:
-    result = examine("run.sh", b"#!/bin/sh\nexport CUDA_VISIBLE_DEVICES=0\nNCCL_DEBUG=INFO torchrun x.py\n")
+    result = examine("run.ps1", b"#!/bin/sh\nexport CUDA_VISIBLE_DEVICES=0\nNCCL_DEBUG=INFO torchrun x.py\n")
     assert result is not None
     assert result.left == (
         "not Python: left as it is; mentions CUDA_VISIBLE_DEVICES, NCCL_DEBUG (first in line 2)"
@@ -57,9 +57,8 @@ def test_shell_script_is_named_with_its_first_place() -> None:
     ],
 )
 def test_packages_that_need_cuda_are_mentions(name: str, line: str, mention: str) -> None:
-    result = examine(name, f"# what is installed\n{line}\n".encode())
-    assert result is not None
-    assert result.left == f"not Python: left as it is; mentions {mention} (first in line 2)"
+    result = with_mentions(Result(name), document(f"# what is installed\n{line}\n".encode(), name))
+    assert result.left == f"left unchanged; mentions {mention} (first in line 2)"
 
 
 def test_packages_for_every_machine_are_no_mentions() -> None:

@@ -192,8 +192,9 @@ def count(rule, example):
         return [rule if one.code == rule.code else one for one in EVERY if one.origin.startswith(f"{path}:")]
 
     rules = Rules(Settings(example.get("version", "2.6"), ("ALL", rule.code)), load)
-    text = example.get("before") or example["reported"]
-    result = migrate_text(rules, "a.py", text, merge_facts([scan_file("a.py", text)]))
+    text, name = example.get("before") or example["reported"], example.get("file", "a.py")
+    facts = [scan_file(name, text)] if name.endswith(".py") else []
+    result = migrate_text(rules, name, text, merge_facts(facts))
     return [finding.code for finding in result.findings].count(rule.code)
 
 

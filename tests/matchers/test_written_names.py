@@ -18,7 +18,7 @@ EXAMPLES = [
     pytest.param(rule, example, id=f"{rule.code}-{number}")
     for rule in load_all()
     for number, example in enumerate(rule.examples)
-    if "after" in example
+    if "after" in example and "file" not in example
 ]
 TEMPLATES = sorted(path for path in data_folder("reports").rglob("*.py"))
 

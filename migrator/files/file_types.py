@@ -1,0 +1,59 @@
+"""The type of a file that is no Python, by its name or its ``#!`` line."""
+
+from __future__ import annotations
+
+import re
+from pathlib import PurePosixPath
+
+_SUFFIXES = {
+    ".sh": "shell",
+    ".bash": "shell",
+    ".zsh": "shell",
+    ".slurm": "shell",
+    ".sbatch": "shell",
+    ".pbs": "shell",
+    ".env": "env",
+    ".yaml": "yaml",
+    ".yml": "yaml",
+    ".json": "json",
+    ".toml": "toml",
+    ".ini": "ini",
+    ".cfg": "ini",
+    ".dockerfile": "dockerfile",
+    ".mk": "makefile",
+}
+_NAMES = {
+    "npumigrate.toml": "",  # our own
+    "dockerfile": "dockerfile",
+    "containerfile": "dockerfile",
+    "makefile": "makefile",
+    "gnumakefile": "makefile",
+    "pipfile": "toml",
+    ".envrc": "shell",
+}
+_OF_PIP = ("requirement", "constraint")
+_SHELL = re.compile(rb"#![^\n]*\b(?:ba|da|z|k)?sh\b")
+
+
+def file_type(name: str) -> str:
+    """The type that a file's name, or path, tells; empty for Python and for what is of no known type.
+
+    ``shell``, ``env`` (lines ``NAME=value``), ``yaml``, ``json``, ``toml``, ``ini``, ``requirements``,
+    ``dockerfile`` or ``makefile``.
+    """
+    path = PurePosixPath(name.lower())
+    if path.name in _NAMES:
+        return _NAMES[path.name]
+    of_pip = any(word in path.stem or f"{word}s" in path.parts for word in _OF_PIP)
+    if of_pip and path.suffix in (".txt", ".in"):
+        return "requirements"
+    if path.name.startswith(("dockerfile.", "dockerfile-", "dockerfile_")):
+        return "dockerfile"
+    if path.name == ".env" or path.name.startswith(".env."):
+        return "env"
+    return _SUFFIXES.get(path.suffix, "")
+
+
+def starts_as_shell(data: bytes) -> bool:
+    """Whether the first line of a file names a shell as what runs it."""
+    return _SHELL.match(data) is not None

@@ -1,0 +1,75 @@
+"""Kind ``value``: what an option of a command or a key of a configuration is set to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Optional
+
+from migrator.findings.finding import Edit
+from migrator.matchers.context import Match
+from migrator.matchers.options import Options
+from migrator.matchers.other_context import TextContext, found_in_text
+from migrator.matchers.packs import Rule
+from migrator.other_files.index import Setting
+
+
+@dataclass(frozen=True)
+class ValueOptions(Options):
+    """``values``: what is written instead of a value; ``:*`` at both ends keeps an index (``cuda:*: npu:*``).
+
+    ``of``: options of commands, keys of configurations, or both. ``types``: the types of files, all without.
+    """
+
+    values: dict[str, str] = field(default_factory=dict)
+    of: tuple[str, ...] = ("option", "key")
+    types: tuple[str, ...] = ()
+
+
+def find(context: TextContext, rules: list[Rule[ValueOptions]]) -> Iterator[Match]:
+    """The values that a rule has another one for."""
+    for setting in context.index.content.settings:
+        for rule in rules:
+            options = rule.options
+            if setting.kind not in options.of or (options.types and context.index.type not in options.types):
+                continue
+            new = _new_value(options.values, setting.value)
+            if new is None or not any(name_fits(pattern, setting) for pattern in rule.match):
+                continue
+            span = setting.value_span
+            yield found_in_text(
+                context,
+                rule,
+                span or setting.name_span,
+                api=str(setting.value),
+                edits=[Edit(*span, new)] if span and rule.fix != "none" else (),
+                message=f"{setting.name}: {setting.value} is {new} on NPUs",
+                advice="" if span and rule.fix != "none" else f"Write {new}.",
+            )
+            break
+
+
+def name_fits(pattern: str, setting: Setting) -> bool:
+    """Whether a pattern is the end of a setting's name: ``device`` fits ``--device`` and ``train.device``.
+
+    A ``*`` stands for the rest of one part; case, and ``-`` or ``_``, make no difference.
+    """
+    wanted, have = (_parts(name) for name in (pattern, setting.name))
+    if len(wanted) > len(have):
+        return False
+    pairs = zip(wanted, have[-len(wanted) :])
+    return all(a == b or (a.endswith("*") and b.startswith(a[:-1])) for a, b in pairs)
+
+
+def _parts(name: str) -> list[str]:
+    return name.lstrip("-").replace("-", "_").lower().split(".")
+
+
+def _new_value(values: Mapping[str, str], value: Optional[str]) -> Optional[str]:
+    if value is None:
+        return None
+    if value in values:
+        return values[value]
+    name, colon, index = value.partition(":")
+    kept = values.get(f"{name}:*") if colon and index.isdecimal() else None
+    return kept.replace("*", index) if kept else None

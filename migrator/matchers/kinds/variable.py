@@ -1,0 +1,63 @@
+"""Kind ``variable``: environment variables of CUDA and NCCL in scripts and configurations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from migrator.api_support import env_vars
+from migrator.findings.finding import Edit
+from migrator.matchers.context import Match
+from migrator.matchers.options import Options
+from migrator.matchers.other_context import TextContext, found_in_text
+from migrator.matchers.packs import Rule
+from migrator.other_files.index import Setting
+
+
+@dataclass(frozen=True)
+class VariableOptions(Options):
+    """``rename`` for variables that an NPU has with the value that is set; ``report`` for the others."""
+
+    verdict: Literal["rename", "report"] = "rename"
+
+
+def find(context: TextContext, rules: list[Rule[VariableOptions]]) -> Iterator[Match]:
+    """The variables that are set or asked for."""
+    by_verdict: dict[str, Rule] = {rule.options.verdict: rule for rule in reversed(rules)}
+    for setting in context.index.content.settings:
+        known = env_vars.look_up(setting.name) if setting.kind == "variable" else None
+        if known is None or known.npu == known.name:
+            continue
+        rename = _renames(known, setting)
+        rule = by_verdict.get("rename" if rename else "report")
+        if rule is not None:
+            yield found_in_text(
+                context,
+                rule,
+                setting.name_span,
+                api=known.name,
+                edits=[Edit(*setting.name_span, known.npu)] if rename else (),
+                message=_message(known, setting, rename),
+                advice="" if rename else known.advice,
+                severity="info" if not known.npu else "",
+            )
+
+
+def _renames(known: env_vars.EnvVar, setting: Setting) -> bool:
+    """Whether the NPU's variable takes what stands there; what only a shell knows is taken to be right."""
+    if not known.npu:
+        return False
+    if setting.reads or not setting.value:
+        return known.same_values or known.name in env_vars.ALLOCATOR_VARIABLES
+    return env_vars.carries_over(known, setting.value)
+
+
+def _message(known: env_vars.EnvVar, setting: Setting, rename: bool) -> str:
+    if not known.npu:
+        return f"{known.name} has no effect on NPUs"
+    if rename:
+        return f"{known.name} is {known.npu} on NPUs"
+    if known.same_values:
+        return f"{known.name}: {known.npu} does not take {setting.value!r}"
+    return f"{known.name} is {known.npu} on NPUs, with other values"

@@ -1,0 +1,60 @@
+"""What a matcher of files that are no Python is given, and how it says what it found."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from migrator.api_support.versions import TorchVersion
+from migrator.findings.finding import Edit, Finding, Fix, Safety, Severity
+from migrator.matchers.context import Match
+from migrator.matchers.packs import Rule
+from migrator.other_files.index import Span, TextIndex
+from migrator.project.project import Project
+
+_NOWHERE = ast.Pass()  # the node of a match in a text that has none
+
+
+@dataclass(frozen=True)
+class TextContext:
+    """One file that is no Python, and what the run knows beside it."""
+
+    index: TextIndex
+    version: TorchVersion
+    project: Project
+
+
+def found_in_text(
+    context: TextContext,
+    rule: Rule,
+    span: Span,
+    *,
+    api: str,
+    edits: Sequence[Edit] = (),
+    message: str = "",
+    advice: str = "",
+    severity: str = "",
+    safety: str = "",
+) -> Match:
+    """A finding of a rule at a place, with the rule's own words where none are given."""
+    lines = context.index.lines
+    (line, column), (end_line, end_column) = lines.place(span[0]), lines.place(span[1])
+    finding = Finding(
+        code=rule.code,
+        rule=rule.name,
+        api=api,
+        line=line,
+        column=column,
+        end_line=end_line,
+        end_column=end_column,
+        message=(message or rule.message or rule.summary).replace("{api}", api),
+        severity=cast(Severity, severity or rule.severity),
+        status=rule.status,
+        advice=(advice or rule.advice).replace("{api}", api),
+        fix=Fix(tuple(edits), cast(Safety, safety or rule.fix)) if edits else None,
+        url=next(iter(rule.references), ""),
+        span=span,
+    )
+    return Match(finding, _NOWHERE, needs_npu=False)

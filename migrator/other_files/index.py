@@ -1,0 +1,107 @@
+"""What a file that is no Python says: its settings, its commands and its comments, with their places.
+
+Each type of file has a reader, a module of this package with a function ``read(text, lines) -> Content``.
+What stands in a file is told in the same terms whatever its type, so that a rule speaks of all of them.
+Spans are bytes of the UTF-8 text.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Callable, Literal, Optional, cast
+
+from migrator.files.lines import Lines
+
+Span = tuple[int, int]
+
+
+class NotParsedError(ValueError):
+    """A text that is not of the type that its name says, or a template of one; ``line`` is 0 if not known."""
+
+    def __init__(self, line: int, reason: str) -> None:
+        super().__init__(reason)
+        self.line = line
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A name and, where one is written beside it, its value.
+
+    ``kind``: a ``variable`` of the environment; an ``option`` of a command, named as it is written, such as
+    ``--device``; a ``key`` of a configuration, named with the keys above it (``trainer.accelerator``, numbers
+    for the items of lists). ``value`` is what is meant, without quotes; None where there is none, or where
+    only the program that reads the file can tell. ``value_span`` is None where the text of the value is not
+    what it means (escapes, several lines): then it cannot be replaced in place. ``reads``: a variable is
+    asked for here, not set. ``command`` is the place in ``Content.commands`` of the one that the setting
+    belongs to.
+    """
+
+    kind: Literal["variable", "option", "key"]
+    name: str
+    name_span: Span
+    value: Optional[str] = None
+    value_span: Optional[Span] = None
+    reads: bool = False
+    command: Optional[int] = None
+
+
+@dataclass(frozen=True)
+class Word:
+    """A word of a command; ``text`` is None where a shell fills something in."""
+
+    text: Optional[str]
+    span: Span
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command of a shell: its words, the program first, and the place of all, settings before it too."""
+
+    words: tuple[Word, ...]
+    span: Span
+
+
+@dataclass(frozen=True)
+class Content:
+    """All that a reader tells of a text. ``comments`` are the spans of comments, with their signs."""
+
+    settings: tuple[Setting, ...] = ()
+    commands: tuple[Command, ...] = ()
+    comments: tuple[Span, ...] = ()
+
+
+@dataclass(frozen=True)
+class TextIndex:
+    """One file that is no Python, read."""
+
+    name: str
+    type: str
+    lines: Lines
+    content: Content
+
+    @property
+    def data(self) -> bytes:
+        """The text in UTF-8."""
+        return self.lines.data
+
+    def text_of(self, span: Span) -> str:
+        """The text at a place."""
+        return self.data[slice(*span)].decode("utf-8")
+
+
+# The module of each type's reader; what has none is not looked at by rules.
+_READERS = {"shell": "shell", "env": "shell"}
+
+
+def has_reader(of_type: str) -> bool:
+    """Whether files of a type can be read."""
+    return of_type in _READERS
+
+
+def read(name: str, of_type: str, text: str) -> TextIndex:
+    """What a text says. Raises NotParsedError where it cannot be read."""
+    lines = Lines(text)
+    module = import_module(f"migrator.other_files.{_READERS[of_type]}")
+    reader = cast("Callable[[str, Lines], Content]", module.read)
+    return TextIndex(name, of_type, lines, reader(text, lines))

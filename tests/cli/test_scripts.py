@@ -1,0 +1,36 @@
+"""What becomes of shell scripts in each command."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+
+def test_a_migration_changes_scripts_and_lists_it(npumigrate, tmp_path: Path) -> None:
+    source = tmp_path / "project"
+    source.mkdir()
+    (source / "train.py").write_text("import torch\ntorch.cuda.init()\n")
+    (source / "run").write_bytes(b"#!/bin/sh\nexport CUDA_VISIBLE_DEVICES=0  # \xe4\xb8\xad\r\n")
+    (source / "run").chmod(0o755)
+    answer = npumigrate("-i", source, "-o", tmp_path / "out", "-v", "2.6")
+    assert "1 seen, 1 changed, other files: 1 changed" in answer.out
+    result = tmp_path / "out" / "project_msft"
+    changed = b"#!/bin/sh\nexport ASCEND_RT_VISIBLE_DEVICES=0  # \xe4\xb8\xad\r\n"
+    assert (result / "run").read_bytes() == changed
+    assert (result / "run").stat().st_mode & 0o111
+    assert "run,2,2,MODIFY," in (result / "migration_report" / "change_list.csv").read_text()
+    assert npumigrate("-i", source, "-v", "2.6", "--diff").out.count("+export ASCEND_RT") == 1
+
+
+@pytest.mark.parametrize("comment", ["noqa: NPU410", "npumigrate: ignore[NPU410]", "noqa"])
+def test_a_comment_suppresses_a_finding(npumigrate, tmp_path: Path, monkeypatch, comment: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.sh").write_text(
+        f"export CUDA_VISIBLE_DEVICES=0  # {comment}\n# {comment}\nexport CUDA_VISIBLE_DEVICES=1\n"
+        "export CUDA_VISIBLE_DEVICES=2\n"
+    )
+    answer = npumigrate("lint", "--isolated", "--no-cache", "-v2.6", "--output-format", "concise")
+    assert [line.split(":")[1] for line in answer.out.splitlines() if line.startswith("a.sh")] == ["4"]
+    npumigrate("lint", "--isolated", "--no-cache", "-v2.6", "--fix")
+    assert (tmp_path / "a.sh").read_text().splitlines()[-1] == "export ASCEND_RT_VISIBLE_DEVICES=2"
