@@ -51,7 +51,7 @@ def test_settings_and_commands_have_their_places() -> None:
         "train.py",
         "--device",
         "cuda",
-        "--backend=nccl",
+        None,
         "--gpus",
         None,
     ]

@@ -36,7 +36,7 @@ def test_numbers() -> None:
         "options": {"input": "训练"},
         "exit_code": 1,
         "entry": "",
-        "files": {"seen": 2, "changed": 1, "skipped": 1, "other": 0},
+        "files": {"seen": 2, "changed": 1, "skipped": 1, "other": 0, "other_changed": 0},
         "changes": {"total": 1, "unsafe": 1, "by_rule": {"NPU101": {"name": "", "total": 1, "unsafe": 1}}},
         "findings": {
             "total": 2,
