@@ -75,6 +75,8 @@ HANDLERS = {
     "autocast-setters": Finder("structural.autocast_setters", options="SetterOptions"),
     "capability": Finder("structural.capability", "find_calls"),
     "checkpoint-load": Finder("structural.checkpoint_load", options="LoadOptions"),
+    "command-mention": Finder("structural.command_output", "find_mentions"),
+    "command-output": Finder("structural.command_output", "find_runs", options="ListingOptions"),
     "cuda-definition": Finder("structural.cuda_definition"),
     "cuda-extension": Finder("structural.cuda_operators", "find_builds"),
     "cuda-operator-use": Finder(

@@ -46,6 +46,21 @@ def torch_npu_imports(
     return [(last, insert_import(index, last))] if last is not None else _at_module_start(index)
 
 
+def npu_module(index: ModuleIndex, node: ast.AST) -> str | None:
+    """How code at a node names torch.npu; None where torch is only imported below it."""
+    line = node.lineno if isinstance(node, ast.expr) else 0
+    here = index.scope_of(node)
+    for scope in here.and_outer():
+        for name, bindings in scope.bindings.items():
+            if len(bindings) == 1 and bindings[0].kind == "import" and bindings[0].name == "torch":
+                if scope is not here or bindings[0].node.lineno < line:
+                    return f"{name}.npu"
+    torch = [each for each in index.imports if names_package(each, "torch") and _at_top(index, each)]
+    if torch and here is index.module_scope and torch[0].lineno > line:
+        return None
+    return "torch_npu.npu"
+
+
 def insert_import(index: ModuleIndex, node: ast.stmt, statement: str = "import torch_npu") -> Edit:
     """The edit that puts an import behind a statement, on a line of its own where that can be."""
     end = index.end(node)

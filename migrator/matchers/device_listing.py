@@ -1,0 +1,151 @@
+"""What ``nvidia-smi`` prints of each device, and Python source that gives the same lines on an NPU."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal, Optional
+
+from migrator.matchers.options import Options
+
+_COUNTED = re.compile(r"wc -l|grep -c (?:GPU|UUID|\.|\^)")
+_FIRST = re.compile(r"head -(?:n ?)?1")
+_KEPT = re.compile(r"grep (?:GPU|UUID)|cat")
+_CALL = re.compile(r"\btorch\.npu\.(\w+)")
+# What became of the output; "repr" is the text that str() makes of bytes.
+Kind = Literal["bytes", "text", "repr", "lines", "byte lines", "count"]
+
+
+@dataclass(frozen=True)
+class ListingOptions(Options):
+    """What a command prints, a line for each device.
+
+    ``lists`` gives the line by what stands behind the command, ``fields`` the value of what ``--query-gpu``
+    asks for, ``units`` its unit; ``{i}`` in a line, and ``i`` in a value, is the device. ``shown`` is the
+    command that shows a person the same. ``chosen`` is said where the answer chooses the visible devices.
+    """
+
+    lists: dict[str, str] = field(default_factory=dict)
+    fields: dict[str, str] = field(default_factory=dict)
+    units: dict[str, str] = field(default_factory=dict)
+    shown: str = ""
+    chosen: str = ""
+
+
+@dataclass(frozen=True)
+class Listing:
+    """Lines, one for each device: ``line`` is the inside of an f-string.
+
+    ``header`` stands above them; ``device`` is the only one that is listed. ``counted``: the lines are only
+    counted; ``file`` is where they go, where that is no pipe.
+    """
+
+    line: str
+    header: str = ""
+    device: str = ""
+    counted: bool = False
+    file: str = ""
+
+    @property
+    def functions(self) -> set[str]:
+        """The functions of torch.npu that give the lines."""
+        return {"device_count", *_CALL.findall("" if self.counted else self.line)}
+
+    @property
+    def every(self) -> str:
+        """The devices, as source."""
+        return f"[{self.device}]" if self.device else "range(torch.npu.device_count())"
+
+
+@dataclass(frozen=True)
+class Form:
+    """What became of the output: ``more`` empty lines or headers beside those of the devices.
+
+    ``ends``: the last line has a line break; ``breaks``: each line of a list has its own.
+    """
+
+    kind: Kind
+    ends: bool = True
+    more: int = 0
+    breaks: bool = False
+
+
+def read(options: ListingOptions, words: Sequence[str]) -> Optional[Listing]:
+    """The lines that a command prints, given by its words; None where that is not known."""
+    if not all(words):
+        return None
+    file = ""
+    if len(words) > 2 and words[-2] == ">":
+        words, file = words[:-2], words[-1]
+    stages = [stage.strip() for stage in " ".join(words[1:]).split("|")]
+    listing, used = None, len(stages)
+    while used and listing is None:
+        line = options.lists.get(" | ".join(stages[:used]))
+        listing = Listing(line) if line else _query(options, stages[0].split()) if used == 1 else None
+        used -= listing is None
+    for stage in stages[used:] if listing else ():
+        listing = listing and _piped(listing, stage)
+    return listing and replace(listing, file=file)
+
+
+def _piped(listing: Listing, stage: str) -> Optional[Listing]:
+    if listing.counted:
+        return None
+    if _COUNTED.fullmatch(stage):
+        return replace(listing, counted=True)
+    if _FIRST.fullmatch(stage) and not listing.header:
+        return replace(listing, device=listing.device or "0")
+    if stage == "tail -n +2" and listing.header:
+        return replace(listing, header="")
+    return listing if _KEPT.fullmatch(stage) and not listing.header else None
+
+
+def _query(options: ListingOptions, words: Sequence[str]) -> Optional[Listing]:
+    given: dict[str, str] = {}
+    waiting = ""
+    for word in words:
+        if waiting:
+            given[waiting], waiting = word, ""
+            continue
+        name, equals, value = word.partition("=")
+        if equals:
+            given[name] = value
+        else:
+            waiting = name
+    asked = [each.strip() for each in given.pop("--query-gpu", "").split(",")]
+    how = given.pop("--format", "").replace(" ", "").split(",")
+    device = given.pop("--id", given.pop("-i", ""))
+    if given or waiting or "csv" not in how or not set(asked) <= options.fields.keys():
+        return None
+    if device and not device.isdecimal():
+        return None
+    units = {} if "nounits" in how else {each: f" {options.units[each]}" for each in asked if each in options.units}
+    line = ", ".join(f"{{{options.fields[each]}}}{units.get(each, '')}" for each in asked)
+    heads = (f"{each} [{options.units[each]}]" if each in options.units else each for each in asked)
+    return Listing(line, "" if "noheader" in how else ", ".join(heads), device)
+
+
+def source(listing: Listing, form: Form) -> str:
+    """Python source that gives the lines in some form; empty where there is none for it."""
+    if form.kind == "count":
+        return _plus("torch.npu.device_count()" if not listing.device else "1", form.more)
+    if listing.counted:
+        text = 'f"{torch.npu.device_count()}\\n"' if form.ends else "str(torch.npu.device_count())"
+        return {"text": text, "bytes": f"{text}.encode()"}.get(form.kind, "")
+    if form.kind == "lines":
+        end = "\\n" if form.breaks else ""
+        return "" if form.more else f'[f"{listing.line}{end}" for i in {listing.every}]'
+    if form.kind in ("repr", "byte lines"):
+        return ""
+    end, joint = ("\\n", '""') if form.ends else ("", '"\\n"')
+    each = f'f"{listing.line}{end}" for i in {listing.every}'
+    if listing.header:
+        text = f'{joint}.join(["{listing.header}{end}", *({each})])'
+    else:
+        text = f"{joint}.join({each})"
+    return text if form.kind == "text" else f"{text}.encode()"
+
+
+def _plus(text: str, more: int) -> str:
+    return f"{text} {'+' if more > 0 else '-'} {abs(more)}" if more else text

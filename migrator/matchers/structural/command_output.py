@@ -1,0 +1,291 @@
+"""``nvidia-smi`` is run, and what it prints is read: the same lines are made from torch.npu's answers.
+
+What the program does with them stays as it is; where it only counts them, ``device_count()`` is enough.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Optional
+
+from migrator.api_support import npu_names
+from migrator.findings.finding import Edit
+from migrator.matchers.context import FileContext, Match, found, instead_of
+from migrator.matchers.device_listing import Form, Listing, ListingOptions, read, source
+from migrator.matchers.npu_import import npu_module
+from migrator.matchers.packs import Rule
+from migrator.matchers.removal import without_statement
+from migrator.names.commands import Command, commands
+from migrator.names.device_strings import is_docstring, written
+from migrator.names.index import ModuleIndex
+from migrator.names.tree import bare_name, called_name
+
+_CHOOSES = re.compile(r"VISIBLE_DEVICES[\"']\s*\]\s*=(?!=)")
+_KEYWORDS = frozenset(
+    "args shell stdout stderr stdin text universal_newlines encoding errors check capture_output timeout bufsize"
+    " close_fds".split()
+)
+# What stands once in each line of a list of devices.
+_ONCE_A_LINE = frozenset({"UUID", "UUID:", "GPU ", "\n"})
+_SHOWING = frozenset({"print", "info", "debug", "warning", "write", "log"})
+_IN_TEXT = ("text", "universal_newlines", "encoding")
+
+
+def find_runs(context: FileContext, rule: Rule[ListingOptions]) -> Iterator[Match]:
+    """The calls that run the command."""
+    for command in commands(context.index):
+        if _is_run(rule, command):
+            yield _judged(context, rule, command)
+
+
+def find_mentions(context: FileContext, rule: Rule) -> Iterator[Match]:
+    """Texts that hold the command and are no call of it that the other rule sees."""
+    index = context.index
+    runs = (command for command in commands(index) if _is_run(rule, command))
+    seen = {id(node) for command in runs for word in command.words for node in ast.walk(word.node)}
+    for node in index.strings:
+        if id(node) in seen or is_docstring(index, node) or isinstance(index.parent(node), ast.JoinedStr):
+            continue
+        if any(name in written(index, node) for name in rule.match):
+            yield found(context, rule, node, api=rule.match[0])
+
+
+def _is_run(rule: Rule, command: Command) -> bool:
+    return bool(command.texts) and command.texts[0].rpartition("/")[2] in rule.match
+
+
+def _judged(context: FileContext, rule: Rule[ListingOptions], command: Command) -> Match:
+    api, call = rule.match[0], command.call
+    # A shell only says that it does not know the command, and what reads its output finds nothing.
+    raises = not command.shell or command.runner in ("subprocess.check_output", "subprocess.check_call")
+    is_shown = _is_shown(context.index, command)
+    severity = "" if raises else "warning" if is_shown else "error"
+    if len(command.words) == 1 and is_shown:
+        edits = _showing(context.index, rule, command)
+        return found(context, rule, call, api=api, edits=edits, severity=severity, needs_npu=False)
+    listing = read(rule.options, command.texts)
+    if listing is None or not _exist(context, listing):
+        return found(context, rule, call, api=api, severity=severity)
+    chooses = listing.functions - {"device_count"} and not listing.counted
+    if chooses and _CHOOSES.search(context.index.text):
+        return found(context, rule, call, api=api, severity=severity, advice=rule.options.chosen)
+    edits = _written(context.index, command, listing)
+    return found(context, rule, call, api=api, edits=edits, severity=severity)
+
+
+def _exist(context: FileContext, listing: Listing) -> bool:
+    """Whether torch_npu has the functions, in this version."""
+    known = (npu_names.look_up(f"torch.cuda.{name}", context.version) for name in listing.functions)
+    return all(each is not None and each.npu for each in known)
+
+
+def _is_shown(index: ModuleIndex, command: Command) -> bool:
+    """Whether nobody but a person reads what a command prints."""
+    holder = index.parent(command.call)
+    if isinstance(holder, ast.Expr):
+        return not any(command.keyword(name) for name in ("stdout", "capture_output"))
+    while isinstance(holder, ast.Attribute) and (call := index.call_of(holder)) is not None:
+        holder = index.parent(call)  # .decode(), .read()
+    return isinstance(holder, ast.Call) and called_name(holder) in _SHOWING
+
+
+def _showing(index: ModuleIndex, rule: Rule[ListingOptions], command: Command) -> list[Edit]:
+    """The edit that runs the NPU's command instead."""
+    node, shown = command.words[0].node, rule.options.shown
+    if command.through or not shown:
+        return []
+    if command.line and command.shell:
+        return [instead_of(index, node, f'"{shown}"')]
+    words = ", ".join(f'"{word}"' for word in shown.split())
+    return [instead_of(index, node, f"[{words}]" if command.line else words)]
+
+
+def _written(index: ModuleIndex, command: Command, listing: Listing) -> list[Edit]:
+    """The edits that put the NPU's lines where those of the command were read; none where that is not seen."""
+    if any(keyword.arg not in _KEYWORDS for keyword in command.call.keywords):
+        return []
+    npu = npu_module(index, command.call)
+    reading = _in_file(index, command, listing) if listing.file else _reading(index, command)
+    if npu is None or reading is None:
+        return []
+    node, form = (reading.node, reading.form) if reading.around else _used(index, reading, listing)
+    text = source(listing, form)
+    if not text:
+        return []
+    text = reading.around.replace("{}", text) if reading.around else text
+    edits = [instead_of(index, node, text.replace("torch.npu.", f"{npu}."))]
+    for statement in _unused(index, command, reading):
+        edits.append(without_statement(index, statement))
+    return edits
+
+
+@dataclass(frozen=True)
+class _Reading:
+    """Where a program takes the output, in which form; ``around`` is source that wraps it.
+
+    ``held`` is the assignment of what runs the command, where that is read by its name.
+    """
+
+    node: ast.expr
+    form: Form
+    around: str = ""
+    held: Optional[ast.stmt] = None
+
+
+def _in_file(index: ModuleIndex, command: Command, listing: Listing) -> Optional[_Reading]:
+    """``os.system("nvidia-smi … > file")``."""
+    if command.runner != "os.system" or not isinstance(index.parent(command.call), ast.Expr):
+        return None
+    return _Reading(command.call, Form("text"), f'open("{listing.file}", "w").write({{}})')
+
+
+def _reading(index: ModuleIndex, command: Command) -> Optional[_Reading]:
+    call, runner = command.call, command.runner.rpartition(".")[2]
+    given = [command.keyword(name) for name in _IN_TEXT]
+    form = Form("text" if any(each and not _is_false(each) for each in given) else "bytes")
+    if runner == "check_output":
+        return _Reading(call, form)
+    if runner == "getoutput":
+        return _Reading(call, Form("text", ends=False))
+    if runner == "getstatusoutput":
+        return _Reading(call, Form("text", ends=False), "(0, {})")
+    if runner == "run" and (command.keyword("stdout") or command.keyword("capture_output")):
+        holder = index.parent(call)
+        if isinstance(holder, ast.Attribute) and holder.attr == "stdout":
+            return _Reading(holder, form)
+        module = index.segment(call.func).rpartition(".")[0]
+        return _Reading(call, form, f"{module}.CompletedProcess([], 0, {{}})") if module else None
+    if runner in ("popen", "Popen"):
+        return _from_pipe(index, command, form)
+    return None
+
+
+def _from_pipe(index: ModuleIndex, command: Command, form: Form) -> Optional[_Reading]:
+    """What is read of ``os.popen(…)`` and ``Popen(…)``, also where that has a name and one use."""
+    pipe: ast.expr = command.call
+    held = index.parent(pipe)
+    if isinstance(held, ast.Assign) and len(held.targets) == 1 and isinstance(held.targets[0], ast.Name):
+        uses = index.uses(held.targets[0].id, index.scope_of(held))
+        if len(uses) != 1 or len(index.bindings(uses[0])) != 1:
+            return None
+        pipe = uses[0]
+    else:
+        held = None
+    if command.runner == "os.popen":
+        form = Form("text")
+    else:
+        holder = index.parent(pipe)
+        if not isinstance(holder, ast.Attribute):
+            return None
+        if holder.attr == "communicate" and (call := index.call_of(holder)) is not None:
+            item = index.parent(call)
+            if isinstance(item, ast.Subscript) and isinstance(item.slice, ast.Constant) and item.slice.value == 0:
+                return _Reading(item, form, held=held)
+            return _Reading(call, form, "({}, None)", held)
+        if holder.attr != "stdout":
+            return None
+        pipe = holder
+    around = index.parent(pipe)
+    if isinstance(around, (ast.For, ast.comprehension)) and around.iter is pipe and form.kind == "text":
+        return _Reading(pipe, Form("lines", breaks=True), held=held)
+    call = index.call_of(around) if isinstance(around, ast.Attribute) else None
+    if call is None or call.args or not isinstance(around, ast.Attribute):
+        return None
+    if around.attr == "readlines":
+        return _Reading(call, Form("lines" if form.kind == "text" else "byte lines", breaks=True), held=held)
+    return _Reading(call, form, held=held) if around.attr == "read" else None
+
+
+def _used(index: ModuleIndex, reading: _Reading, listing: Listing) -> tuple[ast.expr, Form]:
+    """The widest expression around the output whose value is still known."""
+    form = reading.form
+    if form.kind.endswith("lines") and listing.header:
+        form = replace(form, more=1)
+    node, best = reading.node, (reading.node, form)
+    while (step := _step(index, node, form, listing)) is not None:
+        node, form = step
+        if source(listing, form):
+            best = step
+    return best
+
+
+def _step(
+    index: ModuleIndex, node: ast.expr, form: Form, listing: Listing
+) -> Optional[tuple[ast.expr, Form]]:
+    """The expression right around the output that makes something known of it."""
+    around = index.parent(node)
+    if isinstance(around, ast.Attribute):
+        call = index.call_of(around)
+        after = _method(form, around.attr, call, listing) if call is not None else None
+        return (call, after) if call is not None and after is not None else None
+    if isinstance(around, ast.Call) and around.args == [node] and not around.keywords:
+        after = _function(form, bare_name(around.func), listing)
+        return (around, after) if after is not None else None
+    if isinstance(around, ast.Subscript) and around.value is node and form.kind.endswith("lines"):
+        gone = _left_out(around.slice, form.more)
+        return (around, replace(form, more=form.more - gone)) if gone else None
+    if isinstance(around, ast.BinOp) and around.left is node and form.kind == "count":
+        less = around.right.value if isinstance(around.right, ast.Constant) else None
+        if isinstance(around.op, ast.Sub) and isinstance(less, int) and less == form.more:
+            return around, replace(form, more=0)
+    return None
+
+
+def _method(form: Form, name: str, call: ast.Call, listing: Listing) -> Optional[Form]:
+    if form.kind == "bytes" and name == "decode":
+        return replace(form, kind="text")
+    if call.keywords or form.kind not in ("text", "bytes", "repr"):
+        return None
+    given = [getattr(argument, "value", None) for argument in call.args]
+    text = given[0].decode() if given and isinstance(given[0], bytes) else given[0] if given else None
+    if name in ("strip", "rstrip") and text in (None, "\n") and form.kind != "repr":
+        return replace(form, ends=False)
+    if listing.counted:
+        return None
+    by_lines = name == "split" and text == ("\\n" if form.kind == "repr" else "\n")
+    if by_lines or (name == "splitlines" and form.kind != "repr"):
+        more = (form.ends and by_lines) + bool(listing.header)
+        return Form("lines" if form.kind == "text" else "byte lines", more=more)
+    if name == "count" and text in _ONCE_A_LINE and "UUID" in listing.line:
+        return None if text == "\n" and (form.kind == "repr" or not form.ends) else Form("count")
+    return None
+
+
+def _function(form: Form, name: str, listing: Listing) -> Optional[Form]:
+    if name == "str" and form.kind in ("bytes", "text"):
+        return replace(form, kind="repr" if form.kind == "bytes" else "text")
+    if name == "len" and form.kind in ("lines", "byte lines") and not listing.counted:
+        return Form("count", more=form.more)
+    if name == "int" and listing.counted and form.kind in ("text", "bytes"):
+        return Form("count")
+    return form if name == "list" and form.kind == "lines" else None
+
+
+def _left_out(where: ast.expr, most: int) -> int:
+    """How many of the lines that are no device's a slice leaves out: ``[1:]``, ``[:-1]``, ``[1:-1]``."""
+    if not isinstance(where, ast.Slice) or where.step is not None:
+        return 0
+    lower = 0 if where.lower is None else getattr(where.lower, "value", None)
+    upper = where.upper
+    is_last = isinstance(upper, ast.UnaryOp) and isinstance(upper.op, ast.USub)
+    last = 0 if upper is None else getattr(upper.operand, "value", None) if is_last else None
+    if lower not in (0, 1) or last not in (0, 1):
+        return 0
+    return lower + last if lower + last <= most else 0
+
+
+def _is_false(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and not node.value
+
+
+def _unused(index: ModuleIndex, command: Command, reading: _Reading) -> Iterator[ast.stmt]:
+    """The assignments that nobody reads any more: of the command, and of what runs it."""
+    if reading.held is not None:
+        yield reading.held
+    for statement in dict.fromkeys(command.through):
+        target = statement.targets[0] if isinstance(statement, ast.Assign) else None
+        if isinstance(target, ast.Name) and len(index.uses(target.id, index.scope_of(target))) == 1:
+            yield statement

@@ -1,0 +1,160 @@
+"""Commands that a program runs: with subprocess and os, as a list of words or as a line of a shell."""
+
+from __future__ import annotations
+
+import ast
+import re
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Optional
+
+from migrator.names.index import ModuleIndex
+from migrator.names.tree import called_name, string_value
+
+_SHELLS = ("os.system", "os.popen", "subprocess.getoutput", "subprocess.getstatusoutput")
+RUNNERS = frozenset(
+    {
+        *_SHELLS,
+        *(f"subprocess.{name}" for name in ("run", "call", "check_call", "check_output", "Popen")),
+    }
+)
+_ERRORS_GO = re.compile(r"\b2>\s*(?:/dev/null|&1)")  # where they go says nothing of the output
+_UNKNOWN = re.compile(r"[\0$`]")
+_DEEPEST = 8
+
+
+@dataclass(frozen=True)
+class Word:
+    """A word of a command: its text, empty where that is not known, and the literal that holds it."""
+
+    text: str
+    node: ast.expr
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command that a call runs.
+
+    ``runner`` is what runs it, by its full name. ``line`` says that it is one text, which is read by a shell
+    where ``shell``. ``through`` are the assignments of names that it comes by, the last one first.
+    """
+
+    call: ast.Call
+    runner: str
+    words: tuple[Word, ...]
+    line: bool
+    shell: bool
+    through: tuple[ast.stmt, ...] = ()
+
+    @property
+    def texts(self) -> list[str]:
+        """The words; empty ones are not known."""
+        return [word.text for word in self.words]
+
+    def keyword(self, name: str) -> Optional[ast.expr]:
+        """The value of a keyword of the call; None where it is not given."""
+        return next((each.value for each in self.call.keywords if each.arg == name), None)
+
+
+def commands(index: ModuleIndex) -> Iterator[Command]:
+    """The commands of a file, in the order in which its calls are known."""
+    for call in index.calls:
+        runner = index.qualified_name(call.func)
+        if runner in RUNNERS:
+            found = _command(index, call, runner)
+            if found is not None:
+                yield found
+
+
+def _command(index: ModuleIndex, call: ast.Call, runner: str) -> Optional[Command]:
+    given = call.args[0] if call.args else next((k.value for k in call.keywords if k.arg == "args"), None)
+    if given is None:
+        return None
+    shell = next((k.value for k in call.keywords if k.arg == "shell"), None)
+    in_shell = runner in _SHELLS or (isinstance(shell, ast.Constant) and bool(shell.value))
+    reader = _Reader(index)
+    words = reader.listed(given)
+    if words is None:
+        line = reader.line(given)
+        if not line:
+            return None
+        return Command(call, runner, tuple(line), True, in_shell, tuple(reader.through))
+    return Command(call, runner, tuple(words), False, in_shell, tuple(reader.through))
+
+
+class _Reader:
+    """Reads a command, and the assignments of the names that it comes by."""
+
+    def __init__(self, index: ModuleIndex) -> None:
+        self.index = index
+        self.through: list[ast.stmt] = []
+
+    def listed(self, node: ast.expr, depth: int = 0) -> Optional[list[Word]]:
+        """The words of a list, or of a text that is split into one; None for anything else."""
+        if isinstance(node, (ast.List, ast.Tuple)):
+            return [self._word(item) for item in node.elts]
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+            left, right = self.listed(node.left, depth + 1), self.listed(node.right, depth + 1)
+            if left is None and right is None:
+                return None
+            return [*(left or [Word("", node.left)]), *(right or [Word("", node.right)])]
+        if isinstance(node, ast.Call) and called_name(node) == "split":
+            by_shell = self.index.qualified_name(node.func) == "shlex.split" and node.args
+            text = node.args[0] if by_shell else getattr(node.func, "value", None)
+            return self.line(text) if isinstance(text, ast.expr) else None
+        value = self._assigned(node, depth)
+        return None if value is None else self.listed(value, depth + 1)
+
+    def line(self, node: ast.expr, depth: int = 0) -> Optional[list[Word]]:
+        """The words of one text."""
+        if isinstance(node, ast.JoinedStr) or string_value(node) is not None:
+            text = string_value(node)
+            if text is None:
+                # What a field gives is not known, nor is the word that it is a part of.
+                text = "".join(string_value(part) or "\0" for part in getattr(node, "values", ()))
+            return _split(text, node)
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+            return _split("".join(string_value(part) or "\0" for part in _summands(node)), node)
+        value = self._assigned(node, depth)
+        return None if value is None else self.line(value, depth + 1)
+
+    def _word(self, node: ast.expr) -> Word:
+        text = string_value(node)
+        if text is None and isinstance(node, ast.Name):
+            value = self._assigned(node, 0, follows=False)
+            text = string_value(value)
+        if text is None and self.index.qualified_name(node) == "sys.executable":
+            text = "python"
+        return Word(text or "", node)
+
+    def _assigned(self, node: ast.expr, depth: int, follows: bool = True) -> Optional[ast.expr]:
+        """What a name was given, where only one assignment binds it."""
+        if not isinstance(node, ast.Name) or depth > _DEEPEST:
+            return None
+        bindings = self.index.bindings(node)
+        if len(bindings) != 1 or bindings[0].kind != "assign" or bindings[0].value is None:
+            return None
+        statement = bindings[0].node
+        self.index.expand(statement)
+        if follows and isinstance(statement, ast.stmt):
+            self.through.append(statement)
+        return bindings[0].value
+
+
+def _summands(node: ast.expr) -> list[ast.expr]:
+    """The parts of a sum, from left to right."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        return [*_summands(node.left), *_summands(node.right)]
+    return [node]
+
+
+def _split(text: str, node: ast.expr) -> Optional[list[Word]]:
+    """The words of a text as a shell takes them; an operator of the shell is one, too."""
+    lexer = shlex.shlex(_ERRORS_GO.sub(" ", text), posix=True, punctuation_chars="|;&<>()")
+    lexer.whitespace_split, lexer.commenters = True, ""
+    try:
+        words = list(lexer)
+    except ValueError:  # a quote that nothing closes
+        return None
+    return [Word("" if _UNKNOWN.search(word) else word, node) for word in words]
