@@ -87,6 +87,7 @@ HANDLERS = {
     "device-before-collective": Finder("structural.device_before_collective", options="DeviceOptions"),
     "device-slice": Finder("structural.device_slice", options="SliceOptions", takes_match=False),
     "device-properties": Finder("structural.capability", "find_properties", "PropertyOptions"),
+    "driver-library": Finder("structural.driver_library", options="DriverOptions"),
     "dynamic-batches": Finder("structural.dynamic_shapes", "find_batches"),
     "dynamic-calls": Finder("structural.dynamic_shapes", "find_calls"),
     "dynamic-masks": Finder("structural.dynamic_shapes", "find_masks", takes_match=False),

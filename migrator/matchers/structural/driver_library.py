@@ -1,0 +1,195 @@
+"""A library that asks NVIDIA's driver (pynvml): its questions are torch.npu's, where a file asks no others.
+
+Either every use of a file has an NPU's answer, and the import goes with them, or nothing is changed: a handle of one
+library is nothing to the other.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Optional
+
+from migrator.api_support import npu_names
+from migrator.findings.finding import Edit
+from migrator.matchers.context import FileContext, Match, found, instead_of
+from migrator.matchers.dotted import rule_fits
+from migrator.matchers.kinds import library
+from migrator.matchers.npu_import import npu_module
+from migrator.matchers.packs import Rule
+from migrator.matchers.removal import without_statement
+from migrator.names.index import ModuleIndex
+from migrator.names.tree import Import, imported
+
+_ASKS_MEMORY = re.compile(r"torch\.npu\.(?!device_count)")
+_CHOOSES = re.compile(r"VISIBLE_DEVICES[\"']\s*\]\s*=(?!=)")
+_QUESTION = re.compile(r"torch\.npu\.(\w+)")
+
+
+@dataclass(frozen=True)
+class DriverOptions(library.ImportOptions):
+    """What stands for the library's functions on an NPU.
+
+    ``calls`` gives the source for a function, ``{}`` for its argument; an empty one is left out. ``members``
+    gives that for a member of what a function returns, ``{}`` for the value. ``names`` are others.
+    ``started`` are the functions that raise without the driver, and ``raises`` what is said of them;
+    ``chosen`` is said where the answer chooses the visible devices.
+    """
+
+    calls: dict[str, str] = field(default_factory=dict)
+    members: dict[str, str] = field(default_factory=dict)
+    names: dict[str, str] = field(default_factory=dict)
+    started: tuple[str, ...] = ()
+    raises: str = ""
+    chosen: str = ""
+
+    def words_of_lines(self) -> tuple[str, ...]:
+        """The functions too: ``from pynvml import *``."""
+        return (*self.line_words, *self.calls, *self.names)
+
+
+DriverRule = Rule[DriverOptions]
+
+
+@dataclass(frozen=True)
+class _Use:
+    """A use of the library and what it becomes, with what of it is read later; None where that is not known."""
+
+    node: ast.expr
+    name: str
+    edits: Optional[list[Edit]]
+
+
+def find(context: FileContext, rule: DriverRule) -> Iterator[Match]:
+    """The uses and the imports; where one use has no answer, the imports and what raises are only reported."""
+    index, options = context.index, rule.options
+    imports = [each for each in index.imports if any(rule_fits(rule, name) for name in imported(each))]
+    uses = [_answered(context, rule, ref, name) for ref, name in _uses(index, rule, imports)]
+    known = [use for use in uses if use.edits is not None]
+    chooses = bool(_CHOOSES.search(index.text)) and any(
+        _ASKS_MEMORY.search(options.calls.get(use.name, "")) for use in uses
+    )
+    if not uses or len(known) < len(uses) or chooses or not all(_can_go(rule, each) for each in imports):
+        yield from library.find(context, [rule])
+        for use in uses:
+            if use.name in options.started:
+                advice = options.chosen if chooses else ""
+                yield found(
+                    context, rule, use.node, api=use.name, severity="blocker", message=options.raises, advice=advice
+                )
+        return
+    gone = [index.statement_of(use.node) for use in known if not options.calls.get(use.name, "other")]
+    for use in known:
+        statement = index.statement_of(use.node)
+        edits = [_without(index, statement, gone)] if statement in gone else use.edits or []
+        yield found(context, rule, use.node, api=use.name, edits=edits)
+    for each in imports:
+        edit = _without(index, each, [*gone, *imports])
+        yield found(context, rule, each, api=", ".join(imported(each)), edits=[edit], needs_npu=False)
+
+
+def _uses(index: ModuleIndex, rule: DriverRule, imports: list[Import]) -> Iterator[tuple[ast.expr, str]]:
+    """What is named of the library, by its last name; the library itself by an empty one."""
+    every = any(alias.name == "*" for each in imports for alias in each.names)
+    for ref in index.refs:
+        inner: ast.expr = ref
+        while isinstance(inner, ast.Attribute) and not _names_member(index, rule, inner):
+            inner = inner.value
+        if isinstance(inner, ast.Attribute):
+            yield inner, inner.attr
+        elif isinstance(inner, ast.Name):
+            name = index.qualified_name(inner)
+            if name and rule_fits(rule, name) and not isinstance(inner.ctx, ast.Store):
+                is_function = any(alias.asname or alias.name == inner.id for each in imports for alias in each.names)
+                last = name.rpartition(".")[2]
+                yield inner, last if is_function and last in _known(rule) else ""
+            elif every and not name and inner.id in _known(rule) and not index.bindings(inner):
+                yield inner, inner.id
+
+
+def _names_member(index: ModuleIndex, rule: DriverRule, node: ast.Attribute) -> bool:
+    """Whether an attribute is one of the library's module, and no module itself."""
+    name = index.qualified_name(node.value)
+    return bool(name) and rule_fits(rule, name) and not index.qualified_name(node).endswith(".py3nvml")
+
+
+def _known(rule: DriverRule) -> set[str]:
+    return {*rule.options.calls, *rule.options.names}
+
+
+def _can_go(rule: DriverRule, node: Import) -> bool:
+    """Whether an import statement brings nothing else."""
+    return len(imported(node)) == len(node.names) and all(rule_fits(rule, name) for name in imported(node))
+
+
+def _answered(context: FileContext, rule: DriverRule, ref: ast.expr, name: str) -> _Use:
+    index, options = context.index, rule.options
+    if name in options.names:
+        return _Use(ref, name, [instead_of(index, ref, options.names[name])])
+    call = index.call_of(ref)
+    if name not in options.calls or call is None or call.keywords:
+        return _Use(ref, name, None)
+    source = options.calls[name]
+    if not source:
+        return _Use(ref, name, [] if isinstance(index.parent(call), ast.Expr) else None)
+    npu = npu_module(index, call)
+    if npu is None or len(call.args) != source.count("{}") or not _exists(context, source):
+        return _Use(ref, name, None)
+    before, _, behind = source.replace("torch.npu.", f"{npu}.").partition("{}")
+    if call.args:
+        first = Edit(index.start(call), index.start(call.args[0]), before)
+        edits = [first, Edit(index.end(call.args[0]), index.end(call), behind)]
+    else:
+        edits = [instead_of(index, call, before)]
+    around = index.parent(call)
+    text = options.members.get(f"{name}.{around.attr}", "") if isinstance(around, ast.Attribute) else ""
+    if around is not None and text.count("{}") > 1:  # what it gives is needed twice
+        if not all(isinstance(each, (ast.Name, ast.Constant)) for each in call.args):
+            return _Use(ref, name, None)
+        value = before + "".join(map(index.segment, call.args)) + behind
+        return _Use(ref, name, [instead_of(index, around, text.replace("{}", value))])
+    read = _read(index, options, call, name)
+    return _Use(ref, name, None if read is None else [*edits, *read])
+
+
+def _exists(context: FileContext, source: str) -> bool:
+    known = (npu_names.look_up(f"torch.cuda.{name}", context.version) for name in _QUESTION.findall(source))
+    return all(each is not None and each.npu for each in known)
+
+
+def _read(index: ModuleIndex, options: DriverOptions, call: ast.Call, name: str) -> Optional[list[Edit]]:
+    """The edits for what is read of a result: at once, or by the name that it is given."""
+    if not any(each.startswith(f"{name}.") for each in options.members):
+        return []
+    values: list[ast.expr] = [call]
+    held = index.parent(call)
+    if isinstance(held, ast.Assign) and len(held.targets) == 1 and isinstance(held.targets[0], ast.Name):
+        scope = index.scope_of(held)
+        uses = index.uses(held.targets[0].id, scope.owner(held.targets[0].id) or scope)
+        if any(len(index.bindings(use)) > 1 for use in uses):
+            return None
+        values = list(uses)
+    edits: list[Edit] = []
+    for value in values:
+        around = index.parent(value)
+        method = index.call_of(around) if isinstance(around, ast.Attribute) else None
+        member = f"{around.attr}{'()' if method else ''}" if isinstance(around, ast.Attribute) else ""
+        text = options.members.get(f"{name}.{member}")
+        if text is None:
+            return None
+        if isinstance(around, ast.Attribute):
+            before, *rest = text.split("{}")
+            start, end = index.start(value), index.end(method or around)
+            edits += [Edit(start, start, before)] if before else []
+            edits.append(Edit(index.end(value), end, index.segment(value).join(rest)))
+    return edits
+
+
+def _without(index: ModuleIndex, statement: ast.AST, gone: list[ast.AST]) -> Edit:
+    """The edit that takes a statement out; ``pass`` stands for it where all of its block go."""
+    assert isinstance(statement, ast.stmt)
+    if all(each in gone for each in index.block(statement)):
+        return instead_of(index, statement, "pass")
+    return without_statement(index, statement)
