@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, Optional
 
+from migrator.api_support import npu_names
+from migrator.matchers.context import FileContext
 from migrator.matchers.options import Options
 
 _COUNTED = re.compile(r"wc -l|grep -c (?:GPU|UUID|\.|\^)")
 _FIRST = re.compile(r"head -(?:n ?)?1")
 _KEPT = re.compile(r"grep (?:GPU|UUID)|cat")
+_CHOOSES = re.compile(r"VISIBLE_DEVICES[\"']\s*\]\s*=(?!=)")
 _CALL = re.compile(r"\btorch\.npu\.(\w+)")
 # What became of the output; "repr" is the text that str() makes of bytes.
 Kind = Literal["bytes", "text", "repr", "lines", "byte lines", "count"]
@@ -46,11 +49,6 @@ class Listing:
     device: str = ""
     counted: bool = False
     file: str = ""
-
-    @property
-    def functions(self) -> set[str]:
-        """The functions of torch.npu that give the lines."""
-        return {"device_count", *_CALL.findall("" if self.counted else self.line)}
 
     @property
     def every(self) -> str:
@@ -89,6 +87,27 @@ def read(options: ListingOptions, words: Sequence[str]) -> Optional[Listing]:
     return listing and replace(listing, file=file)
 
 
+def functions(listing: Listing) -> set[str]:
+    """The functions of torch.npu that give the lines."""
+    return {"device_count"} if listing.counted else {"device_count", *named_in(listing.line)}
+
+
+def named_in(text: str) -> set[str]:
+    """The functions of torch.npu that stand in source."""
+    return set(_CALL.findall(text))
+
+
+def all_known(context: FileContext, names: Iterable[str]) -> bool:
+    """Whether torch_npu has such functions, in the version that is asked for."""
+    known = (npu_names.look_up(f"torch.cuda.{name}", context.version) for name in names)
+    return all(each is not None and each.npu for each in known)
+
+
+def chooses_devices(text: str) -> bool:
+    """Whether a file says which devices are visible: once the devices were asked, that has no effect."""
+    return bool(_CHOOSES.search(text))
+
+
 def _piped(listing: Listing, stage: str) -> Optional[Listing]:
     if listing.counted:
         return None
@@ -120,7 +139,11 @@ def _query(options: ListingOptions, words: Sequence[str]) -> Optional[Listing]:
         return None
     if device and not device.isdecimal():
         return None
-    units = {} if "nounits" in how else {each: f" {options.units[each]}" for each in asked if each in options.units}
+    units = (
+        {}
+        if "nounits" in how
+        else {each: f" {options.units[each]}" for each in asked if each in options.units}
+    )
     line = ", ".join(f"{{{options.fields[each]}}}{units.get(each, '')}" for each in asked)
     heads = (f"{each} [{options.units[each]}]" if each in options.units else each for each in asked)
     return Listing(line, "" if "noheader" in how else ", ".join(heads), device)
@@ -140,7 +163,10 @@ def source(listing: Listing, form: Form) -> str:
         return ""
     end, joint = ("\\n", '""') if form.ends else ("", '"\\n"')
     each = f'f"{listing.line}{end}" for i in {listing.every}'
-    if listing.header:
+    if listing.device and not listing.header:
+        line = re.sub(r"\bi\b", listing.device, listing.line)
+        text = f'f"{line}{end}"'
+    elif listing.header:
         text = f'{joint}.join(["{listing.header}{end}", *({each})])'
     else:
         text = f"{joint}.join({each})"

@@ -79,6 +79,7 @@ HANDLERS = {
     "command-output": Finder("structural.command_output", "find_runs", options="ListingOptions"),
     "cuda-definition": Finder("structural.cuda_definition"),
     "cuda-extension": Finder("structural.cuda_operators", "find_builds"),
+    "cuda-library": Finder("structural.cuda_library", options="LibraryOptions"),
     "cuda-operator-use": Finder(
         "structural.cuda_operators", "find_uses", words_from="cuda_operators", takes_match=False
     ),

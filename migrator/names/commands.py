@@ -102,6 +102,8 @@ class _Reader:
         if isinstance(node, ast.Call) and called_name(node) == "split":
             by_shell = self.index.qualified_name(node.func) == "shlex.split" and node.args
             text = node.args[0] if by_shell else getattr(node.func, "value", None)
+            while isinstance(text, ast.Call) and called_name(text) == "strip":
+                text = getattr(text.func, "value", None)
             return self.line(text) if isinstance(text, ast.expr) else None
         value = self._assigned(node, depth)
         return None if value is None else self.listed(value, depth + 1)

@@ -109,6 +109,20 @@ def is_for_types(index: ModuleIndex, node: ast.AST) -> bool:
     return False
 
 
+def is_for_cuda_builds(index: ModuleIndex, node: ast.AST) -> bool:
+    """Whether a node is only reached in builds of torch for CUDA: ``if torch.version.cuda:``."""
+    child = node
+    for parent in index.above(node):
+        if isinstance(parent, ast.If) and child in parent.body:
+            test = parent.test
+            if isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.IsNot):
+                test = test.left
+            if index.qualified_name(test) == "torch.version.cuda":
+                return True
+        child = parent
+    return False
+
+
 def _postpones(index: ModuleIndex) -> bool:
     """Whether annotations of a file are not evaluated."""
     return any(

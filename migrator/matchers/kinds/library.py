@@ -33,7 +33,7 @@ class ImportOptions(Options):
     hands_off: bool = False
 
 
-def find(context: FileContext, rules: list[Rule[ImportOptions]]) -> Iterator[Match]:
+def find(context: FileContext, rules: list[Rule]) -> Iterator[Match]:
     """Imports of the rules' modules, as statements and as texts given to importers.
 
     The project's own packages are no libraries.
@@ -53,7 +53,7 @@ def of_other_framework(rule: Rule[Any]) -> bool:
     return isinstance(rule.options, ImportOptions) and rule.options.hands_off
 
 
-def _every(context: FileContext, rules: list[Rule[ImportOptions]]) -> Iterator[Match]:
+def _every(context: FileContext, rules: list[Rule]) -> Iterator[Match]:
     for node in context.index.imports:
         names = [(rule_of(rules, name), name) for name in imported(node) if not _is_own(context, name)]
         for rule in rules:

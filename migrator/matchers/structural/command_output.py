@@ -6,15 +6,22 @@ What the program does with them stays as it is; where it only counts them, ``dev
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Optional
 
-from migrator.api_support import npu_names
 from migrator.findings.finding import Edit
 from migrator.matchers.context import FileContext, Match, found, instead_of
-from migrator.matchers.device_listing import Form, Listing, ListingOptions, read, source
+from migrator.matchers.device_listing import (
+    Form,
+    Listing,
+    ListingOptions,
+    all_known,
+    chooses_devices,
+    functions,
+    read,
+    source,
+)
 from migrator.matchers.npu_import import npu_module
 from migrator.matchers.packs import Rule
 from migrator.matchers.removal import without_statement
@@ -23,10 +30,9 @@ from migrator.names.device_strings import is_docstring, written
 from migrator.names.index import ModuleIndex
 from migrator.names.tree import bare_name, called_name
 
-_CHOOSES = re.compile(r"VISIBLE_DEVICES[\"']\s*\]\s*=(?!=)")
 _KEYWORDS = frozenset(
-    "args shell stdout stderr stdin text universal_newlines encoding errors check capture_output timeout bufsize"
-    " close_fds".split()
+    "args shell stdout stderr stdin text universal_newlines encoding errors check capture_output timeout"
+    " bufsize close_fds".split()
 )
 # What stands once in each line of a list of devices.
 _ONCE_A_LINE = frozenset({"UUID", "UUID:", "GPU ", "\n"})
@@ -67,19 +73,13 @@ def _judged(context: FileContext, rule: Rule[ListingOptions], command: Command) 
         edits = _showing(context.index, rule, command)
         return found(context, rule, call, api=api, edits=edits, severity=severity, needs_npu=False)
     listing = read(rule.options, command.texts)
-    if listing is None or not _exist(context, listing):
+    if listing is None or not all_known(context, functions(listing)):
         return found(context, rule, call, api=api, severity=severity)
-    chooses = listing.functions - {"device_count"} and not listing.counted
-    if chooses and _CHOOSES.search(context.index.text):
+    chooses = functions(listing) - {"device_count"} and not listing.counted
+    if chooses and chooses_devices(context.index.text):
         return found(context, rule, call, api=api, severity=severity, advice=rule.options.chosen)
     edits = _written(context.index, command, listing)
     return found(context, rule, call, api=api, edits=edits, severity=severity)
-
-
-def _exist(context: FileContext, listing: Listing) -> bool:
-    """Whether torch_npu has the functions, in this version."""
-    known = (npu_names.look_up(f"torch.cuda.{name}", context.version) for name in listing.functions)
-    return all(each is not None and each.npu for each in known)
 
 
 def _is_shown(index: ModuleIndex, command: Command) -> bool:
@@ -104,7 +104,7 @@ def _showing(index: ModuleIndex, rule: Rule[ListingOptions], command: Command) -
 
 
 def _written(index: ModuleIndex, command: Command, listing: Listing) -> list[Edit]:
-    """The edits that put the NPU's lines where those of the command were read; none where that is not seen."""
+    """The edits that put the NPU's lines where those of the command were read; none where that is unknown."""
     if any(keyword.arg not in _KEYWORDS for keyword in command.call.keywords):
         return []
     npu = npu_module(index, command.call)
@@ -182,7 +182,11 @@ def _from_pipe(index: ModuleIndex, command: Command, form: Form) -> Optional[_Re
             return None
         if holder.attr == "communicate" and (call := index.call_of(holder)) is not None:
             item = index.parent(call)
-            if isinstance(item, ast.Subscript) and isinstance(item.slice, ast.Constant) and item.slice.value == 0:
+            if (
+                isinstance(item, ast.Subscript)
+                and isinstance(item.slice, ast.Constant)
+                and item.slice.value == 0
+            ):
                 return _Reading(item, form, held=held)
             return _Reading(call, form, "({}, None)", held)
         if holder.attr != "stdout":
@@ -268,13 +272,12 @@ def _left_out(where: ast.expr, most: int) -> int:
     """How many of the lines that are no device's a slice leaves out: ``[1:]``, ``[:-1]``, ``[1:-1]``."""
     if not isinstance(where, ast.Slice) or where.step is not None:
         return 0
-    lower = 0 if where.lower is None else getattr(where.lower, "value", None)
-    upper = where.upper
-    is_last = isinstance(upper, ast.UnaryOp) and isinstance(upper.op, ast.USub)
-    last = 0 if upper is None else getattr(upper.operand, "value", None) if is_last else None
-    if lower not in (0, 1) or last not in (0, 1):
+    upper = where.upper.operand if isinstance(where.upper, ast.UnaryOp) else where.upper
+    ends = [0 if end is None else getattr(end, "value", None) for end in (where.lower, upper)]
+    if (upper is not None and upper is where.upper) or any(end not in (0, 1) for end in ends):
         return 0
-    return lower + last if lower + last <= most else 0
+    gone = sum(end for end in ends if end)
+    return gone if gone <= most else 0
 
 
 def _is_false(node: ast.expr) -> bool:

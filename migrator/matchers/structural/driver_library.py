@@ -1,20 +1,19 @@
 """A library that asks NVIDIA's driver (pynvml): its questions are torch.npu's, where a file asks no others.
 
-Either every use of a file has an NPU's answer, and the import goes with them, or nothing is changed: a handle of one
-library is nothing to the other.
+Either every use of a file has an NPU's answer, and the import goes with them, or nothing is changed: a
+handle of one library is nothing to the other.
 """
 
 from __future__ import annotations
 
 import ast
-import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Optional
 
-from migrator.api_support import npu_names
 from migrator.findings.finding import Edit
 from migrator.matchers.context import FileContext, Match, found, instead_of
+from migrator.matchers.device_listing import all_known, chooses_devices, named_in
 from migrator.matchers.dotted import rule_fits
 from migrator.matchers.kinds import library
 from migrator.matchers.npu_import import npu_module
@@ -22,10 +21,6 @@ from migrator.matchers.packs import Rule
 from migrator.matchers.removal import without_statement
 from migrator.names.index import ModuleIndex
 from migrator.names.tree import Import, imported
-
-_ASKS_MEMORY = re.compile(r"torch\.npu\.(?!device_count)")
-_CHOOSES = re.compile(r"VISIBLE_DEVICES[\"']\s*\]\s*=(?!=)")
-_QUESTION = re.compile(r"torch\.npu\.(\w+)")
 
 
 @dataclass(frozen=True)
@@ -55,7 +50,7 @@ DriverRule = Rule[DriverOptions]
 
 @dataclass(frozen=True)
 class _Use:
-    """A use of the library and what it becomes, with what of it is read later; None where that is not known."""
+    """A use of the library and what it becomes, and what is read of it; None where not known."""
 
     node: ast.expr
     name: str
@@ -63,13 +58,13 @@ class _Use:
 
 
 def find(context: FileContext, rule: DriverRule) -> Iterator[Match]:
-    """The uses and the imports; where one use has no answer, the imports and what raises are only reported."""
+    """The uses and the imports; where one use has no answer, the imports and what raises are reported."""
     index, options = context.index, rule.options
     imports = [each for each in index.imports if any(rule_fits(rule, name) for name in imported(each))]
     uses = [_answered(context, rule, ref, name) for ref, name in _uses(index, rule, imports)]
     known = [use for use in uses if use.edits is not None]
-    chooses = bool(_CHOOSES.search(index.text)) and any(
-        _ASKS_MEMORY.search(options.calls.get(use.name, "")) for use in uses
+    chooses = chooses_devices(index.text) and any(
+        named_in(options.calls.get(use.name, "")) - {"device_count"} for use in uses
     )
     if not uses or len(known) < len(uses) or chooses or not all(_can_go(rule, each) for each in imports):
         yield from library.find(context, [rule])
@@ -77,7 +72,13 @@ def find(context: FileContext, rule: DriverRule) -> Iterator[Match]:
             if use.name in options.started:
                 advice = options.chosen if chooses else ""
                 yield found(
-                    context, rule, use.node, api=use.name, severity="blocker", message=options.raises, advice=advice
+                    context,
+                    rule,
+                    use.node,
+                    api=use.name,
+                    severity="blocker",
+                    message=options.raises,
+                    advice=advice,
                 )
         return
     gone = [index.statement_of(use.node) for use in known if not options.calls.get(use.name, "other")]
@@ -102,7 +103,9 @@ def _uses(index: ModuleIndex, rule: DriverRule, imports: list[Import]) -> Iterat
         elif isinstance(inner, ast.Name):
             name = index.qualified_name(inner)
             if name and rule_fits(rule, name) and not isinstance(inner.ctx, ast.Store):
-                is_function = any(alias.asname or alias.name == inner.id for each in imports for alias in each.names)
+                is_function = any(
+                    alias.asname or alias.name == inner.id for each in imports for alias in each.names
+                )
                 last = name.rpartition(".")[2]
                 yield inner, last if is_function and last in _known(rule) else ""
             elif every and not name and inner.id in _known(rule) and not index.bindings(inner):
@@ -135,7 +138,7 @@ def _answered(context: FileContext, rule: DriverRule, ref: ast.expr, name: str) 
     if not source:
         return _Use(ref, name, [] if isinstance(index.parent(call), ast.Expr) else None)
     npu = npu_module(index, call)
-    if npu is None or len(call.args) != source.count("{}") or not _exists(context, source):
+    if npu is None or len(call.args) != source.count("{}") or not all_known(context, named_in(source)):
         return _Use(ref, name, None)
     before, _, behind = source.replace("torch.npu.", f"{npu}.").partition("{}")
     if call.args:
@@ -152,11 +155,6 @@ def _answered(context: FileContext, rule: DriverRule, ref: ast.expr, name: str) 
         return _Use(ref, name, [instead_of(index, around, text.replace("{}", value))])
     read = _read(index, options, call, name)
     return _Use(ref, name, None if read is None else [*edits, *read])
-
-
-def _exists(context: FileContext, source: str) -> bool:
-    known = (npu_names.look_up(f"torch.cuda.{name}", context.version) for name in _QUESTION.findall(source))
-    return all(each is not None and each.npu for each in known)
 
 
 def _read(index: ModuleIndex, options: DriverOptions, call: ast.Call, name: str) -> Optional[list[Edit]]:
@@ -187,7 +185,7 @@ def _read(index: ModuleIndex, options: DriverOptions, call: ast.Call, name: str)
     return edits
 
 
-def _without(index: ModuleIndex, statement: ast.AST, gone: list[ast.AST]) -> Edit:
+def _without(index: ModuleIndex, statement: ast.AST, gone: Sequence[ast.AST]) -> Edit:
     """The edit that takes a statement out; ``pass`` stands for it where all of its block go."""
     assert isinstance(statement, ast.stmt)
     if all(each in gone for each in index.block(statement)):

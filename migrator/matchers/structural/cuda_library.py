@@ -1,0 +1,180 @@
+"""A shared library of CUDA that is loaded with ctypes, or named.
+
+Where only limits of the device are set with it, which make a program faster, that is done on CUDA alone. What
+torch.npu does too, it does.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Optional
+
+from migrator.files.source import newline_of
+from migrator.findings.finding import Edit
+from migrator.matchers.context import FileContext, Match, found, instead_of
+from migrator.matchers.expressions import EXPRESSION, LONGEST
+from migrator.matchers.npu_import import npu_module
+from migrator.matchers.options import Options
+from migrator.matchers.packs import Rule
+from migrator.matchers.removal import without_statement
+from migrator.names.device_strings import is_docstring
+from migrator.names.guards import is_for_cuda_builds
+from migrator.names.index import ModuleIndex
+from migrator.names.tree import called_name, string_value
+
+_LOADERS = ("ctypes.CDLL", "ctypes.cdll.LoadLibrary", "ctypes.PyDLL")
+_SIMPLE = (ast.Assign, ast.AnnAssign, ast.Expr, ast.Assert)
+_LEAST = 4  # spaces
+
+
+@dataclass(frozen=True)
+class LibraryOptions(Options):
+    """``goes_on`` is a regular expression for what stands behind a library's name.
+
+    ``optional`` are functions that a program does without; ``calls`` gives the source for those that
+    torch.npu has, ``results`` for those that give what they know through pointers.
+    """
+
+    goes_on: str = field(default="", metadata=EXPRESSION)
+    optional: tuple[str, ...] = ()
+    calls: dict[str, str] = field(default_factory=dict)
+    results: dict[str, str] = field(default_factory=dict)
+
+
+LibraryRule = Rule[LibraryOptions]
+
+
+def find(context: FileContext, rule: LibraryRule) -> Iterator[Match]:
+    """The texts that name a library; to load it stops the program."""
+    index = context.index
+    for node in index.strings:
+        api = _library(rule, string_value(node) or "")
+        if not api or is_docstring(index, node):
+            continue
+        call = index.parent(node)
+        if not isinstance(call, ast.Call) or index.qualified_name(call.func) not in _LOADERS:
+            yield found(context, rule, node, api=api)
+            continue
+        if is_for_cuda_builds(index, call):
+            yield found(context, rule, call, api=api, severity="info")
+            continue
+        message = f"{api} is a library of CUDA: on a machine with NPUs to load it raises OSError"
+        held = index.parent(call)
+        edits = _instead(index, rule.options, held) if isinstance(held, ast.Assign) else []
+        yield found(
+            context, rule, call, api=api, edits=edits, message=message, severity="blocker",
+            needs_npu=any("npu." in edit.text for edit in edits),
+        )  # fmt: skip
+
+
+def _library(rule: LibraryRule, text: str) -> str:
+    """The library that a text names; empty without any."""
+    for name in sorted(rule.match, key=len, reverse=True):
+        _, there, behind = text.partition(name)
+        if there and re.match(rule.options.goes_on, behind[:LONGEST]):
+            return name
+    return ""
+
+
+def _instead(index: ModuleIndex, options: LibraryOptions, held: ast.Assign) -> list[Edit]:
+    """The edits that do without a library that a statement loads; none where it is needed."""
+    target = held.targets[0]
+    if len(held.targets) != 1 or not isinstance(target, ast.Name):
+        return []
+    uses = index.uses(target.id, index.scope_of(held))
+    calls = [_called(index, use) for use in uses]
+    if not calls or any(len(index.bindings(use)) != 1 for use in uses):
+        return []
+    named = [(call, called_name(call)) for call in calls if call is not None]
+    if len(named) < len(calls):
+        return []
+    if all(name in options.optional for _, name in named):
+        return _on_cuda_only(index, held, [call for call, _ in named])
+    asked = [_by_npu(index, options, call, name) for call, name in named]
+    if not all(asked):
+        return []
+    return [without_statement(index, held), *(edit for edits in asked for edit in edits)]
+
+
+def _called(index: ModuleIndex, use: ast.Name) -> Optional[ast.Call]:
+    function = index.parent(use)
+    return index.call_of(function) if isinstance(function, ast.Attribute) else None
+
+
+def _by_npu(index: ModuleIndex, options: LibraryOptions, call: ast.Call, name: str) -> list[Edit]:
+    """The edit that asks torch.npu instead; none where that is not seen."""
+    npu = npu_module(index, call)
+    if npu is None or not isinstance(index.parent(call), ast.Expr):
+        return []
+    if name in options.calls and not call.args:
+        return [instead_of(index, call, options.calls[name].replace("torch.npu", npu))]
+    by_pointer = [
+        index.segment(each.args[0]) for each in call.args
+        if isinstance(each, ast.Call) and called_name(each) in ("byref", "pointer") and len(each.args) == 1
+    ]  # fmt: skip
+    if name not in options.results or len(by_pointer) != len(call.args):
+        return []
+    values = ", ".join(f"{each}.value" for each in by_pointer)
+    return [instead_of(index, call, f"{values} = {options.results[name].replace('torch.npu', npu)}")]
+
+
+def _on_cuda_only(index: ModuleIndex, held: ast.Assign, calls: Sequence[ast.Call]) -> list[Edit]:
+    """The edits that put a library, its calls and what is made for them behind a question for CUDA."""
+    npu = npu_module(index, held.value)
+    block = index.block(held)
+    statements = [index.statement_of(call) for call in calls]
+    if npu is None or npu == "torch_npu.npu" or any(each not in block for each in statements):
+        return []
+    first = block.index(held)
+    last = max(block.index(each) for each in statements if isinstance(each, ast.stmt))
+    made = {held.targets[0].id} if isinstance(held.targets[0], ast.Name) else set()
+    for call in calls:
+        made |= {node.id for each in call.args for node in ast.walk(each) if isinstance(node, ast.Name)}
+    while (
+        last + 1 < len(block) and isinstance(block[last + 1], ast.Assert) and _names(block[last + 1]) & made
+    ):
+        last += 1
+    inside = block[first : last + 1]
+    if not all(isinstance(each, _SIMPLE) for each in inside) or _is_used_behind(index, inside):
+        return []
+    start, end = index.start(inside[0]), index.end(inside[-1])
+    lines = range(index.line_of(start), index.line_of(end - 1) + 1)
+    begins = [index.line_span(line, line)[0] for line in lines]
+    indent = index.data[begins[0] : start]
+    if indent.strip() or any(_is_long(node) for each in inside for node in ast.walk(each)):
+        return []
+    question = f"{indent.decode()}if {npu[: -len('.npu')]}.version.cuda:{newline_of(index.text)}"
+    step = "\t" if b"\t" in indent else " " * _LEAST
+    edits = [Edit(begins[0], begins[0], question + step)]
+    return [
+        *edits,
+        *(Edit(at, at, step) for at in begins[1:] if index.data[at : at + 1] not in (b"\n", b"\r")),
+    ]
+
+
+def _names(node: ast.AST) -> set[str]:
+    return {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
+
+
+def _is_used_behind(index: ModuleIndex, inside: Sequence[ast.stmt]) -> bool:
+    """Whether something that the statements bind is read elsewhere."""
+    for statement in inside:
+        targets = statement.targets if isinstance(statement, ast.Assign) else []
+        if isinstance(statement, ast.AnnAssign) or not all(isinstance(each, ast.Name) for each in targets):
+            return True
+        for target in targets:
+            scope = index.scope_of(statement)
+            name = target.id if isinstance(target, ast.Name) else ""
+            uses = index.uses(name, scope.owner(name) or scope)
+            if any(index.statement_of(use) not in inside for use in uses):
+                return True
+    return False
+
+
+def _is_long(node: ast.AST) -> bool:
+    """Whether a text goes over several lines: what stands before them is a part of it."""
+    is_text = isinstance(node, ast.JoinedStr) or string_value(node) is not None
+    return is_text and getattr(node, "lineno", 0) != getattr(node, "end_lineno", 0)
