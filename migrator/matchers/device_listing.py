@@ -9,7 +9,6 @@ from typing import Literal, Optional
 
 from migrator.api_support import npu_names
 from migrator.matchers.context import FileContext
-from migrator.matchers.options import Options
 
 _COUNTED = re.compile(r"wc -l|grep -c (?:GPU|UUID|\.|\^)")
 _FIRST = re.compile(r"head -(?:n ?)?1")
@@ -21,19 +20,16 @@ Kind = Literal["bytes", "text", "repr", "lines", "byte lines", "count"]
 
 
 @dataclass(frozen=True)
-class ListingOptions(Options):
+class Printed:
     """What a command prints, a line for each device.
 
     ``lists`` gives the line by what stands behind the command, ``fields`` the value of what ``--query-gpu``
-    asks for, ``units`` its unit; ``{i}`` in a line, and ``i`` in a value, is the device. ``shown`` is the
-    command that shows a person the same. ``chosen`` is said where the answer chooses the visible devices.
+    asks for, ``units`` its unit; ``{i}`` in a line, and ``i`` in a value, is the device.
     """
 
     lists: dict[str, str] = field(default_factory=dict)
     fields: dict[str, str] = field(default_factory=dict)
     units: dict[str, str] = field(default_factory=dict)
-    shown: str = ""
-    chosen: str = ""
 
 
 @dataclass(frozen=True)
@@ -69,7 +65,7 @@ class Form:
     breaks: bool = False
 
 
-def read(options: ListingOptions, words: Sequence[str]) -> Optional[Listing]:
+def read(printed: Printed, words: Sequence[str]) -> Optional[Listing]:
     """The lines that a command prints, given by its words; None where that is not known."""
     if not all(words):
         return None
@@ -79,8 +75,8 @@ def read(options: ListingOptions, words: Sequence[str]) -> Optional[Listing]:
     stages = [stage.strip() for stage in " ".join(words[1:]).split("|")]
     listing, used = None, len(stages)
     while used and listing is None:
-        line = options.lists.get(" | ".join(stages[:used]))
-        listing = Listing(line) if line else _query(options, stages[0].split()) if used == 1 else None
+        line = printed.lists.get(" | ".join(stages[:used]))
+        listing = Listing(line) if line else _query(printed, stages[0].split()) if used == 1 else None
         used -= listing is None
     for stage in stages[used:] if listing else ():
         listing = listing and _piped(listing, stage)
@@ -120,7 +116,7 @@ def _piped(listing: Listing, stage: str) -> Optional[Listing]:
     return listing if _KEPT.fullmatch(stage) and not listing.header else None
 
 
-def _query(options: ListingOptions, words: Sequence[str]) -> Optional[Listing]:
+def _query(printed: Printed, words: Sequence[str]) -> Optional[Listing]:
     given: dict[str, str] = {}
     waiting = ""
     for word in words:
@@ -135,17 +131,17 @@ def _query(options: ListingOptions, words: Sequence[str]) -> Optional[Listing]:
     asked = [each.strip() for each in given.pop("--query-gpu", "").split(",")]
     how = given.pop("--format", "").replace(" ", "").split(",")
     device = given.pop("--id", given.pop("-i", ""))
-    if given or waiting or "csv" not in how or not set(asked) <= options.fields.keys():
+    if given or waiting or "csv" not in how or not set(asked) <= printed.fields.keys():
         return None
     if device and not device.isdecimal():
         return None
     units = (
         {}
         if "nounits" in how
-        else {each: f" {options.units[each]}" for each in asked if each in options.units}
+        else {each: f" {printed.units[each]}" for each in asked if each in printed.units}
     )
-    line = ", ".join(f"{{{options.fields[each]}}}{units.get(each, '')}" for each in asked)
-    heads = (f"{each} [{options.units[each]}]" if each in options.units else each for each in asked)
+    line = ", ".join(f"{{{printed.fields[each]}}}{units.get(each, '')}" for each in asked)
+    heads = (f"{each} [{printed.units[each]}]" if each in printed.units else each for each in asked)
     return Listing(line, "" if "noheader" in how else ", ".join(heads), device)
 
 

@@ -76,7 +76,7 @@ HANDLERS = {
     "capability": Finder("structural.capability", "find_calls"),
     "checkpoint-load": Finder("structural.checkpoint_load", options="LoadOptions"),
     "command-mention": Finder("structural.command_output", "find_mentions"),
-    "command-output": Finder("structural.command_output", "find_runs", options="ListingOptions"),
+    "command-output": Finder("structural.command_output", "find_runs", options="OutputOptions"),
     "cuda-definition": Finder("structural.cuda_definition"),
     "cuda-extension": Finder("structural.cuda_operators", "find_builds"),
     "cuda-library": Finder("structural.cuda_library", options="LibraryOptions"),

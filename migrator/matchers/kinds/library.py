@@ -33,14 +33,14 @@ class ImportOptions(Options):
     hands_off: bool = False
 
 
-def find(context: FileContext, rules: list[Rule]) -> Iterator[Match]:
+def find(context: FileContext, rules: list[Rule[ImportOptions]]) -> Iterator[Match]:
     """Imports of the rules' modules, as statements and as texts given to importers.
 
     The project's own packages are no libraries.
     """
     once = {rule.code for rule in rules if rule.options.once}
     said: set[str] = set()
-    for item in _every(context, rules):
+    for item in every_import(context, rules):
         code = item.finding.code
         if code not in said:
             yield item
@@ -53,7 +53,8 @@ def of_other_framework(rule: Rule[Any]) -> bool:
     return isinstance(rule.options, ImportOptions) and rule.options.hands_off
 
 
-def _every(context: FileContext, rules: list[Rule]) -> Iterator[Match]:
+def every_import(context: FileContext, rules: list[Rule]) -> Iterator[Match]:
+    """Every import of the rules' modules; see find."""
     for node in context.index.imports:
         names = [(rule_of(rules, name), name) for name in imported(node) if not _is_own(context, name)]
         for rule in rules:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Optional
 
 from migrator.findings.finding import Edit
@@ -15,7 +15,7 @@ from migrator.matchers.context import FileContext, Match, found, instead_of
 from migrator.matchers.device_listing import (
     Form,
     Listing,
-    ListingOptions,
+    Printed,
     all_known,
     chooses_devices,
     functions,
@@ -23,6 +23,7 @@ from migrator.matchers.device_listing import (
     source,
 )
 from migrator.matchers.npu_import import npu_module
+from migrator.matchers.options import Options
 from migrator.matchers.packs import Rule
 from migrator.matchers.removal import without_statement
 from migrator.names.commands import Command, commands
@@ -40,11 +41,23 @@ _SHOWING = frozenset({"print", "info", "debug", "warning", "write", "log"})
 _IN_TEXT = ("text", "universal_newlines", "encoding")
 
 
-def find_runs(context: FileContext, rule: Rule[ListingOptions]) -> Iterator[Match]:
+@dataclass(frozen=True)
+class OutputOptions(Options):
+    """What the command ``prints``; ``shown`` is the one that shows a person the same.
+
+    ``chosen`` is said where the answer chooses the visible devices.
+    """
+
+    prints: Printed = field(default_factory=Printed)
+    shown: str = ""
+    chosen: str = ""
+
+
+def find_runs(context: FileContext, rule: Rule[OutputOptions]) -> Iterator[Match]:
     """The calls that run the command."""
     for command in commands(context.index):
         if _is_run(rule, command):
-            yield _judged(context, rule, command)
+            yield from _judged(context, rule, command)
 
 
 def find_mentions(context: FileContext, rule: Rule) -> Iterator[Match]:
@@ -63,7 +76,7 @@ def _is_run(rule: Rule, command: Command) -> bool:
     return bool(command.texts) and command.texts[0].rpartition("/")[2] in rule.match
 
 
-def _judged(context: FileContext, rule: Rule[ListingOptions], command: Command) -> Match:
+def _judged(context: FileContext, rule: Rule[OutputOptions], command: Command) -> Iterator[Match]:
     api, call = rule.match[0], command.call
     # A shell only says that it does not know the command, and what reads its output finds nothing.
     raises = not command.shell or command.runner in ("subprocess.check_output", "subprocess.check_call")
@@ -71,15 +84,18 @@ def _judged(context: FileContext, rule: Rule[ListingOptions], command: Command) 
     severity = "" if raises else "warning" if is_shown else "error"
     if len(command.words) == 1 and is_shown:
         edits = _showing(context.index, rule, command)
-        return found(context, rule, call, api=api, edits=edits, severity=severity, needs_npu=False)
-    listing = read(rule.options, command.texts)
-    if listing is None or not all_known(context, functions(listing)):
-        return found(context, rule, call, api=api, severity=severity)
-    chooses = functions(listing) - {"device_count"} and not listing.counted
-    if chooses and chooses_devices(context.index.text):
-        return found(context, rule, call, api=api, severity=severity, advice=rule.options.chosen)
-    edits = _written(context.index, command, listing)
-    return found(context, rule, call, api=api, edits=edits, severity=severity)
+        yield found(context, rule, call, api=api, edits=edits, severity=severity, needs_npu=False)
+        return
+    listing = read(rule.options.prints, command.texts)
+    known = listing is not None and all_known(context, functions(listing))
+    asks = listing is not None and functions(listing) > {"device_count"}
+    chooses = known and asks and chooses_devices(context.index.text)
+    changes = _changes(context.index, command, listing) if listing and known and not chooses else []
+    if not changes:
+        advice = rule.options.chosen if chooses else ""
+        yield found(context, rule, call, api=api, severity=severity, advice=advice)
+    for node, edit in changes:
+        yield found(context, rule, node, api=api, edits=[edit], severity=severity)
 
 
 def _is_shown(index: ModuleIndex, command: Command) -> bool:
@@ -92,7 +108,7 @@ def _is_shown(index: ModuleIndex, command: Command) -> bool:
     return isinstance(holder, ast.Call) and called_name(holder) in _SHOWING
 
 
-def _showing(index: ModuleIndex, rule: Rule[ListingOptions], command: Command) -> list[Edit]:
+def _showing(index: ModuleIndex, rule: Rule[OutputOptions], command: Command) -> list[Edit]:
     """The edit that runs the NPU's command instead."""
     node, shown = command.words[0].node, rule.options.shown
     if command.through or not shown:
@@ -103,8 +119,8 @@ def _showing(index: ModuleIndex, rule: Rule[ListingOptions], command: Command) -
     return [instead_of(index, node, f"[{words}]" if command.line else words)]
 
 
-def _written(index: ModuleIndex, command: Command, listing: Listing) -> list[Edit]:
-    """The edits that put the NPU's lines where those of the command were read; none where that is unknown."""
+def _changes(index: ModuleIndex, command: Command, listing: Listing) -> list[tuple[ast.AST, Edit]]:
+    """What changes where the NPU's lines are put there; nothing where that is unknown."""
     if any(keyword.arg not in _KEYWORDS for keyword in command.call.keywords):
         return []
     npu = npu_module(index, command.call)
@@ -116,10 +132,8 @@ def _written(index: ModuleIndex, command: Command, listing: Listing) -> list[Edi
     if not text:
         return []
     text = reading.around.replace("{}", text) if reading.around else text
-    edits = [instead_of(index, node, text.replace("torch.npu.", f"{npu}."))]
-    for statement in _unused(index, command, reading):
-        edits.append(without_statement(index, statement))
-    return edits
+    unused = [(each, without_statement(index, each)) for each in _unused(index, command, reading)]
+    return [(node, instead_of(index, node, text.replace("torch.npu.", f"{npu}."))), *unused]
 
 
 @dataclass(frozen=True)

@@ -45,6 +45,8 @@ class LibraryOptions(Options):
 
 
 LibraryRule = Rule[LibraryOptions]
+# A place in the text, and what is written there.
+_Change = tuple[tuple[int, int], list[Edit]]
 
 
 def find(context: FileContext, rule: LibraryRule) -> Iterator[Match]:
@@ -63,11 +65,15 @@ def find(context: FileContext, rule: LibraryRule) -> Iterator[Match]:
             continue
         message = f"{api} is a library of CUDA: on a machine with NPUs to load it raises OSError"
         held = index.parent(call)
-        edits = _instead(index, rule.options, held) if isinstance(held, ast.Assign) else []
-        yield found(
-            context, rule, call, api=api, edits=edits, message=message, severity="blocker",
-            needs_npu=any("npu." in edit.text for edit in edits),
-        )  # fmt: skip
+        changes = _instead(index, rule.options, held) if isinstance(held, ast.Assign) else []
+        if not changes:
+            yield found(context, rule, call, api=api, message=message, severity="blocker")
+        for span, edits in changes:
+            needs_npu = any("npu." in edit.text for edit in edits)
+            yield found(
+                context, rule, call, api=api, edits=edits, message=message, severity="blocker", span=span,
+                needs_npu=needs_npu,
+            )  # fmt: skip
 
 
 def _library(rule: LibraryRule, text: str) -> str:
@@ -79,8 +85,8 @@ def _library(rule: LibraryRule, text: str) -> str:
     return ""
 
 
-def _instead(index: ModuleIndex, options: LibraryOptions, held: ast.Assign) -> list[Edit]:
-    """The edits that do without a library that a statement loads; none where it is needed."""
+def _instead(index: ModuleIndex, options: LibraryOptions, held: ast.Assign) -> list[_Change]:
+    """What changes to do without a library that a statement loads; nothing where it is needed."""
     target = held.targets[0]
     if len(held.targets) != 1 or not isinstance(target, ast.Name):
         return []
@@ -96,7 +102,12 @@ def _instead(index: ModuleIndex, options: LibraryOptions, held: ast.Assign) -> l
     asked = [_by_npu(index, options, call, name) for call, name in named]
     if not all(asked):
         return []
-    return [without_statement(index, held), *(edit for edits in asked for edit in edits)]
+    spans = [_span(index, held), *(_span(index, call) for call, _ in named)]
+    return list(zip(spans, [[without_statement(index, held)], *asked]))
+
+
+def _span(index: ModuleIndex, node: ast.AST) -> tuple[int, int]:
+    return index.start(node), index.end(node)
 
 
 def _called(index: ModuleIndex, use: ast.Name) -> Optional[ast.Call]:
@@ -121,8 +132,8 @@ def _by_npu(index: ModuleIndex, options: LibraryOptions, call: ast.Call, name: s
     return [instead_of(index, call, f"{values} = {options.results[name].replace('torch.npu', npu)}")]
 
 
-def _on_cuda_only(index: ModuleIndex, held: ast.Assign, calls: Sequence[ast.Call]) -> list[Edit]:
-    """The edits that put a library, its calls and what is made for them behind a question for CUDA."""
+def _on_cuda_only(index: ModuleIndex, held: ast.Assign, calls: Sequence[ast.Call]) -> list[_Change]:
+    """The change that puts a library, its calls and what is made for them behind a question for CUDA."""
     npu = npu_module(index, held.value)
     block = index.block(held)
     statements = [index.statement_of(call) for call in calls]
@@ -148,11 +159,9 @@ def _on_cuda_only(index: ModuleIndex, held: ast.Assign, calls: Sequence[ast.Call
         return []
     question = f"{indent.decode()}if {npu[: -len('.npu')]}.version.cuda:{newline_of(index.text)}"
     step = "\t" if b"\t" in indent else " " * _LEAST
-    edits = [Edit(begins[0], begins[0], question + step)]
-    return [
-        *edits,
-        *(Edit(at, at, step) for at in begins[1:] if index.data[at : at + 1] not in (b"\n", b"\r")),
-    ]
+    filled = [at for at in begins if index.data[at : at + 1] not in (b"\n", b"\r")]
+    edits = [Edit(at, at, question + step if at == begins[0] else step) for at in filled]
+    return [((start, end), edits)]
 
 
 def _names(node: ast.AST) -> set[str]:

@@ -15,8 +15,9 @@ from migrator.findings.finding import Edit
 from migrator.matchers.context import FileContext, Match, found, instead_of
 from migrator.matchers.device_listing import all_known, chooses_devices, named_in
 from migrator.matchers.dotted import rule_fits
-from migrator.matchers.kinds import library
+from migrator.matchers.kinds.library import every_import
 from migrator.matchers.npu_import import npu_module
+from migrator.matchers.options import Options
 from migrator.matchers.packs import Rule
 from migrator.matchers.removal import without_statement
 from migrator.names.index import ModuleIndex
@@ -24,7 +25,7 @@ from migrator.names.tree import Import, imported
 
 
 @dataclass(frozen=True)
-class DriverOptions(library.ImportOptions):
+class DriverOptions(Options):
     """What stands for the library's functions on an NPU.
 
     ``calls`` gives the source for a function, ``{}`` for its argument; an empty one is left out. ``members``
@@ -50,11 +51,15 @@ DriverRule = Rule[DriverOptions]
 
 @dataclass(frozen=True)
 class _Use:
-    """A use of the library and what it becomes, and what is read of it; None where not known."""
+    """A use of the library and what it becomes; None where that is not known.
+
+    ``reads`` are the places at which something of it is read later, and what they become.
+    """
 
     node: ast.expr
     name: str
     edits: Optional[list[Edit]]
+    reads: Sequence[tuple[ast.expr, list[Edit]]] = ()
 
 
 def find(context: FileContext, rule: DriverRule) -> Iterator[Match]:
@@ -67,7 +72,7 @@ def find(context: FileContext, rule: DriverRule) -> Iterator[Match]:
         named_in(options.calls.get(use.name, "")) - {"device_count"} for use in uses
     )
     if not uses or len(known) < len(uses) or chooses or not all(_can_go(rule, each) for each in imports):
-        yield from library.find(context, [rule])
+        yield from every_import(context, [rule])
         for use in uses:
             if use.name in options.started:
                 advice = options.chosen if chooses else ""
@@ -86,6 +91,8 @@ def find(context: FileContext, rule: DriverRule) -> Iterator[Match]:
         statement = index.statement_of(use.node)
         edits = [_without(index, statement, gone)] if statement in gone else use.edits or []
         yield found(context, rule, use.node, api=use.name, edits=edits)
+        for node, changes in use.reads:
+            yield found(context, rule, node, api=use.name, edits=changes)
     for each in imports:
         edit = _without(index, each, [*gone, *imports])
         yield found(context, rule, each, api=", ".join(imported(each)), edits=[edit], needs_npu=False)
@@ -154,11 +161,17 @@ def _answered(context: FileContext, rule: DriverRule, ref: ast.expr, name: str) 
         value = before + "".join(map(index.segment, call.args)) + behind
         return _Use(ref, name, [instead_of(index, around, text.replace("{}", value))])
     read = _read(index, options, call, name)
-    return _Use(ref, name, None if read is None else [*edits, *read])
+    if read is None:
+        return _Use(ref, name, None)
+    at_once = [edit for node, changes in read if node is call for edit in changes]
+    later = [(node, changes) for node, changes in read if node is not call]
+    return _Use(ref, name, [*edits, *at_once], later)
 
 
-def _read(index: ModuleIndex, options: DriverOptions, call: ast.Call, name: str) -> Optional[list[Edit]]:
-    """The edits for what is read of a result: at once, or by the name that it is given."""
+def _read(
+    index: ModuleIndex, options: DriverOptions, call: ast.Call, name: str
+) -> Optional[list[tuple[ast.expr, list[Edit]]]]:
+    """What is read of a result, at once or by the name that it is given, and the edits for it."""
     if not any(each.startswith(f"{name}.") for each in options.members):
         return []
     values: list[ast.expr] = [call]
@@ -169,7 +182,7 @@ def _read(index: ModuleIndex, options: DriverOptions, call: ast.Call, name: str)
         if any(len(index.bindings(use)) > 1 for use in uses):
             return None
         values = list(uses)
-    edits: list[Edit] = []
+    read: list[tuple[ast.expr, list[Edit]]] = []
     for value in values:
         around = index.parent(value)
         method = index.call_of(around) if isinstance(around, ast.Attribute) else None
@@ -180,9 +193,10 @@ def _read(index: ModuleIndex, options: DriverOptions, call: ast.Call, name: str)
         if isinstance(around, ast.Attribute):
             before, *rest = text.split("{}")
             start, end = index.start(value), index.end(method or around)
-            edits += [Edit(start, start, before)] if before else []
-            edits.append(Edit(index.end(value), end, index.segment(value).join(rest)))
-    return edits
+            edits = [Edit(start, start, before)] if before else []
+            behind = Edit(index.end(value), end, index.segment(value).join(rest))
+            read.append((value, [*edits, behind]))
+    return read
 
 
 def _without(index: ModuleIndex, statement: ast.AST, gone: Sequence[ast.AST]) -> Edit:
