@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from migrator.api_support import npu_names
 from migrator.findings.finding import Edit
@@ -25,13 +25,14 @@ class NameOptions(Options):
 
     ``only_called``: all but calls. ``without_arguments``: calls with arguments. ``may_be_none`` makes an
     ``info`` of a question for the value. ``unless_asked``: nothing is said where the program asks for the
-    name, or for the version of torch, before.
+    name, or for the version of torch, before. ``forms`` are the NPU names of some, by their last parts.
     """
 
     only_called: bool = False
     without_arguments: bool = False
     may_be_none: bool = False
     unless_asked: bool = False
+    forms: dict[str, str] = field(default_factory=dict)
 
 
 NameRule = Rule[NameOptions]
@@ -55,7 +56,7 @@ def npu_form(context: FileContext, rule: NameRule, name: str) -> tuple[str, str]
         known = npu_names.look_up(name, context.version)
         return (known.npu, known.advice) if known else ("", "")
     if not rule.replace:
-        return "", rule.advice
+        return rule.options.forms.get(name.rpartition(".")[2], ""), rule.advice
     pattern = fitting(rule.match, rule.excluded, name)
     if rule.replace.endswith(".*") and pattern.endswith(".*"):
         return rule.replace[:-2] + name[len(pattern) - 2 :], ""
