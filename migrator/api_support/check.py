@@ -13,7 +13,7 @@ from migrator.api_support.hardware import HARDWARE
 from migrator.api_support.releases import npu_names
 
 # The columns that say what a row is about; they are unique, but for ranges.
-_KEYS = {"wheel_names": 2}
+_KEYS = {"by_hand/library_defaults": 2, "library_defaults": 2, "wheel_names": 2}
 # versions.csv and releases.csv are in the order of versions; what is by hand is in that of its author.
 _UNSORTED = ("releases", "torch_wheels", "versions", "by_hand/npu_names")
 # The look-up searches these tables by halves and splits their lines at commas.
@@ -25,6 +25,8 @@ _WORDS = {
     ("by_hand/npu_names", "caveat"): {"", "yes"},
     ("by_hand/npu_names", "unchanged"): {"", "works", "no_effect", "raises"},
     ("by_hand/operators", "kernel_decides"): {"", "yes"},
+    ("by_hand/library_defaults", "outcome"): {"raises", "cpu", "disabled"},
+    ("library_defaults", "outcome"): {"raises", "cpu", "disabled"},
     ("custom_ops", "replaces_source"): {"", "docs", "docs-affinity", "name"},
     ("env_vars", "same_values"): {"", *_YES_NO},
     ("kernels", "kind"): {"kernel", "composite", "fallback", "none"},

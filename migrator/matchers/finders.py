@@ -102,6 +102,12 @@ HANDLERS = {
         takes_match=False,
     ),
     "int-device": Finder("structural.int_device", options="IntOptions"),
+    "library-default": Finder(
+        "structural.library_defaults",
+        options="DefaultOptions",
+        words_from="library_defaults",
+        takes_match=False,
+    ),
     "library-function": Finder(
         "structural.library_functions", words_from="library_functions", takes_match=False
     ),

@@ -13,6 +13,7 @@ from migrator.project.packages import packages_of
 from migrator.project.program import NOTHING, ProgramFacts, merged
 
 if TYPE_CHECKING:
+    from migrator.api_support.library_defaults import Limits
     from migrator.findings.finding import Result
     from migrator.native.model import NativeFile
     from migrator.project.definitions import Definitions
@@ -38,7 +39,7 @@ class Project:
     name means in other files; without it nobody looks there. ``starts`` are the files that show how
     programs are started, where that was asked for. ``failed`` are the files, by name, at which an earlier
     stage met an internal error: they are left as they are, and that is what is told of them. ``program`` is
-    what some file does to all of the program.
+    what some file does to all of the program. ``wanted`` are the versions that it asks for of libraries.
     """
 
     classes: tuple[ClassFacts, ...] = ()
@@ -49,6 +50,7 @@ class Project:
     starts: tuple[StartFacts, ...] = ()
     failed: Mapping[str, Result] = field(default_factory=dict)
     program: ProgramFacts = NOTHING
+    wanted: Mapping[str, Limits] = field(default_factory=dict)
 
     def words(self, source: str) -> frozenset[str]:
         """The words from which the rules start that look for what only this project knows."""

@@ -9,16 +9,14 @@ from pathlib import Path
 
 from migrator.api_support.versions import TorchVersion, known
 from migrator.files.errors import shown
+from migrator.project.requirement_files import requirement_lines
 
-_FILES = (
-    *("requirements*.txt", "requirements/*.txt", "pyproject.toml", "setup.cfg", "setup.py"),
-    *("environment*.yml", "environment*.yaml", "conda*.yml", "conda*.yaml", "Pipfile"),
-)
-_LARGEST = 1 << 20
 # torch==2.1.0, 'torch >=1.8, <2', torch = "^2.1", pytorch=1.12.1=py3.9_cuda, torch @ https://…/torch-2.1.0-cp39….whl
 _NAME = r"(?<![\w.-])(?:py)?torch(?:\[[\w, -]*\])?"
 _SIGN = r"(?:===|==|~=|>=|<=|!=|=|<|>)"
-_SPECIFIED = re.compile(rf"{_NAME}\s*\(?\s*({_SIGN}\s*[v\d][^;,\s\"'#)]*(?:\s*,\s*{_SIGN}\s*v?\d[\w.*+]*)*)")
+# What stands behind a library's name.
+SPECIFIED = rf"\s*\(?\s*({_SIGN}\s*[v\d][^;,\s\"'#)]*(?:\s*,\s*{_SIGN}\s*v?\d[\w.*+]*)*)"
+_SPECIFIED = re.compile(_NAME + SPECIFIED)
 _TABLE = re.compile(r"""^\s*(?:py)?torch\s*=\s*(?:\{[^}]*version\s*=\s*)?["']([^"']*\d[^"']*)["']""")
 _ADDRESS = re.compile(rf"{_NAME}\s*@\s*\S*torch-(\d+\.\d+\.\d+)")
 _PART = re.compile(r"(?:(===|==|~=|>=|<=|!=|=|<|>|\^|~)\s*)?v?(\d+(?:\.\d+)*)")
@@ -89,19 +87,11 @@ def _fits(version: tuple[int, ...], limit: tuple[str, tuple[int, ...]]) -> bool:
 
 
 def _requirements(folder: Path) -> Iterator[Requirement]:
-    for pattern in _FILES:
-        for path in sorted(folder.glob(pattern)):
-            try:
-                if not path.is_file() or path.stat().st_size > _LARGEST:
-                    continue
-                text = path.read_text(encoding="utf-8", errors="replace")
-            except OSError:
-                continue
-            for number, line in enumerate(text.splitlines(), 1):
-                found = _requirement(line)
-                if found:
-                    words, limits = found
-                    yield Requirement(f"{shown(path.relative_to(folder).as_posix())}:{number}", words, limits)
+    for name, number, line in requirement_lines(folder):
+        found = _requirement(line)
+        if found:
+            words, limits = found
+            yield Requirement(f"{shown(name)}:{number}", words, limits)
 
 
 def _requirement(line: str) -> tuple[str, tuple[tuple[str, tuple[int, ...]], ...]] | None:
@@ -115,9 +105,13 @@ def _requirement(line: str) -> tuple[str, tuple[tuple[str, tuple[int, ...]], ...
     match = _TABLE.search(code) or _SPECIFIED.search(code)
     if match is None:
         return None
-    parts = _PART.findall(match[1].split("=py")[0])
-    words = " ".join(match[0].split()).strip("\"' (")
-    return words, tuple((sign, _numbers(number)) for sign, number in parts[:4])
+    return " ".join(match[0].split()).strip("\"' ("), limits_of(match[1])
+
+
+def limits_of(specified: str) -> tuple[tuple[str, tuple[int, ...]], ...]:
+    """The limits in ``>=0.4, <2``, which ``SPECIFIED`` finds."""
+    parts = _PART.findall(specified.split("=py")[0])
+    return tuple((sign, _numbers(number)) for sign, number in parts[:4])
 
 
 def _numbers(text: str) -> tuple[int, ...]:

@@ -18,6 +18,7 @@ from migrator.files.errors import Unreadable
 from migrator.files.source import read_bytes
 from migrator.findings.finding import internal_error
 from migrator.project.packages import packages_of
+from migrator.project.requirement_files import lines_with_versions
 from migrator.run.cache import Cache, digest
 from migrator.run.json_form import fits, from_json, to_json
 from migrator.run.processes import processes_for, spread
@@ -83,6 +84,7 @@ def load_project(entries: Iterable[Entry], jobs: Optional[int], starts: bool = F
     """
     from migrator.native.files import native_bytes
     from migrator.project.project import merge_facts
+    from migrator.project.wanted_libraries import wanted_libraries
 
     every = list(entries)
     python = [PythonFile(entry.name, entry.path) for entry in every if entry.holds_python]
@@ -99,7 +101,13 @@ def load_project(entries: Iterable[Entry], jobs: Optional[int], starts: bool = F
         project,
         starts=tuple(item.start for item in told if item.start),
         failed={each.name: each for each in failed if each},
+        wanted=wanted_libraries(root_of(python[0].path, python[0].name)) if python else {},
     ), size
+
+
+def root_of(path: Path, name: str) -> Path:
+    """The folder of a project in which a file at ``path`` has a name."""
+    return path.parents[min(name.count("/"), len(path.parents) - 1)]
 
 
 def size_of(path: Path) -> int:
@@ -124,6 +132,7 @@ class Loader:
         self._files: list[tuple[PythonFile, bytes]] = []  # with the digest of the content
         self._size = 0
         self._names: list[str] = []
+        self._root: Optional[Path] = None
         self._failed: dict[str, Result] = {}
         self.native_failed: dict[
             str, Result
@@ -132,6 +141,7 @@ class Loader:
     def add(self, file: PythonFile, data: bytes, content: bytes) -> None:
         """Remember a Python file; ``content`` is the digest of its data."""
         self._names.append(file.name)
+        self._root = self._root or root_of(file.path, file.name)
         if may_tell(data):
             self._files.append((file, content))
             self._size += len(data)
@@ -139,7 +149,8 @@ class Loader:
     def key(self) -> bytes:
         """A digest of all that one file can know of the others."""
         told = [facts[::2] for facts in self._facts if facts[0] or facts[2] != _NOTHING]
-        return digest(json.dumps([told, self._operators, sorted(self._packages)]).encode("ascii"))
+        known = [told, self._operators, sorted(self._packages), self._requirements]
+        return digest(json.dumps(known).encode("ascii"))
 
     @cached_property
     def project(self) -> Project:
@@ -148,14 +159,24 @@ class Loader:
         from migrator.project.operators import Catalog
         from migrator.project.program import merged
         from migrator.project.project import Project, classes_of
+        from migrator.project.wanted_libraries import wanted_libraries
 
         telling = (facts for facts in self._facts if facts[0] or facts[2] != _NOTHING)
         known = [from_json(FileFacts, facts) for facts in telling if fits(FileFacts, facts)]
         program = merged(facts.program for facts in known)
         operators = from_json(Catalog, self._operators) if fits(Catalog, self._operators) else Catalog()
         return Project(
-            classes_of(known), operators, packages=self._packages, failed=self._failed, program=program
+            *(classes_of(known), operators),
+            packages=self._packages,
+            failed=self._failed,
+            program=program,
+            wanted=wanted_libraries(self._root) if self._root else {},
         )
+
+    @cached_property
+    def _requirements(self) -> list[str]:
+        """The lines that may ask for a version of a library: what is said of its functions depends on them."""
+        return list(lines_with_versions(self._root)) if self._root else []
 
     @cached_property
     def _packages(self) -> frozenset[str]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Optional
 
+from migrator.api_support.library_defaults import Limits
 from migrator.files.document import document
 from migrator.files.errors import Unreadable
 from migrator.files.source import read_bytes
@@ -16,6 +17,7 @@ from migrator.project.facts import FileFacts, scan_file
 from migrator.project.packages import packages_of
 from migrator.project.program import merged
 from migrator.project.project import Project, classes_of
+from migrator.project.wanted_libraries import wanted_libraries
 from migrator.run.loading import may_tell
 
 # More files are no project, but somebody's home folder.
@@ -32,6 +34,7 @@ class WorkspaceFacts:
     def __init__(self) -> None:
         self._facts: dict[Optional[Path], dict[Path, FileFacts]] = {}
         self._packages: dict[Path, set[str]] = {}
+        self._wanted: dict[Path, Mapping[str, Limits]] = {}
 
     def project(self, folder: Optional[Path], place: Path) -> Project:
         """What a file knows of itself and of the others in its folder."""
@@ -41,7 +44,11 @@ class WorkspaceFacts:
             return Project(own.classes, program=own.program)
         known = [files[place] for place in sorted(files)]
         packages, program = packages_of(self._packages.get(folder, ())), merged(one.program for one in known)
-        return Project(classes_of(known), packages=packages, program=program)
+        if folder not in self._wanted:
+            self._wanted[folder] = wanted_libraries(folder)
+        return Project(
+            classes_of(known), packages=packages, program=program, wanted=self._wanted[folder]
+        )
 
     def learn(self, folder: Optional[Path], target: Target, text: Optional[str]) -> bool:
         """Look at one file again; None stands for one that is gone. Says whether that changed the facts."""
@@ -73,6 +80,7 @@ class WorkspaceFacts:
         """The folder has left the workspace."""
         self._facts.pop(folder, None)
         self._packages.pop(folder, None)
+        self._wanted.pop(folder, None)
 
 
 def parses(text: str) -> bool:

@@ -1,0 +1,94 @@
+"""Functions of libraries that go to CUDA by themselves, or stay on the CPU where there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Literal, Optional, cast
+
+from migrator.api_support import tables
+
+Limits = tuple[tuple[str, tables.Version], ...]  # such as (">=", (0, 4)), of a requirement
+
+
+@dataclass(frozen=True)
+class LibraryDefault:
+    """One function or class in some versions of a library.
+
+    ``argument`` decides, with its ``position`` where it has one, and is empty where nothing does: a value of
+    ``harmless`` helps, ``missing`` there stands for none given. ``value`` is what to give, as source.
+    ``unless`` is another argument, as it is written, with which nothing happens. ``statement`` mends the
+    library when it stands behind the import. ``outcome``: a CUDA device ``raises``, the ``cpu`` is taken
+    where there is no CUDA, or the function is ``disabled`` then.
+    """
+
+    api: str
+    argument: str
+    position: Optional[int]
+    library: str
+    since: str
+    until: str
+    harmless: tuple[str, ...]
+    value: str
+    outcome: Literal["raises", "cpu", "disabled"]
+    unless: str
+    statement: str
+    advice: str
+    source: str
+
+    def holds(self, limits: Optional[Limits]) -> Optional[bool]:
+        """Whether it is so in the version that a project asks for; None where that is not known."""
+        if not self.since and not self.until:
+            return True
+        pin = next((number for sign, number in limits or () if sign in _PINS), None)
+        if pin is not None:
+            return tables.covers(self.since, self.until, pin)
+        lowest = max((number for sign, number in limits or () if sign in (">=", ">")), default=())
+        highest = min((number for sign, number in limits or () if sign in ("<=", "<")), default=None)
+        if (self.until and lowest > tables.as_tuple(self.until)) or (
+            self.since and highest is not None and highest <= tables.as_tuple(self.since)
+        ):
+            return False
+        return None
+
+    @property
+    def versions(self) -> str:
+        """The library's versions in which it is so, in words; empty for all that are known."""
+        library = self.library.partition(" ")[0]
+        after = f"from {library} {self.since} on" if self.since else ""
+        return " ".join(filter(None, (after, f"up to {'' if after else library + ' '}{self.until}" * bool(self.until))))
+
+
+_PINS = ("==", "===", "=", "~=", "^", "~", "")
+
+
+@cache
+def known() -> Mapping[str, tuple[LibraryDefault, ...]]:
+    """The functions by each of their names; a method's begins with a dot. Newer versions come first."""
+    found: dict[str, tuple[LibraryDefault, ...]] = {}
+    for row in tables.rows("library_defaults"):
+        api, argument, position, names, library, since, until, harmless, value, outcome, *more = row
+        default = LibraryDefault(
+            *(api, argument, int(position) if position else None, library, since, until),
+            tuple(harmless.split()),
+            value,
+            cast(Literal["raises", "cpu", "disabled"], outcome),
+            *more,
+        )
+        for name in names.split():
+            others = found.get(name, ())
+            found[name] = (default, *others) if not until else (*others, default)
+    return found
+
+
+@cache
+def packages() -> frozenset[str]:
+    """The names by which these libraries are imported."""
+    return frozenset(each.api.partition(".")[0] for every in known().values() for each in every)
+
+
+@cache
+def libraries() -> frozenset[str]:
+    """The names under which these libraries are installed."""
+    return frozenset(name for every in known().values() for each in every for name in each.library.split())

@@ -1,0 +1,139 @@
+"""Functions of libraries that go to CUDA by themselves where no device is given, or whatever is given.
+
+Which do, in which versions, and what helps is in ``api_db/library_defaults.csv``.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Optional
+
+from migrator.api_support.library_defaults import LibraryDefault, known
+from migrator.findings.finding import Edit
+from migrator.matchers.calls import argument_of, hands_on
+from migrator.matchers.context import FileContext, Match, found
+from migrator.matchers.kinds.argument import added_argument
+from migrator.matchers.npu_import import names_package, statement_separator
+from migrator.matchers.options import Options
+from migrator.matchers.packs import Rule
+from migrator.names.index import ModuleIndex
+from migrator.names.tree import string_value
+
+
+@dataclass(frozen=True)
+class DefaultOptions(Options):
+    """``outcomes``: what such a call comes to, of those that a rule is about."""
+
+    outcomes: tuple[str, ...] = ()
+
+
+def find(context: FileContext, rule: Rule[DefaultOptions]) -> Iterator[Match]:
+    """Calls of such functions that are not given what would help."""
+    for call in context.index.calls:
+        for default, sure in _defaults(context, call):
+            if default.outcome in rule.options.outcomes:
+                yield from _told(context, rule, call, default, sure)
+
+
+def _defaults(context: FileContext, call: ast.Call) -> Iterator[tuple[LibraryDefault, bool]]:
+    """What is known of the function that is called, and whether it is so in the project's version of it.
+
+    A project that names no version gets the newest.
+    """
+    name = context.index.qualified_name(call.func)
+    every = known().get(name, ())
+    if not every and isinstance(call.func, ast.Attribute):
+        methods = known().get(f".{call.func.attr}", ())
+        every = tuple(each for each in methods if _imports(context.index, each.api.partition(".")[0]))
+    elif context.project.owns(name, context.name):
+        return
+    doubtful = None
+    for default in every:
+        limits = (context.project.wanted.get(each) for each in default.library.lower().split())
+        holds = default.holds(next(filter(None, limits), None))
+        if holds or (holds is None and not default.until):
+            yield default, True
+            return
+        if holds is None:
+            doubtful = default
+    if doubtful is not None and doubtful.outcome != "cpu":
+        yield doubtful, False
+
+
+def _imports(index: ModuleIndex, package: str) -> bool:
+    return any(names_package(node, package) for node in index.imports)
+
+
+def _told(
+    context: FileContext, rule: Rule, call: ast.Call, default: LibraryDefault, sure: bool
+) -> Iterator[Match]:
+    index = context.index
+    given = argument_of(call, default.argument, default.position) if default.argument else None
+    if given is None and default.argument and (hands_on(call) or "missing" in default.harmless):
+        return
+    if given is not None and (default.value or _written(given) in default.harmless):
+        return
+    if any(f"{each.arg}={_written(each.value)}" == default.unless for each in call.keywords):
+        return
+    edits = _edits(context, call, default) if sure else None
+    if edits == []:
+        return  # an earlier pass has mended it
+    api = index.qualified_name(call.func) or f".{default.api.rpartition('.')[2]}"
+    certain = sure and (given is None or isinstance(given, ast.Constant) or default.outcome == "cpu")
+    yield found(
+        context,
+        rule,
+        call,
+        api=api,
+        edits=edits or (),
+        message=_message(api, default),
+        advice=f"Give {default.argument}={default.value}. {default.advice}".rstrip()
+        if default.value
+        else default.advice,
+        severity="warning" if default.outcome == "disabled" or not certain else "",
+    )
+
+
+def _written(value: ast.expr) -> str:
+    text = string_value(value)
+    return ast.unparse(value) if text is None else f'"{text}"'
+
+
+def _message(api: str, default: LibraryDefault) -> str:
+    versions = f" ({default.versions})" if default.versions else ""
+    if default.outcome == "cpu":
+        return f"{api} without a device takes CUDA or the CPU, no NPU{versions}"
+    if default.outcome == "disabled":
+        return f"{api} makes a gradient scaler for CUDA, which turns itself off on an NPU{versions}"
+    how = f"without {default.argument} " if default.value else ""
+    return f"{api} {how}goes to CUDA by itself{versions}"
+
+
+def _edits(context: FileContext, call: ast.Call, default: LibraryDefault) -> Optional[list[Edit]]:
+    """The edits that give the argument, or mend the library; none where one has been made, None without any."""
+    index = context.index
+    if default.value:
+        if default.value.startswith("torch.") and not _binds_torch(index):
+            return None
+        return added_argument(index, call, default.argument, default.value)
+    if not default.statement:
+        return None
+    statements = default.statement.split("; ")
+    if statements[-1] in index.text:
+        return []
+    statement = index.statement_of(call)
+    if not isinstance(statement, (ast.Assign, ast.AnnAssign, ast.Expr, ast.Return)):
+        return None
+    start, separator = index.start(statement), statement_separator(index, statement)
+    return [Edit(start, start, separator.join([*statements, ""]))]
+
+
+def _binds_torch(index: ModuleIndex) -> bool:
+    return any(
+        alias.name.partition(".")[0] == "torch" and alias.asname is None
+        for node in index.imports
+        if isinstance(node, ast.Import)
+        for alias in node.names
+    )

@@ -1,0 +1,25 @@
+"""The versions that a project asks for of the libraries whose versions matter."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
+from pathlib import Path
+
+from migrator.api_support.library_defaults import Limits, libraries
+from migrator.project.requirement_files import lines_with_versions
+from migrator.project.wanted_torch import SPECIFIED, limits_of
+
+
+def wanted_libraries(folder: Path) -> Mapping[str, Limits]:
+    """The limits for each library that a line of its requirements, or of its guides, asks for by a version."""
+    named = re.compile(rf"(?<![\w.-])({_either(libraries())})(?:\[[\w, -]*\])?{SPECIFIED}", re.IGNORECASE)
+    found: dict[str, Limits] = {}
+    for line in lines_with_versions(folder):
+        for match in named.finditer(line.partition("#")[0]):
+            found.setdefault(match[1].lower().replace("_", "-"), limits_of(match[2]))
+    return found
+
+
+def _either(names: Collection[str]) -> str:
+    return "|".join(sorted(re.escape(name).replace(r"\-", "[-_]") for name in names))
