@@ -1,4 +1,4 @@
-"""Derive api_db/library_defaults.csv: ``python tools/library_defaults.py FOLDER``, with wheels and sdists in it.
+"""Derive api_db/library_defaults.csv from wheels and sdists in a folder: ``tools/library_defaults.py FOLDER``.
 
 ``api_db/by_hand/library_defaults.csv`` says which functions to look for, what shows that one goes to CUDA by
 itself (``evidence``, a regular expression for its module; without one the default of ``argument``), and what
@@ -86,7 +86,8 @@ def _derived(row: Mapping[str, str], releases: Mapping[str, list[Release]]) -> O
 
 def _shown(row: Mapping[str, str], release: Release) -> Optional[Seen]:
     """What a release shows of a row's function; None where it has none."""
-    module, path = row["api"], []
+    path: list[str] = []
+    module = row["api"]
     while module and module not in release.modules:
         module, _, last = module.rpartition(".")
         path.insert(0, last)
@@ -167,7 +168,7 @@ def _releases(folder: Path) -> dict[str, list[Release]]:
     for path in sorted(folder.rglob("*")):
         match = _RELEASE.fullmatch(path.name)
         if match:
-            files = {name: text for name, text in _texts(path)}
+            files = dict(_texts(path))
             modules = {_module(name): text for name, text in files.items()}
             packages = frozenset(_module(name) for name in files if name.endswith("/__init__.py"))
             found.setdefault(_plain(match[1]), []).append(Release(match[2], modules, packages))

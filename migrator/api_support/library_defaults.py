@@ -57,7 +57,9 @@ class LibraryDefault:
         """The library's versions in which it is so, in words; empty for all that are known."""
         library = self.library.partition(" ")[0]
         after = f"from {library} {self.since} on" if self.since else ""
-        return " ".join(filter(None, (after, f"up to {'' if after else library + ' '}{self.until}" * bool(self.until))))
+        return " ".join(
+            filter(None, (after, f"up to {'' if after else library + ' '}{self.until}" * bool(self.until)))
+        )
 
 
 _PINS = ("==", "===", "=", "~=", "^", "~", "")

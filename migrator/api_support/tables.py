@@ -21,7 +21,8 @@ COLUMNS = {
     "aliases": "alias api",
     "api_support": "api from to status hardware dtypes limits npu_name aten source",
     "by_hand/composed": "api program",
-    "by_hand/library_defaults": "api argument library harmless value outcome unless evidence statement advice",
+    "by_hand/library_defaults": "api argument library harmless value outcome unless evidence statement"
+    " advice",
     "by_hand/npu_names": "cuda_name from to npu_name unchanged caveat advice source",
     "by_hand/operators": "api operator kernel_decides source",
     "composed": "api operators source",

@@ -12,7 +12,7 @@ from migrator.project.wanted_torch import SPECIFIED, limits_of
 
 
 def wanted_libraries(folder: Path) -> Mapping[str, Limits]:
-    """The limits for each library that a line of its requirements, or of its guides, asks for by a version."""
+    """The limits for each library that a line of requirements, or of guides, asks for by a version."""
     named = re.compile(rf"(?<![\w.-])({_either(libraries())})(?:\[[\w, -]*\])?{SPECIFIED}", re.IGNORECASE)
     found: dict[str, Limits] = {}
     for line in lines_with_versions(folder):

@@ -175,7 +175,7 @@ class Loader:
 
     @cached_property
     def _requirements(self) -> list[str]:
-        """The lines that may ask for a version of a library: what is said of its functions depends on them."""
+        """The lines that may ask for a version of a library: findings about its functions depend on it."""
         return list(lines_with_versions(self._root)) if self._root else []
 
     @cached_property

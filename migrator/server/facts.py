@@ -46,9 +46,7 @@ class WorkspaceFacts:
         packages, program = packages_of(self._packages.get(folder, ())), merged(one.program for one in known)
         if folder not in self._wanted:
             self._wanted[folder] = wanted_libraries(folder)
-        return Project(
-            classes_of(known), packages=packages, program=program, wanted=self._wanted[folder]
-        )
+        return Project(classes_of(known), packages=packages, program=program, wanted=self._wanted[folder])
 
     def learn(self, folder: Optional[Path], target: Target, text: Optional[str]) -> bool:
         """Look at one file again; None stands for one that is gone. Says whether that changed the facts."""

@@ -112,7 +112,7 @@ def _message(api: str, default: LibraryDefault) -> str:
 
 
 def _edits(context: FileContext, call: ast.Call, default: LibraryDefault) -> Optional[list[Edit]]:
-    """The edits that give the argument, or mend the library; none where one has been made, None without any."""
+    """The edits that give the argument, or mend the library; empty where it is mended, None without any."""
     index = context.index
     if default.value:
         if default.value.startswith("torch.") and not _binds_torch(index):
