@@ -1,4 +1,4 @@
-"""Derive api_db/library_defaults.csv from wheels and sdists in a folder: ``tools/library_defaults.py FOLDER``.
+"""Derive api_db/library_defaults.csv from wheels and sdists: ``python tools/library_defaults.py FOLDER``.
 
 ``api_db/by_hand/library_defaults.csv`` says which functions to look for, what shows that one goes to CUDA by
 itself (``evidence``, a regular expression for its module; without one the default of ``argument``), and what
