@@ -227,7 +227,7 @@ class _Check:
         else:
             context = self._context(ModuleIndex(text, words))
             matches, alone = match_rules(context, chosen, self.rules)
-            matches = judged(context.index, guarded(context.index, matches, aware))
+            matches = judged(context.index, guarded(context, matches, aware))
             choice, lines = choose_fixes(context, matches, admit, self.rules), context.index.lines
         if not self.map.steps:
             with_fixes = (item.finding for item in (*matches, *choice.made) if item.finding.fix)

@@ -7,7 +7,7 @@ import re
 from dataclasses import replace
 
 from migrator.findings.finding import Severity
-from migrator.matchers.context import Match
+from migrator.matchers.context import FileContext, Match
 from migrator.names.index import ModuleIndex
 from migrator.names.npu_branches import (
     guards_cuda_build,
@@ -16,18 +16,20 @@ from migrator.names.npu_branches import (
     patches_cuda,
 )
 
+_TWIN = "the project has a file of its own for NPUs beside this one"
 _QUOTE = re.compile(r"[fFrRuUbB]*(\"\"\"|'''|\"|')")
 
 
-def guarded(index: ModuleIndex, matches: list[Match], knows_npus: bool) -> list[Match]:
+def guarded(context: FileContext, matches: list[Match], knows_npus: bool) -> list[Match]:
     """The matches, with the fixes taken away where they would do harm.
 
     ``knows_npus``: the input speaks of NPUs, so it may have cases of its own.
     """
+    index, has_twin = context.index, context.name in context.project.twins
     result = []
     for item in matches:
         if item.finding.fix:
-            reason = _reason(index, item, knows_npus)
+            reason = _TWIN if has_twin else _reason(index, item, knows_npus)
             if reason:
                 item = without_fix(item, reason)
             else:

@@ -17,6 +17,7 @@ from migrator.names.device_vocabulary import (
     asks_for_cuda,
     beside,
     chosen_beside_cpu,
+    is_device_or_backend,
     works_with_foreign,
 )
 from migrator.names.index import ModuleIndex
@@ -359,6 +360,8 @@ class _Climb:
         """The default or a choice of a command-line option or a field."""
         given = [*call.args, *(k.value for k in call.keywords if k.arg in ("dest", "name"))]
         names = [text for text in map(string_value, given) if text is not None]
+        if self._chooses_key(call):
+            return DeviceContext(UNCLEAR, "a choice that is the key of a dictionary")
         if any(self.vocabulary.says(name.strip("-").replace("-", "_")) for name in names):
             return DeviceContext(LIKELY, f"an option whose name says {self.vocabulary.noun} ({names[0]})")
         offered = [k.value for k in call.keywords if k.arg in ("default", "choices")]
@@ -368,6 +371,18 @@ class _Climb:
         if names:
             return DeviceContext(UNCLEAR, f"the option {names[0]}")
         return device_context(self.index, self.vocabulary, call, self.depth)
+
+    def _chooses_key(self, call: ast.Call) -> bool:
+        """Whether an option offers the keys of a dictionary, of which some are no devices or backends."""
+        offered = (_elements(k.value) for k in call.keywords if k.arg == "choices")
+        texts = {string_value(each) for elements in offered for each in elements} - {None}
+        if not texts or all(is_device_or_backend(str(text)) for text in texts):
+            return False
+        tables = (self.index.parent(string) for string in self.index.strings)
+        return any(
+            isinstance(table, ast.Dict) and texts <= {string_value(key) for key in table.keys}
+            for table in tables
+        )
 
     def _compared(self, operands: Iterable[ast.expr], child: ast.AST) -> DeviceContext:
         others = [each for each in operands if each is not child and not isinstance(each, ast.Constant)]

@@ -85,7 +85,8 @@ def context_of_backend(index: ModuleIndex, vocabulary: DeviceVocabulary, node: S
     # In small letters it is hardly ever anything but the backend. In capitals it
     # is also the beginning of the names of NCCL's environment variables.
     if context.verdict == UNCLEAR and text.islower() and not _is_searched_for(index, node):
-        return DeviceContext(LIKELY, context.reason)
+        # A file that never speaks of torch, as one that installs NCCL, may mean the library.
+        return DeviceContext(LIKELY if "torch" in index.text else UNCLEAR, context.reason)
     return context
 
 

@@ -13,6 +13,7 @@ from migrator.names.tree import string_value
 _CARD_QUESTIONS = frozenset({"torch.cuda.is_available", "torch.cuda.device_count"})
 _MOVES = re.compile(r"\btorch\.(?:cuda|npu|device|zeros|ones|empty|tensor|load)\b|\.(?:to|cuda|npu)\(")
 _LONGEST_NAME = 100  # characters in which a hint is looked for
+_OF_CUDA = re.compile(r"(cuda|gpu|auto|nccl|mpi|ucc|xccl|ccl|xla|tpu)(:\d+)?$", re.IGNORECASE)
 _OTHER_DEVICE = re.compile(r"(cpu|mps|xpu|npu|gloo|hccl|meta)(:\d+)?$")
 
 
@@ -77,6 +78,11 @@ class DeviceVocabulary:
         if function.id in ("str", "repr", "type") and given:
             return self.says_device(given[0])
         return self.says(function.id)
+
+
+def is_device_or_backend(text: str) -> bool:
+    """Whether a text is the name of a device or of a backend that torch knows."""
+    return bool(_OTHER_DEVICE.match(text) or _OF_CUDA.match(text))
 
 
 def asks_for_cuda(test: ast.expr) -> bool:

@@ -29,7 +29,11 @@ _THERE = re.compile(r"has|support|avail|exist|can_|enable", re.IGNORECASE)
 _LISTS = re.compile(r"signature|argspec|co_varnames|__dict__|\bdir\(|__all__|parameters")
 _SKIPS = frozenset({"skip", "skipTest", "exit", "_exit", "fail", "xfail", "importorskip", "abort"})
 _LEAVES = (ast.Return, ast.Raise, ast.Continue, ast.Break)
-_TORCH_VERSION = ("torch.__version__", "torch.version.__version__", "torch.torch_version")
+_PACKAGES = ("torch.", "torchvision.")
+_OWN_VERSION = (
+    *("torch.__version__", "torch.version.__version__", "torch.torch_version"),
+    *("torchvision.__version__", "torchvision.version.__version__"),
+)
 _ANSWERS = (ast.Compare, ast.BoolOp, ast.UnaryOp, ast.Call, ast.Name, ast.Attribute, ast.IfExp)
 
 
@@ -88,6 +92,16 @@ def is_guarded(
     return _is_alternative(index, node) or any(map(question.is_asked_by, _conditions(index, node)))
 
 
+def is_asked_for(index: ModuleIndex, node: ast.AST, name: str) -> bool:
+    """Whether what decides that a node is reached asks for the value of a qualified name."""
+    return any(
+        index.qualified_name(part) == name
+        for test in _conditions(index, node)
+        for part in walk(test)
+        if isinstance(part, (ast.Attribute, ast.Name))
+    )
+
+
 def _is_alternative(index: ModuleIndex, node: ast.AST) -> bool:
     """Whether a node is in an ``except`` for what is not there: another way was tried first."""
     handlers = (up for up in index.above(node) if isinstance(up, ast.ExceptHandler))
@@ -100,13 +114,22 @@ def is_for_types(index: ModuleIndex, node: ast.AST) -> bool:
     for parent in index.above(node):
         if isinstance(parent, ast.If) and child in parent.body and bare_name(parent.test) == "TYPE_CHECKING":
             return True
-        is_note = child in (getattr(parent, "annotation", None), getattr(parent, "returns", None))
-        if is_note and (
-            _postpones(index) or (isinstance(parent, ast.AnnAssign) and index.function_of(parent))
-        ):
-            return True
         child = parent
-    return False
+    around = annotated(index, node)
+    is_local = isinstance(around, ast.AnnAssign) and index.function_of(around) is not None
+    return around is not None and (is_local or _postpones(index))
+
+
+def annotated(index: ModuleIndex, node: ast.AST) -> ast.AST | None:
+    """The parameter, function or assignment in whose annotation a node is; None where it is in none."""
+    child = node
+    for parent in index.above(node):
+        if child in (getattr(parent, "annotation", None), getattr(parent, "returns", None)):
+            return parent
+        if isinstance(parent, ast.stmt):
+            return None
+        child = parent
+    return None
 
 
 def is_for_cuda_builds(index: ModuleIndex, node: ast.AST) -> bool:
@@ -223,8 +246,8 @@ class _Question:
 
     def _is_answer(self, node: ast.Name | ast.Attribute) -> bool:
         name, known = bare_name(node), self.index.qualified_name(node)
-        if known.startswith("torch."):
-            return known.startswith(_TORCH_VERSION)  # torch.cuda.is_available() answers something else
+        if known.startswith(_PACKAGES):
+            return known.startswith(_OWN_VERSION)  # torch.cuda.is_available() answers something else
         if _VERSION.search(name):
             return True
         if _THERE.search(name) and any(part.lower() in name.lower() for part in self.missing):

@@ -265,8 +265,10 @@ class _Question:
             owner = self.index.class_of(node)
             if owner is not None:
                 return self._of_class(owner)
-        if options_like(node):
-            return _OTHER
+        answer = self._bound_name(node)
+        return _OTHER if answer.kind == UNKNOWN and options_like(node) else answer
+
+    def _bound_name(self, node: ast.Name) -> Value:
         bound = self._bound(node)
         last = self._just_before(node, bound)
         if last is None:

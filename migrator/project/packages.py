@@ -10,7 +10,7 @@ def packages_of(files: Iterable[str]) -> frozenset[str]:
 
     With them the modules in folders that are no packages, without their ending.
     """
-    python = [file for file in files if file.endswith(".py") and "/" in file]
-    folders = {file.rpartition("/")[0] for file in python if file.endswith("/__init__.py")}
-    outermost = {folder for folder in folders if folder.rpartition("/")[0] not in folders}
+    python = [file for file in files if file.endswith(".py")]
+    folders = {file.rpartition("/")[0] for file in python if file.rpartition("/")[2] == "__init__.py"}
+    outermost = {folder for folder in folders if folder and folder.rpartition("/")[0] not in folders - {""}}
     return frozenset(outermost | {file[:-3] for file in python if file.rpartition("/")[0] not in folders})

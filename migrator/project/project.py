@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from migrator.project.facts import ClassFacts, FileFacts
+from migrator.project.npu_twins import npu_twins
 from migrator.project.operators import Catalog
 from migrator.project.packages import packages_of
 from migrator.project.program import NOTHING, ProgramFacts, merged
@@ -35,17 +36,19 @@ class Project:
     """What matters to more than one file: classes, CUDA operators, and libraries that were judged.
 
     ``packages`` are the folders of the packages that lie in no other package, and the modules in folders that
-    have no ``__init__.py``, without their ending. ``definitions`` finds what a
-    name means in other files; without it nobody looks there. ``starts`` are the files that show how
-    programs are started, where that was asked for. ``failed`` are the files, by name, at which an earlier
-    stage met an internal error: they are left as they are, and that is what is told of them. ``program`` is
-    what some file does to all of the program. ``wanted`` are the versions that it asks for of libraries.
+    have no ``__init__.py``, without their ending. ``twins`` are the files for CUDA beside which there is one
+    for NPUs. ``definitions`` finds what a name means in other files; without it nobody looks there.
+    ``starts`` are the files that show how programs are started, where that was asked for. ``failed`` are the
+    files, by name, at which an earlier stage met an internal error: they are left as they are, and that is
+    what is told of them. ``program`` is what some file does to all of the program. ``wanted`` are the
+    versions that it asks for of libraries.
     """
 
     classes: tuple[ClassFacts, ...] = ()
     operators: Catalog = field(default_factory=Catalog)
     libraries: Mapping[str, LibraryFunction] = field(default_factory=dict)
     packages: frozenset[str] = frozenset()
+    twins: frozenset[str] = frozenset()
     definitions: Definitions | None = None
     starts: tuple[StartFacts, ...] = ()
     failed: Mapping[str, Result] = field(default_factory=dict)
@@ -133,8 +136,9 @@ def merge_facts(
             "internal error, the project's CUDA operators are not known", exc_info=True
         )
         operators = Catalog()
-    program = merged(part.program for part in known)
-    return Project(classes_of(known), operators, packages=packages_of(files), program=program)
+    program, names = merged(part.program for part in known), list(files)
+    packages, twins = packages_of(names), npu_twins(names)
+    return Project(classes_of(known), operators, packages=packages, twins=twins, program=program)
 
 
 def classes_of(parts: Iterable[FileFacts]) -> tuple[ClassFacts, ...]:

@@ -17,6 +17,7 @@ from migrator.files.document import document
 from migrator.files.errors import Unreadable
 from migrator.files.source import read_bytes
 from migrator.findings.finding import internal_error
+from migrator.project.npu_twins import npu_twins
 from migrator.project.packages import packages_of
 from migrator.project.requirement_files import lines_with_versions
 from migrator.run.cache import Cache, digest
@@ -149,7 +150,7 @@ class Loader:
     def key(self) -> bytes:
         """A digest of all that one file can know of the others."""
         told = [facts[::2] for facts in self._facts if facts[0] or facts[2] != _NOTHING]
-        known = [told, self._operators, sorted(self._packages), self._requirements]
+        known = [told, self._operators, sorted(self._packages), sorted(self._twins), self._requirements]
         return digest(json.dumps(known).encode("ascii"))
 
     @cached_property
@@ -168,6 +169,7 @@ class Loader:
         return Project(
             *(classes_of(known), operators),
             packages=self._packages,
+            twins=self._twins,
             failed=self._failed,
             program=program,
             wanted=wanted_libraries(self._root) if self._root else {},
@@ -181,6 +183,10 @@ class Loader:
     @cached_property
     def _packages(self) -> frozenset[str]:
         return packages_of(self._names)
+
+    @cached_property
+    def _twins(self) -> frozenset[str]:
+        return npu_twins(self._names)
 
     @cached_property
     def _facts(self) -> list[Any]:

@@ -14,6 +14,7 @@ from migrator.lint.config_files import Configuration
 from migrator.lint.files import Target, targets
 from migrator.names.tree import parse
 from migrator.project.facts import FileFacts, scan_file
+from migrator.project.npu_twins import npu_twins
 from migrator.project.packages import packages_of
 from migrator.project.program import merged
 from migrator.project.project import Project, classes_of
@@ -33,7 +34,7 @@ class WorkspaceFacts:
 
     def __init__(self) -> None:
         self._facts: dict[Optional[Path], dict[Path, FileFacts]] = {}
-        self._packages: dict[Path, set[str]] = {}
+        self._names: dict[Path, set[str]] = {}
         self._wanted: dict[Path, Mapping[str, Limits]] = {}
 
     def project(self, folder: Optional[Path], place: Path) -> Project:
@@ -43,16 +44,22 @@ class WorkspaceFacts:
             own = files.get(place, _NOTHING)
             return Project(own.classes, program=own.program)
         known = [files[place] for place in sorted(files)]
-        packages, program = packages_of(self._packages.get(folder, ())), merged(one.program for one in known)
         if folder not in self._wanted:
             self._wanted[folder] = wanted_libraries(folder)
-        return Project(classes_of(known), packages=packages, program=program, wanted=self._wanted[folder])
+        names = self._names.get(folder, set())
+        return Project(
+            classes_of(known),
+            packages=packages_of(names),
+            twins=npu_twins(names),
+            program=merged(one.program for one in known),
+            wanted=self._wanted[folder],
+        )
 
     def learn(self, folder: Optional[Path], target: Target, text: Optional[str]) -> bool:
         """Look at one file again; None stands for one that is gone. Says whether that changed the facts."""
         files = self._facts.setdefault(folder, {})
         if folder is not None:
-            self._packages.setdefault(folder, set()).add(target.name)
+            self._names.setdefault(folder, set()).add(target.name)
         told = scan_file(target.name, text) if text is not None else _NOTHING
         new = FileFacts(told.classes, program=told.program)
         old = files.pop(target.place, _NOTHING)
@@ -77,7 +84,7 @@ class WorkspaceFacts:
     def forget(self, folder: Path) -> None:
         """The folder has left the workspace."""
         self._facts.pop(folder, None)
-        self._packages.pop(folder, None)
+        self._names.pop(folder, None)
         self._wanted.pop(folder, None)
 
 

@@ -641,10 +641,17 @@ def test_one_finding_a_file_for_imports_that_say_the_same() -> None:
     assert [(finding.code, finding.line) for finding in result.findings] == [("NPU606", 1)]
 
 
-def test_a_question_for_a_value_that_may_be_none_is_only_an_info() -> None:
+def test_a_question_for_a_value_that_may_be_none_and_a_use_behind_one_is_only_an_info() -> None:
     text = (
         "import torch\nif torch.version.cuda:\n    print(torch.version.cuda.split('.'))\n"
         "old = torch.version.cuda is not None and torch.version.cuda < '11'\n"
+        "new = torch.version.cuda >= '12'\n"
     )
     found = migrate(text).findings
-    assert [(f.line, f.severity) for f in found] == [(2, "info"), (3, "warning"), (4, "info"), (4, "warning")]
+    assert [(f.line, f.severity) for f in found] == [
+        (2, "info"),
+        (3, "info"),
+        (4, "info"),
+        (4, "info"),
+        (5, "warning"),
+    ]

@@ -18,7 +18,7 @@ FILES = (
 
 
 def test_packages() -> None:
-    assert packages_of(FILES) == {"apex", "triton/kernels", "src/cupy/fft"}
+    assert packages_of(FILES) == {"apex", "triton/kernels", "src/cupy/fft", "train"}
 
 
 @pytest.mark.parametrize(
@@ -32,6 +32,7 @@ def test_packages() -> None:
         ("triton.language", "train.py", False),
         ("cupy.fft", "train.py", True),
         ("cupy.linalg", "train.py", False),
+        ("train.model", "tools/x.py", True),
     ],
 )
 def test_owns(name: str, file: str, expected: bool) -> None:

@@ -12,7 +12,7 @@ from migrator.matchers.context import FileContext, Match, found, instead_of
 from migrator.matchers.dotted import rule_fits
 from migrator.matchers.options import Options, Scalar
 from migrator.matchers.packs import Rule
-from migrator.names.tree import called_name
+from migrator.names.tree import called_name, root
 
 
 @dataclass(frozen=True)
@@ -22,9 +22,10 @@ class CallOptions(Options):
     ``has`` and ``has_not`` are keywords of which a call must have one, or must have none, ``takes``
     qualified names of which one must be an argument, ``on`` keywords that must not be switched off,
     ``unless`` keywords with the value that rules a call out; ``once`` is for the first call of a function or
-    file only. With ``replace`` a call is renamed, but only where the first argument is a call of a method
-    ``of`` that name, all keywords are in ``keeps``, there are at most ``positions`` positional arguments, and
-    the file has none of the words in ``not_beside``.
+    file only; ``unless_replaced``: not where a file has its own form of the library's name, or the project
+    brings the library along. With ``replace`` a call is renamed, but only where the first argument is a
+    call of a method ``of`` that name, all keywords are in ``keeps``, there are at most ``positions``
+    positional arguments, and the file has none of the words in ``not_beside``.
     """
 
     has: tuple[str, ...] = ()
@@ -33,6 +34,7 @@ class CallOptions(Options):
     on: tuple[str, ...] = ()
     unless: dict[str, Scalar] = field(default_factory=dict)
     once: Literal["", "function", "file"] = ""
+    unless_replaced: bool = False
     of: str = ""
     keeps: tuple[str, ...] = ()
     positions: int = 1
@@ -49,6 +51,8 @@ def find(context: FileContext, rules: list[Rule[CallOptions]]) -> Iterator[Match
             if (name and rule_fits(rule, name)) or (not name and method and method in rule.match):
                 place = _place(context, rule, call)
                 if place not in once and _wanted(context, call, rule.options):
+                    if rule.options.unless_replaced and _is_replaced(context, rule, call, name):
+                        continue
                     once.add(place)
                     edits = _renaming(context, rule, call)
                     form = "function" if name.startswith(".") or not name else "torch"
@@ -78,6 +82,18 @@ def _wanted(context: FileContext, call: ast.Call, options: CallOptions) -> bool:
         if names.isdisjoint(options.takes):
             return False
     return given.isdisjoint(options.has_not)
+
+
+def _is_replaced(context: FileContext, rule: Rule[CallOptions], call: ast.Call, name: str) -> bool:
+    """Whether a name stands for something else where the library is missing: ``except`` binds it again."""
+    if context.project.owns(name, context.name):
+        return True
+    used = root(call.func)
+    others = context.index.bindings(used) if isinstance(used, ast.Name) else []
+    return any(
+        other.kind in ("class", "def") or (other.kind == "import" and not rule_fits(rule, other.name))
+        for other in others
+    )
 
 
 def _is_off(node: ast.AST) -> bool:

@@ -234,11 +234,14 @@ def _is_message(holder: ast.AST | None) -> bool:
     """Whether a text in this place is only shown, or stands in a longer one."""
     if isinstance(holder, (ast.Expr, ast.JoinedStr, ast.Raise, ast.Assert)):
         return True
+    if isinstance(holder, ast.keyword):
+        return holder.arg in _MESSAGE_KEYWORDS
     called = called_name(holder)
     return called in _MESSAGES or called.endswith(("Error", "Warning", "Exception"))
 
 
 _MESSAGES = frozenset("print info debug warning warn error critical exception log write skip fail".split())
+_MESSAGE_KEYWORDS = frozenset("help description epilog usage reason msg message".split())
 _SETTING = re.compile(r"\b([A-Z][A-Z0-9_]+)=")
 
 

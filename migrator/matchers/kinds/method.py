@@ -11,8 +11,8 @@ from migrator.matchers.context import FileContext, Match, found
 from migrator.matchers.kinds.move import MethodOptions, moved_with_to
 from migrator.matchers.kinds.torchscript import in_torchscript
 from migrator.matchers.packs import Rule
-from migrator.names.tree import attributes, bare_name
-from migrator.names.values import CLASS, FOREIGN, MODULE, TENSOR, options_like
+from migrator.names.tree import attributes, bare_name, imported
+from migrator.names.values import CLASS, FOREIGN, MODULE, TENSOR, Value, options_like
 
 _KEYWORDS = frozenset({"device", "non_blocking", "memory_format"})
 
@@ -115,13 +115,16 @@ _MODULES = frozenset({"torch", "torch.version", "torch.backends", "torch._C"})
 def _judged(context: FileContext, rule: Rule, node: ast.Attribute) -> Iterator[Match]:
     index, project = context.index, context.project
     holder = node.value
-    name = index.qualified_name(holder)
-    if name in _MODULES or options_like(holder):
+    if index.qualified_name(holder) in _MODULES:
         return
     value = context.value(holder)
-    if value.kind == FOREIGN:
-        return
     is_torch = value.kind in (TENSOR, MODULE)
+    is_called = index.call_of(node) is not None
+    is_setting = not is_torch and options_like(holder)
+    if is_setting and not is_called:
+        return  # args.cuda, get_config().cuda
+    if value.kind == FOREIGN and not (is_called and _may_be_tensor(context, holder, value)):
+        return
     facts = None if is_torch else project.named(value.name)
     if facts is not None and (
         node.attr in facts.stored or (node.attr in facts.methods and not project.related(facts))
@@ -131,7 +134,7 @@ def _judged(context: FileContext, rule: Rule, node: ast.Attribute) -> Iterator[M
     facts = project.named(owner_class.name) if owner_class is not None else None
     if facts is not None and not project.related(facts):
         return
-    owner_of_another = "" if is_torch else _another_owner(context, node)
+    owner_of_another = "" if is_torch else _another_owner(context, node, value)
     if owner_of_another:
         yield found(
             context,
@@ -148,7 +151,10 @@ def _judged(context: FileContext, rule: Rule, node: ast.Attribute) -> Iterator[M
         yield _device_type(context, rule, node)
         return
     doubtful = not is_torch and (
-        project.defines_elsewhere(node.attr) or (not index.call_of(node) and project.stores(node.attr))
+        (is_setting and not isinstance(holder, ast.Call))  # Model.from_config(config).cuda()
+        or value.kind == FOREIGN
+        or project.defines_elsewhere(node.attr)
+        or (not is_called and project.stores(node.attr))
     )
     options = rule.options
     move = None
@@ -165,9 +171,19 @@ def _judged(context: FileContext, rule: Rule, node: ast.Attribute) -> Iterator[M
     yield found(context, rule, node, api=f".{node.attr}", edits=[edit], safety="unsafe" if doubtful else "")
 
 
-def _another_owner(context: FileContext, node: ast.Attribute) -> str:
-    """Why a member may be the project's own; empty where nothing speaks for that."""
+def _may_be_tensor(context: FileContext, holder: ast.expr, value: Value) -> bool:
+    """Whether what a module of an unknown library, or of the project, holds may be a tensor or a module."""
+    modules = (
+        name for node in context.index.imports if isinstance(node, ast.Import) for name in imported(node)
+    )
+    return isinstance(holder, ast.Attribute) and not value.is_no_tensor and value.name not in modules
+
+
+def _another_owner(context: FileContext, node: ast.Attribute, value: Value) -> str:
+    """Why a member may be the project's own, or a library's; empty where nothing speaks for that."""
     project = context.project
+    if value.kind == FOREIGN and not project.owns(value.name, context.name):
+        return f"it is not known what {value.name} is"
     if _is_super(node.value) or _inside_moved_method(context, node):
         return ""  # definitions move together with what they call
     other = project.unrelated_method(node.attr, context.index.text, context.name)

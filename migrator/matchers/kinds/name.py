@@ -14,7 +14,7 @@ from migrator.matchers.dotted import fitting, pattern_fits, rank, rule_fits, rul
 from migrator.matchers.moved_imports import import_form, move_names
 from migrator.matchers.options import Options
 from migrator.matchers.packs import Rule
-from migrator.names.guards import is_guarded
+from migrator.names.guards import is_asked_for, is_guarded
 from migrator.names.index import ModuleIndex
 from migrator.names.tree import Import, attributes, bare_name, imported
 
@@ -24,8 +24,9 @@ class NameOptions(Options):
     """Which uses of a name are only reported.
 
     ``only_called``: all but calls. ``without_arguments``: calls with arguments. ``may_be_none`` makes an
-    ``info`` of a question for the value. ``unless_asked``: nothing is said where the program asks for the
-    name, or for the version of torch, before. ``forms`` are the NPU names of some, by their last parts.
+    ``info`` of a question for the value, and of a use behind one. ``unless_asked``: nothing is said where the
+    program asks for the name, or for the version of torch, before. ``forms`` are the NPU names of some, by
+    their last parts.
     """
 
     only_called: bool = False
@@ -156,7 +157,8 @@ def _report(context: FileContext, rule: NameRule, node: ast.AST, name: str, advi
     """What is said of a name without an NPU form, or of one that the database does not know."""
     if rule.replace != "api_db":
         foreseen = rule.status == "absent" and _is_asked_for(context, name)
-        foreseen = foreseen or (rule.options.may_be_none and _is_tested(context.index, node))
+        if rule.options.may_be_none:
+            foreseen = foreseen or _is_tested(context.index, node) or is_asked_for(context.index, node, name)
         return found(context, rule, node, api=name, advice=advice, severity="info" if foreseen else "")
     known = npu_names.look_up(name, context.version)
     if known is None:

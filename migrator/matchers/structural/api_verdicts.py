@@ -20,6 +20,7 @@ from migrator.matchers.context import FileContext, Match, found
 from migrator.matchers.dotted import pattern_fits
 from migrator.matchers.options import Options
 from migrator.matchers.packs import Rule
+from migrator.names.guards import annotated
 from migrator.names.index import ModuleIndex
 from migrator.names.placement import is_cpu_device, kept_on_the_cpu, on_the_cpu
 from migrator.names.tree import attributes, root
@@ -198,10 +199,14 @@ def _named(context: FileContext, ref: ast.expr, name: str) -> _Use | None:
 
 
 def _asks_for_type(index: ModuleIndex, ref: ast.expr) -> bool:
-    """Whether a class is only compared with: ``isinstance(x, (nn.GRU, nn.LSTM))``."""
+    """Whether a class is not made: ``isinstance(x, (nn.GRU, nn.LSTM))``, ``{nn.GRU}``, an annotation."""
+    if annotated(index, ref) is not None:
+        return True
     child, call = ref, index.parent(ref)
     if isinstance(call, ast.Tuple):
         child, call = call, index.parent(call)
+    if isinstance(call, (ast.Set, ast.Compare)):
+        return True
     if not isinstance(call, ast.Call) or child not in call.args[1:]:
         return False
     return isinstance(call.func, ast.Name) and call.func.id in ("isinstance", "issubclass")
