@@ -64,6 +64,8 @@ KINDS = {
         "kinds.variable", options="VariableOptions", words_from="env_vars", takes_match=False, other=True
     ),
     "value": Finder("kinds.value", options="ValueOptions", other=True),
+    "requirement": Finder("kinds.requirement", options="RequirementOptions", takes_match=False, other=True),
+    "image": Finder("kinds.image", options="ImageOptions", takes_match=False, other=True),
 }
 
 # Of the rules of kind ``structural``. What has the handler ``none`` is found by another part of npumigrate.

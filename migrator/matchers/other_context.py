@@ -19,11 +19,12 @@ _NOWHERE = ast.Pass()  # the node of a match in a text that has none
 
 @dataclass(frozen=True)
 class TextContext:
-    """One file that is no Python, and what the run knows beside it."""
+    """One file that is no Python, and what the run knows beside it; ``hardware`` as in ``FileContext``."""
 
     index: TextIndex
     version: TorchVersion
     project: Project
+    hardware: str = ""
 
 
 def found_in_text(

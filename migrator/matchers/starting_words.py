@@ -45,6 +45,9 @@ def _derived(rule: Rule) -> set[str]:
         return {word.group() for phrase in rule.match if (word := _WORD.search(phrase))}
     if rule.kind == "value":
         return {word for value in rule.options.values for word in _WORD.findall(value)[:1]}
+    if rule.kind in ("requirement", "image"):  # of flash-attn the first word, of nvidia-* that
+        known = rule.options.packages if rule.kind == "requirement" else rule.options.images
+        return {word for name in known for word in _WORD.findall(name)[:1]}
     if rule.kind == "import":
         return {pattern.partition(".")[0] for pattern in rule.match}
     if rule.kind == "pattern":

@@ -63,12 +63,40 @@ class Command:
 
 
 @dataclass(frozen=True)
+class Requirement:
+    """A package that is to be installed.
+
+    ``name`` is in lower case with ``-``; ``specifier`` what stands for its version (``>=2,<3``; ``=1.12`` for
+    conda), at ``specifier_span``, which is empty behind the name where there is none. ``span`` is the whole
+    item, with the quotes around it; ``line`` its whole line where nothing else stands there. ``address`` is the
+    URL that it is installed from. ``group`` is the list, or the command, that it stands in. ``locked``: hashes
+    stand beside it.
+    """
+
+    name: str
+    span: Span
+    specifier: str
+    specifier_span: Span
+    marker: str = ""
+    address: str = ""
+    by: Literal["pip", "conda", "poetry"] = "pip"
+    group: str = ""
+    line: Optional[Span] = None
+    locked: bool = False
+
+
+@dataclass(frozen=True)
 class Content:
-    """All that a reader tells of a text. ``comments`` are the spans of comments, with their signs."""
+    """All that a reader tells of a text. ``comments`` are the spans of comments, with their signs.
+
+    ``requirements`` are told by readers of files that hold little else; ``other_files.requirements`` finds
+    those in the settings and commands of other files.
+    """
 
     settings: tuple[Setting, ...] = ()
     commands: tuple[Command, ...] = ()
     comments: tuple[Span, ...] = ()
+    requirements: tuple[Requirement, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -91,7 +119,7 @@ class TextIndex:
 
 
 # The module of each type's reader; what has none is not looked at by rules.
-_READERS = {"shell": "shell", "env": "shell"}
+_READERS = {"shell": "shell", "env": "shell", "requirements": "requirements_file", "dockerfile": "dockerfile"}
 
 
 def has_reader(of_type: str) -> bool:

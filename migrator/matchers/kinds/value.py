@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Optional
@@ -13,10 +14,12 @@ from migrator.matchers.other_context import TextContext, found_in_text
 from migrator.matchers.packs import Rule
 from migrator.other_files.index import Setting
 
+_NUMBER = re.compile(r"(?<!\d)\d+\Z")
+
 
 @dataclass(frozen=True)
 class ValueOptions(Options):
-    """``values``: what is written instead of a value; ``:*`` at both ends keeps an index (``cuda:*: npu:*``).
+    """``values``: what is written instead of a value; a ``*`` at the end is a number (``cuda:*: npu:*``).
 
     ``of``: options of commands, keys of configurations, or both. ``types``: the types of files, all without.
     """
@@ -70,6 +73,6 @@ def _new_value(values: Mapping[str, str], value: Optional[str]) -> Optional[str]
         return None
     if value in values:
         return values[value]
-    name, colon, index = value.partition(":")
-    kept = values.get(f"{name}:*") if colon and index.isdecimal() else None
-    return kept.replace("*", index) if kept else None
+    number = _NUMBER.search(value)
+    kept = values.get(f"{value[: number.start()]}*") if number else None
+    return kept.replace("*", number.group()) if number and kept else None

@@ -1,0 +1,103 @@
+"""Kind ``image``: base images of Dockerfiles and images of services that are made for CUDA."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Optional
+
+from migrator.api_support.companions import cann_order, of_torch
+from migrator.findings.finding import Edit
+from migrator.matchers.context import Match
+from migrator.matchers.options import Options
+from migrator.matchers.other_context import TextContext, found_in_text
+from migrator.matchers.packs import Rule
+from migrator.other_files.index import Setting
+
+
+@dataclass(frozen=True)
+class ImageOptions(Options):
+    """``images``: beginnings of names, each with what it holds: ``torch`` or ``cuda``.
+
+    ``image`` is what is taken instead: ``{cann}`` is CANN's version in lower case, ``{product}`` the chip as the
+    tags name it, ``{python}`` a Python of the release. ``products``: the tags' names of the product lines of
+    ``--hardware``, that of none under an empty name. ``oldest``: the first CANN of which there are such images.
+    """
+
+    images: dict[str, str] = field(default_factory=dict)
+    image: str = ""
+    products: dict[str, str] = field(default_factory=dict)
+    oldest: str = ""
+
+
+_ARG = "CANN_IMAGE"
+_PYTHONS = ("3.11", "3.10")  # of which all releases of the images have one
+
+
+def find(context: TextContext, rules: list[Rule[ImageOptions]]) -> Iterator[Match]:
+    """Images that are made for CUDA: a Dockerfile's are replaced, others reported."""
+    for setting in context.index.content.settings:
+        is_base = setting.name == "FROM"
+        if setting.kind != "key" or not setting.value or setting.value_span is None:
+            continue
+        if not is_base and setting.name.rpartition(".")[2] != "image":
+            continue
+        for rule in rules:
+            holds = _holds(setting.value, rule.options)
+            if holds is not None:
+                yield _found(context, rule, setting, holds, is_base)
+                break
+
+
+def _holds(image: str, options: ImageOptions) -> Optional[str]:
+    """What is in an image, None where it is none of those in question."""
+    for name, holds in options.images.items():
+        if re.match(rf"(?:docker\.io/)?{re.escape(name)}(?![\w-])", image):
+            return holds if name != "pytorch/pytorch" or "cu" in image else None
+    return None
+
+
+def _found(
+    context: TextContext, rule: Rule[ImageOptions], setting: Setting, holds: str, is_base: bool
+) -> Match:
+    image, version = _image(context, rule.options), context.version.text
+    if not image:
+        advice = f"Take an image with the CANN that belongs to torch_npu for torch {version}."
+    else:
+        advice = f"Take an image with CANN, such as {image}, with torch and torch_npu installed in it."
+    edits = _edits(context, setting, image, holds) if image and is_base else []
+    assert setting.value_span is not None
+    return found_in_text(
+        context, rule, setting.value_span, api=str(setting.value), edits=edits, advice="" if edits else advice
+    )
+
+
+def _image(context: TextContext, options: ImageOptions) -> str:
+    """The image for the named torch; empty where none is known."""
+    product = options.products.get(context.hardware or "")
+    for release in reversed(of_torch(context.version.text)):
+        python = next((one for one in _PYTHONS if one in release.python), "")
+        order, oldest = cann_order(release.cann), cann_order(options.oldest)
+        if product and python and order and oldest and order >= oldest:
+            return options.image.format(cann=release.cann.lower(), product=product, python=python)
+    return ""
+
+
+def _edits(context: TextContext, setting: Setting, image: str, holds: str) -> list[Edit]:
+    index = context.index
+    assert setting.value_span is not None
+    every = [one for one in index.content.settings if one.name == "FROM" and one.kind == "key"]
+    newline = "\r\n" if b"\r\n" in index.data else "\n"
+    edits = [Edit(*setting.value_span, f"${{{_ARG}}}")]
+    if not any(one.name == _ARG and one.name_span < every[0].name_span for one in index.content.settings):
+        start = index.lines.span(*[index.lines.line_of(every[0].name_span[0])] * 2)[0]
+        edits.insert(0, Edit(start, start, f"ARG {_ARG}={image}{newline}"))
+    if holds == "torch":
+        end = index.lines.content_end(index.lines.line_of(setting.value_span[1]))
+        release = next(iter(reversed(of_torch(context.version.text))), None)
+        if release is not None:
+            vision = f" torchvision=={release.torchvision}" if release.torchvision else ""
+            packages = f"torch=={release.torch}{vision} torch_npu=={release.torch_npu}"
+            edits.append(Edit(end, end, f"{newline}RUN pip install --no-cache-dir {packages}"))
+    return edits

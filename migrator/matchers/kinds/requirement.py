@@ -1,0 +1,183 @@
+"""Kind ``requirement``: packages that a project has installed, in requirements, settings and commands."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from typing import Literal, Optional
+
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+
+from migrator.api_support.companions import ReleaseSet, of_torch
+from migrator.findings.finding import Edit
+from migrator.matchers.context import Match
+from migrator.matchers.options import Options
+from migrator.matchers.other_context import TextContext, found_in_text
+from migrator.matchers.packs import Rule
+from migrator.other_files.index import Requirement
+from migrator.other_files.requirements import requirements_of
+
+_TORCH, _TORCH_NPU = ("torch", "pytorch"), "torch-npu"
+_INSTALLED = (
+    "requirements",
+    "shell",
+    "dockerfile",
+    "makefile",
+)  # lists for one machine: they name one version
+_PIN = re.compile(r"===?\s*v?[\w.+!]+\Z")
+
+
+@dataclass(frozen=True)
+class RequirementOptions(Options):
+    """What is done with a package: ``version`` writes that of the named torch, ``excluded`` reports one that
+    excludes it; ``replace`` writes another package, ``remove`` takes the line away, ``report`` only speaks.
+
+    ``packages``: for each what is written in its place, or what to do.
+    """
+
+    action: Literal["version", "excluded", "replace", "remove", "report"] = "report"
+    packages: dict[str, str] = field(default_factory=dict)
+
+
+def find(context: TextContext, rules: list[Rule[RequirementOptions]]) -> Iterator[Match]:
+    """The requirements that a rule has something to say of."""
+    every = list(requirements_of(context.index))
+    by_action = {rule.options.action: rule for rule in rules}
+    releases = of_torch(context.version.text)
+    for item in every:
+        if releases and item.name in (*_TORCH, "torchvision", "torchaudio", _TORCH_NPU):
+            yield from _versions(context, by_action, item, every, releases[-1])
+            continue
+        for rule in rules:
+            pattern = next((one for one in rule.options.packages if fnmatchcase(item.name, one)), None)
+            if pattern is not None:
+                yield _package(context, rule, item, rule.options.packages[pattern])
+                break
+
+
+def _package(context: TextContext, rule: Rule[RequirementOptions], item: Requirement, value: str) -> Match:
+    action, edits, message = rule.options.action, list[Edit](), rule.message
+    if action == "replace" and not item.address:
+        name = item.specifier_span[0] if item.specifier else item.span[1]
+        written = context.index.text_of((item.span[0], name))
+        start = item.span[0] + (written[:1] in "\"'")
+        # What it is replaced by has versions of its own.
+        end = item.specifier_span[1] if item.specifier else start + len(item.name)
+        edits = [Edit(start, end, value)]
+        message = f"{item.name} needs CUDA; use {value}"
+    elif action == "remove" and item.line is not None and not item.locked:
+        edits = [Edit(*item.line, "")]
+    advice = "" if action == "replace" else value
+    return found_in_text(context, rule, item.span, api=item.name, edits=edits, message=message, advice=advice)
+
+
+def _versions(
+    context: TextContext,
+    by_action: dict[str, Rule[RequirementOptions]],
+    item: Requirement,
+    every: Sequence[Requirement],
+    release: ReleaseSet,
+) -> Iterator[Match]:
+    """Torch and what is built for it: the versions that belong together."""
+    torch = context.version.text
+    wanted = {
+        "torchvision": release.torchvision,
+        "torchaudio": release.torchaudio,
+        _TORCH_NPU: release.torch_npu,
+    }
+    version = wanted.get(item.name, torch)
+    if not version:
+        return
+    fits, pinned = _fits(item, version), bool(_PIN.match(item.specifier))
+    of_conda, for_cuda = item.by == "conda", "+cu" in item.specifier or "cu1" in item.address
+    if item.locked or item.address or of_conda or fits is None:
+        rule = by_action.get("excluded")
+        if rule is not None and (for_cuda or not fits or of_conda):
+            yield found_in_text(
+                context, rule, item.span, api=item.name, message=_why(item, version), severity="warning"
+            )
+        return
+    if not fits and not pinned:
+        rule = by_action.get("excluded")
+        if rule is not None:
+            message = f"{item.name}{item.specifier} excludes {version}, which is for torch {torch}"
+            if item.name in _TORCH:
+                message = f"{item.name}{item.specifier} excludes torch {torch}, the version of this migration"
+            advice = f"Migrate for a torch that it admits (-v), or admit {version}."
+            yield found_in_text(context, rule, item.span, api=item.name, message=message, advice=advice)
+        return
+    rule = by_action.get("version")
+    if rule is None:
+        return
+    pins = pinned or (item.name == "torch" and context.index.type in _INSTALLED)
+    edits = []
+    if pins and not (pinned and fits):
+        edits.append(Edit(*item.specifier_span, f"=={version}"))
+    if item.name == "torch":
+        edits += _torch_npu(context, item, every, release.torch_npu)
+    if edits:
+        yield found_in_text(
+            context,
+            rule,
+            item.span,
+            api=item.name,
+            edits=edits,
+            message=f"{item.name} {version} belongs to torch_npu {release.torch_npu}",
+        )
+
+
+def _torch_npu(
+    context: TextContext, item: Requirement, every: Sequence[Requirement], version: str
+) -> list[Edit]:
+    """The requirement of torch_npu beside the first one of torch in a list, where the file has none."""
+    first = next(one for one in every if one.name == "torch" and one.group == item.group)
+    if first is not item or any(one.name == _TORCH_NPU for one in every):
+        return []
+    exact = context.index.type in _INSTALLED
+    new = f"torch_npu=={version}" if exact else f"torch_npu=={'.'.join(version.split('.')[:3])}.*"
+    written = context.index.text_of(item.span)
+    quote = written[0] if written[:1] in ("'", '"') else ""
+    if item.line is None:
+        if item.group.startswith("command"):
+            return [Edit(item.span[1], item.span[1], f" {quote}{new}{quote}")]
+        return []
+    start, end = item.line
+    line = context.index.text_of(item.line)
+    ending = line[len(line.rstrip("\r\n")) :]
+    marker = f" ; {item.marker}" if item.marker and not quote else ""
+    before = context.index.text_of((start, item.span[0]))
+    comma = "," if quote and context.index.type == "toml" else ""
+    text = f"{before}{quote}{new}{marker}{quote}{comma}"
+    if not ending:  # the last line of a file
+        return [Edit(end, end, f"\n{text}")]
+    if comma and context.index.data[item.span[1] : end].strip()[:1] != b",":
+        return []  # the last item of a list, without a comma
+    return [Edit(end, end, text + ending)]
+
+
+def _fits(item: Requirement, version: str) -> Optional[bool]:
+    """Whether a requirement admits a version; None where that cannot be told."""
+    if item.by == "poetry":
+        found = re.match(r"(\^|~|==|=|>=)?\s*(\d+(?:\.\d+)*)\Z", item.specifier)
+        if item.specifier == "*":
+            return True
+        if found is None:
+            return None
+        sign = {"^": "~=", "~": "~=", "=": "==", None: "=="}.get(found[1], found[1])
+        number = ".".join((*found[2].split("."), "0")[:2]) if sign == "~=" else found[2]
+        return SpecifierSet(f"{sign}{number}").contains(version)
+    try:
+        return SpecifierSet(item.specifier).contains(version, prereleases=True)
+    except InvalidSpecifier:
+        return None
+
+
+def _why(item: Requirement, version: str) -> str:
+    if item.by == "conda":
+        return (
+            f"conda's {item.name} is built for CUDA or has no torch_npu: install {item.name} {version} by pip"
+        )
+    where = "with its hashes" if item.locked else f"from {item.address}" if item.address else item.specifier
+    return f"{item.name} {where}: install {version}"

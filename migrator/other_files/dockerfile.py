@@ -1,0 +1,109 @@
+"""Reader of Dockerfiles, by tree-sitter-dockerfile; what is a shell's goes to the reader of shell scripts."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from functools import cache
+from typing import Optional
+
+import tree_sitter_dockerfile
+from tree_sitter import Language, Node, Parser
+
+from migrator.files.lines import Lines
+from migrator.other_files.embedded import read_shell
+from migrator.other_files.index import Command, Content, NotParsedError, Setting, Span, Word
+
+_WITH_COMMANDS = frozenset({"run_instruction", "cmd_instruction", "entrypoint_instruction"})
+
+
+@cache
+def _parser() -> Parser:
+    with warnings.catch_warnings():  # the grammar's package still gives a number
+        warnings.simplefilter("ignore", DeprecationWarning)
+        return Parser(Language(tree_sitter_dockerfile.language()))
+
+
+def read(text: str, lines: Lines) -> Content:
+    """What a Dockerfile says. The base image is the key ``FROM``; ``ENV`` and ``ARG`` set variables.
+
+    Raises NotParsedError where no line of it is an instruction.
+    """
+    del text
+    settings: list[Setting] = []
+    commands: list[Command] = []
+    comments: list[Span] = []
+    root = _parser().parse(lines.data).root_node
+    if not any(node.type.endswith("_instruction") for node in root.children):
+        raise NotParsedError(0, "no instruction")
+    for node in root.children:
+        if node.type == "comment":
+            comments.append(_span(node))
+        elif node.type == "from_instruction":
+            settings += _base_image(node)
+        elif node.type in ("env_instruction", "arg_instruction"):
+            settings += _variables(node)
+        elif node.type in _WITH_COMMANDS:
+            found = _commands(node, lines.data, len(commands))
+            settings += found.settings
+            commands += found.commands
+            comments += found.comments
+    return Content(tuple(settings), tuple(commands), tuple(comments))
+
+
+def _base_image(node: Node) -> Iterator[Setting]:
+    image = next((child for child in node.children if child.type == "image_spec"), None)
+    if image is not None:
+        name = node.children[0]
+        yield Setting("key", "FROM", _span(name), _text(image), _span(image))
+
+
+def _variables(node: Node) -> Iterator[Setting]:
+    pairs = [child for child in node.children if child.type == "env_pair"] or [node]
+    for pair in pairs:
+        parts = [child for child in pair.children if child.type.endswith("string")]
+        if not parts:
+            continue
+        name, value = parts[0], parts[1] if len(parts) > 1 else None
+        text, span = _value(value) if value is not None else (None, None)
+        yield Setting("variable", _text(name), _span(name), text, span)
+
+
+def _value(node: Node) -> tuple[Optional[str], Optional[Span]]:
+    """What a value means and where just that stands; neither where it is put together."""
+    text, (start, end) = _text(node), _span(node)
+    if node.type != "unquoted_string":
+        text, start, end = text[1:-1], start + 1, end - 1
+    return (None, None) if "$" in text or "\\" in text else (text, (start, end))
+
+
+def _commands(node: Node, data: bytes, before: int) -> Content:
+    for child in node.children:
+        if child.type == "json_string_array":
+            words = [part for part in child.children if part.type == "json_string"]
+            texts = tuple(Word(_text(word)[1:-1], (word.start_byte + 1, word.end_byte - 1)) for word in words)
+            return Content(commands=(Command(texts, _span(child)),)) if texts else Content()
+    shell = next((child for child in node.children if child.type == "shell_command"), None)
+    if shell is None:
+        return Content()
+    block = next((child for child in node.children if child.type == "heredoc_block"), None)
+    hidden = [_whole_line(part, data) for part in shell.children if part.type == "comment"]
+    if block is None:
+        found = read_shell(data, _span(shell), before, hidden)
+        return Content(found.settings, found.commands, tuple(hidden))
+    lines = [part for part in block.children if part.type == "heredoc_line"]
+    return read_shell(data, (lines[0].start_byte, lines[-1].end_byte), before) if lines else Content()
+
+
+def _whole_line(node: Node, data: bytes) -> Span:
+    """A comment with the end of its line: a shell gets neither."""
+    end = data.find(b"\n", node.end_byte)
+    return node.start_byte, len(data) if end < 0 else end + 1
+
+
+def _span(node: Node) -> Span:
+    return node.start_byte, node.end_byte
+
+
+def _text(node: Node) -> str:
+    return (node.text or b"").decode("utf-8", "replace")
