@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from pathlib import PurePosixPath
 from typing import Literal, Optional
 
 from migrator.other_files.index import Command, Requirement, Setting, Span, TextIndex
@@ -24,8 +23,9 @@ _PIP = re.compile(r"(?:.*/)?pip[\d.]*")
 _CONDA = ("conda", "mamba", "micromamba")
 # Options of pip and conda that take a value, which is no package.
 _WITH_VALUE = frozenset(
-    "-r --requirement -c --constraint -i --index-url --extra-index-url -f --find-links -e --editable -t --target"
-    " -n --name -p --prefix --python --channel --proxy --timeout --retries --trusted-host --platform --root".split()
+    "-r --requirement -c --constraint -i --index-url --extra-index-url -f --find-links -e --editable -t"
+    " --target -n --name -p --prefix --python --channel --proxy --timeout --retries --trusted-host"
+    " --platform --root".split()
 )
 
 
@@ -104,7 +104,7 @@ def _of_command(index: TextIndex, command: Command, group: str) -> Iterator[Requ
     takes = False
     for word in words[start:]:
         if word.text is None or takes or word.text.startswith("-"):
-            takes = word.text is not None and not takes and word.text in _WITH_VALUE | {"-c"}
+            takes = word.text is not None and not takes and word.text in _WITH_VALUE
             continue
         begin, end = word.span
         raw = index.text_of(word.span)

@@ -20,9 +20,9 @@ from migrator.other_files.index import Setting
 class ImageOptions(Options):
     """``images``: beginnings of names, each with what it holds: ``torch`` or ``cuda``.
 
-    ``image`` is what is taken instead: ``{cann}`` is CANN's version in lower case, ``{product}`` the chip as the
-    tags name it, ``{python}`` a Python of the release. ``products``: the tags' names of the product lines of
-    ``--hardware``, that of none under an empty name. ``oldest``: the first CANN of which there are such images.
+    ``image`` is what is taken instead: ``{cann}`` is CANN's version in lower case, ``{product}`` the chip as
+    the tags name it, ``{python}`` a Python of the release. ``products``: the tags' names of the product lines
+    of ``--hardware``, that of none under an empty name. ``oldest``: the first CANN that has such images.
     """
 
     images: dict[str, str] = field(default_factory=dict)

@@ -44,7 +44,7 @@ class RequirementOptions(Options):
 def find(context: TextContext, rules: list[Rule[RequirementOptions]]) -> Iterator[Match]:
     """The requirements that a rule has something to say of."""
     every = list(requirements_of(context.index))
-    by_action = {rule.options.action: rule for rule in rules}
+    by_action: dict[str, Rule[RequirementOptions]] = {rule.options.action: rule for rule in rules}
     releases = of_torch(context.version.text)
     for item in every:
         if releases and item.name in (*_TORCH, "torchvision", "torchaudio", _TORCH_NPU):

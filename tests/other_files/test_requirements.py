@@ -1,0 +1,104 @@
+"""What is read of requirements, in files of their own, in lists of settings and in commands."""
+
+from __future__ import annotations
+
+import pytest
+
+from migrator.other_files.index import TextIndex, read
+from migrator.other_files.requirements import requirements_of
+
+FILE = """\
+# what is installed
+torch>=1.7  # for now
+Torch_Vision[a] ==0.16.0+cu118 ; python_version < "3.10"
+--extra-index-url https://download.pytorch.org/whl/cu118
+-e git+https://github.com/NVIDIA/apex@master#egg=apex
+git+https://github.com/openai/CLIP.git
+flash-attn == 2.5 \\
+    --hash=sha256:abc
+torch @ https://download.pytorch.org/whl/torch-2.0.0-cp39.whl
+this is prose
+-r base.txt
+numpy"""
+
+
+def listed(index: TextIndex) -> list[tuple[str, str, str]]:
+    return [(item.name, item.specifier, index.text_of(item.span)) for item in requirements_of(index)]
+
+
+def test_a_file_of_pip() -> None:
+    index = read("requirements.txt", "requirements", FILE)
+    items = list(requirements_of(index))
+    assert [(item.name, item.specifier) for item in items] == [
+        ("torch", ">=1.7"),
+        ("torch-vision", "==0.16.0+cu118"),
+        ("apex", ""),
+        ("clip", ""),
+        ("flash-attn", "== 2.5"),
+        ("torch", ""),
+        ("numpy", ""),
+    ]
+    assert [index.text_of(item.specifier_span) for item in items] == [item.specifier for item in items]
+    assert [item.name for item in items if item.address] == ["apex", "clip", "torch"]
+    assert [item.name for item in items if item.locked] == ["flash-attn"]
+    assert items[1].marker == 'python_version < "3.10"'
+    assert items[0].line is not None
+    assert index.text_of(items[0].line) == "torch>=1.7  # for now\n"
+    options = {item.name: item.value for item in index.content.settings}
+    assert options["--extra-index-url"] == "https://download.pytorch.org/whl/cu118"
+    assert [index.text_of(span) for span in index.content.comments] == ["# what is installed", "# for now"]
+
+
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ('pip install "torch>=2" tqdm -r more.txt', [("torch", ">=2", '"torch>=2"'), ("tqdm", "", "tqdm")]),
+        ("python -m pip install -U torch==2.1.0 -f x", [("torch", "==2.1.0", "torch==2.1.0")]),
+        ("conda install -y -c pytorch pytorch=1.12", [("pytorch", "=1.12", "pytorch=1.12")]),
+        ("pip3 install --no-deps ./torch $TORCH", []),
+        ("echo pip; uninstall torch", []),
+        ("pip uninstall torch", []),
+    ],
+)
+def test_commands(line: str, found: list[tuple[str, str, str]]) -> None:
+    assert listed(read("a.sh", "shell", line + "\n")) == found
+
+
+DOCKERFILE = """\
+ARG CUDA=12.1.0
+FROM nvidia/cuda:${CUDA}-devel AS base
+ENV NVIDIA_VISIBLE_DEVICES=all \\
+    CUDA_HOME="/usr/local/cuda"
+ENV NCCL_DEBUG INFO
+RUN apt-get update && \\
+    # torch
+    pip install torch==2.1.0 "torchvision>=0.16"
+RUN <<EOF
+export CUDA_VISIBLE_DEVICES=0
+EOF
+CMD ["python", "train.py", "--device", "cuda"]
+"""
+
+
+def test_a_dockerfile() -> None:
+    index = read("Dockerfile", "dockerfile", DOCKERFILE)
+    assert [(item.kind, item.name, item.value) for item in index.content.settings] == [
+        ("variable", "CUDA", "12.1.0"),
+        ("key", "FROM", "nvidia/cuda:${CUDA}-devel"),
+        ("variable", "NVIDIA_VISIBLE_DEVICES", "all"),
+        ("variable", "CUDA_HOME", "/usr/local/cuda"),
+        ("variable", "NCCL_DEBUG", "INFO"),
+        ("variable", "CUDA_VISIBLE_DEVICES", "0"),
+    ]
+    spans = [(item.value, item.value_span) for item in index.content.settings]
+    assert all(span and index.text_of(span) == value for value, span in spans)
+    commands = [[word.text for word in command.words] for command in index.content.commands]
+    assert commands == [
+        ["apt-get", "update"],
+        ["pip", "install", "torch==2.1.0", "torchvision>=0.16"],
+        ["python", "train.py", "--device", "cuda"],
+    ]
+    assert listed(index) == [
+        ("torch", "==2.1.0", "torch==2.1.0"),
+        ("torchvision", ">=0.16", '"torchvision>=0.16"'),
+    ]
