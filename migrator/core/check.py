@@ -183,7 +183,9 @@ class _Check:
             edits = choice.edits()
             self.map = self.map.then(edits)
             text = apply(lines.data, edits).decode("utf-8")
-            if choice.whole and not self.rules.start_in(" ".join(edit.text for edit in edits)):
+            if choice.whole and not self.rules.start_in(
+                " ".join(edit.text for edit in edits), bool(self.type)
+            ):
                 if write:
                     self._parse(text)  # a mistake of ours must not break the user's code
                 break

@@ -99,11 +99,16 @@ class Rules:
             found["torch_names"] = release_uses.starting_words(self.version, text, written)
         return found
 
-    def start_in(self, text: str) -> bool:
-        """Whether new text has words from which rules with fixes start: none is about what fixes write."""
+    def start_in(self, text: str, other: bool) -> bool:
+        """Whether new text has words from which rules with fixes start: none is about what fixes write.
+
+        ``other``: it stands in a file that is no Python.
+        """
         words = identifiers(text)
         return any(
-            not words.isdisjoint(self._words[rule.code]) for rule in self._chosen if not _reads_text(rule)
+            not words.isdisjoint(self._words[rule.code])
+            for rule in self._chosen
+            if rule.finder.other is other and not _reads_text(rule)
         )
 
     def _learn(self, project: Project) -> None:
