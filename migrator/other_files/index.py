@@ -119,7 +119,16 @@ class TextIndex:
 
 
 # The module of each type's reader; what has none is not looked at by rules.
-_READERS = {"shell": "shell", "env": "shell", "requirements": "requirements_file", "dockerfile": "dockerfile"}
+_READERS = {
+    "shell": "shell",
+    "env": "shell",
+    "yaml": "yaml",
+    "json": "json",
+    "toml": "toml",
+    "ini": "ini",
+    "requirements": "requirements_file",
+    "dockerfile": "dockerfile",
+}
 
 
 def has_reader(of_type: str) -> bool:

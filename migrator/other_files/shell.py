@@ -36,7 +36,7 @@ def read(text: str, lines: Lines) -> Content:
             comments.append(_span(node))
         elif node.type == "command":
             commands.append(Command(tuple(_words(node)), _span(node)))
-            settings += _options(commands[-1], len(commands) - 1, lines.data)
+            settings += options_of(commands[-1], len(commands) - 1, lines.data)
         elif node.type == "variable_assignment":
             # Those before a command come after it in the walk's order, so the command is the last one.
             settings.append(_assignment(node, len(commands) - 1 if _is_before_command(node) else None))
@@ -106,7 +106,7 @@ def _meaning(node: Node) -> tuple[Optional[str], Optional[Span]]:
     return text, (start, end)
 
 
-def _options(command: Command, number: int, data: bytes) -> Iterator[Setting]:
+def options_of(command: Command, number: int, data: bytes) -> Iterator[Setting]:
     """``--name value`` and ``--name=value`` among a command's words."""
     for place, word in enumerate(command.words[1:], 1):
         raw = data[slice(*word.span)].decode("utf-8")

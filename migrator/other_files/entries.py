@@ -1,0 +1,206 @@
+"""The values of a configuration, whatever its format, become settings and commands.
+
+A reader of a format gives an Entry for each key and each value with its place; what in them is an
+environment variable or a command is told by the keys above, and the same for all formats.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Optional, Union
+
+from migrator.files.lines import Lines
+from migrator.other_files import shell
+from migrator.other_files.index import Command, Content, Setting, Span, Word
+
+Step = Union[str, int]
+_DEEPEST = 200  # lists and mappings inside each other
+
+# Keys below which a program's environment stands.
+_ENVIRONMENT = re.compile(r"(?:\w*_)?(?:env(?:s|ironments?|_?vars?|_set|_copy)?|variables)\Z", re.IGNORECASE)
+_CONTAINER_ENVIRONMENT = frozenset({"containerEnv", "remoteEnv", "environment_variables"})
+_VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]*\Z")
+_ASSIGNED = re.compile(r"([A-Z_][A-Z0-9_]*)(?:=(.*))?\Z", re.DOTALL)
+# Keys whose text a shell runs, and keys whose list is one command.
+_SCRIPTS = frozenset(
+    "run script before_script after_script commands setup initializeCommand onCreateCommand"
+    " updateContentCommand postCreateCommand postStartCommand postAttachCommand".split()
+)
+_COMMANDS = ("entrypoint", "command", "cmd", "args")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A key with its value, or an item of a list; ``path`` are the keys and numbers that lead to it.
+
+    ``span`` is the place of the key, of an item without one that of its value. ``value`` is None for what is
+    no single value, and for none. ``value_span`` is the place of the value without quotes and other signs;
+    ``verbatim`` is false where the text there is not what it means, such as a text of several lines.
+    """
+
+    path: tuple[Step, ...]
+    span: Span
+    value: Optional[str] = None
+    value_span: Optional[Span] = None
+    verbatim: bool = True
+
+    @property
+    def place(self) -> Optional[Span]:
+        """Where the value can be replaced."""
+        return self.value_span if self.verbatim else None
+
+
+def too_deep(depth: int) -> bool:
+    """Whether nobody nests lists and mappings as deep by hand."""
+    return depth > _DEEPEST
+
+
+def content_of(entries: Sequence[Entry], lines: Lines, comments: Iterable[Span] = ()) -> Content:
+    """What the entries of a file say."""
+    settings: list[Setting] = []
+    commands: list[Command] = []
+    named = _values_beside_names(entries)
+    for entry in entries:
+        variable = _variable(entry, named)
+        if variable is not None:
+            settings.append(variable)
+        else:
+            name = ".".join(map(str, entry.path))
+            settings.append(Setting("key", name, entry.span, entry.value, entry.place))
+    for found in _commands(entries, lines):
+        first = len(commands)
+        commands += found.commands
+        settings += [
+            replace(item, command=None if item.command is None else item.command + first)
+            for item in found.settings
+        ]
+    return Content(tuple(settings), tuple(commands), tuple(comments))
+
+
+def _is_environment(step: Step) -> bool:
+    return isinstance(step, str) and bool(_ENVIRONMENT.match(step) or step in _CONTAINER_ENVIRONMENT)
+
+
+def _values_beside_names(entries: Iterable[Entry]) -> dict[tuple[Step, ...], Entry]:
+    """Of ``- name: X`` and ``value: Y`` the values, by the path of the item."""
+    return {
+        entry.path[:-1]: entry
+        for entry in entries
+        if entry.path[-1] == "value" and len(entry.path) > 2 and _is_environment(entry.path[-3])
+    }
+
+
+def _variable(entry: Entry, named: dict[tuple[Step, ...], Entry]) -> Optional[Setting]:
+    """The environment variable that an entry sets or hands on."""
+    path, place = entry.path, entry.place
+    if len(path) < 2:
+        return None
+    last, above = path[-1], path[-2]
+    if isinstance(last, str) and _VARIABLE.match(last) and _is_environment(above):
+        return Setting("variable", last, entry.span, entry.value, place)
+    if last == "name" and len(path) > 2 and _is_environment(path[-3]) and place and entry.value:
+        value = named.get(path[:-1])
+        found = (value.value, value.place) if value else (None, None)
+        return Setting("variable", entry.value, place, *found)
+    if isinstance(last, int) and _is_environment(above) and place and entry.value:
+        match = _ASSIGNED.match(entry.value)
+        if match:
+            end = place[0] + len(match[1])
+            if match[2] is None:
+                return Setting("variable", match[1], (place[0], end), reads=True)
+            return Setting("variable", match[1], (place[0], end), match[2], (end + 1, place[1]))
+    return None
+
+
+def _commands(entries: Sequence[Entry], lines: Lines) -> Iterator[Content]:
+    lists: dict[tuple[Step, ...], dict[str, list[Entry]]] = {}
+    for entry in entries:
+        if not entry.value or entry.value_span is None:
+            continue
+        last = entry.path[-1]
+        if last in _SCRIPTS or last in _COMMANDS:
+            yield _shell(entry, lines)
+        elif isinstance(last, int) and len(entry.path) > 1 and entry.path[-2] in _SCRIPTS:
+            yield _shell(entry, lines)
+        elif isinstance(last, int) and len(entry.path) > 1 and entry.path[-2] in _COMMANDS:
+            lists.setdefault(entry.path[:-2], {}).setdefault(str(entry.path[-2]), []).append(entry)
+    for parts in lists.values():
+        # A container's command and its arguments are one command.
+        words = [entry for name in _COMMANDS for entry in parts.get(name, ())]
+        yield _listed(words, lines)
+        for entry in words:
+            if re.search(r"\s", entry.value or ""):  # of sh -c
+                yield _shell(entry, lines)
+
+
+def _listed(entries: Sequence[Entry], lines: Lines) -> Content:
+    """A list of words as a command, with its options."""
+    nothing = Word("", (entries[0].span[0],) * 2)
+    words = [Word(entry.value if entry.verbatim else None, entry.value_span or (0, 0)) for entry in entries]
+    if (words[0].text or "").startswith("-"):
+        words.insert(0, nothing)
+    span = (min(word.span[0] for word in words), max(word.span[1] for word in words))
+    command = Command(tuple(words), span)
+    return Content(tuple(shell.options_of(command, 0, lines.data)), (command,))
+
+
+def _shell(entry: Entry, lines: Lines) -> Content:
+    """What a shell reads in a value, with the places in the file."""
+    if entry.value is None or entry.value_span is None:
+        return Content()
+    raw = lines.data[slice(*entry.value_span)]
+    text = entry.value.encode("utf-8")
+    places = _aligned(text, raw)
+    if places is None:
+        return Content()
+    start = entry.value_span[0]
+    before = b": " if text.startswith(b"-") else b""  # the options of a command that is not written here
+    own = Lines((before + text).decode("utf-8"))
+
+    def moved(span: Span) -> Span:
+        first, last = (max(0, place - len(before)) for place in span)
+        if first == last:
+            return start + places[first], start + places[first]
+        return start + places[first], start + places[last - 1] + 1
+
+    def same(span: Optional[Span]) -> Optional[Span]:
+        """The place of a part, where the same stands there."""
+        if span is None:
+            return None
+        new = moved(span)
+        return new if lines.data[slice(*new)] == own.data[slice(*span)] else None
+
+    found = shell.read(own.data.decode("utf-8"), own)
+    settings = [
+        replace(item, name_span=name_span, value_span=same(item.value_span))
+        for item in found.settings
+        if (name_span := same(item.name_span))
+    ]
+    commands = [
+        Command(tuple(Word(word.text, moved(word.span)) for word in each.words), moved(each.span))
+        for each in found.commands
+    ]
+    return Content(tuple(settings), tuple(commands))
+
+
+def _aligned(text: bytes, raw: bytes) -> Optional[list[int]]:
+    """The place of each byte of a text in what is written: lines may be indented or folded there.
+
+    None where it is written with escapes.
+    """
+    places = []
+    place = 0
+    blank = b" \t\r\n"
+    for byte in text:
+        while place < len(raw) and raw[place] != byte and raw[place] in blank and byte not in blank:
+            place += 1
+        if place < len(raw) and (raw[place] == byte or (raw[place] in blank and byte in blank)):
+            places.append(place)
+            place += 1
+        elif byte in blank:
+            places.append(min(place, len(raw)))
+        else:
+            return None
+    return [*places, len(raw)]
