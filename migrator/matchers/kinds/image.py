@@ -13,7 +13,7 @@ from migrator.matchers.context import Match
 from migrator.matchers.options import Options
 from migrator.matchers.other_context import TextContext, found_in_text
 from migrator.matchers.packs import Rule
-from migrator.other_files.index import Setting
+from migrator.other_files.index import Setting, Span
 
 
 @dataclass(frozen=True)
@@ -38,15 +38,13 @@ _PYTHONS = ("3.11", "3.10")  # of which all releases of the images have one
 def find(context: TextContext, rules: list[Rule[ImageOptions]]) -> Iterator[Match]:
     """Images that are made for CUDA: a Dockerfile's are replaced, others reported."""
     for setting in context.index.content.settings:
-        is_base = setting.name == "FROM"
-        if setting.kind != "key" or not setting.value or setting.value_span is None:
-            continue
-        if not is_base and setting.name.rpartition(".")[2] != "image":
-            continue
+        names_one = setting.kind == "key" and setting.name.rpartition(".")[2] in ("FROM", "image")
+        if not setting.value or not (names_one or context.index.type == "dockerfile"):
+            continue  # in a Dockerfile an ARG may name one
         for rule in rules:
             holds = _holds(setting.value, rule.options)
-            if holds is not None:
-                yield _found(context, rule, setting, holds, is_base)
+            if holds is not None and setting.value_span is not None:
+                yield _found(context, rule, setting, setting.value_span, holds)
                 break
 
 
@@ -66,10 +64,13 @@ def _found(
         advice = f"Take an image with the CANN that belongs to torch_npu for torch {version}."
     else:
         advice = f"Take an image with CANN, such as {image}, with torch and torch_npu installed in it."
-    edits = _edits(context, setting, image, holds) if image and is_base else []
-    assert setting.value_span is not None
+    edits: list[Edit] = []
+    if image and setting.name == "FROM":
+        edits = _edits(context, span, image, holds)
+    elif image and setting.kind == "variable":
+        edits = [Edit(*span, image)]
     return found_in_text(
-        context, rule, setting.value_span, api=str(setting.value), edits=edits, advice="" if edits else advice
+        context, rule, span, api=str(setting.value), edits=edits, advice="" if edits else advice
     )
 
 
@@ -84,17 +85,17 @@ def _image(context: TextContext, options: ImageOptions) -> str:
     return ""
 
 
-def _edits(context: TextContext, setting: Setting, image: str, holds: str) -> list[Edit]:
+def _edits(context: TextContext, span: Span, image: str, holds: str) -> list[Edit]:
+    """What makes a base image an argument of the build, and installs torch where the image had it."""
     index = context.index
-    assert setting.value_span is not None
     every = [one for one in index.content.settings if one.name == "FROM" and one.kind == "key"]
     newline = "\r\n" if b"\r\n" in index.data else "\n"
-    edits = [Edit(*setting.value_span, f"${{{_ARG}}}")]
+    edits = [Edit(*span, f"${{{_ARG}}}")]
     if not any(one.name == _ARG and one.name_span < every[0].name_span for one in index.content.settings):
         start = index.lines.span(*[index.lines.line_of(every[0].name_span[0])] * 2)[0]
         edits.insert(0, Edit(start, start, f"ARG {_ARG}={image}{newline}"))
     if holds == "torch":
-        end = index.lines.content_end(index.lines.line_of(setting.value_span[1]))
+        end = index.lines.content_end(index.lines.line_of(span[1]))
         release = next(iter(reversed(of_torch(context.version.text))), None)
         if release is not None:
             vision = f" torchvision=={release.torchvision}" if release.torchvision else ""

@@ -34,15 +34,19 @@ class RequirementOptions(Options):
     """What is done with a package: ``version`` writes that of the named torch, ``excluded`` reports one that
     excludes it; ``replace`` writes another package, ``remove`` takes the line away, ``report`` only speaks.
 
-    ``packages``: for each what is written in its place, or what to do.
+    ``packages``: for each what is written in its place, or what to do. ``not_in``: names of files that are for
+    other machines than those with NPUs, such as those that build documents.
     """
 
     action: Literal["version", "excluded", "replace", "remove", "report"] = "report"
     packages: dict[str, str] = field(default_factory=dict)
+    not_in: tuple[str, ...] = ()
 
 
 def find(context: TextContext, rules: list[Rule[RequirementOptions]]) -> Iterator[Match]:
     """The requirements that a rule has something to say of."""
+    name = context.index.name
+    rules = [rule for rule in rules if not any(fnmatchcase(name, one) for one in rule.options.not_in)]
     every = list(requirements_of(context.index))
     by_action: dict[str, Rule[RequirementOptions]] = {rule.options.action: rule for rule in rules}
     releases = of_torch(context.version.text)
