@@ -56,9 +56,7 @@ def _holds(image: str, options: ImageOptions) -> Optional[str]:
     return None
 
 
-def _found(
-    context: TextContext, rule: Rule[ImageOptions], setting: Setting, holds: str, is_base: bool
-) -> Match:
+def _found(context: TextContext, rule: Rule[ImageOptions], setting: Setting, span: Span, holds: str) -> Match:
     image, version = _image(context, rule.options), context.version.text
     if not image:
         advice = f"Take an image with the CANN that belongs to torch_npu for torch {version}."

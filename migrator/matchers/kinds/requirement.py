@@ -34,8 +34,8 @@ class RequirementOptions(Options):
     """What is done with a package: ``version`` writes that of the named torch, ``excluded`` reports one that
     excludes it; ``replace`` writes another package, ``remove`` takes the line away, ``report`` only speaks.
 
-    ``packages``: for each what is written in its place, or what to do. ``not_in``: names of files that are for
-    other machines than those with NPUs, such as those that build documents.
+    ``packages``: for each what is written in its place, or what to do. ``not_in``: names of files that are
+    for other machines than those with NPUs, such as those that build documents.
     """
 
     action: Literal["version", "excluded", "replace", "remove", "report"] = "report"
