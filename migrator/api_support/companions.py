@@ -58,6 +58,15 @@ def of_torch(version: str) -> tuple[ReleaseSet, ...]:
     return tuple(one for one in release_sets() if one.torch == wanted or one.torch.startswith(wanted + "."))
 
 
+def recommended(torch: str) -> ReleaseSet | None:
+    """The release of torch_npu to write down for a torch: the newest whose CANN is known, or the newest.
+
+    None where none is known.
+    """
+    known = [one for one in of_torch(torch) if "rc" not in one.torch_npu]
+    return next((one for one in reversed(known) if one.cann), known[-1] if known else None)
+
+
 def release_for(torch: str, cann: str) -> str:
     """The release of torch_npu to install for a torch: the newest that belongs to a CANN, or else the newest.
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Optional
 
-from migrator.api_support.companions import cann_order, of_torch
+from migrator.api_support.companions import cann_order, recommended
 from migrator.findings.finding import Edit
 from migrator.matchers.context import Match
 from migrator.matchers.options import Options
@@ -74,13 +74,15 @@ def _found(context: TextContext, rule: Rule[ImageOptions], setting: Setting, spa
 
 def _image(context: TextContext, options: ImageOptions) -> str:
     """The image for the named torch; empty where none is known."""
-    product = options.products.get(context.hardware or "")
-    for release in reversed(of_torch(context.version.text)):
-        python = next((one for one in _PYTHONS if one in release.python), "")
-        order, oldest = cann_order(release.cann), cann_order(options.oldest)
-        if product and python and order and oldest and order >= oldest:
-            return options.image.format(cann=release.cann.lower(), product=product, python=python)
-    return ""
+    release = recommended(context.version.text)
+    if release is None:
+        return ""
+    product = options.products.get(context.hardware)
+    python = next((one for one in _PYTHONS if one in release.python), "")
+    order, oldest = cann_order(release.cann), cann_order(options.oldest)
+    if not (product and python and order and oldest and order >= oldest):
+        return ""
+    return options.image.format(cann=release.cann.lower(), product=product, python=python)
 
 
 def _edits(context: TextContext, span: Span, image: str, holds: str) -> list[Edit]:
@@ -94,7 +96,7 @@ def _edits(context: TextContext, span: Span, image: str, holds: str) -> list[Edi
         edits.insert(0, Edit(start, start, f"ARG {_ARG}={image}{newline}"))
     if holds == "torch":
         end = index.lines.content_end(index.lines.line_of(span[1]))
-        release = next(iter(reversed(of_torch(context.version.text))), None)
+        release = recommended(context.version.text)
         if release is not None:
             vision = f" torchvision=={release.torchvision}" if release.torchvision else ""
             packages = f"torch=={release.torch}{vision} torch_npu=={release.torch_npu}"

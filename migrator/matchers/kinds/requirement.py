@@ -10,7 +10,7 @@ from typing import Literal, Optional
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
-from migrator.api_support.companions import ReleaseSet, of_torch
+from migrator.api_support.companions import ReleaseSet, recommended
 from migrator.findings.finding import Edit
 from migrator.matchers.context import Match
 from migrator.matchers.options import Options
@@ -49,10 +49,10 @@ def find(context: TextContext, rules: list[Rule[RequirementOptions]]) -> Iterato
     rules = [rule for rule in rules if not any(fnmatchcase(name, one) for one in rule.options.not_in)]
     every = list(requirements_of(context.index))
     by_action: dict[str, Rule[RequirementOptions]] = {rule.options.action: rule for rule in rules}
-    releases = of_torch(context.version.text)
+    release = recommended(context.version.text)
     for item in every:
-        if releases and item.name in (*_TORCH, "torchvision", "torchaudio", _TORCH_NPU):
-            yield from _versions(context, by_action, item, every, releases[-1])
+        if release and item.name in (*_TORCH, "torchvision", "torchaudio", _TORCH_NPU):
+            yield from _versions(context, by_action, item, every, release)
             continue
         for rule in rules:
             pattern = next((one for one in rule.options.packages if fnmatchcase(item.name, one)), None)
