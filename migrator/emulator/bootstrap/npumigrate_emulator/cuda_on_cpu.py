@@ -205,6 +205,8 @@ def _answer_for_cuda(devices: int) -> None:
         setattr(cuda, name, lambda *_: nullcontext())
     cuda.Stream, cuda.Event = Stream, Event
     cuda.current_stream = cuda.default_stream = Stream
+    tensor: Any = torch.Tensor
+    tensor.record_stream = _answering(None)
     cuda.manual_seed = cuda.manual_seed_all = cuda.seed = cuda.seed_all = _answering(None)
     cuda.get_rng_state = lambda *_: torch.get_rng_state()
     cuda.set_rng_state = lambda state, *_: torch.set_rng_state(state)
@@ -235,13 +237,18 @@ def _map_arguments() -> None:
 
     autocast.__init__ = autocast_on_cpu
     load, default_device, default_type = torch.load, torch.set_default_device, torch.set_default_tensor_type
+    load_script = torch.jit.load
 
     def load_on_cpu(file: Any, map_location: Any = None, *args: Any, **options: Any) -> Any:
         if isinstance(map_location, dict):
             map_location = {on_cpu(key): on_cpu(value) for key, value in map_location.items()}
         return load(file, "cpu" if map_location is None else _numbered(map_location), *args, **options)
 
+    def load_script_on_cpu(file: Any, map_location: Any = None, *args: Any, **options: Any) -> Any:
+        return load_script(file, on_cpu(map_location), *args, **options)
+
     changed.load = load_on_cpu
+    changed.jit.load = load_script_on_cpu
     changed.set_default_device = lambda device: default_device(on_cpu(device))
     changed.set_default_tensor_type = lambda kind: default_type(
         kind.replace(".cuda.", ".") if isinstance(kind, str) else kind
