@@ -45,11 +45,28 @@ def is_cpu_device(index: ModuleIndex, device: ast.expr | None) -> bool:
 
 
 def _given(index: ModuleIndex, node: ast.expr) -> list[ast.expr]:
-    """An expression, or what its name is assigned; nothing where something else binds the name, too."""
+    """An expression, or what its name is assigned; nothing where something else binds the name, too.
+
+    What a name is made of itself, and not moved by, says nothing new: ``x = x.to(memory_format=…)``.
+    """
     if not isinstance(node, ast.Name):
         return [node]
     values = index.assigned(node)
-    return values if len(values) == len(index.bindings(node)) else []
+    if len(values) != len(index.bindings(node)):
+        return []
+    return [value for value in values if not _is_of_itself(value, node.id)]
+
+
+def _is_of_itself(value: ast.expr, name: str) -> bool:
+    """Whether a value is that of a name behind calls of its methods that move nothing."""
+    while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
+        moves = value.func.attr in ("cuda", "npu", "cpu", "to_empty")
+        if moves or any(keyword.arg in ("device", None) for keyword in value.keywords):
+            return False
+        if value.func.attr in ("to", "type") and value.args:
+            return False
+        value = value.func.value
+    return isinstance(value, ast.Name) and value.id == name
 
 
 def _is_made(index: ModuleIndex, value: ast.expr) -> bool:

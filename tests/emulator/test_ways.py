@@ -47,7 +47,9 @@ def start_of(way: Path) -> dict[str, Any]:
     return {"script": script, "arguments": shlex.split(arguments), "ranks": int(torchrun or horovodrun or 0)}
 
 
-def run_all(emulate, folder: Path, runs: dict[str, Any], modules: tuple[str, ...], **how: Any) -> dict[str, Any]:
+def run_all(
+    emulate, folder: Path, runs: dict[str, Any], modules: tuple[str, ...], **how: Any
+) -> dict[str, Any]:
     """Run programs, each in a copy of its project's folder; give how each ended."""
     (folder / "runs.json").write_text(json.dumps(runs))
     files = (str(folder / "runs.json"), str(folder / "results.json"))

@@ -19,7 +19,7 @@ from migrator.matchers.context import FileContext
 from migrator.matchers.npu_import import names_package
 from migrator.matchers.options import Options
 from migrator.matchers.whole_numbers import as_device, surely_int
-from migrator.names.tree import bare_name
+from migrator.names.tree import bare_name, called_name
 from migrator.names.values import CLASS, MAYBE, MODULE, TENSOR, UNKNOWN, Value
 
 _DEVICE_NAME = re.compile(r"(?:^|_)(?:device|dev)$", re.IGNORECASE)
@@ -109,7 +109,9 @@ def _ignores_device(
     """Whether the call may be that of a module, and its device another than the current NPU."""
     if len(call.args) > 1 or any(k.arg != "device" for k in call.keywords):
         return False  # only tensors take more
-    if value.kind in (TENSOR, MAYBE) or bare_name(holder) == "super":
+    if called_name(holder) == "super":
+        return _is_filled_in(context, device)
+    if value.kind in (TENSOR, MAYBE):
         return False
     if _is_parameter_of_lambda(context, holder):  # a storage, in map_location
         return False
@@ -129,6 +131,28 @@ def _may_be_none(context: FileContext, device: ast.expr) -> bool:
     if isinstance(device, ast.Name):
         values = [each.value for each in context.index.bindings(device) if each.value is not None]
     return any(isinstance(each, ast.Constant) and each.value is None for each in values)
+
+
+def _is_filled_in(context: FileContext, device: ast.expr) -> bool:
+    """Whether a device that was left out is made first: ``if device is None: device = torch.device(…)``."""
+    index = context.index
+    if not isinstance(device, ast.Name):
+        return False
+    made = [each for each in index.assigned(device) if _is_device(context, each)]
+    tests = (parent.test for each in made for parent in index.above(each) if isinstance(parent, ast.If))
+    return any(
+        isinstance(test, ast.Compare)
+        and bare_name(test.left) == device.id
+        and isinstance(test.ops[0], (ast.Is, ast.Eq))
+        and isinstance(test.comparators[0], ast.Constant)
+        and test.comparators[0].value is None
+        for test in tests
+    )
+
+
+def _is_device(context: FileContext, value: ast.expr) -> bool:
+    """Whether a value is a ``torch.device(…)``."""
+    return isinstance(value, ast.Call) and context.index.qualified_name(value.func) == "torch.device"
 
 
 def _is_current(context: FileContext, device: ast.expr) -> bool:
@@ -153,7 +177,11 @@ def _names_device(context: FileContext, device: ast.expr) -> bool:
     if isinstance(device, ast.BinOp):
         return any(isinstance(part, ast.Constant) for part in (device.left, device.right))
     if isinstance(device, ast.Call):
-        return context.index.qualified_name(device.func) == "torch.device" or _is_format(device)
+        return _is_device(context, device) or _is_format(device)
+    if isinstance(device, ast.Name) and any(
+        _is_device(context, each) for each in context.index.assigned(device)
+    ):
+        return True
     return bool(_DEVICE_NAME.search(bare_name(device)))
 
 

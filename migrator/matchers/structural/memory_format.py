@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Optional
 
@@ -14,7 +14,7 @@ from migrator.matchers.options import Options
 from migrator.matchers.packs import Rule
 from migrator.names.index import ModuleIndex
 from migrator.names.placement import is_cpu_device, kept_on_the_cpu, made_on_the_cpu
-from migrator.names.tree import string_value
+from migrator.names.tree import bare_name, called_name, string_value
 
 _KEYWORD = "memory_format"
 
@@ -43,10 +43,9 @@ def find(context: FileContext, rule: Rule[FormatOptions]) -> Iterator[Match]:
             continue
         keyword, choice = _keyword(index, ref)
         call = index.parent(keyword) if keyword is not None else None
-        if keyword is not None and isinstance(call, ast.Call) and index.qualified_name(call.func) != "dict":
-            if _is_of(index, rule, call):
-                yield from _given(context, rule, ref, call, keyword, choice)
-        elif rule.options.drops:
+        if keyword is not None and isinstance(call, ast.Call) and _is_of(index, rule, call):
+            yield from _given(context, rule, ref, call, keyword, choice)
+        elif rule.options.drops and not _is_harmless(index, rule, call):
             yield from _handed_on(context, rule, ref)
 
 
@@ -85,9 +84,8 @@ def _handed_on(context: FileContext, rule: Rule[FormatOptions], ref: ast.expr) -
         child, parent = parent, index.parent(parent)
     if isinstance(parent, (ast.Compare, ast.Tuple, ast.List, ast.Set, ast.Expr)):
         return  # it is compared, or listed
-    if isinstance(parent, ast.Call):
-        if index.qualified_name(parent.func) in rule.options.harmless:
-            return
+    if _is_harmless(index, rule, parent):
+        return
     uses = _formats_in(index, child, parent)
     if uses is not None and not any(_is_of(index, rule, call) for call in uses):
         return
@@ -106,22 +104,39 @@ def _handed_on(context: FileContext, rule: Rule[FormatOptions], ref: ast.expr) -
     )
 
 
+def _is_harmless(index: ModuleIndex, rule: Rule[FormatOptions], call: Optional[ast.AST]) -> bool:
+    """Whether a call takes a format on any device, or is another rule's."""
+    if not isinstance(call, ast.Call):
+        return False
+    name = index.qualified_name(call.func) or f".{called_name(call)}"
+    return name in rule.options.harmless
+
+
 def _formats_in(index: ModuleIndex, value: ast.AST, parent: Optional[ast.AST]) -> Optional[list[ast.Call]]:
-    """The calls that a name is given to as their format; None where it goes elsewhere, too, or is no name."""
+    """The calls that a name, or an attribute of ``self``, is given to as their format; None where there is none.
+
+    Where else it goes does not matter: an NPU takes a contiguous format everywhere.
+    """
     if not isinstance(parent, ast.Assign) or value is not parent.value or len(parent.targets) != 1:
         return None
-    target = parent.targets[0]
-    if not isinstance(target, ast.Name):
-        return None
     calls = []
-    for use in index.uses(target.id, index.scope_of(target)):
+    for use in _uses(index, parent.targets[0]):
         keyword = index.parent(use)
         call = index.parent(keyword) if isinstance(keyword, ast.keyword) else None
         if isinstance(keyword, ast.keyword) and keyword.arg == _KEYWORD and isinstance(call, ast.Call):
             calls.append(call)
-        elif not isinstance(keyword, ast.Compare):
-            return None
-    return calls
+    return calls or None
+
+
+def _uses(index: ModuleIndex, target: ast.expr) -> Sequence[ast.expr]:
+    """The uses of a name, or of an attribute of ``self`` in its class."""
+    if isinstance(target, ast.Name):
+        return index.uses(target.id, index.scope_of(target))
+    owner = index.class_of(target)
+    if not isinstance(target, ast.Attribute) or bare_name(target.value) != "self" or owner is None:
+        return []
+    members = (node for node in ast.walk(owner) if isinstance(node, ast.Attribute))
+    return [each for each in members if each.attr == target.attr and bare_name(each.value) == "self"]
 
 
 def _is_named(index: ModuleIndex, value: ast.AST, parent: Optional[ast.AST]) -> bool:
