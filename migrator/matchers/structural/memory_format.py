@@ -113,7 +113,7 @@ def _is_harmless(index: ModuleIndex, rule: Rule[FormatOptions], call: Optional[a
 
 
 def _formats_in(index: ModuleIndex, value: ast.AST, parent: Optional[ast.AST]) -> Optional[list[ast.Call]]:
-    """The calls that a name, or an attribute of ``self``, is given to as their format; None where there is none.
+    """The calls that a name, or an attribute of ``self``, is given to as their format; None for none.
 
     Where else it goes does not matter: an NPU takes a contiguous format everywhere.
     """
@@ -142,7 +142,7 @@ def _uses(index: ModuleIndex, target: ast.expr) -> Sequence[ast.expr]:
 def _is_named(index: ModuleIndex, value: ast.AST, parent: Optional[ast.AST]) -> bool:
     """Whether a format is what a dictionary of arguments calls ``memory_format``."""
     if isinstance(parent, ast.keyword):
-        return parent.arg == _KEYWORD
+        return parent.arg == _KEYWORD and called_name(index.parent(parent)) == "dict"
     if isinstance(parent, ast.Dict):
         if isinstance(index.parent(parent), (ast.List, ast.Tuple)):
             return False

@@ -4,8 +4,8 @@ python run_programs.py RUNS RESULTS [MODULE…]
 
 RUNS is a JSON object: under each name the "folder" in which a program runs, its "script" and "arguments",
 how many "ranks" it has as torchrun starts them (0: it is started by itself), and where the emulator's
-"report" goes. RESULTS gets a JSON object with, under the same names, "code", "output", "errors" and "seconds".
-The modules are imported once, before the first program starts: that is what takes long.
+"report" goes. RESULTS gets a JSON object with, under the same names, "code", "output", "errors" and
+"seconds". The modules are imported once, before the first program starts: that is what takes long.
 """
 
 from __future__ import annotations
