@@ -123,7 +123,9 @@ class Rules:
 
     def _triggers(self, rules: list[Rule]) -> set[str]:
         words = set().union(*(self._words[rule.code] for rule in rules if not _reads_text(rule)))
-        return words.union(*(self._line_words.get(rule.code) or line_words(rule) for rule in rules))
+        return words.union(
+            *(self._line_words.get(rule.code, frozenset()) | line_words(rule) for rule in rules)
+        )
 
 
 _made: dict[Settings, Rules] = {}

@@ -85,6 +85,7 @@ HANDLERS = {
     "cuda-operator-use": Finder(
         "structural.cuda_operators", "find_uses", words_from="cuda_operators", takes_match=False
     ),
+    "cuda-way": Finder("structural.cuda_way", words_from="cuda_operators", takes_match=False),
     "data-loader": Finder("structural.data_loader", "find_slow"),
     "data-parallel": Finder("structural.data_parallel"),
     "device-before-collective": Finder("structural.device_before_collective", options="DeviceOptions"),

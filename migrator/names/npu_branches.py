@@ -11,9 +11,7 @@ from migrator.names.tree import FUNCTIONS, last_name, string_value
 
 # The word first, then what is before it: a search for plain text is fast, and most files speak of input.
 _NPU_WORD = re.compile(r"npu(?<![^\W_]npu)(?![^\W\d_])")
-_CUDA_BUILD = re.compile(rb"\bCUDAExtension\b|\bCUDA_HOME\b|\bnvcc\b|\.cu\b")
 _NVIDIA = re.compile(r"nvidia|hopper|ampere|blackwell", re.IGNORECASE)
-_QUESTIONS = frozenset({"is_available", "device_count"})
 _CONDITIONS = (ast.Compare, ast.BoolOp, ast.UnaryOp)
 
 
@@ -65,17 +63,6 @@ def is_flag_for_nvidia(index: ModuleIndex, node: ast.AST) -> bool:
         return function is not None and bool(_NVIDIA.search(function.name))
     targets = holder.targets if isinstance(holder, ast.Assign) else []
     return any(_NVIDIA.search(last_name(target)) for target in targets)
-
-
-def guards_cuda_build(index: ModuleIndex, node: ast.AST) -> bool:
-    """Whether a question for a GPU decides that CUDA sources are compiled."""
-    if not isinstance(node, ast.Attribute) or node.attr not in _QUESTIONS:
-        return False
-    statement = index.statement_of(node)
-    if not isinstance(statement, ast.If):
-        return False
-    body = index.data[index.start(statement.body[0]) : index.end(statement.body[-1])]
-    return bool(_CUDA_BUILD.search(body))
 
 
 def beside_npu(index: ModuleIndex, node: ast.expr) -> bool:

@@ -73,33 +73,46 @@ def scan_extensions(file: str, index: ModuleIndex) -> tuple[Extension, ...]:
 
 
 def _from_call(file: str, call: ast.Call, values: _Values) -> Extension | None:
-    last = dotted(call.func).rpartition(".")[2]
+    called = values.called(call)
+    last = max(called, key=_CALLS.__contains__)  # of those that a name may stand for
     keywords = {keyword.arg: keyword.value for keyword in call.keywords if keyword.arg}
     kind = _CALLS.get(last, "")
     if kind in ("load", "inline"):  # torch's, and no other
         if not _LOADERS.search(values.index.qualified_name(call.func) or dotted(call.func)):
             return None
     if not kind and not ({"name", "sources"} <= set(keywords) and "ext" in last.lower()):
-        return None
+        return _from_helper(file, call, keywords, values)
     kind = kind or "setup"  # make_cuda_ext(name=…, module=…, sources=…), a helper around CUDAExtension
-    called = values.text(keywords.get("name") or (call.args[0] if call.args else None))
+    name = values.text(keywords.get("name") or (call.args[0] if call.args else None))
     module = values.text(keywords.get("module"))
-    if module and called:
-        called = f"{module}.{called}"
-    if kind == "setup" and (called is None or "*" in called):
+    if module and name:
+        name = f"{module}.{name}"
+    if kind == "setup" and (name is None or "*" in name):
         return None  # in a helper that is told the name
     if kind == "inline":
-        return _inline(file, call, called or "", keywords, values)
+        return _inline(file, call, name or "", keywords, values)
     given = [keywords[key] for key in _SOURCE_KEYWORDS if key in keywords]
     if not given and len(call.args) > 1:
         given = [call.args[1]]
     sources, complete = values.all_texts(given)
     prefix = module.replace(".", "/") + "/" if module else ""
-    cuda = last == "CUDAExtension" or any(is_cuda(source) for source in sources)
+    cuda = "CUDAExtension" in called or any(is_cuda(source) for source in sources)
     cuda = cuda or "sources_cuda" in keywords or (kind == "load" and not complete and not sources)
     names = tuple(prefix + source for source in sources)
     complete = complete and bool(names)
-    return Extension(called or "", kind, file, call.lineno, names, complete, cuda, (), values.variables(call))
+    return Extension(name or "", kind, file, call.lineno, names, complete, cuda, (), values.variables(call))
+
+
+def _from_helper(
+    file: str, call: ast.Call, keywords: dict[str, ast.expr], values: _Values
+) -> Extension | None:
+    """``get_plugin(module_name=…, sources=["a.cu"])``: a helper around load, by what it is given."""
+    name = values.text(keywords.get("module_name") or keywords.get("name"))
+    sources, complete = values.all_texts([keywords["sources"]]) if "sources" in keywords else ([], False)
+    if not name or not any(is_cuda(source) for source in sources):
+        return None
+    variables = values.variables(call)
+    return Extension(name, "load", file, call.lineno, tuple(sources), complete, True, (), variables)
 
 
 def _inline(
@@ -147,9 +160,21 @@ class _Values:
     def variables(self, call: ast.Call) -> tuple[str, ...]:
         """The plain names that get what a call gives."""
         parent = self.index.parent(call)
+        while isinstance(parent, ast.IfExp):  # load(…) if torch.version.cuda else None
+            parent = self.index.parent(parent)
         targets = parent.targets if isinstance(parent, ast.Assign) else []
         names = [target.id for target in targets if isinstance(target, ast.Name)]
         return (*names, *(target.attr for target in targets if isinstance(target, ast.Attribute)))
+
+    def called(self, call: ast.Call) -> list[str]:
+        """The last names of what a call may call: ``extension`` is what was assigned to it."""
+        functions: list[ast.expr] = [call.func]
+        if isinstance(call.func, ast.Name):
+            functions += self.assigned(call.func)
+        functions += [
+            each for one in functions if isinstance(one, ast.IfExp) for each in (one.body, one.orelse)
+        ]
+        return [dotted(function).rpartition(".")[2] for function in functions]
 
     def assigned(self, node: ast.Name) -> list[ast.expr]:
         """What a name is assigned; nothing where a caller gives it."""

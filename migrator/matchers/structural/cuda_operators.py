@@ -26,7 +26,8 @@ def find_builds(context: FileContext, rule: Rule) -> Iterator[Match]:
             continue
         call = context.index.call_of(ref)
         if call is None:
-            yield found(context, rule, ref, api=name)
+            if not name.endswith(".CppExtension"):
+                yield found(context, rule, ref, api=name)
             continue
         extension = operators.extensions.get((context.name, call.lineno))
         if name.endswith(".CppExtension") and not (extension and extension.cuda):
@@ -75,6 +76,15 @@ def _builders(context: FileContext, rule: Rule) -> Iterator[Match]:
             name = called_name(call.func.value)
             if name in builders:
                 yield _building(context, rule, call, builders[name], None)
+        built = context.project.operators.extensions.get((context.name, call.lineno))
+        by_helper = any(keyword.arg == "sources" for keyword in call.keywords)
+        if built is None or not by_helper or built.kind != "load" or not (built.cuda and built.sources):
+            continue
+        if not context.index.qualified_name(call.func).startswith(
+            "torch."
+        ):  # of which a rule of its own speaks
+            message = f"{called_name(call)} builds a CUDA operator: {built.name}"
+            yield found(context, rule, call, api=called_name(call), message=message)
 
 
 def _building(

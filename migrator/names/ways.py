@@ -1,0 +1,185 @@
+"""Two ways of a program, one for CUDA and another one, and the question for CUDA that chooses between them.
+
+A question for CUDA that stays as it is has the answer no on an NPU. Here is told what then does not run, and
+what runs in its place.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+
+from migrator.names.index import ModuleIndex
+from migrator.names.tree import FUNCTIONS, bare_name
+
+_CUDA_BUILD = re.compile(rb"\bCUDAExtension\b|\bCUDA_HOME\b|\bnvcc\b|\.cu\b")
+QUESTIONS = frozenset({"is_available", "device_count"})
+_ASKING = frozenset({"startswith", "isinstance", "device", "bool"})
+_NEGATIVE = (ast.NotEq, ast.IsNot, ast.NotIn)
+_LEAVES = (ast.Return, ast.Raise, ast.Continue, ast.Break)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What does not run where a question for CUDA is answered with no, and what runs instead."""
+
+    skipped: Sequence[ast.AST]
+    taken: Sequence[ast.AST]
+
+
+def choices(index: ModuleIndex, node: ast.AST) -> list[Choice]:
+    """What a question for CUDA chooses, also by a name that holds its answer."""
+    holder, answer = _decided(index, node)
+    beside = _not_asked(index, node)
+    if isinstance(holder, ast.Assign) and isinstance(holder.targets[0], ast.Name):
+        name = holder.targets[0].id
+        scope = index.scope_of(holder)
+        found = []
+        for use in index.uses(name, scope.owner(name) or scope):
+            around, yes = _decided(index, use)
+            found += _chosen(index, around, yes != answer, beside)
+        return found
+    return _chosen(index, holder, answer, beside)
+
+
+def guards_cuda_build(index: ModuleIndex, node: ast.AST) -> bool:
+    """Whether a question for a GPU decides that CUDA sources are compiled."""
+    if not isinstance(node, ast.Attribute) or node.attr not in QUESTIONS:
+        return False
+    return any(
+        _CUDA_BUILD.search(index.data, index.start(each), index.end(each))
+        for choice in choices(index, node)
+        for each in choice.skipped
+    )
+
+
+def keeps_from_operators(index: ModuleIndex, node: ast.AST, operators: Collection[object]) -> bool:
+    """Whether a question that stays as it is keeps an NPU from CUDA operators, where there is another way.
+
+    ``operators`` are the nodes that use one, see ``operator_uses``.
+    """
+    return _avoids(choices(index, node), operators)
+
+
+def prefers_operators(index: ModuleIndex, node: ast.AST, operators: Collection[object]) -> bool:
+    """Whether what is not asked for goes to CUDA operators, as an NPU does at a question for the CPU."""
+    found = choices(index, node)
+    return _avoids([Choice(choice.taken, choice.skipped) for choice in found], operators)
+
+
+def _avoids(found: Sequence[Choice], operators: Collection[object]) -> bool:
+    return bool(found) and all(
+        _holds(choice.skipped, operators)
+        and not _is_refusal(choice.taken)
+        and not _holds(choice.taken, operators)
+        for choice in found
+    )
+
+
+def operator_uses(index: ModuleIndex, uses: Collection[ast.AST]) -> set[object]:
+    """The uses of CUDA operators, and those of functions and classes of the file that come to one."""
+    found: set[object] = set(uses)
+    named: set[object] = set()
+    fresh: Collection[ast.AST] = uses
+    while fresh:
+        owners = {owner for use in fresh for owner in _owners(index, use)} - named
+        named |= owners
+        fresh = [use for owner in owners for use in _named(index, owner) if use not in found]
+        found.update(fresh)
+    return found
+
+
+def is_inside(index: ModuleIndex, node: ast.AST, around: Sequence[ast.AST]) -> bool:
+    """Whether a node is one of others, or inside one."""
+    return any(up in around for up in (node, *index.above(node)))
+
+
+def _owners(index: ModuleIndex, use: ast.AST) -> Iterator[ast.AST]:
+    """The outermost function or class that a use is in, where no choice inside it has another way."""
+    outer = [up for up in index.above(use) if isinstance(up, (*FUNCTIONS, ast.ClassDef))]
+    if outer and not any(_has_other_way(index, up, use) for up in index.above(use)):
+        yield outer[-1]
+
+
+def _has_other_way(index: ModuleIndex, around: ast.AST, use: ast.AST) -> bool:
+    if isinstance(around, ast.IfExp):
+        return use is not around.test
+    if isinstance(around, ast.If) and (around.orelse or _behind(index, around)):
+        return not _is_refusal(around.orelse or _behind(index, around))
+    block = list(index.block(around)) if isinstance(around, ast.stmt) else []
+    before = block[: block.index(around)] if around in block else []
+    return any(isinstance(each, ast.If) and isinstance(each.body[-1], ast.Return) for each in before)
+
+
+def _is_refusal(way: Sequence[ast.AST]) -> bool:
+    return not way or isinstance(way[0], (ast.Raise, ast.Assert))
+
+
+def _named(index: ModuleIndex, owner: ast.AST) -> Iterator[ast.AST]:
+    name = getattr(owner, "name", "")
+    scope = index.scope_of(owner)
+    yield from index.uses(name, scope)
+
+
+def _decided(index: ModuleIndex, node: ast.AST) -> tuple[ast.AST | None, bool]:
+    """What a question is the condition of, or is assigned to, and what that is where the answer is no."""
+    child, around, value = node, index.parent(node), False
+    while around is not None:
+        if isinstance(around, ast.UnaryOp) and isinstance(around.op, ast.Not):
+            value = not value
+        elif isinstance(around, ast.Compare):
+            turning = (ast.Eq,) if _is_zero(around.comparators[0]) else _NEGATIVE
+            value = value != isinstance(around.ops[0], turning)
+        elif isinstance(around, ast.Call):
+            if child is not around.func and bare_name(around.func) not in _ASKING:
+                return None, value
+        elif not isinstance(around, (ast.BoolOp, ast.NamedExpr, ast.Tuple, ast.List, ast.Set, ast.Attribute)):
+            break
+        child, around = around, index.parent(around)
+    if isinstance(around, (ast.If, ast.IfExp)) and child is not around.test:
+        return None, value
+    return around, value
+
+
+def _is_zero(node: ast.AST) -> bool:
+    return isinstance(node, ast.Constant) and node.value == 0
+
+
+def _not_asked(index: ModuleIndex, node: ast.AST) -> list[ast.AST]:
+    """What stands behind a question in the same ``and``: ``x.is_cuda and load_operators()``."""
+    child: ast.AST = node
+    for around in index.above(node):
+        if isinstance(around, ast.BoolOp):
+            behind = around.values[[each is child for each in around.values].index(True) + 1 :]
+            return [*behind] if isinstance(around.op, ast.And) else []
+        if not isinstance(around, (ast.Compare, ast.Call, ast.Attribute)):
+            break
+        child = around
+    return []
+
+
+def _chosen(
+    index: ModuleIndex, around: ast.AST | None, value: bool, beside: Sequence[ast.AST]
+) -> list[Choice]:
+    """The choice of a condition that is ``value`` on an NPU; what stands ``beside`` it is not asked there."""
+    if isinstance(around, ast.IfExp):
+        ways: tuple[Sequence[ast.AST], Sequence[ast.AST]] = ([around.body], [around.orelse])
+    elif isinstance(around, ast.If):
+        ways = around.body, around.orelse or _behind(index, around)
+    else:
+        return []
+    return [Choice([*ways[value], *beside], ways[not value])]
+
+
+def _behind(index: ModuleIndex, around: ast.If) -> Sequence[ast.stmt]:
+    """What runs in place of a body that leaves the block: the statements behind it."""
+    if not isinstance(around.body[-1], _LEAVES):
+        return ()
+    block = index.block(around)
+    return block[list(block).index(around) + 1 :] if around in block else ()
+
+
+def _holds(nodes: Sequence[ast.AST], wanted: Collection[object]) -> bool:
+    return any(inner in wanted for node in nodes for inner in ast.walk(node))
