@@ -13,7 +13,6 @@ from migrator.matchers.context import FileContext
 _COUNTED = re.compile(r"wc -l|grep -c (?:GPU|UUID|\.|\^)")
 _FIRST = re.compile(r"head -(?:n ?)?1")
 _KEPT = re.compile(r"grep (?:GPU|UUID)|cat")
-_CHOOSES = re.compile(r"VISIBLE_DEVICES[\"']\s*\]\s*=(?!=)")
 _CALL = re.compile(r"\btorch\.npu\.(\w+)")
 # What became of the output; "repr" is the text that str() makes of bytes.
 Kind = Literal["bytes", "text", "repr", "lines", "byte lines", "count"]
@@ -99,9 +98,12 @@ def all_known(context: FileContext, names: Iterable[str]) -> bool:
     return all(each is not None and each.npu for each in known)
 
 
-def chooses_devices(text: str) -> bool:
-    """Whether a file says which devices are visible: once the devices were asked, that has no effect."""
-    return bool(_CHOOSES.search(text))
+def knows_visible_devices(text: str) -> bool:
+    """Whether a file says or reads which devices are visible.
+
+    torch.npu numbers only those, and once it was asked for memory no others become visible.
+    """
+    return "VISIBLE_DEVICES" in text
 
 
 def _piped(listing: Listing, stage: str) -> Optional[Listing]:

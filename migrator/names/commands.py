@@ -131,11 +131,17 @@ class _Reader:
         return Word(text or "", node)
 
     def _assigned(self, node: ast.expr, depth: int, follows: bool = True) -> Optional[ast.expr]:
-        """What a name was given, where only one assignment binds it."""
+        """What a name was given: by the only assignment, or by the last one of the same block."""
         if not isinstance(node, ast.Name) or depth > _DEEPEST:
             return None
         bindings = self.index.bindings(node)
-        if len(bindings) != 1 or bindings[0].kind != "assign" or bindings[0].value is None:
+        if len(bindings) > 1:
+            blocks = [self.index.block(up) for up in self.index.above(node) if isinstance(up, ast.stmt)]
+            before = [each for each in bindings if each.node.lineno < node.lineno]
+            bindings = [max(before, key=lambda each: each.node.lineno)] if before else []
+            if not any(each.node in block for each in bindings for block in blocks):
+                return None
+        if not bindings or bindings[0].kind != "assign" or bindings[0].value is None:
             return None
         statement = bindings[0].node
         self.index.expand(statement)

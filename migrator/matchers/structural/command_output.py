@@ -6,6 +6,7 @@ What the program does with them stays as it is; where it only counts them, ``dev
 from __future__ import annotations
 
 import ast
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Optional
@@ -17,7 +18,7 @@ from migrator.matchers.device_listing import (
     Listing,
     Printed,
     all_known,
-    chooses_devices,
+    knows_visible_devices,
     functions,
     read,
     source,
@@ -89,7 +90,7 @@ def _judged(context: FileContext, rule: Rule[OutputOptions], command: Command) -
     listing = read(rule.options.prints, command.texts)
     known = listing is not None and all_known(context, functions(listing))
     asks = listing is not None and functions(listing) > {"device_count"}
-    chooses = known and asks and chooses_devices(context.index.text)
+    chooses = known and asks and knows_visible_devices(context.index.text)
     changes = _changes(context.index, command, listing) if listing and known and not chooses else []
     if not changes:
         advice = rule.options.chosen if chooses else ""
@@ -182,10 +183,10 @@ def _from_pipe(index: ModuleIndex, command: Command, form: Form) -> Optional[_Re
     pipe: ast.expr = command.call
     held = index.parent(pipe)
     if isinstance(held, ast.Assign) and len(held.targets) == 1 and isinstance(held.targets[0], ast.Name):
-        uses = index.uses(held.targets[0].id, index.scope_of(held))
-        if len(uses) != 1 or len(index.bindings(uses[0])) != 1:
+        use = _only_use(index, held, held.targets[0])
+        if use is None:
             return None
-        pipe = uses[0]
+        pipe = use
     else:
         held = None
     if command.runner == "os.popen":
@@ -215,6 +216,19 @@ def _from_pipe(index: ModuleIndex, command: Command, form: Form) -> Optional[_Re
     if around.attr == "readlines":
         return _Reading(call, Form("lines" if form.kind == "text" else "byte lines", breaks=True), held=held)
     return _Reading(call, form, held=held) if around.attr == "read" else None
+
+
+def _only_use(index: ModuleIndex, held: ast.Assign, target: ast.Name) -> Optional[ast.Name]:
+    """The one read of what a statement assigns, also where the next statement assigns another value."""
+    scope = index.scope_of(held)
+    uses = index.uses(target.id, scope.owner(target.id) or scope)
+    block = index.block(held)
+    following = block[block.index(held) + 1] if held is not block[-1] else None
+    if isinstance(following, ast.Assign) and ast.dump(following.targets[0]) == ast.dump(target):
+        uses = [use for use in uses if index.statement_of(use) is following]
+    elif any(len(index.bindings(use)) > 1 for use in uses):
+        return None
+    return uses[0] if len(uses) == 1 else None
 
 
 def _used(index: ModuleIndex, reading: _Reading, listing: Listing) -> tuple[ast.expr, Form]:
@@ -304,5 +318,11 @@ def _unused(index: ModuleIndex, command: Command, reading: _Reading) -> Iterator
         yield reading.held
     for statement in dict.fromkeys(command.through):
         target = statement.targets[0] if isinstance(statement, ast.Assign) else None
-        if isinstance(target, ast.Name) and len(index.uses(target.id, index.scope_of(target))) == 1:
-            yield statement
+        if isinstance(target, ast.Name):
+            uses = index.uses(target.id, index.scope_of(target))
+            later = [
+                each.node.lineno for each in index.bindings(uses[0]) if each.node.lineno > statement.lineno
+            ]
+            read = [use for use in uses if statement.lineno <= use.lineno < min(later, default=sys.maxsize)]
+            if len(read) == 1:
+                yield statement

@@ -13,7 +13,7 @@ from typing import Optional
 
 from migrator.findings.finding import Edit
 from migrator.matchers.context import FileContext, Match, found, instead_of
-from migrator.matchers.device_listing import all_known, chooses_devices, named_in
+from migrator.matchers.device_listing import all_known, knows_visible_devices, named_in
 from migrator.matchers.dotted import rule_fits
 from migrator.matchers.kinds.library import every_import
 from migrator.matchers.npu_import import npu_module
@@ -68,7 +68,7 @@ def find(context: FileContext, rule: DriverRule) -> Iterator[Match]:
     imports = [each for each in index.imports if any(rule_fits(rule, name) for name in imported(each))]
     uses = [_answered(context, rule, ref, name) for ref, name in _uses(index, rule, imports)]
     known = [use for use in uses if use.edits is not None]
-    chooses = chooses_devices(index.text) and any(
+    chooses = knows_visible_devices(index.text) and any(
         named_in(options.calls.get(use.name, "")) - {"device_count"} for use in uses
     )
     if not uses or len(known) < len(uses) or chooses or not all(_can_go(rule, each) for each in imports):
