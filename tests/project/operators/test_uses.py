@@ -180,3 +180,38 @@ def test_decorators_on_lines_that_are_not_looked_at() -> None:
         "    pass\n"
     )
     assert [(f.code, f.line) for f in findings({"a.py": text}, "a.py")] == [("NPU654", 6)]
+
+
+@pytest.mark.parametrize(
+    "setup",
+    [
+        "ext = CppExtension\nif CUDA_HOME:\n    ext = CUDAExtension\nx = [ext('acme._ext', FILES)]\n",
+        "ext = CUDAExtension if CUDA_HOME else CppExtension\nx = [ext(name='acme._ext', sources=FILES)]\n",
+    ],
+)
+def test_an_extension_through_another_name(setup: str) -> None:
+    head = "from torch.utils.cpp_extension import *\nFILES = ['csrc/bind.cpp']\nFILES += ['csrc/scale.cu']\n"
+    files = {**PROJECT, "setup.py": head + setup, "ops.py": "from acme import _ext\ny = _ext.scale(x)\n"}
+    assert [each.api for each in findings(files, "ops.py")] == ["acme._ext", "acme._ext.scale"]
+
+
+def test_a_helper_that_is_given_cuda_sources() -> None:
+    text = (
+        "from .build import get_plugin\n_plugin = None\n\ndef load():\n    global _plugin\n"
+        "    _plugin = get_plugin(module_name='scaling', sources=['bind.cpp', 'scale.cu'])\n\n"
+        "def f(x):\n    return _plugin.scale(x)\n"
+    )
+    assert used(text, "acme/csrc.py", acme__bind="", **{"acme__bind.cpp": BINDING}) == [
+        ("get_plugin", 6),
+        ("scaling.scale", 9),
+    ]
+
+
+def test_an_operator_that_an_npu_does_not_come_to() -> None:
+    text = (
+        "import torch\nfrom acme import _ext\n\ndef f(x):\n    if x.is_cuda:\n        return _ext.scale(x)\n"
+        "    return x * 2\n\ndef g(x):\n    return _ext.scale(x.cuda())\n"
+    )
+    files = {**PROJECT, "ops.py": text}
+    found = {(each.line, each.severity) for each in findings(files, "ops.py", "NPU")}
+    assert {(5, "info"), (6, "info"), (10, "error")} <= found

@@ -1,0 +1,95 @@
+"""nvidia-smi, NVML and libcudart: what is made of their answers, and what is left alone."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.matchers.migrating import migrate, migrated
+
+HEAD = "import os\nimport subprocess\nimport torch\n"
+
+
+def become(expression: str) -> str:
+    text = migrated(f"{HEAD}x = {expression}\n", select=("ALL",), ignore=("NPU901",))
+    return text.partition("x = ")[2].rstrip("\n")
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        'len(os.popen("nvidia-smi -L").readlines())',
+        'len(os.popen("nvidia-smi -L").read().strip().split("\\n"))',
+        'len(subprocess.check_output(["nvidia-smi", "-L"]).decode().split("\\n")) - 1',
+        'int(subprocess.check_output("nvidia-smi --list-gpus | wc -l", shell=True))',
+        'int(os.popen("nvidia-smi --query-gpu=name --format=csv,noheader | wc -l").read())',
+        'str(subprocess.check_output(["nvidia-smi", "-L"])).count("UUID")',
+        'len(subprocess.check_output(["/usr/bin/nvidia-smi", "-L"]).splitlines())',
+        'len(subprocess.run(["nvidia-smi", "-L"], stdout=subprocess.PIPE).stdout.splitlines())',
+        'len(subprocess.check_output("nvidia-smi --query-gpu=name --format=csv".split()).splitlines()) - 1',
+    ],
+)
+def test_a_count_of_the_lines_is_a_count_of_devices(expression):
+    assert become(expression) == "torch.npu.device_count()"
+
+
+def test_lines_keep_their_form():
+    each = "for i in range(torch.npu.device_count())"
+    name = "{torch.npu.get_device_name(i)}"
+    query = '["nvidia-smi", "--query-gpu=index,name", "--format=csv,noheader"]'
+    assert become(f"subprocess.check_output({query})") == f'"".join(f"{{i}}, {name}\\n" {each}).encode()'
+    assert become(f"subprocess.check_output({query}, text=True)") == f'"".join(f"{{i}}, {name}\\n" {each})'
+    assert become(f"subprocess.check_output({query}).decode().splitlines()") == f'[f"{{i}}, {name}" {each}]'
+    first = 'subprocess.getoutput("nvidia-smi -i 1 --query-gpu=memory.total --format=csv,noheader")'
+    assert become(first) == 'f"{torch.npu.mem_get_info(1)[1] >> 20} MiB"'
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        'subprocess.check_output(["nvidia-smi", "--query-gpu=power.draw", "--format=csv"])',
+        "subprocess.check_output(\"nvidia-smi -L | awk '{print $1}'\", shell=True)",
+        'subprocess.Popen(["nvidia-smi", "-L"], stdout=subprocess.PIPE)',
+        'os.popen("nvidia-smi -l 1")',
+        'subprocess.check_output(["nvidia-smi", option])',
+    ],
+)
+def test_what_is_not_known_of_the_output_is_reported(expression):
+    result = migrate(f"{HEAD}x = {expression}\n")
+    assert result.text is None
+    assert [finding.code for finding in result.findings] == ["NPU600"]
+
+
+def test_old_releases_lack_the_question():
+    text = f'{HEAD}x = subprocess.check_output(["nvidia-smi", "--query-gpu=memory.free", "--format=csv"])\n'
+    assert migrate(text, version="2.0").text is None
+    assert "mem_get_info" in (migrate(text, version="2.1").text or "")
+
+
+def test_nothing_of_nvml_changes_where_one_answer_is_missing():
+    text = "import pynvml\npynvml.nvmlInit()\nn = pynvml.nvmlDeviceGetCount()\n"
+    assert migrated(text) == "import torch_npu\nn = torch_npu.npu.device_count()\n"
+    for more in (
+        "t = pynvml.nvmlDeviceGetTemperature(h, 0)\n",
+        "call = pynvml.nvmlDeviceGetCount\n",
+        "print(pynvml)\n",
+        "info = pynvml.nvmlDeviceGetMemoryInfo(0)\nprint(info)\n",
+    ):
+        result = migrate(text + more)
+        assert result.text is None
+        assert {"blocker"} == {f.severity for f in result.findings if f.api == "nvmlInit"}
+
+
+def test_a_library_of_cuda_is_needed_for_more_than_limits():
+    text = (
+        "import ctypes\nimport torch\ncudart = ctypes.CDLL('libcudart.so')\n"
+        "cudart.cudaDeviceSetLimit(ctypes.c_int(5), ctypes.c_int(128))\n"
+    )
+    assert "if torch.version.cuda:\n    cudart = " in migrated(text)
+    for more in (
+        "cudart.cudaMalloc(p, 8)\n",
+        "print(cudart)\n",
+        "if x:\n    cudart.cudaDeviceSetLimit(1, 2)\n",
+    ):
+        result = migrate(text + more)
+        assert result.text is None
+        assert [finding.severity for finding in result.findings] == ["blocker"]
