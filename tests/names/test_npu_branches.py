@@ -9,7 +9,6 @@ import pytest
 from migrator.names.index import ModuleIndex
 from migrator.names.npu_branches import (
     beside_npu,
-    guards_cuda_build,
     has_npu_branch,
     is_flag_for_nvidia,
     knows_npus,
@@ -119,21 +118,3 @@ def test_patches(text: str, expected: bool) -> None:
 )
 def test_flags_for_nvidia(text: str, expected: bool) -> None:
     assert is_flag_for_nvidia(*cuda(text)) is expected
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("if torch.cuda.is_available():  # here\n    CUDAExtension('a')", True),
-        ("if torch.cuda.is_available() and CUDA_HOME:  # here\n    sources.append('a.cu')", True),
-        ("if torch.cuda.is_available():  # here\n    f()", False),
-        ("x = torch.cuda.is_available()  # here\nCUDAExtension('a')", False),
-        ("if torch.cuda.current_device():  # here\n    CUDAExtension('a')", False),
-    ],
-)
-def test_builds_of_cuda_sources(text: str, expected: bool) -> None:
-    index, _ = cuda(text)
-    attribute = next(
-        node for node in index.refs if isinstance(node, ast.Attribute) and "cuda." in index.segment(node)
-    )
-    assert guards_cuda_build(index, attribute) is expected

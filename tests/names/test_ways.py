@@ -139,6 +139,9 @@ def test_a_question_for_the_cpu_prefers_operators():
         ("with_cuda = torch.cuda.is_available() or force\nif with_cuda:\n    files += ['a.cu']\n", True),
         ("if torch.cuda.is_available():\n    print(1)\next = CUDAExtension\n", False),
         ("if not torch.cuda.is_available():\n    ext = CUDAExtension\n", False),
+        ("if torch.cuda.is_available() and CUDA_HOME:\n    sources.append('a.cu')\n", True),
+        ("if torch.cuda.is_available():\n    f()\n", False),
+        ("x = torch.cuda.is_available()\nCUDAExtension('a')\n", False),
     ],
 )
 def test_a_question_that_decides_about_a_build(text, guards):

@@ -18,8 +18,8 @@ from migrator.matchers.device_listing import (
     Listing,
     Printed,
     all_known,
-    knows_visible_devices,
     functions,
+    knows_visible_devices,
     read,
     source,
 )
