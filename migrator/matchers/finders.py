@@ -132,5 +132,6 @@ HANDLERS = {
     ),
     "tensor-type-modules": Finder("structural.tensor_type_default", "find_modules", options="TypeOptions"),
     "training-settings": Finder("structural.training_step", "find_settings", words_from="training_loops"),
+    "weights-only": Finder("structural.weights_only", options="WeightsOptions"),
     "training-step": Finder("structural.training_step", options="StepOptions", words_from="training_loops"),
 }

@@ -11,6 +11,7 @@ from migrator.names.flow import made_with, returned_values, sources
 from migrator.names.index import ModuleIndex
 from migrator.names.reducers import reduced
 from migrator.names.tree import Function
+from migrator.project.saved_objects import scan_saved
 
 # torch.jit.script(…) and what stands in it; as a decorator it concerns the function below it alone.
 # From a plain beginning a search is many times as fast as from a choice.
@@ -42,7 +43,7 @@ class ProgramFacts:
     ``lightning``: the classes that derive from LightningModule. ``set_devices``: what torch.cuda.set_device
     is given, as it is written; empty where that is more than a name. ``reducers``: the functions that reduce
     a parameter over the ranks, each with the parameter's place and name, as ``mean:0:x``; ``doubles``: those
-    that give a tensor of float64.
+    that give a tensor of float64. ``saved``: what its files hold that ``weights_only`` does not read.
     """
 
     scripts_modules: bool = False
@@ -51,6 +52,7 @@ class ProgramFacts:
     set_devices: frozenset[str] = frozenset()
     reducers: frozenset[str] = frozenset()
     doubles: frozenset[str] = frozenset()
+    saved: frozenset[str] = frozenset()
 
 
 NOTHING = ProgramFacts()
@@ -62,7 +64,8 @@ def scan_program(text: str) -> ProgramFacts:
     default = "set_default_tensor_type" in text and bool(_CUDA_DEFAULT.search(text))
     scripts = "script" in text and any(_is_no_function(name, text) for name in _scripted(text))
     set_devices = frozenset(_SET_DEVICE.findall(text)) if "set_device(" in text else frozenset[str]()
-    return ProgramFacts(scripts, default, lightning, set_devices, _reducers(text), _doubles(text))
+    reducers, doubles = _reducers(text), _doubles(text)
+    return ProgramFacts(scripts, default, lightning, set_devices, reducers, doubles, scan_saved(text))
 
 
 def merged(parts: Iterable[ProgramFacts]) -> ProgramFacts:
@@ -75,6 +78,7 @@ def merged(parts: Iterable[ProgramFacts]) -> ProgramFacts:
         frozenset[str]().union(*(part.set_devices for part in known)),
         frozenset[str]().union(*(part.reducers for part in known)),
         frozenset[str]().union(*(part.doubles for part in known)),
+        frozenset[str]().union(*(part.saved for part in known)),
     )
 
 

@@ -1,0 +1,124 @@
+"""``torch.load`` without ``weights_only`` since torch 2.6: it reads tensors and plain values only."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Optional
+
+from migrator.matchers.calls import calls_of, hands_on
+from migrator.matchers.context import FileContext, Match, found
+from migrator.matchers.kinds.argument import added_argument
+from migrator.matchers.options import Options
+from migrator.matchers.packs import Rule
+from migrator.names.index import ModuleIndex
+from migrator.names.tree import called_name, last_name, string_value
+from migrator.project.saved_objects import Saved, is_module_name
+
+_DECIDES = ("weights_only", "pickle_module")
+
+
+@dataclass(frozen=True)
+class WeightsOptions(Options):
+    """``module_members``: what only a whole module is asked for, no state of one."""
+
+    module_members: tuple[str, ...] = ()
+
+
+def find(context: FileContext, rule: Rule[WeightsOptions]) -> Iterator[Match]:
+    """Loads of files that hold more than that: the project writes them, or a module is read from them."""
+    saved = [Saved.from_text(each) for each in sorted(context.project.program.saved)]
+    for call, api in calls_of(context.index, rule):
+        if hands_on(call) or len(call.args) > 2 or any(each.arg in _DECIDES for each in call.keywords):
+            continue
+        if _is_second_try(context.index, call):
+            continue
+        why = _held(context.index, rule, call, saved)
+        if why:
+            edits = added_argument(context.index, call, "weights_only", "False")
+            message = f"{api} reads tensors and plain values only since torch 2.6; {why}"
+            yield found(context, rule, call, api=api, edits=edits, message=message, needs_npu=False)
+
+
+def _held(index: ModuleIndex, rule: Rule[WeightsOptions], call: ast.Call, saved: list[Saved]) -> str:
+    """What the file holds beside that, as a clause; empty where nothing says so."""
+    keys = _keys_of_attribute(index, call)
+    uses = list(_uses(index, call))
+    for use in (call, *uses):
+        member = _member(index, use)
+        if member in rule.options.module_members and not _is_asked_first(index, call, use):
+            return f"a module is read here (.{member})"
+        key = _key(index, use)
+        if key:
+            keys.add(key)
+            member = _member(index, index.parent(use))
+            if member in rule.options.module_members:
+                return f'"{key}" is a module here (.{member})'
+    for item in saved:
+        if item.key and keys & item.keys:
+            return f'the project saves "{item.key}" in such files, {item.what}'
+    if uses and any(not item.key and "module" in item.what for item in saved):
+        if all(is_module_name(last_name(use)) and not _is_state(index, use) for use in uses):
+            return "the project saves whole modules"
+    return ""
+
+
+def _keys_of_attribute(index: ModuleIndex, call: ast.Call) -> set[str]:
+    """The keys that are asked of what a call is assigned to, where that is ``self.checkpoint``."""
+    statement = index.parent(call)
+    targets = statement.targets if isinstance(statement, ast.Assign) else []
+    written = [re.escape(ast.unparse(each)) for each in targets if isinstance(each, ast.Attribute)]
+    return {key for each in written for key in re.findall(rf"{each}\[[\"'](\w+)[\"']\]", index.text)}
+
+
+def _is_state(index: ModuleIndex, use: ast.expr) -> bool:
+    """Whether something is asked for by its key, or given to load_state_dict."""
+    return bool(_key(index, use)) or called_name(index.parent(use)) == "load_state_dict"
+
+
+def _is_second_try(index: ModuleIndex, call: ast.Call) -> bool:
+    """Whether a load stands behind one with ``weights_only`` that an old torch does not take."""
+    return any(
+        isinstance(each, ast.ExceptHandler) and "weights_only" in index.segment(index.parent(each) or each)
+        for each in index.above(call)
+    )
+
+
+def _is_asked_first(index: ModuleIndex, call: ast.Call, use: ast.expr) -> bool:
+    """Whether a condition behind the load stands before a use of what was loaded."""
+    around = set(map(id, index.above(call)))
+    return any(isinstance(each, (ast.If, ast.IfExp)) and id(each) not in around for each in index.above(use))
+
+
+def _uses(index: ModuleIndex, call: ast.Call) -> Iterator[ast.expr]:
+    """Where the name that a call is assigned to is used, behind it and before something else is assigned."""
+    statement = index.parent(call)
+    if not isinstance(statement, ast.Assign) or statement.value is not call:
+        return
+    for target in statement.targets:
+        if isinstance(target, ast.Name):
+            every = index.uses(target.id, index.scope_of(statement))
+            yield from (use for use in every if index.start(use) > index.end(statement))
+
+
+def _member(index: ModuleIndex, node: Optional[ast.AST]) -> str:
+    """The method of an expression that is called, empty where none is."""
+    parent = index.parent(node) if node is not None else None
+    if isinstance(parent, ast.Attribute) and parent.value is node and index.call_of(parent) is not None:
+        return parent.attr
+    return ""
+
+
+def _key(index: ModuleIndex, node: ast.expr) -> str:
+    """The key that is asked for: ``x["key"]``, ``x.get("key")``, ``"key" in x``."""
+    parent = index.parent(node)
+    if isinstance(parent, ast.Subscript) and parent.value is node:
+        return string_value(parent.slice) or ""
+    if isinstance(parent, ast.Compare) and node in parent.comparators:
+        return string_value(parent.left) or ""
+    if _member(index, node) in ("get", "pop"):
+        asking = index.parent(parent) if parent is not None else None
+        return (string_value(asking.args[0]) or "") if isinstance(asking, ast.Call) and asking.args else ""
+    return ""

@@ -1,0 +1,161 @@
+"""What a program writes with torch.save that ``weights_only=True``, the default since torch 2.6, does not read.
+
+Tensors, numbers, strings and containers of them are read; modules, options and NumPy's values are not (seen
+with torch 2.13).
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from typing import NamedTuple, Optional
+
+from migrator.names.tree import FUNCTIONS, bare_name, called_name, last_name, parse, string_value, walk
+
+# torch.save, and what programs put around it: save_on_master, save_checkpoint.
+_SAVES = re.compile(r"\btorch\.save\(|\bsave_(?:on_master|checkpoint|model|state|ckpt)\(")
+_OPTIONS = frozenset({"args", "opt", "opts", "FLAGS", "arguments", "parsed_args", "cmd_args"})
+_MODULES = re.compile(r"(?:best_|ema_)?(?:model|net|network|netG|netD|generator|discriminator)")
+_OPTIMIZERS = frozenset({"optimizer", "optim"})
+_NUMPY = ("np", "numpy")
+_PLAIN = ("state_dict", "vars(", "dict(", "__dict__")
+
+
+class Saved(NamedTuple):
+    """An object in a saved file: what it is, its key (empty where it is all of the file), and all keys."""
+
+    what: str
+    key: str = ""
+    keys: frozenset[str] = frozenset()
+
+    def as_text(self) -> str:
+        """One string that says all of it."""
+        return "|".join((self.what, self.key, ",".join(sorted(self.keys))))
+
+    @classmethod
+    def from_text(cls, text: str) -> Saved:
+        """What ``as_text`` was made from."""
+        what, key, keys = text.split("|")
+        return cls(what, key, frozenset(keys.split(",")) if keys else frozenset())
+
+
+def scan_saved(text: str) -> frozenset[str]:
+    """The objects in the files that a Python file saves, each as ``Saved.as_text`` writes it."""
+    if not _SAVES.search(text):
+        return frozenset()
+    try:
+        tree = parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return frozenset()
+    return frozenset(item.as_text() for item in _saved(tree))
+
+
+def _saved(tree: ast.Module) -> Iterator[Saved]:
+    outer = _Assigned(tree)
+    for scope in (tree, *(node for node in walk(tree) if isinstance(node, FUNCTIONS))):
+        assigned = _Assigned(scope, outer if scope is not tree else None)
+        for call in assigned.saves:
+            written = call.args[0]
+            parts = list(assigned.parts(written))
+            if not parts:
+                what = assigned.what(written)
+                # Who saves a model by a function of its own may take its state there.
+                if what and ast.unparse(call.func) == "torch.save":
+                    yield Saved(what)
+            keys = frozenset(key for key, _ in parts)
+            yield from (
+                Saved(what, key, keys) for key, value in parts if (what := assigned.what(value)) is not None
+            )
+
+
+class _Assigned:
+    """What a function, or a module, assigns to names, and where it saves."""
+
+    def __init__(self, scope: ast.AST, outer: Optional[_Assigned] = None) -> None:
+        self._outer = outer
+        self._values: dict[str, list[ast.expr]] = {}
+        self._items: dict[str, list[tuple[str, ast.expr]]] = {}
+        self.saves: list[ast.Call] = []
+        for node in _own(scope):
+            if isinstance(node, ast.Assign):
+                self._assign(node)
+            elif isinstance(node, ast.Call) and node.args and _SAVES.match(f"{ast.unparse(node.func)}("):
+                self.saves.append(node)
+
+    def _assign(self, node: ast.Assign) -> None:
+        for target in node.targets:
+            if isinstance(target, ast.Subscript):
+                key = string_value(target.slice)
+                if key is not None:
+                    self._items.setdefault(ast.unparse(target.value), []).append((key, node.value))
+            else:
+                self._values.setdefault(ast.unparse(target), []).append(node.value)
+
+    def values(self, name: str) -> list[ast.expr]:
+        """What is assigned to a name here, or else around."""
+        return self._values.get(name) or (self._outer.values(name) if self._outer else [])
+
+    def parts(self, written: ast.expr) -> Iterator[tuple[str, ast.expr]]:
+        """The keys and values of a dictionary that is written here; none of something else."""
+        if isinstance(written, (ast.Name, ast.Attribute)):
+            name = ast.unparse(written)
+            yield from self._items.get(name, ())
+            for value in self._values.get(name, ()):
+                if not isinstance(value, (ast.Name, ast.Attribute)):
+                    yield from self.parts(value)
+        elif isinstance(written, ast.Dict):
+            for key, item in zip(written.keys, written.values):
+                text = string_value(key)
+                if text is not None:
+                    yield text, item
+        elif isinstance(written, ast.Call) and bare_name(written.func) == "dict":
+            yield from ((item.arg, item.value) for item in written.keywords if item.arg)
+
+    def what(self, value: ast.expr) -> Optional[str]:
+        """What a value is that is not read with weights_only; None for all else."""
+        if isinstance(value, ast.Call):
+            function = ast.unparse(value.func)
+            if called_name(value) in ("parse_args", "Namespace", "parse_known_args"):
+                return "options of argparse"
+            package, _, rest = function.partition(".")
+            return "a value of NumPy" if package in _NUMPY and "." not in rest and rest else None
+        if not isinstance(value, (ast.Name, ast.Attribute)):
+            return None
+        sources = self.values(ast.unparse(value))
+        told = {self.what(each) if isinstance(each, ast.Call) else None for each in sources}
+        if sources and None not in told:
+            return told.pop()
+        name = last_name(value)
+        if name in _OPTIONS and not any(_is_plain(each) for each in sources):
+            return "options of argparse, by its name"
+        if sources and any(_is_plain(each) for each in sources):
+            return None
+        if isinstance(value, ast.Attribute) and bare_name(value.value) != "self":
+            return None  # args.model is a name
+        if is_module_name(name):
+            return "a module, by its name"
+        return "an optimizer, by its name" if name in _OPTIMIZERS else None
+
+
+def is_module_name(name: str) -> bool:
+    """Whether a name is one that programs give to a whole module."""
+    return _MODULES.fullmatch(name) is not None
+
+
+def _own(scope: ast.AST) -> Iterator[ast.AST]:
+    """The nodes of a scope, in the order of the text, without those of functions in it."""
+    stack = list(ast.iter_child_nodes(scope))[::-1]
+    while stack:
+        node = stack.pop()
+        yield node
+        if not isinstance(node, FUNCTIONS):
+            stack += list(ast.iter_child_nodes(node))[::-1]
+
+
+def _is_plain(value: ast.expr) -> bool:
+    """Whether a value is, by how it is written, a dictionary or a state."""
+    text = ast.unparse(value)
+    return isinstance(value, ast.Dict) or any(
+        word in text for word in ("state_dict", "vars(", "dict(", "__dict__")
+    )

@@ -1,0 +1,61 @@
+"""torch.load of what the project saves, or of whole modules, since torch 2.6."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.matchers.migrating import migrate, migrated
+
+SAVES = "import torch\ndef save(model, args, p):\n    torch.save({'model': model.state_dict(), 'args': args}, p)\n"
+WHOLE = "import torch\ndef save(model, p):\n    torch.save(model, p)\n"
+
+
+def load(body: str) -> str:
+    return f"import torch\ndef load(p, net):\n    {body}\n"
+
+
+@pytest.mark.parametrize(
+    ("body", "other"),
+    [
+        ("c = torch.load(p, 'cpu')\n    net.load_state_dict(c['model'])", SAVES),
+        ("c = torch.load(p, 'cpu')\n    return c.get('args')", SAVES),
+        ("return torch.load(p, 'cpu')['args']", SAVES),
+        ("self.c = torch.load(p, 'cpu')\n    return self.c['model']", SAVES),
+        ("model = torch.load(p, 'cpu')\n    return model", WHOLE),
+        ("model = torch.load(p, 'cpu')\n    return model.eval()", ""),
+        ("return torch.load(p, 'cpu')['ema'].float()", ""),
+    ],
+)
+def test_a_file_that_holds_more_is_read_as_before(body: str, other: str) -> None:
+    text = load(body)
+    others = (other,) if other else ()
+    result = migrate(text, "2.6", others)
+    assert [each.code for each in result.findings if each.code == "NPU535"] == ["NPU535"]
+    assert result.text == text.replace("p, 'cpu')", "p, 'cpu', weights_only=False)")
+
+
+@pytest.mark.parametrize(
+    ("body", "other"),
+    [
+        ("c = torch.load(p, 'cpu')\n    net.load_state_dict(c['state'])", SAVES),
+        ("net.load_state_dict(torch.load(p, 'cpu'))", SAVES),
+        ("model = torch.load(p, 'cpu')\n    net.load_state_dict(model)", WHOLE),
+        ("c = torch.load(p, 'cpu', weights_only=True)\n    return c['model']", SAVES),
+        ("c = torch.load(p, 'cpu', pickle_module=q)\n    return c['model']", SAVES),
+        ("c = torch.load(p, **q)\n    return c['model']", SAVES),
+        ("c = torch.load(p, 'cpu')\n    if hasattr(c, 'state_dict'):\n        c = c.state_dict()", ""),
+        (
+            "try:\n        c = torch.load(p, 'cpu', weights_only=True)\n"
+            "    except TypeError:\n        c = torch.load(p, 'cpu')\n    return c['model']",
+            SAVES,
+        ),
+    ],
+)
+def test_what_is_left_alone(body: str, other: str) -> None:
+    result = migrate(load(body), "2.6", (other,) if other else ())
+    assert [each.code for each in result.findings if each.code == "NPU535"] == []
+
+
+def test_before_torch_2_6_everything_is_read() -> None:
+    text = load("c = torch.load(p, 'cpu')\n    return c['model']")
+    assert migrated(text, "2.5", (SAVES,)) == text

@@ -1,0 +1,57 @@
+"""What a program saves that torch.load does not read by default since torch 2.6."""
+
+from __future__ import annotations
+
+import pytest
+
+from migrator.project.saved_objects import Saved, scan_saved
+
+OPTIONS = "options of argparse, by its name"
+
+
+def saved(text: str) -> set[Saved]:
+    return {Saved.from_text(each) for each in scan_saved(text)}
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("torch.save({'a': x, 'args': args}, p)", {Saved(OPTIONS, "args", frozenset({"a", "args"}))}),
+        ("torch.save(dict(opt=self.opt), p)", {Saved(OPTIONS, "opt", frozenset({"opt"}))}),
+        (
+            "def f(m):\n    to_save = {'model': m.state_dict()}\n    to_save['args'] = args\n"
+            "    save_on_master(to_save, p)",
+            {Saved(OPTIONS, "args", frozenset({"model", "args"}))},
+        ),
+        (
+            "o = parser.parse_args()\ndef f():\n    torch.save({'o': o}, p)",
+            {Saved("options of argparse", "o", frozenset({"o"}))},
+        ),
+        (
+            "best = np.mean(scores)\ntorch.save({'best': best}, p)",
+            {Saved("a value of NumPy", "best", frozenset({"best"}))},
+        ),
+        ("torch.save(model, p)", {Saved("a module, by its name")}),
+        ("torch.save(self.net, p)", {Saved("a module, by its name")}),
+        (
+            "torch.save({'optimizer': optimizer}, p)",
+            {Saved("an optimizer, by its name", "optimizer", frozenset({"optimizer"}))},
+        ),
+        ("torch.save(model.state_dict(), p)", set()),
+        ("best_model = copy.deepcopy(model.state_dict())\ntorch.save(best_model, p)", set()),
+        ("torch.save({'args': vars(args), 'mean': float(np.mean(x)), 'm': args.model}, p)", set()),
+        ("args = vars(parser.parse_args())\ntorch.save({'args': args}, p)", set()),
+        ("args = {'lr': 1}\ntorch.save({'args': args}, p)", set()),
+        ("json.dump({'args': args}, p)", set()),
+        ("save_checkpoint(model, p)", set()),
+        ("torch.save({'args': args}", set()),
+    ],
+)
+def test_what_is_found(text: str, found: set[Saved]) -> None:
+    assert saved(text) == found
+
+
+def test_as_text_and_back() -> None:
+    item = Saved("a module", "net", frozenset({"net", "epoch"}))
+    assert Saved.from_text(item.as_text()) == item
+    assert Saved.from_text(Saved("a module").as_text()) == Saved("a module")
