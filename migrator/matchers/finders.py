@@ -119,6 +119,10 @@ HANDLERS = {
     "map-location": Finder("structural.map_location"),
     "npu-generator": Finder("structural.npu_generator"),
     "local-rank-option": Finder("structural.local_rank_option", takes_match=False),
+    "byte-mask": Finder("structural.old_forms", "find_byte_masks", options="MaskOptions", takes_match=False),
+    "iterator-next": Finder("structural.old_forms", "find_next", takes_match=False),
+    "legacy-function": Finder("structural.old_forms", "find_legacy_functions"),
+    "real-spectrum": Finder("structural.old_forms", "find_real_spectra"),
     "python-kernel": Finder("structural.cuda_operators", "find_kernels"),
     "release-names": Finder(
         "structural.release_names", options="ReleaseOptions", words_from="torch_names", takes_match=False

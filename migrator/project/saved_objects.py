@@ -1,4 +1,4 @@
-"""What a program writes with torch.save that ``weights_only=True``, the default since torch 2.6, does not read.
+"""What a program writes with torch.save that ``weights_only=True``, the default since torch 2.6, cannot read.
 
 Tensors, numbers, strings and containers of them are read; modules, options and NumPy's values are not (seen
 with torch 2.13).

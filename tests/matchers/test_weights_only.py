@@ -6,7 +6,11 @@ import pytest
 
 from tests.matchers.migrating import migrate, migrated
 
-SAVES = "import torch\ndef save(model, args, p):\n    torch.save({'model': model.state_dict(), 'args': args}, p)\n"
+SAVES = """\
+import torch
+def save(model, args, p):
+    torch.save({"model": model.state_dict(), "args": args}, p)
+"""
 WHOLE = "import torch\ndef save(model, p):\n    torch.save(model, p)\n"
 
 
