@@ -15,7 +15,7 @@ from migrator.names.tree import FUNCTIONS, bare_name, called_name, last_name, pa
 
 # torch.save, and what programs put around it: save_on_master, save_checkpoint.
 _SAVES = re.compile(r"\btorch\.save\(|\bsave_(?:on_master|checkpoint|model|state|ckpt)\(")
-_OPTIONS = frozenset({"args", "opt", "opts", "FLAGS", "arguments", "parsed_args", "cmd_args"})
+_OPTIONS = re.compile(r"args|(?:\w+_)?opts?|FLAGS|arguments|(?:parsed|cmd)_args")
 _MODULES = re.compile(r"(?:best_|ema_)?(?:model|net|network|netG|netD|generator|discriminator)")
 _OPTIMIZERS = frozenset({"optimizer", "optim"})
 _NUMPY = ("np", "numpy")
@@ -127,14 +127,15 @@ class _Assigned:
         if sources and None not in told:
             return told.pop()
         name = last_name(value)
-        if name in _OPTIONS and not any(_is_plain(each) for each in sources):
-            return "options of argparse, by its name"
-        if sources and any(_is_plain(each) for each in sources):
+        if any(_is_plain(each) for each in sources):
             return None
+        if _OPTIONS.fullmatch(name):
+            return "options of argparse, by its name"
         if isinstance(value, ast.Attribute) and bare_name(value.value) != "self":
             return None  # args.model is a name
         if is_module_name(name):
-            return "a module, by its name"
+            made = not sources or any(_makes_module(each) for each in sources)
+            return "a module, by its name" if made else None
         return "an optimizer, by its name" if name in _OPTIMIZERS else None
 
 
@@ -151,6 +152,12 @@ def _own(scope: ast.AST) -> Iterator[ast.AST]:
         yield node
         if not isinstance(node, FUNCTIONS):
             stack += list(ast.iter_child_nodes(node))[::-1]
+
+
+def _makes_module(value: ast.expr) -> bool:
+    """Whether a value is made by a class, or moved."""
+    name = called_name(value)
+    return name[:1].isupper() or name in ("to", "cuda", "npu", "cpu")
 
 
 def _is_plain(value: ast.expr) -> bool:

@@ -14,7 +14,7 @@ from migrator.matchers.context import FileContext, Match, found
 from migrator.matchers.options import Options
 from migrator.matchers.packs import Rule
 from migrator.names.index import ModuleIndex
-from migrator.names.tree import called_name
+from migrator.names.tree import last_name
 
 _BYTE_TYPES = ("torch.uint8", "torch.ByteTensor")
 
@@ -74,20 +74,15 @@ def find_byte_masks(context: FileContext, rule: Rule[MaskOptions]) -> Iterator[M
         mask = argument_of(call, "mask", int(is_function))
         if mask is None:
             continue
-        if _is_byte_call(index, mask):
-            assert isinstance(mask, ast.Call)
-            edits = [Edit(index.end(_holder(mask)), index.end(mask), ".bool()")]
+        if isinstance(mask, ast.Call) and _is_byte_call(index, mask):
+            converts = index.end(mask.func) - len(last_name(mask.func))
+            edits = [Edit(converts, index.end(mask), "bool()")]
         elif isinstance(mask, ast.Name) and _is_byte_name(index, mask):
             edits = [Edit(index.end(mask), index.end(mask), ".bool()")]
         else:
             continue
         api = f".{method}"
         yield found(context, rule, call, api=api, edits=edits, needs_npu=False)
-
-
-def _holder(mask: ast.Call) -> ast.expr:
-    assert isinstance(mask.func, ast.Attribute)
-    return mask.func.value
 
 
 def _is_byte_call(index: ModuleIndex, node: ast.expr) -> bool:
@@ -155,6 +150,6 @@ def find_legacy_functions(context: FileContext, rule: Rule) -> Iterator[Match]:
         forward = next((item for item in owner.body if getattr(item, "name", "") == "forward"), None)
         if not name or not isinstance(forward, ast.FunctionDef) or forward.decorator_list:
             continue
-        made = [call for call in index.calls if called_name(call) == owner.name]
-        where = made[0] if made else forward
-        yield found(context, rule, where, api=name)
+        start = index.start(forward)
+        span = (start, start + len("def forward"))
+        yield found(context, rule, forward, api=name, span=span)
