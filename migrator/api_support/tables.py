@@ -31,6 +31,7 @@ COLUMNS = {
     "kernels": "op from to kind source",
     "library_defaults": "api argument position names library since until harmless value outcome unless"
     " statement advice source",
+    "launch_commands": "command starts positionals others flags values variables source",
     "limits": "code meaning",
     "npu_names": "cuda_name from to kind npu_name unchanged advice source",
     "releases": "torch_npu torch python torchvision torchaudio cann driver apex source",

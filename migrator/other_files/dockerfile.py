@@ -13,6 +13,7 @@ from tree_sitter import Language, Node, Parser
 from migrator.files.lines import Lines
 from migrator.other_files.embedded import read_shell
 from migrator.other_files.index import Command, Content, NotParsedError, Setting, Span, Word
+from migrator.other_files.shell import listed
 
 _WITH_COMMANDS = frozenset({"run_instruction", "cmd_instruction", "entrypoint_instruction"})
 
@@ -82,7 +83,7 @@ def _commands(node: Node, data: bytes, before: int) -> Content:
         if child.type == "json_string_array":
             words = [part for part in child.children if part.type == "json_string"]
             texts = tuple(Word(_text(word)[1:-1], (word.start_byte + 1, word.end_byte - 1)) for word in words)
-            return Content(commands=(Command(texts, _span(child)),)) if texts else Content()
+            return listed(texts, _span(child), before) if texts else Content()
     shell = next((child for child in node.children if child.type == "shell_command"), None)
     if shell is None:
         return Content()

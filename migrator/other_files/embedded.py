@@ -43,6 +43,7 @@ def read_shell(data: bytes, span: Span, commands_before: int, without: Iterable[
         tuple(map(setting, content.settings)),
         tuple(map(command, content.commands)),
         tuple(map(moved, content.comments)),
+        bodies=tuple(map(moved, content.bodies)),
     )
 
 

@@ -129,21 +129,20 @@ def _commands(entries: Sequence[Entry], lines: Lines) -> Iterator[Content]:
     for parts in lists.values():
         # A container's command and its arguments are one command.
         words = [entry for name in _COMMANDS for entry in parts.get(name, ())]
-        yield _listed(words, lines)
+        yield _listed(words)
         for entry in words:
             if re.search(r"\s", entry.value or ""):  # of sh -c
                 yield _shell(entry, lines)
 
 
-def _listed(entries: Sequence[Entry], lines: Lines) -> Content:
+def _listed(entries: Sequence[Entry]) -> Content:
     """A list of words as a command, with its options."""
     nothing = Word("", (entries[0].span[0],) * 2)
     words = [Word(entry.value if entry.verbatim else None, entry.value_span or (0, 0)) for entry in entries]
     if (words[0].text or "").startswith("-"):
         words.insert(0, nothing)
     span = (min(word.span[0] for word in words), max(word.span[1] for word in words))
-    command = Command(tuple(words), span)
-    return Content(tuple(shell.options_of(command, 0, lines.data)), (command,))
+    return shell.listed(words, span)
 
 
 def _shell(entry: Entry, lines: Lines) -> Content:
@@ -179,7 +178,11 @@ def _shell(entry: Entry, lines: Lines) -> Content:
         if (name_span := same(item.name_span))
     ]
     commands = [
-        Command(tuple(Word(word.text, moved(word.span)) for word in each.words), moved(each.span))
+        replace(
+            each,
+            words=tuple(Word(word.text, moved(word.span)) for word in each.words),
+            span=moved(each.span),
+        )
         for each in found.commands
     ]
     return Content(tuple(settings), tuple(commands))

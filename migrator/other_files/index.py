@@ -34,7 +34,8 @@ class Setting:
     only the program that reads the file can tell. ``value_span`` is None where the text of the value is not
     what it means (escapes, several lines): then it cannot be replaced in place. ``reads``: a variable is
     asked for here, not set. ``command`` is the place in ``Content.commands`` of the one that the setting
-    belongs to.
+    belongs to, and ``program`` the place in its ``programs`` of the one that gets it. Where a shell completes
+    the value, ``begins`` is what stands before that (``cuda:`` of ``cuda:$RANK``), with its ``value_span``.
     """
 
     kind: Literal["variable", "option", "key"]
@@ -44,6 +45,8 @@ class Setting:
     value_span: Optional[Span] = None
     reads: bool = False
     command: Optional[int] = None
+    program: Optional[int] = None
+    begins: str = ""
 
 
 @dataclass(frozen=True)
@@ -55,11 +58,30 @@ class Word:
 
 
 @dataclass(frozen=True)
+class Program:
+    """A program that a command starts: ``nohup``, ``torchrun`` and ``train.py`` are three of one command.
+
+    ``name`` is the last part of a command's path, the path of a ``script``, the dotted name of a ``module``;
+    empty where only the shell knows. ``place`` is that of its word, -1 where none is written, and ``words``
+    the first and the last but one of the words that it gets itself.
+    """
+
+    name: str
+    kind: Literal["command", "script", "module"]
+    place: int
+    words: tuple[int, int]
+
+
+@dataclass(frozen=True)
 class Command:
-    """A command of a shell: its words, the program first, and the place of all, settings before it too."""
+    """A command of a shell: its words, the program first, and the place of all, settings before it too.
+
+    ``programs`` are those that it starts, each by the one before it.
+    """
 
     words: tuple[Word, ...]
     span: Span
+    programs: tuple[Program, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -91,12 +113,20 @@ class Content:
 
     ``requirements`` are told by readers of files that hold little else; ``other_files.requirements`` finds
     those in the settings and commands of other files.
+    ``bodies`` are texts in another language: here-documents, the code of ``python -c``.
     """
 
     settings: tuple[Setting, ...] = ()
     commands: tuple[Command, ...] = ()
     comments: tuple[Span, ...] = ()
     requirements: tuple[Requirement, ...] = ()
+    bodies: tuple[Span, ...] = ()
+
+    def program_of(self, setting: Setting) -> Optional[Program]:
+        """The program that gets an option or a key of a command; None where that is not known."""
+        if setting.command is None or setting.program is None:
+            return None
+        return self.commands[setting.command].programs[setting.program]
 
 
 @dataclass(frozen=True)
@@ -122,6 +152,7 @@ class TextIndex:
 _READERS = {
     "shell": "shell",
     "env": "shell",
+    "makefile": "makefile",
     "yaml": "yaml",
     "json": "json",
     "toml": "toml",

@@ -2,47 +2,75 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import cache
+from itertools import accumulate
 from typing import Optional
 
 import tree_sitter_bash
-from tree_sitter import Language, Node, Parser
+from tree_sitter import Language, Node, Parser, Point, Range
 
 from migrator.files.lines import Lines
-from migrator.other_files.index import Command, Content, Setting, Span, Word
+from migrator.other_files.command_lines import SHELLS, is_python, launchers, programs, settings
+from migrator.other_files.index import Command, Content, Program, Setting, Span, Word
+from migrator.other_files.shell_words import FILLED, ShellWord, shell_word, variable_of
 
-# Words of a command that stand for their own text, once quotes are gone.
-_PLAIN = ("word", "number", "raw_string", "string", "concatenation", "string_content")
-_FILLED_IN = frozenset(
-    "simple_expansion expansion command_substitution arithmetic_expansion process_substitution"
-    " brace_expression extglob_pattern ansi_c_string translated_string".split()
+_WORDS = frozenset(
+    "word number raw_string string concatenation simple_expansion expansion command_substitution"
+    " arithmetic_expansion process_substitution brace_expression extglob_pattern ansi_c_string"
+    " translated_string".split()
 )
-
-
-@cache
-def _parser() -> Parser:
-    return Parser(Language(tree_sitter_bash.language()))
+_DEFAULTS = (":-", "-", ":=", "=")
+# What these print is for people; what stands behind it is no option.
+_PRINTING = frozenset({"echo", "printf", "log", "logger", ":"})
+# The rest of such a comment are options of what submits the script.
+_DIRECTIVE = re.compile(rb"#(?:(SBATCH)|(PBS)|(BSUB))[ \t]+")
+_SUBMITTERS = ("sbatch", "qsub", "bsub")
+_DEEPEST = 4
+_SOME_COMMAND = b"x "
 
 
 def read(text: str, lines: Lines) -> Content:
     """What a shell script says. What the grammar cannot read is left out."""
     del text
-    settings: list[Setting] = []
-    commands: list[Command] = []
-    comments: list[Span] = []
-    for node in _nodes(_parser().parse(lines.data).root_node):
-        if node.type == "comment":
-            comments.append(_span(node))
-        elif node.type == "command":
-            commands.append(Command(tuple(_words(node)), _span(node)))
-            settings += options_of(commands[-1], len(commands) - 1, lines.data)
-        elif node.type == "variable_assignment":
-            # Those before a command come after it in the walk's order, so the command is the last one.
-            settings.append(_assignment(node, len(commands) - 1 if _is_before_command(node) else None))
-        elif node.type == "variable_name" and not _is_assigned(node):
-            settings.append(Setting("variable", _text(node), _span(node), reads=True))
-    return Content(tuple(settings), tuple(commands), tuple(comments))
+    return read_shell(lines.data)
+
+
+def read_shell(data: bytes, spans: tuple[Span, ...] = ()) -> Content:
+    """The same of bytes, or of the ``spans`` in them that are shell."""
+    script = _Script(data)
+    script.take(spans)
+    return script.content()
+
+
+def listed(words: Sequence[Word], span: Span, number: int = 0) -> Content:
+    """A command whose words stand one by one in a list, each with the place of its text.
+
+    ``number`` is its place among the commands of its file.
+    """
+    known = [_alone(word) for word in words]
+    started = tuple(programs(known))
+    found = [
+        setting
+        for place, program in enumerate(started)
+        for setting, _ in settings(program, known, number, place)
+    ]
+    return Content(tuple(found), (Command(tuple(words), span, started),))
+
+
+def _alone(word: Word) -> ShellWord:
+    """A word that no shell reads."""
+    if word.text is None:
+        return ShellWord(word.span, FILLED, [word.span[0]], [""])
+    starts = accumulate((len(char.encode("utf-8")) for char in word.text), initial=word.span[0])
+    return ShellWord(word.span, word.text, list(starts)[:-1])
+
+
+@cache
+def _language() -> Language:
+    return Language(tree_sitter_bash.language())
 
 
 def _nodes(root: Node) -> Iterator[Node]:
@@ -64,79 +92,269 @@ def _text(node: Node) -> str:
     return (node.text or b"").decode("utf-8", "replace")
 
 
-def _is_before_command(node: Node) -> bool:
-    return node.parent is not None and node.parent.type == "command"
+class _Script:
+    """A script while it is read.
 
+    ``_texts`` are the texts that each variable is given, ``_lists`` the options that it holds; ``_flows`` the
+    options whose value is a variable. ``_reads`` are the places at which each is asked for, ``_shown`` those
+    that only print.
+    """
 
-def _is_assigned(node: Node) -> bool:
-    return node.parent is not None and node.parent.type == "variable_assignment"
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._settings: list[Setting] = []
+        self._commands: list[Command] = []
+        self._comments: list[Span] = []
+        self._bodies: list[Span] = []
+        self._texts: dict[str, list[tuple[str, Optional[Span]]]] = {}
+        self._lists: dict[str, list[Setting]] = {}
+        self._flows: dict[str, list[Setting]] = {}
+        self._handed: dict[str, tuple[int, int]] = {}
+        self._reads: list[tuple[str, Span]] = []
+        self._shown: list[Span] = []
 
+    def take(self, spans: tuple[Span, ...], depth: int = 0) -> None:
+        """Read all of the data, or the parts of it that are shell."""
+        parser = Parser(_language())
+        if spans:
+            parser.included_ranges = [Range(Point(0, a), Point(0, b), a, b) for a, b in spans]
+        for node in _nodes(parser.parse(self._data).root_node):
+            if node.type == "comment":
+                self._comments.append(_span(node))
+                directive = _DIRECTIVE.match(node.text or b"")
+                if directive and node.start_point.column == 0:
+                    self._directive(node, directive)
+            elif node.type == "command":
+                self._command(node, depth)
+            elif node.type == "variable_assignment":
+                self._assignment(node, depth)
+            elif node.type == "for_statement":
+                self._loop(node)
+            elif node.type == "expansion":
+                self._default(node)
+            elif node.type == "heredoc_body":
+                self._bodies.append(_span(node))
+            elif node.type == "variable_name" and not _is_bound(node):
+                self._reads.append((_text(node), _span(node)))
+                self._settings.append(Setting("variable", _text(node), _span(node), reads=True))
 
-def _assignment(node: Node, command: Optional[int]) -> Setting:
-    name = node.child_by_field_name("name") or node.children[0]
-    value = node.child_by_field_name("value")
-    if value is None:  # NAME=
-        return Setting(
-            "variable", _text(name), _span(name), "", (node.end_byte, node.end_byte), command=command
+    def content(self) -> Content:
+        """All that was read, in the order of the text."""
+        self._follow_variables()
+        ordered = sorted(self._settings, key=lambda item: (item.name_span, item.value_span or (0, 0)))
+        unique = tuple(dict.fromkeys(ordered))
+        return Content(unique, tuple(self._commands), tuple(self._comments), bodies=tuple(self._bodies))
+
+    def _command(self, node: Node, depth: int) -> None:
+        words = [shell_word(child, self._data) for child in _word_nodes(node)]
+        number = len(self._commands)
+        started = tuple(programs(words))
+        shown = tuple(Word(word.known, word.span) for word in words)
+        self._commands.append(Command(shown, _span(node), started))
+        if started and started[0].name in _PRINTING:
+            self._shown.append(_span(node))
+            return
+        for place, program in enumerate(started):
+            self._options(program, words, number, place)
+        for word in words:
+            if word.variable:
+                self._handed.setdefault(word.variable, (number, max(0, len(started) - 1)))
+        self._texts_in(words, started, depth)
+
+    def _options(
+        self, program: Program, words: list[ShellWord], command: Optional[int], place: Optional[int]
+    ) -> list[Setting]:
+        found = []
+        for setting, variable in settings(program, words, command, place):
+            found.append(setting)
+            self._settings.append(setting)
+            if variable:
+                self._flows.setdefault(variable, []).append(setting)
+        return found
+
+    def _texts_in(self, words: list[ShellWord], started: tuple[Program, ...], depth: int) -> None:
+        """Shell and Python that a command is given as a word: ``bash -c '…'``, ``ssh host "…"``, ``eval``."""
+        last = started[-1] if started else None
+        for program in started:
+            own = words[slice(*program.words)]
+            if program.name in SHELLS or is_python(program.name):
+                code = next((b for a, b in zip(own, own[1:]) if a.text == "-c"), None)
+                if code is not None and is_python(program.name):
+                    self._bodies.append(code.span)
+                elif code is not None:
+                    self._inside(code, depth)
+        if last is not None and last.name in ("eval", "ssh"):
+            for word in words[last.place + 1 :]:
+                self._inside(word, depth)
+
+    def _inside(self, word: ShellWord, depth: int) -> None:
+        """Read the shell in a quoted word; where escapes stand in it, places cannot be told."""
+        start, end = word.span
+        quote = self._data[start : start + 1]
+        inner = self._data[start + 1 : end - 1]
+        if depth < _DEEPEST and quote in (b"'", b'"') and inner.strip() and end - start > 2:
+            if b"\\" not in inner.replace(b"\\\n", b"") and quote == self._data[end - 1 : end]:
+                self.take(((start + 1, end - 1),), depth + 1)
+
+    def _directive(self, node: Node, directive: re.Match[bytes]) -> None:
+        start, end = node.start_byte + directive.end(), node.end_byte
+        if start >= end:
+            return
+        name = _SUBMITTERS[(directive.lastindex or 1) - 1]
+        words = self._words_at((start, end))
+        self._commands.append(
+            Command(
+                tuple(Word(word.known, word.span) for word in words),
+                _span(node),
+                (Program(name, "command", -1, (0, len(words))),),
+            )
         )
-    text, span = _meaning(value)
-    return Setting("variable", _text(name), _span(name), text, span, command=command)
+        self._options(self._commands[-1].programs[0], words, len(self._commands) - 1, 0)
+
+    def _words_at(self, span: Span) -> list[ShellWord]:
+        """The words of a line that begins with an option, which alone is no command."""
+        start = span[0] - len(_SOME_COMMAND)  # there is ``="`` or the directive's name before
+        data = self._data[:start] + _SOME_COMMAND + self._data[span[0] :]
+        parser = Parser(_language())
+        parser.included_ranges = [Range(Point(0, start), Point(0, span[1]), start, span[1])]
+        nodes = _nodes(parser.parse(data).root_node)
+        command = next((node for node in nodes if node.type == "command"), None)
+        return [shell_word(child, data) for child in _word_nodes(command)][1:] if command else []
+
+    def _assignment(self, node: Node, depth: int) -> None:
+        name = node.child_by_field_name("name") or node.children[0]
+        value = node.child_by_field_name("value")
+        # Those before a command come after it in the walk's order, so the command is the last one.
+        is_before = node.parent is not None and node.parent.type == "command"
+        command = len(self._commands) - 1 if is_before else None
+        own, text = _text(name), ""
+        found: Optional[str] = ""
+        span: Optional[Span] = (node.end_byte, node.end_byte)
+        if value is not None and value.type == "array":
+            words = [shell_word(child, self._data) for child in value.children if child.type in _WORDS]
+            self._hold(own, words)
+            found, span = None, None
+        elif value is not None:
+            word = shell_word(value, self._data)
+            text, found = word.text, word.known
+            span = word.place(0, len(word.text)) if word.text else None
+            begins = text.partition(FILLED)[0] if found is None else ""
+            self._holds_command(own, word, value, depth)
+            if begins:
+                span = word.place(0, len(begins))
+                self._add(Setting("variable", own, _span(name), None, span, command=command, begins=begins))
+                return
+            if found:
+                self._texts.setdefault(own, []).append((found, span))
+            default = _default_of(value) if text == FILLED else None
+            if default is not None:
+                inner = shell_word(default, self._data)
+                if inner.known:
+                    place = inner.place(0, len(inner.text))
+                    self._texts.setdefault(own, []).append((inner.text, place))
+        self._add(Setting("variable", own, _span(name), found, span, command=command))
+
+    def _add(self, setting: Setting) -> None:
+        self._settings.append(setting)
+
+    def _hold(self, variable: str, words: list[ShellWord]) -> None:
+        """``ARGS=(--device cuda)``: options of the command that is given the variable."""
+        own = Program("", "command", -1, (0, len(words)))
+        self._lists.setdefault(variable, []).extend(self._options(own, words, None, None))
+
+    def _holds_command(self, variable: str, word: ShellWord, node: Node, depth: int) -> None:
+        """``ARGS="--device cuda"`` and ``CMD="python train.py --device cuda"``."""
+        first = word.text.split(maxsplit=1)
+        if node.type not in ("string", "raw_string") or len(first) < 2 or "\\" in _text(node):
+            return
+        span = (node.start_byte + 1, node.end_byte - 1)
+        if re.match(r"--?[A-Za-z]", first[0]):
+            self._hold(variable, self._words_at(span))
+        elif first[0].rpartition("/")[2] in launchers() or first[0].endswith(".py"):
+            if depth < _DEEPEST:
+                self.take((span,), depth + 1)
+
+    def _loop(self, node: Node) -> None:
+        """``for device in cuda cpu``"""
+        variable = node.child_by_field_name("variable")
+        for child in node.children_by_field_name("value") if variable else ():
+            if child.type in _WORDS:
+                word = shell_word(child, self._data)
+                if word.known:
+                    place = word.place(0, len(word.text))
+                    self._texts.setdefault(_text(variable), []).append((word.text, place))  # type: ignore[arg-type]
+
+    def _default(self, node: Node) -> None:
+        """``${DEVICE:-cuda}``: what the variable is where nobody gives it."""
+        default, variable = _default_of(node), variable_of(node)
+        if default is not None and variable:
+            word = shell_word(default, self._data)
+            if word.known:
+                self._texts.setdefault(variable, []).append((word.text, word.place(0, len(word.text))))
+
+    def _follow_variables(self) -> None:
+        """What is in a variable is where the variable goes: ``--device "$DEVICE"``."""
+        for variable, held in self._lists.items():
+            command, program = self._handed.get(variable, (None, None))
+            if command is not None:
+                for setting in held:
+                    self._settings.remove(setting)
+                    self._settings.append(replace(setting, command=command, program=program))
+        for variable, flows in self._flows.items():
+            names = {setting.name.lstrip("-").replace("-", "_") for setting in flows}
+            plain = len(names) == 1 and self._only_flows(variable, flows)
+            for text, span in self._texts.get(variable, ()):
+                for setting in flows:
+                    self._settings.append(replace(setting, value=text, value_span=span if plain else None))
+
+    def _only_flows(self, variable: str, flows: list[Setting]) -> bool:
+        """Whether a variable is used for these options only, and to be printed."""
+        places = [self._commands[flow.command].span for flow in flows if flow.command is not None]
+        every = [span for name, span in self._reads if name == variable]
+        counted = sum(any(a <= start and end <= b for a, b in places) for start, end in every)
+        other = [
+            (start, end)
+            for start, end in every
+            if not any(a <= start and end <= b for a, b in (*places, *self._shown, *self._own(variable)))
+        ]
+        return not other and counted <= len(flows)
+
+    def _own(self, variable: str) -> list[Span]:
+        """The assignments ``NAME=${NAME:-…}``."""
+        found = []
+        for setting in self._settings:
+            if setting.kind == "variable" and setting.name == variable and not setting.reads:
+                end = self._data.find(b"\n", setting.name_span[1])
+                found.append((setting.name_span[0], end if end >= 0 else len(self._data)))
+        return found
 
 
-def _words(command: Node) -> Iterator[Word]:
+def _word_nodes(command: Node) -> Iterator[Node]:
     for child in command.children:
         if child.type == "command_name":
             child = child.children[0] if child.children else child
-        if child.type in _PLAIN or child.type in _FILLED_IN:
-            yield Word(_meaning(child)[0], _span(child))
+        if child.type in _WORDS:
+            yield child
 
 
-def _meaning(node: Node) -> tuple[Optional[str], Optional[Span]]:
-    """What a word means, and where just that stands; neither where a shell fills in or removes something."""
-    if any(part.type in _FILLED_IN for part in _nodes(node)):
-        return None, None
-    start, end = _span(node)
-    text = _text(node)
-    if node.type == "raw_string" or (node.type == "string" and text[:1] == '"'):
-        inner = text[1:-1]
-        plain = node.type == "raw_string" or "\\" not in inner
-        return (inner, (start + 1, end - 1)) if plain else (None, None)
-    if "\\" in text or "'" in text or '"' in text:
-        return None, None
-    return text, (start, end)
+def _is_bound(node: Node) -> bool:
+    """Whether a name is given a value here."""
+    parent = node.parent
+    if parent is None:
+        return False
+    if parent.type == "subscript":
+        return parent.parent is not None and parent.parent.type == "variable_assignment"
+    return parent.type in ("variable_assignment", "for_statement")
 
 
-def options_of(command: Command, number: int, data: bytes) -> Iterator[Setting]:
-    """``--name value`` and ``--name=value`` among a command's words."""
-    for place, word in enumerate(command.words[1:], 1):
-        raw = data[slice(*word.span)].decode("utf-8")
-        if not raw.startswith("-"):
-            continue
-        name, sign, rest = raw.partition("=")
-        start = word.span[0]
-        span = (start, start + len(name.encode("utf-8")))
-        if sign:
-            begin = span[1] + 1
-            if rest[:1] in ("'", '"') and rest[-1:] == rest[:1] and len(rest) > 1:
-                rest, begin = rest[1:-1], begin + 1
-            known = word.text is not None or not set(rest) & set("$`\\'\"*?[{")
-            value = rest if known else None
-            place_of = (begin, begin + len(rest.encode("utf-8"))) if known else None
-            yield Setting("option", name, span, value, place_of, command=number)
-            continue
-        following = command.words[place + 1] if place + 1 < len(command.words) else None
-        if following is None or (following.text or "").startswith("-"):
-            yield Setting("option", name, span, command=number)
-            continue
-        inner = following.span
-        if following.text is not None:
-            quoted = data[inner[0] : inner[0] + 1] in (b"'", b'"')
-            inner = (inner[0] + 1, inner[1] - 1) if quoted else inner
-        yield Setting(
-            "option",
-            name,
-            span,
-            following.text,
-            inner if following.text is not None else None,
-            command=number,
-        )
+def _default_of(node: Node) -> Optional[Node]:
+    """The word of ``${NAME:-word}``, with or without quotes around all."""
+    if node.type == "string":
+        inner = [child for child in node.children if child.type != '"']
+        node = inner[0] if len(inner) == 1 else node
+    if node.type != "expansion":
+        return None
+    for sign, word in zip(node.children, node.children[1:]):
+        if sign.type in _DEFAULTS and word.type in _WORDS:
+            return word
+    return None

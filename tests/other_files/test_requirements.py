@@ -89,6 +89,7 @@ def test_a_dockerfile() -> None:
         ("variable", "CUDA_HOME", "/usr/local/cuda"),
         ("variable", "NCCL_DEBUG", "INFO"),
         ("variable", "CUDA_VISIBLE_DEVICES", "0"),
+        ("option", "--device", "cuda"),
     ]
     spans = [(item.value, item.value_span) for item in index.content.settings]
     assert all(span and index.text_of(span) == value for value, span in spans)

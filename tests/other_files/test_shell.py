@@ -34,12 +34,12 @@ def test_settings_and_commands_have_their_places() -> None:
     settings = [item for item in index.content.settings if not item.reads]
     assert [plain(index, item) for item in settings] == [
         ("variable", "CUDA_VISIBLE_DEVICES", "0,1", "0,1"),
-        ("option", "-u", "train.py", "train.py"),
+        ("variable", "NCCL_DEBUG", "INFO", "INFO"),
+        ("variable", "FOO", None, None),
+        ("option", "-u", None, None),
         ("option", "--device", "cuda", "cuda"),
         ("option", "--backend", "nccl", "nccl"),
         ("option", "--gpus", None, None),
-        ("variable", "NCCL_DEBUG", "INFO", "INFO"),
-        ("variable", "FOO", None, None),
         ("variable", "EMPTY", "", ""),
     ]
     assert all(index.text_of(item.name_span) == item.name for item in settings)
@@ -51,12 +51,98 @@ def test_settings_and_commands_have_their_places() -> None:
         "train.py",
         "--device",
         "cuda",
-        None,
+        "--backend=nccl",
         "--gpus",
         None,
     ]
     assert [item.name for item in index.content.settings if item.reads] == ["BAR", "N", "X"]
     assert [index.text_of(span) for span in index.content.comments] == ["#!/bin/bash", "# both"]
+
+
+@pytest.mark.parametrize(
+    ("line", "program", "name", "value"),
+    [
+        ("python -u train.py x", "python", "-u", None),
+        ("CUDA=1 python3 -um train.py --device cuda", "train.py", "--device", "cuda"),
+        ('python a.py --device "cuda:0"', "a.py", "--device", "cuda:0"),
+        ('python a.py "--device=cuda"', "a.py", "--device", "cuda"),
+        ("python a.py trainer.accelerator=gpu", "a.py", "trainer.accelerator", "gpu"),
+        (
+            "python -m torch.distributed.launch --use_env --nproc_per_node=2 a.py --device cuda",
+            "a.py",
+            "--device",
+            "cuda",
+        ),
+        ("torchrun --standalone -m pkg.train --device cuda", "pkg.train", "--device", "cuda"),
+        ("accelerate launch --multi_gpu a.py --device cuda", "a.py", "--device", "cuda"),
+        ("srun --gres=gpu:2 -l $ARGS python a.py --device cuda", "a.py", "--device", "cuda"),
+        ("$PYTHON a.py --device cuda", "a.py", "--device", "cuda"),
+        ("timeout 5 ./a.py --device cuda", "./a.py", "--device", "cuda"),
+        ("bash -c 'python a.py --device cuda'", "a.py", "--device", "cuda"),
+        ('ssh host "cd x && python a.py --device cuda"', "a.py", "--device", "cuda"),
+        ('eval "python a.py --device cuda"', "a.py", "--device", "cuda"),
+        ('CMD="python a.py --device cuda"\n$CMD', "a.py", "--device", "cuda"),
+        ('ARGS=(--device cuda)\npython a.py "${ARGS[@]}"', "a.py", "--device", "cuda"),
+        ('ARGS="--device cuda --lr $LR"\npython a.py $ARGS', "a.py", "--device", "cuda"),
+        ('D=cuda\npython a.py --device "$D"', "a.py", "--device", "cuda"),
+        ("D=${1:-cuda}\npython a.py --device=$D", "a.py", "--device", "cuda"),
+        ("for d in cuda cpu; do python a.py --device $d; done", "a.py", "--device", "cuda"),
+        ("#SBATCH --gres=gpu:8 -N 1", "sbatch", "--gres", "gpu:8"),
+        ("mpirun -x NCCL_DEBUG=INFO python a.py", "mpirun", "NCCL_DEBUG", "INFO"),
+        ("srun --export=ALL,NCCL_DEBUG=INFO python a.py", "srun", "NCCL_DEBUG", "INFO"),
+    ],
+)
+def test_a_setting_is_of_the_program_that_gets_it(
+    line: str, program: str, name: str, value: str | None
+) -> None:
+    index = of(line + "\n")
+    found = [item for item in index.content.settings if item.name == name and item.value == value]
+    assert found
+    owner = index.content.program_of(found[0])
+    assert owner is not None
+    assert owner.name == program
+    span = found[0].value_span
+    assert (index.text_of(span) if span else None) == value
+
+
+@pytest.mark.parametrize("use", ["[ $D = cuda ]", "cp x out_$D", "python b.py --name $D"])
+def test_a_variable_with_another_use_is_only_reported(use: str) -> None:
+    index = of(f'D=cuda\npython a.py --device "$D"\n{use}\n')
+    spans = {
+        item.value_span for item in index.content.settings if item.kind == "option" and item.value == "cuda"
+    }
+    assert spans == {None}
+    index = of('D=cuda\npython a.py --device "$D"\necho "on $D"\n')
+    assert any(item.kind == "option" and item.value_span for item in index.content.settings)
+
+
+def test_what_is_printed_is_no_option_and_other_languages_stay_apart() -> None:
+    index = of("echo --device cuda\npython - <<X\nd = 'cuda'\nX\npython -c 'import a'\n")
+    assert [item.name for item in index.content.settings] == ["-c"]
+    assert [index.text_of(span) for span in index.content.bodies] == ["d = 'cuda'\n", "'import a'"]
+
+
+def test_what_a_shell_completes_has_its_beginning() -> None:
+    index = of("python a.py --device cuda:$RANK\n")
+    (found,) = (item for item in index.content.settings if item.name == "--device")
+    assert (found.value, found.begins, index.text_of(found.value_span or (0, 0))) == (None, "cuda:", "cuda:")
+
+
+def test_a_makefile_has_variables_and_recipes() -> None:
+    text = (
+        "DEVICE ?= cuda\nexport NCCL_DEBUG = INFO  # why\ntrain: data\n"
+        "\t@CUDA_VISIBLE_DEVICES=$$G $(PYTHON) train.py --device $(DEVICE) \\\n\t  --backend nccl\n"
+    )
+    index = read("Makefile", "makefile", text)
+    found = [plain(index, item) for item in index.content.settings if item.value is not None]
+    assert found == [
+        ("variable", "DEVICE", "cuda", "cuda"),
+        ("variable", "NCCL_DEBUG", "INFO", "INFO"),
+        ("option", "--device", "cuda", "cuda"),
+        ("option", "--backend", "nccl", "nccl"),
+    ]
+    assert [index.text_of(span) for span in index.content.comments] == ["# why"]
+    assert [item.name for item in index.content.settings if item.reads] == ["G", "PYTHON", "DEVICE"]
 
 
 def test_an_odd_line_spoils_only_itself() -> None:

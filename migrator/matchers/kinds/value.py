@@ -36,7 +36,7 @@ def find(context: TextContext, rules: list[Rule[ValueOptions]]) -> Iterator[Matc
             options = rule.options
             if setting.kind not in options.of or (options.types and context.index.type not in options.types):
                 continue
-            new = _new_value(options.values, setting.value)
+            new = _new_value(options.values, setting)
             if new is None or not any(name_fits(pattern, setting) for pattern in rule.match):
                 continue
             span = setting.value_span
@@ -44,9 +44,9 @@ def find(context: TextContext, rules: list[Rule[ValueOptions]]) -> Iterator[Matc
                 context,
                 rule,
                 span or setting.name_span,
-                api=str(setting.value),
+                api=setting.value or setting.begins,
                 edits=[Edit(*span, new)] if span and rule.fix != "none" else (),
-                message=f"{setting.name}: {setting.value} is {new} on NPUs",
+                message=f"{setting.name}: {setting.value or setting.begins} is {new} on NPUs",
                 advice="" if span and rule.fix != "none" else f"Write {new}.",
             )
             break
@@ -68,9 +68,11 @@ def _parts(name: str) -> list[str]:
     return name.lstrip("-").replace("-", "_").lower().split(".")
 
 
-def _new_value(values: Mapping[str, str], value: Optional[str]) -> Optional[str]:
+def _new_value(values: Mapping[str, str], setting: Setting) -> Optional[str]:
+    value = setting.value
     if value is None:
-        return None
+        kept = values.get(f"{setting.begins}*") if setting.begins else None  # cuda:$RANK
+        return kept.rstrip("*") if kept else None
     if value in values:
         return values[value]
     number = _NUMBER.search(value)

@@ -1,0 +1,227 @@
+"""What a command starts: ``nohup python -u train.py`` three programs, each with words of its own.
+
+What launchers take is in ``api_db/launch_commands.csv``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Optional
+
+from migrator.api_support import tables
+from migrator.other_files.index import Program, Setting
+from migrator.other_files.shell_words import FILLED, ShellWord
+
+SHELLS = ("bash", "sh", "dash")
+_PYTHON = re.compile(r"python[\d.]*\Z")
+_SAYS_PYTHON = re.compile(r"python|\bpy\b", re.IGNORECASE)
+_KEY = re.compile(r"[+~]{0,2}[A-Za-z_][\w./@-]*=(?!=)")
+_ASSIGNED = re.compile(r"(?:^|(?<=,))([A-Za-z_]\w*)(?:=([^,]*))?(?=,|$)")
+
+
+@dataclass(frozen=True)
+class Launcher:
+    """A command that starts another one: a ``script`` of Python or a shell, or any ``command``.
+
+    ``positionals`` are words that it takes before that. Of its options, ``flags`` take no value, ``values``
+    the number of values that is said, and others one where ``others`` is ``value``. ``variables`` are those
+    whose values name variables of the environment.
+    """
+
+    starts: str
+    positionals: int
+    others: str
+    flags: frozenset[str]
+    values: dict[str, int]
+    variables: frozenset[str]
+
+    def takes(self, option: str) -> int:
+        """How many words behind an option are its values."""
+        if option in self.flags:
+            return 0
+        known = self.values.get(option)
+        if known is not None:
+            return known
+        return int(self.others == "value")
+
+
+@cache
+def launchers() -> dict[str, Launcher]:
+    """Every launcher that is known, by its name."""
+    found = {}
+    for name, starts, positionals, others, flags, values, variables, _ in tables.rows("launch_commands"):
+        counts = (value.partition(":") for value in values.split())
+        found[name] = Launcher(
+            starts,
+            int(positionals),
+            others,
+            frozenset(flags.split()),
+            {option: int(count or 1) for option, _, count in counts},
+            frozenset(variables.split()),
+        )
+    return found
+
+
+def launcher_of(program: Program) -> Optional[Launcher]:
+    """What is known of a program that starts others; None for one that does not."""
+    if program.kind == "script":
+        return None
+    return launchers().get("python" if is_python(program.name) else program.name)
+
+
+def is_python(name: str) -> bool:
+    """Whether a command is Python: ``python3.11``."""
+    return _PYTHON.match(name) is not None
+
+
+def programs(words: Sequence[ShellWord]) -> Iterator[Program]:
+    """The programs that a command starts, each by the one before it."""
+    at, kind = 0, "command"
+    while at < len(words):
+        program = _program(words, at, kind)
+        launcher = launcher_of(program)
+        if launcher is None:
+            yield program
+            return
+        at, kind = _next(words, program, launcher)
+        yield Program(program.name, program.kind, program.place, (program.words[0], min(at, len(words))))
+
+
+def _program(words: Sequence[ShellWord], at: int, kind: str) -> Program:
+    text = words[at].text
+    own = (at + 1, len(words))
+    if kind == "module":
+        return Program(text, "module", at, own)
+    if kind == "script" or text.endswith(".py"):
+        return Program(text, "script", at, own)
+    following = words[at + 1].known if at + 1 < len(words) else None
+    name = text.rpartition("/")[2]
+    if FILLED in name:
+        runs_python = (following or "").endswith(".py") or following == "-m"
+        named = any(_SAYS_PYTHON.search(variable) for variable in words[at].variables)
+        name = "python" if runs_python or named else ""
+    elif following is not None and f"{name} {following}" in launchers():
+        return Program(f"{name} {following}", "command", at, (at + 2, len(words)))
+    return Program(name, "command", at, own)
+
+
+def _next(words: Sequence[ShellWord], program: Program, launcher: Launcher) -> tuple[int, str]:
+    """Where the program stands that a launcher starts, and its kind."""
+    at, left = program.words[0], launcher.positionals
+    kind = launcher.starts
+    while at < len(words):
+        text = words[at].text
+        name, sign, _ = text.partition("=")
+        if text == "--":
+            at += 1
+            break
+        if launcher.starts == "script" and text in ("-m", "--module") and program.name not in SHELLS:
+            kind = "module"
+            at += 1
+            continue
+        if text == "-c" and (is_python(program.name) or program.name in SHELLS):
+            return len(words), kind
+        if text.startswith("-") and len(text) > 1:
+            at += 1 if sign else 1 + launcher.takes(name)
+        elif program.name == "env" and _KEY.match(text):
+            at += 1
+        elif left:
+            left, at = left - 1, at + 1
+        elif words[at].variable and launcher.starts == "command" and at + 1 < len(words):
+            at += 1  # srun $SRUN_ARGS python …
+        else:
+            break
+    if kind == "command" and at < len(words) and words[at].text.endswith(".py"):
+        kind = "script"
+    return at, kind
+
+
+def settings(
+    program: Program, words: Sequence[ShellWord], command: Optional[int], number: Optional[int]
+) -> Iterator[tuple[Setting, str]]:
+    """The options, keys and variables among a program's own words.
+
+    With each the variable of which its value is all, empty for other values.
+    """
+    launcher = launcher_of(program)
+    place, end = program.words
+    while place < end:
+        word = words[place]
+        place += 1
+        name, sign, _ = word.text.partition("=")
+        if launcher is not None and name in launcher.variables:
+            value = word if sign else words[place] if place < end else None
+            yield from ((each, "") for each in _named(value, len(name) + 1 if sign else 0, command, number))
+        if not word.text.startswith("-") or word.text in ("-", "--") or FILLED in name:
+            key = _KEY.match(word.text)
+            if key is not None and (launcher is None or program.name == "env"):
+                kind = "variable" if program.name == "env" else "key"
+                yield _valued(kind, key.group()[:-1].lstrip("+~"), word, key.end(), word, command, number)
+            continue
+        span = word.place(0, len(name)) or word.span
+        if sign:
+            yield _valued("option", name, word, len(name) + 1, word, command, number, span)
+            continue
+        takes = launcher.takes(name) if launcher is not None else None
+        following = words[place] if place < end else None
+        if following is None or takes == 0 or (takes is None and following.text.startswith("-")):
+            yield Setting("option", name, span, command=command, program=number), ""
+            continue
+        yield _valued("option", name, word, 0, following, command, number, span)
+        place += takes or 0  # of other programs nobody knows whether the next word is a value
+
+
+def _valued(
+    kind: str,
+    name: str,
+    word: ShellWord,
+    start: int,
+    holder: ShellWord,
+    command: Optional[int],
+    program: Optional[int],
+    span: Optional[tuple[int, int]] = None,
+) -> tuple[Setting, str]:
+    """A setting whose value stands in a word, from a character on."""
+    text = holder.text[start:]
+    known, begins = text.partition(FILLED)[0], ""
+    if FILLED in text:
+        begins, known = known, ""
+    where = holder.place(start, start + len(begins or known))
+    variable = ""
+    if text == FILLED:
+        variable = holder.variables[holder.text[:start].count(FILLED)]
+    if kind != "option":
+        first = word.text.index(name)
+        span = word.place(first, first + len(name))
+    return (
+        Setting(
+            kind,  # type: ignore[arg-type]  # one of the three
+            name,
+            span or word.span,
+            None if FILLED in text else known,
+            where if known or begins or FILLED not in text else None,
+            command=command,
+            program=program,
+            begins=begins,
+        ),
+        variable,
+    )
+
+
+def _named(
+    word: Optional[ShellWord], start: int, command: Optional[int], program: Optional[int]
+) -> Iterator[Setting]:
+    """The variables that an option's value names: ``ALL,NAME=value``."""
+    if word is None:
+        return
+    for found in _ASSIGNED.finditer(word.text[start:]):
+        span = word.place(start + found.start(1), start + found.end(1))
+        if span is None or found[1] in ("ALL", "NONE", "NIL"):
+            continue
+        value = found[2] if found[2] is not None and FILLED not in found[2] else None
+        where = word.place(start + found.start(2), start + found.end(2)) if value else None
+        reads = found[2] is None
+        yield Setting("variable", found[1], span, value, where, reads=reads, command=command, program=program)

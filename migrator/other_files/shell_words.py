@@ -1,0 +1,112 @@
+"""Words of a shell: what they mean once quotes and escapes are gone, and where each part of that stands."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Optional
+
+from tree_sitter import Node
+
+from migrator.other_files.index import Span
+
+# Stands in a word for what a shell fills in.
+FILLED = "\ue000"
+_VERBATIM = ("word", "number", "variable_name", "string_content", "regex", "test_operator")
+_ESCAPED_IN_STRING = '"\\$`\n'
+
+
+@dataclass
+class ShellWord:
+    """A word: its text, with a ``FILLED`` for each thing that a shell fills in, and each character's byte.
+
+    ``variables`` are the names of the variables that are filled in, in order, empty for anything else.
+    """
+
+    span: Span
+    text: str = ""
+    places: list[int] = field(default_factory=list)
+    variables: list[str] = field(default_factory=list)
+
+    @property
+    def known(self) -> Optional[str]:
+        """The text; None where a shell fills something in."""
+        return None if FILLED in self.text else self.text
+
+    @property
+    def variable(self) -> str:
+        """The variable of which the word is the value, and nothing else; or empty."""
+        return self.variables[0] if self.text == FILLED else ""
+
+    def place(self, start: int, end: int) -> Optional[Span]:
+        """Where some characters stand; None where they do not stand there as they are meant."""
+        if start == end:
+            at = self.places[start] if start < len(self.places) else self.span[1]
+            return (at, at) if not self.text else None
+        first, last = self.places[start], self.places[end - 1]
+        length = sum(len(char.encode("utf-8")) for char in self.text[start : end - 1])
+        if FILLED in self.text[start:end] or last - first != length:
+            return None
+        return first, last + len(self.text[end - 1].encode("utf-8"))
+
+
+def shell_word(node: Node, data: bytes) -> ShellWord:
+    """A node of the grammar that is a word."""
+    word = ShellWord((node.start_byte, node.end_byte))
+    _add(word, node, data)
+    return word
+
+
+def variable_of(node: Node) -> str:
+    """The variable that an expansion is of; empty for other expansions."""
+    if node.type == "string":  # "$NAME"
+        inner = [child for child in node.children if child.type != '"']
+        node = inner[0] if len(inner) == 1 else node
+    for child in node.children if node.type in ("simple_expansion", "expansion") else ():
+        if child.type == "subscript":
+            child = child.children[0]
+        if child.type == "variable_name":
+            return (child.text or b"").decode("utf-8", "replace")
+    return ""
+
+
+def _add(word: ShellWord, node: Node, data: bytes) -> None:
+    if node.type == "raw_string":
+        _take(word, data, node.start_byte + 1, node.end_byte - 1, "")
+    elif node.type == "concatenation":
+        for child in node.children:
+            _add(word, child, data)
+    elif node.type == "string":
+        at = node.start_byte + 1
+        for child in node.children:
+            if child.type not in ('"', "string_content"):
+                _take(word, data, at, child.start_byte, _ESCAPED_IN_STRING)
+                _fill(word, child)
+                at = child.end_byte
+        _take(word, data, at, node.end_byte - 1, _ESCAPED_IN_STRING)
+    elif node.type in _VERBATIM and not node.children:
+        _take(word, data, node.start_byte, node.end_byte, "*")
+    else:
+        _fill(word, node)
+
+
+def _fill(word: ShellWord, node: Node) -> None:
+    word.text += FILLED
+    word.places.append(node.start_byte)
+    word.variables.append(variable_of(node))
+
+
+def _take(word: ShellWord, data: bytes, start: int, end: int, escapes: str) -> None:
+    """Add a text in which a backslash stands before what it makes plain: ``escapes``, or all for a ``*``."""
+    text, at = data[start:end].decode("utf-8", "replace"), start
+    skip = False
+    for place, char in enumerate(text):
+        following = text[place + 1 : place + 2]
+        if not skip and char == "\\" and following and escapes and (escapes == "*" or following in escapes):
+            skip = True
+        elif skip and char == "\n":
+            skip = False
+        else:
+            skip = False
+            word.text += char
+            word.places.append(at)
+        at += len(char.encode("utf-8"))
