@@ -16,7 +16,7 @@ _LISTS = {
         r"|dependency-groups\.[^.]+|tool\.uv\.dev-dependencies|tool\.pdm\.dev-dependencies\.[^.]+)\.\d+"
     ),
     "yaml": re.compile(r"dependencies\.\d+(?:\.pip\.\d+)?"),
-    "ini": re.compile(r"options\.(?:install_requires|setup_requires)|options\.extras_require\.[^.]+"),
+    "ini": re.compile(r"options\.(?:install_requires|setup_requires|extras_require\.[^.]+)\.\d+"),
 }
 _POETRY = re.compile(r"(?:tool\.poetry\.(?:group\.[^.]+\.)?(?:dev-)?dependencies|(?:dev-)?packages)\.([^.]+)")
 _PIP = re.compile(r"(?:.*/)?pip[\d.]*")
@@ -51,29 +51,11 @@ def _of_setting(index: TextIndex, setting: Setting) -> Iterator[Requirement]:
         if index.type == "yaml" and ".pip." not in setting.name:
             by = "conda"
         start = setting.value_span[0]
-        if index.type == "ini":
-            yield from _lines(index, setting)
-            return
         quoted = _with_quotes(index, setting.value_span)
         line = _own_line(index, quoted)
         item = requirement_at(setting.value, start, by, span=quoted, group=_list_of(setting.name), line=line)
         if item is not None:
             yield item
-
-
-def _lines(index: TextIndex, setting: Setting) -> Iterator[Requirement]:
-    """The requirements of a value of several lines."""
-    assert setting.value_span is not None
-    at = setting.value_span[0]
-    for line in index.text_of(setting.value_span).splitlines(keepends=True):
-        body = line.strip()
-        start = at + len(line[: len(line) - len(line.lstrip())].encode("utf-8"))
-        at += len(line.encode("utf-8"))
-        if body and not body.startswith("#"):
-            span = start, start + len(body.encode("utf-8"))
-            item = requirement_at(body, start, group=setting.name, line=_own_line(index, span))
-            if item is not None:
-                yield item
 
 
 def _list_of(key: str) -> str:

@@ -25,6 +25,7 @@ _INSTALLED = (
     "shell",
     "dockerfile",
     "makefile",
+    "yaml",
 )  # lists for one machine: they name one version
 _PIN = re.compile(r"===?\s*v?[\w.+!]+\Z")
 
@@ -63,7 +64,7 @@ def find(context: TextContext, rules: list[Rule[RequirementOptions]]) -> Iterato
 
 def _package(context: TextContext, rule: Rule[RequirementOptions], item: Requirement, value: str) -> Match:
     action, edits, message = rule.options.action, list[Edit](), rule.message
-    if action == "replace" and not item.address:
+    if action == "replace" and not item.address and item.by != "poetry":
         name = item.specifier_span[0] if item.specifier else item.span[1]
         written = context.index.text_of((item.span[0], name))
         start = item.span[0] + (written[:1] in "\"'")
@@ -73,8 +74,9 @@ def _package(context: TextContext, rule: Rule[RequirementOptions], item: Require
         message = f"{item.name} needs CUDA; use {value}"
     elif action == "remove" and item.line is not None and not item.locked:
         edits = [Edit(*item.line, "")]
-    advice = "" if action == "replace" else value
-    return found_in_text(context, rule, item.span, api=item.name, edits=edits, message=message, advice=advice)
+    if action == "replace":
+        value = "" if edits else f"Write {value}."
+    return found_in_text(context, rule, item.span, api=item.name, edits=edits, message=message, advice=value)
 
 
 def _versions(
