@@ -135,6 +135,7 @@ HANDLERS = {
         "structural.tensor_type_default", "find_constructors", words_from="legacy_constructors"
     ),
     "tensor-type-modules": Finder("structural.tensor_type_default", "find_modules", options="TypeOptions"),
+    "setup-requirements": Finder("kinds.requirement", "find_in_setup", takes_match=False),
     "training-settings": Finder("structural.training_step", "find_settings", words_from="training_loops"),
     "weights-only": Finder("structural.weights_only", options="WeightsOptions"),
     "training-step": Finder("structural.training_step", options="StepOptions", words_from="training_loops"),

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Literal, Optional
 
+from migrator.files.lines import Lines
 from migrator.other_files.index import Command, Requirement, Setting, Span, TextIndex
 from migrator.other_files.requirement_text import normalized, requirement_at
 
@@ -52,7 +53,7 @@ def _of_setting(index: TextIndex, setting: Setting) -> Iterator[Requirement]:
             by = "conda"
         start = setting.value_span[0]
         quoted = _with_quotes(index, setting.value_span)
-        line = _own_line(index, quoted)
+        line = alone_on_line(index.lines, quoted)
         item = requirement_at(setting.value, start, by, span=quoted, group=_list_of(setting.name), line=line)
         if item is not None:
             yield item
@@ -68,12 +69,12 @@ def _with_quotes(index: TextIndex, span: Span) -> Span:
     return (start - 1, end + 1) if around in ((b'"', b'"'), (b"'", b"'")) else span
 
 
-def _own_line(index: TextIndex, span: Span) -> Optional[Span]:
+def alone_on_line(lines: Lines, span: Span) -> Optional[Span]:
     """The line of an item where nothing but a ``-``, a comma or a comment stands beside it."""
-    number = index.lines.line_of(span[0])
-    line = index.lines.span(number, number)
-    before = index.data[line[0] : span[0]].strip(b" \t-")
-    behind = index.data[span[1] : line[1]].strip(b", \t\r\n")
+    number = lines.line_of(span[0])
+    line = lines.span(number, number)
+    before = lines.data[line[0] : span[0]].strip(b" \t-")
+    behind = lines.data[span[1] : line[1]].strip(b", \t\r\n")
     return None if before or (behind and not behind.startswith(b"#")) else line
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -12,14 +13,19 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
 from migrator.api_support.companions import ReleaseSet, recommended
 from migrator.findings.finding import Edit
-from migrator.matchers.context import Match
+from migrator.matchers.context import FileContext, Match
 from migrator.matchers.options import Options
 from migrator.matchers.other_context import TextContext, found_in_text
 from migrator.matchers.packs import Rule
-from migrator.other_files.index import Requirement
-from migrator.other_files.requirements import requirements_of
+from migrator.names.index import ModuleIndex
+from migrator.names.tree import called_name, string_value
+from migrator.other_files.index import Content, Requirement, TextIndex
+from migrator.other_files.requirement_text import requirement_at
+from migrator.other_files.requirements import alone_on_line, requirements_of
 
 _TORCH, _TORCH_NPU = ("torch", "pytorch"), "torch-npu"
+_FAMILY = (*_TORCH, "torchvision", "torchaudio", _TORCH_NPU)
+_SETUP_LISTS = ("install_requires", "extras_require", "setup_requires", "tests_require")
 _INSTALLED = (
     "requirements",
     "shell",
@@ -52,7 +58,7 @@ def find(context: TextContext, rules: list[Rule[RequirementOptions]]) -> Iterato
     by_action: dict[str, Rule[RequirementOptions]] = {rule.options.action: rule for rule in rules}
     release = recommended(context.version.text)
     for item in every:
-        if release and item.name in (*_TORCH, "torchvision", "torchaudio", _TORCH_NPU):
+        if release and item.name in _FAMILY:
             yield from _versions(context, by_action, item, every, release)
             continue
         for rule in rules:
@@ -60,6 +66,48 @@ def find(context: TextContext, rules: list[Rule[RequirementOptions]]) -> Iterato
             if pattern is not None:
                 yield _package(context, rule, item, rule.options.packages[pattern])
                 break
+
+
+def find_in_setup(context: FileContext, rule: Rule) -> Iterator[Match]:
+    """Torch, and what is built for it, in the lists that ``setup()`` is given."""
+    index, release = context.index, recommended(context.version.text)
+    every = list(dict.fromkeys(_of_setup(index)))
+    other = TextContext(
+        TextIndex(context.name, "setup", index.lines, Content(requirements=tuple(every))),
+        context.version,
+        context.project,
+    )
+    for item in every:
+        if release and item.name in _FAMILY:
+            yield from _versions(other, {"version": rule, "excluded": rule}, item, every, release)
+
+
+def _of_setup(index: ModuleIndex) -> Iterator[Requirement]:
+    for call in index.calls:
+        if called_name(call) == "setup":
+            for keyword in call.keywords:
+                if keyword.arg in _SETUP_LISTS:
+                    yield from _in_value(index, keyword.value, keyword.arg)
+
+
+def _in_value(index: ModuleIndex, value: ast.expr, group: str) -> Iterator[Requirement]:
+    """The requirements in a list, a dictionary of lists, or what a name was assigned."""
+    if isinstance(value, ast.Name):
+        for assigned in index.assigned(value):
+            if not isinstance(assigned, ast.Name):
+                yield from _in_value(index, assigned, group)
+    elif isinstance(value, ast.Dict):
+        for part in value.values:
+            yield from _in_value(index, part, f"{group} {index.start(part)}")
+    elif isinstance(value, (ast.List, ast.Tuple)):
+        for part in value.elts:
+            text, raw = string_value(part), index.segment(part)
+            if text is not None and raw[1:-1] == text:
+                span = index.start(part), index.end(part)
+                line = alone_on_line(index.lines, span)
+                item = requirement_at(text, span[0] + 1, span=span, group=group, line=line)
+                if item is not None:
+                    yield item
 
 
 def _package(context: TextContext, rule: Rule[RequirementOptions], item: Requirement, value: str) -> Match:
@@ -71,10 +119,10 @@ def _package(context: TextContext, rule: Rule[RequirementOptions], item: Require
         # What it is replaced by has versions of its own.
         end = item.specifier_span[1] if item.specifier else start + len(item.name)
         edits = [Edit(start, end, value)]
-        message = f"{item.name} needs CUDA; use {value}"
     elif action == "remove" and item.line is not None and not item.locked:
         edits = [Edit(*item.line, "")]
     if action == "replace":
+        message = f"{item.name} needs CUDA; use {value}"
         value = "" if edits else f"Write {value}."
     return found_in_text(context, rule, item.span, api=item.name, edits=edits, message=message, advice=value)
 
@@ -131,6 +179,7 @@ def _versions(
             api=item.name,
             edits=edits,
             message=f"{item.name} {version} belongs to torch_npu {release.torch_npu}",
+            severity="warning",
         )
 
 
@@ -154,7 +203,7 @@ def _torch_npu(
     ending = line[len(line.rstrip("\r\n")) :]
     marker = f" ; {item.marker}" if item.marker and not quote else ""
     before = context.index.text_of((start, item.span[0]))
-    comma = "," if quote and context.index.type == "toml" else ""
+    comma = "," if quote and context.index.type in ("toml", "setup") else ""
     text = f"{before}{quote}{new}{marker}{quote}{comma}"
     if not ending:  # the last line of a file
         return [Edit(end, end, f"\n{text}")]

@@ -46,7 +46,7 @@ def find(context: TextContext, rules: list[Rule[ValueOptions]]) -> Iterator[Matc
                 span or setting.name_span,
                 api=setting.value or setting.begins,
                 edits=[Edit(*span, new)] if span and rule.fix != "none" else (),
-                message=f"{setting.name}: {setting.value or setting.begins} is {new} on NPUs",
+                message=rule.message or f"{setting.name}: {setting.value or setting.begins} is {new} on NPUs",
                 advice="" if span and rule.fix != "none" else f"Write {new}.",
             )
             break
