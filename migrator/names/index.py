@@ -2,8 +2,8 @@
 
 Finding uses the standard library's ``ast`` (fast, exact spans). Statements are
 walked once; expressions only in statements that hold a word in question.
-What is known of a node lies in tables of the index, never on the node: so nothing
-in a tree points back, and the tree goes as soon as its index does.
+What is known of a node lies in tables, never on the node: so nothing in a tree
+points back, and the indexes of a text share one (``migrator.names.outline``).
 Spans are byte offsets into the file's text encoded as UTF-8, because that is
 what ``ast`` counts in.
 """
@@ -17,14 +17,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice, takewhile
 from typing import Any, Callable, TypeVar
 
-from migrator.files.lines import Lines
 from migrator.names.fstrings import Part, place_fstring
-from migrator.names.scopes import Binding, Scope, bind_import, bound_names
+from migrator.names.outline import outline
+from migrator.names.scopes import Binding, Scope
 from migrator.names.statements import body_fields, head_lines, heads, touches
 from migrator.names.tree import (
     FUNCTIONS,
     Function,
-    Import,
     Statement,
     String,
     bare_name,
@@ -32,7 +31,6 @@ from migrator.names.tree import (
     children,
     fields_of,
     parameters,
-    parse,
     string_value,
 )
 
@@ -62,23 +60,20 @@ class ModuleIndex:
 
     def __init__(self, text: str, words: Iterable[str]) -> None:
         self.text = text
-        self.lines = lines = Lines(text)
+        shared = outline(text)
+        self.lines = lines = shared.lines
         self.data, self._starts = lines.data, lines.starts
         self.line_of, self.column_of, self.line_span = lines.line_of, lines.column_of, lines.span
-        self.tree = parse(text)
-        self.module_scope = Scope(self.tree, None)
-        self.statements: list[Statement] = []
-        self.imports: list[Import] = []
-        self.classes: list[ast.ClassDef] = []
-        self.functions: list[Function] = []
+        self.tree, self.module_scope = shared.tree, shared.module_scope
+        self.statements, self.imports = shared.statements, shared.imports
+        self.classes, self.functions = shared.classes, shared.functions
+        self._imports_all = shared.imports_all
+        self._scopes, self._opened = shared.scopes, shared.opened
+        self._parents = shared.parents.copy()  # those of expressions are added
         self.refs: list[ast.expr] = []
         self.calls: list[ast.Call] = []
-        self._imports_all = False  # of some module
         self.strings: list[String] = []
         self._named: dict[str, dict[Scope, list[ast.Name]]] = {}
-        self._parents: dict[object, ast.AST] = {}
-        self._scopes: dict[object, Scope] = {}  # of the statements
-        self._opened: dict[object, Scope] = {self.tree: self.module_scope}
         self._expanded: set[ast.AST] = set()
         self._parts: dict[ast.JoinedStr, list[Part]] = {}
         self._spans: dict[ast.AST, tuple[int, int]] = {}  # of what is inside f-strings
@@ -86,7 +81,6 @@ class ModuleIndex:
         self._blocks: dict[object, Sequence[ast.stmt]] = {}
         self.known_values: dict[tuple[object, ...], Any] = {}  # what others have found out, see once
         self._stored: dict[ast.ClassDef, dict[str, list[ast.expr]]] = {}
-        self._walk_statements()
         words = set(words)
         self._expand_on(self._lines_with(words | self._aliases(words)), self.statements)
 
@@ -115,41 +109,7 @@ class ModuleIndex:
         start, end = self._span(node)
         return self.data[start:end].decode("utf-8")
 
-    # -- the walk over statements ---------------------------------------
-
-    def _walk_statements(self) -> None:
-        statements, parents, scopes = self.statements, self._parents, self._scopes
-        stack: list[tuple[Any, ast.AST, Scope]] = [
-            (child, self.tree, self.module_scope) for child in reversed(self.tree.body)
-        ]
-        while stack:
-            node, parent, scope = stack.pop()
-            parents[node] = parent
-            scopes[node] = scope
-            inner = scope
-            cls = node.__class__
-            statements.append(node)
-            scope.statements.append(node)
-            if cls is ast.Import or cls is ast.ImportFrom:
-                self.imports.append(node)
-                self._imports_all |= node.names[0].name == "*"
-                bind_import(scope, node)
-            elif cls is ast.FunctionDef or cls is ast.AsyncFunctionDef:
-                self.functions.append(node)
-                scope.bind(node.name, Binding("def", node))
-                inner = self._opened[node] = Scope(node, scope)
-                inner.bind_arguments(node.args)
-            elif cls is ast.ClassDef:
-                self.classes.append(node)
-                scope.bind(node.name, Binding("class", node))
-                inner = self._opened[node] = Scope(node, scope)
-            elif cls is ast.Global or cls is ast.Nonlocal:
-                scope.outer.update(node.names)
-            else:
-                for name, value in bound_names(node):
-                    scope.bind(name, Binding("assign", node, value=value))
-            for field in reversed(body_fields(cls)):
-                stack += [(child, node, inner) for child in reversed(getattr(node, field))]
+    # -- the walk over expressions ----------------------------------------
 
     def _aliases(self, words: set[str]) -> set[str]:
         """Names that stand for something that one of ``words`` names."""

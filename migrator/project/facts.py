@@ -9,7 +9,8 @@ import re
 from dataclasses import dataclass
 
 from migrator.names.index import ModuleIndex
-from migrator.names.tree import parse, walk
+from migrator.names.outline import outline
+from migrator.names.tree import walk
 from migrator.project.extensions import Extension, dotted, may_build, scan_extensions
 from migrator.project.program import NOTHING, ProgramFacts, scan_program
 
@@ -55,7 +56,7 @@ def scan_file(name: str, text: str) -> FileFacts:
         return FileFacts(program=program)
     try:
         if not builds:
-            return FileFacts(_classes(name, text, parse(text)), program=program)
+            return FileFacts(_classes(name, text, outline(text).tree), program=program)
         index = ModuleIndex(text, ())
         extensions = scan_extensions(name, index)
     except (SyntaxError, ValueError, RecursionError, MemoryError):

@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Optional
 
 from migrator.names.flow import made_with, returned_values, sources
 from migrator.names.index import ModuleIndex
@@ -85,9 +86,8 @@ def merged(parts: Iterable[ProgramFacts]) -> ProgramFacts:
 def _reducers(text: str) -> frozenset[str]:
     if not _COLLECTIVE.search(text):
         return frozenset()
-    try:
-        index = ModuleIndex(text, _REDUCING)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    index = _index(text, _REDUCING)
+    if index is None:
         return frozenset()
     _, handed_in = reduced(index, is_reducing)
     plain = (each for each in handed_in if isinstance(index.parent(each.function), ast.Module))
@@ -97,15 +97,21 @@ def _reducers(text: str) -> frozenset[str]:
 def _doubles(text: str) -> frozenset[str]:
     if not _DOUBLE.search(text):
         return frozenset()
-    try:
-        index = ModuleIndex(text, ("double", "float64"))
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    index = _index(text, ("double", "float64"))
+    if index is None:
         return frozenset()
     return frozenset(
         function.name
         for function in index.functions
         if isinstance(index.parent(function), ast.Module) and _gives_double(index, function)
     )
+
+
+def _index(text: str, words: Iterable[str]) -> Optional[ModuleIndex]:
+    try:
+        return ModuleIndex(text, words)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
 
 
 def _gives_double(index: ModuleIndex, function: Function) -> bool:

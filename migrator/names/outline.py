@@ -1,0 +1,79 @@
+"""The statements and scopes of a text: what its indexes share, as it depends on no word."""
+
+from __future__ import annotations
+
+import ast
+from functools import lru_cache
+from typing import Any
+
+from migrator.files.lines import Lines
+from migrator.names.scopes import Binding, Scope, bind_import, bound_names
+from migrator.names.statements import body_fields
+from migrator.names.tree import Function, Import, Statement, parse
+
+
+class Outline:
+    """The tree of a text, with what its statements are and bind. Nobody changes it: see ``outline``.
+
+    ``parents`` and ``scopes`` are those of the statements; ``opened`` are the scopes of the module, of
+    functions and of classes, each right before those inside it. ``imports_all``: all names of some module are
+    imported.
+    """
+
+    def __init__(self, text: str) -> None:
+        self.lines = Lines(text)
+        self.tree = parse(text)
+        self.module_scope = Scope(self.tree, None)
+        self.statements: list[Statement] = []
+        self.imports: list[Import] = []
+        self.classes: list[ast.ClassDef] = []
+        self.functions: list[Function] = []
+        self.imports_all = False
+        self.parents: dict[object, ast.AST] = {}
+        self.scopes: dict[object, Scope] = {}
+        self.opened: dict[object, Scope] = {self.tree: self.module_scope}
+        self._walk()
+
+    def _walk(self) -> None:
+        statements, parents, scopes = self.statements, self.parents, self.scopes
+        stack: list[tuple[Any, ast.AST, Scope]] = [
+            (child, self.tree, self.module_scope) for child in reversed(self.tree.body)
+        ]
+        while stack:
+            node, parent, scope = stack.pop()
+            parents[node] = parent
+            scopes[node] = scope
+            inner = scope
+            cls = node.__class__
+            statements.append(node)
+            scope.statements.append(node)
+            if cls is ast.Import or cls is ast.ImportFrom:
+                self.imports.append(node)
+                self.imports_all |= node.names[0].name == "*"
+                bind_import(scope, node)
+            elif cls is ast.FunctionDef or cls is ast.AsyncFunctionDef:
+                self.functions.append(node)
+                scope.bind(node.name, Binding("def", node))
+                inner = self.opened[node] = Scope(node, scope)
+                inner.bind_arguments(node.args)
+            elif cls is ast.ClassDef:
+                self.classes.append(node)
+                scope.bind(node.name, Binding("class", node))
+                inner = self.opened[node] = Scope(node, scope)
+            elif cls is ast.Global or cls is ast.Nonlocal:
+                scope.outer.update(node.names)
+            else:
+                for name, value in bound_names(node):
+                    scope.bind(name, Binding("assign", node, value=value))
+            for field in reversed(body_fields(cls)):
+                stack += [(child, node, inner) for child in reversed(getattr(node, field))]
+
+
+@lru_cache(maxsize=8)
+def outline(text: str) -> Outline:
+    """The outline of a text, made once for those who soon ask again.
+
+    A file is read to see what it tells the others, and again to be checked: of the few files that a hook is
+    given, each is parsed once. Raises what ``parse`` raises.
+    """
+    return Outline(text)
