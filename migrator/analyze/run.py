@@ -135,7 +135,7 @@ def analyze(job: Job, out: Path, overwrite: bool, progress: Progress) -> Outcome
     Raises RuleError for rules that cannot be used, SourceError where the input
     cannot be read or the reports cannot be written.
     """
-    settings = replace(job.settings, select=_codes(job))
+    settings = job.settings._replace(select=_codes(job))
     rules = rules_for(settings)
     how = f"modes {', '.join(job.modes)}"
     with output_tree(job.source, out, overwrite, ANALYSIS_SUFFIX) as tree:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from functools import cache
-from typing import Optional
+from typing import NamedTuple, Optional
 
 from migrator.api_support import tables
 from migrator.api_support.versions import TorchVersion, known
 
 
-@dataclass(frozen=True)
-class NpuName:
+class NpuName(NamedTuple):
     """What stands for a CUDA name on an NPU at one torch version.
 
     ``npu`` is empty where nothing does; ``advice`` says then what to do. Beside
@@ -46,7 +44,7 @@ def look_up(cuda_name: str, version: TorchVersion) -> Optional[NpuName]:
         # A function has no members to follow it; and a module that an NPU has would
         # have the name in the table if the name were known.
         return None
-    return replace(found, npu=found.npu and found.npu + members)
+    return found._replace(npu=found.npu and found.npu + members)
 
 
 def entry(cuda_name: str) -> str:

@@ -8,7 +8,6 @@ is absent only if it was seen at another version, and nothing at this one may bi
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import Enum
 from functools import cache
 from typing import NamedTuple, Optional
@@ -34,8 +33,7 @@ class _Seen(Enum):
     OPEN = 3  # it cannot be said
 
 
-@dataclass(frozen=True)
-class Parameter:
+class Parameter(NamedTuple):
     """A keyword parameter, and the first and the last version that has it.
 
     None is an open end: as far as the table goes. A parameter that was away in between is there twice.
@@ -50,8 +48,7 @@ class Parameter:
         return tables.covers(self.first or "", self.last or "", version)
 
 
-@dataclass(frozen=True)
-class TorchNames:
+class TorchNames(NamedTuple):
     """The names of one version. Names are qualified: ``torch.amp.GradScaler``, ``torch.Tensor.abs``."""
 
     version: tables.Version
@@ -111,8 +108,11 @@ class TorchNames:
 
     def lacking(self, name: str) -> frozenset[str]:
         """The keyword parameters that a callable takes at another version and certainly not at this one."""
-        every = self.parameters(name) or () if _varies(name) else ()
-        return frozenset(each.name for each in every) - {each.name for each in every if each.at(self.version)}
+        here = _keywords(name, self.version) if _varies(name) else None
+        if here is None:
+            return frozenset()
+        every = (_named(name, tables.as_tuple(version)) for version in versions())
+        return frozenset().union(*every).difference(here)
 
     def lacks(self, name: str, parameter: str) -> Optional[Parameter]:
         """The parameter that a callable takes at another version and certainly not at this one, or None.

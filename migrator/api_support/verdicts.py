@@ -6,8 +6,8 @@ docs/analysis.md has the table.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import cache
+from typing import NamedTuple
 
 from migrator.api_support import npu_names, support, tables
 from migrator.api_support.hardware import differs, is_left_out, left_out_dtypes
@@ -46,8 +46,7 @@ WIDE_DTYPES = frozenset(" ".join(_WIDE.values()).split())
 DTYPES = frozenset(_LISTED_AS)
 
 
-@dataclass(frozen=True)
-class Verdict:
+class Verdict(NamedTuple):
     """What is to say of an API at one torch version.
 
     ``status`` is supported, unsupported, fallback (runs on the CPU), partial (some limit holds for every

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import operator
 import re
-from dataclasses import dataclass
 from functools import cache
+from typing import NamedTuple
 
 from migrator.api_support import tables
 
@@ -23,8 +23,7 @@ class UnknownVersion(ValueError):  # noqa: N818 - it says what is wrong, as Look
     """A version that is not in versions.csv; the message names those that are, or the nearest of them."""
 
 
-@dataclass(frozen=True)
-class TorchVersion:
+class TorchVersion(NamedTuple):
     """A torch version, and what torch and torch_npu do at it.
 
     ``evidence`` has the words docs (the documents list its APIs) and wheel

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Optional
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple, Optional
 
 from migrator.files.document import Document
 from migrator.files.lines import Lines
-from migrator.files.notebook import Notebook, cell_place, message_in_cell
 from migrator.findings.finding import Finding, Fix, Place
+
+if TYPE_CHECKING:
+    from migrator.files.notebook import Notebook
 
 
 def placed(document: Document, finding: Finding) -> Finding:
@@ -16,6 +18,8 @@ def placed(document: Document, finding: Finding) -> Finding:
     notebook = document.notebook
     if notebook is None:
         return finding
+    from migrator.files.notebook import cell_place, message_in_cell
+
     cell, line = cell_place(notebook, finding.line)
     noqa, fix = finding.noqa_line, finding.fix
     if fix and fix.lines:
@@ -32,6 +36,8 @@ def placed(document: Document, finding: Finding) -> Finding:
 
 
 def _both_in_cell(notebook: Notebook, first: int, last: int) -> tuple[int, int]:
+    from migrator.files.notebook import cell_place
+
     line = cell_place(notebook, first)[1]
     return line, line + last - first
 
@@ -43,8 +49,7 @@ def first_line(document: Document, finding: Finding) -> int:
     return next(cell.first for cell in document.notebook.cells if cell.number == finding.cell)
 
 
-@dataclass(frozen=True)
-class PlacedEdit:
+class PlacedEdit(NamedTuple):
     """An edit with 1-based lines and columns, those of a notebook's ``cell`` where there is one."""
 
     start: Place
@@ -61,6 +66,8 @@ def placed_edits(document: Document, lines: Lines, fix: Fix) -> list[PlacedEdit]
 
 
 def _in_cell(notebook: Notebook, edit: PlacedEdit) -> PlacedEdit:
+    from migrator.files.notebook import cell_place
+
     cell, line = cell_place(notebook, edit.start[0])
     if line > cell.rows:  # below the last line, which has no line end of its own in a notebook
         last = cell.rows, len(cell.source.rpartition("\n")[2]) + 1

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 from migrator.files.lines import Lines
 from migrator.findings.edits import OffsetMap
@@ -14,8 +15,7 @@ from migrator.findings.finding import Edit, Finding
 _LONGEST = 2000
 
 
-@dataclass(frozen=True)
-class Change:
+class Change(NamedTuple):
     """A fix that is made in one pass.
 
     ``lines`` are the bytes of the lines that it touches, in the text before the pass, and ``old`` those in

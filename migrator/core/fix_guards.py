@@ -102,7 +102,7 @@ def _with_fitting_quotes(index: ModuleIndex, item: Match) -> Match:
     quote = _QUOTE.match(index.segment(outer))
     if quote is None or not quote.group(1).startswith('"'):
         return item
-    edits = tuple(replace(edit, text=edit.text.replace('"', "'")) for edit in fix.edits)
+    edits = tuple(edit._replace(text=edit.text.replace('"', "'")) for edit in fix.edits)
     return replace(item, finding=replace(item.finding, fix=replace(fix, edits=edits)))
 
 

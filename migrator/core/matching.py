@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Callable
+from dataclasses import replace
+from typing import Callable, NamedTuple
 
 from migrator.core import transfer
 from migrator.core.fix_guards import enclosing_fstring, without_fix
@@ -61,8 +61,7 @@ def _precedence(item: Match, rules: Rules) -> tuple[bool, int, bool, int]:
     return rule.kind != "structural", *rank(rule, item.finding.api), rules.order[rule.code]
 
 
-@dataclass(frozen=True)
-class Choice:
+class Choice(NamedTuple):
     """The matches of one pass: those whose fixes are ``made``, those only ``reported``, the imports to add.
 
     ``whole``: no match has to wait for the next pass, or was dropped for another one.

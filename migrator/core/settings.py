@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True)
-class Settings:
+class Settings(NamedTuple):
     """The options that change what the rules find.
 
     ``version`` is a torch version of ``api_db/versions.csv`` as ``2.6.0``. ``select`` and ``ignore`` are

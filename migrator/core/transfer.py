@@ -25,7 +25,7 @@ def find(context: FileContext, rule: Rule) -> list[Match]:
     for node, edit in torch_npu_imports(index, list(index.imports), context.version.replaces_names):
         both = "import torch_npu" + _break(edit.text) + _TRANSFER
         text = edit.text.replace("import torch_npu", both)
-        inserted.append(insertion(context, rule, node, replace(edit, text=text)))
+        inserted.append(insertion(context, rule, node, edit._replace(text=text)))
     if not inserted:  # torch_npu is imported already
         there = next(node for node in index.imports if names_package(node, "torch_npu"))
         inserted.append(insertion(context, rule, there, insert_import(index, there, _TRANSFER)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, Optional
+from typing import Literal, NamedTuple, Optional
 
 # A blocker surely stops a program that runs or imports the file; an error, where its place is reached.
 Severity = Literal["blocker", "error", "warning", "info"]
@@ -13,8 +13,7 @@ Place = tuple[int, int]  # line and column
 Operation = Literal["INSERT", "MODIFY", "DELETE"]
 
 
-@dataclass(frozen=True)
-class Edit:
+class Edit(NamedTuple):
     """Replace the bytes ``start:end`` of a file's UTF-8 text by ``text``."""
 
     start: int
@@ -113,8 +112,7 @@ class Finding:
         return self.safety == "safe"
 
 
-@dataclass(frozen=True)
-class SyntaxTrouble:
+class SyntaxTrouble(NamedTuple):
     """Why a file, or a ``cell`` of a notebook, could not be parsed; line 0 where none is known."""
 
     line: int

@@ -6,9 +6,9 @@ The engine is loaded only where the cache does not know a file: most runs need n
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
-from typing import Callable, Optional
+from typing import Callable, NamedTuple, Optional
 
 from migrator.files.document import type_of
 from migrator.files.errors import Unreadable, shown
@@ -24,8 +24,7 @@ from migrator.run.processes import Progress, processes_for, spread
 Trouble = Callable[[str], None]
 
 
-@dataclass(frozen=True)
-class Job:
+class Job(NamedTuple):
     """A file and what decides which findings count in it.
 
     ``ignored`` are codes, or beginnings of codes, that do not.
@@ -36,8 +35,7 @@ class Job:
     ignored: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class Checked:
+class Checked(NamedTuple):
     """The findings that remain in a file; ``trouble`` is why it could not be looked at."""
 
     found: tuple[Finding, ...] = ()

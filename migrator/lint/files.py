@@ -6,9 +6,8 @@ import os
 import stat
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Callable, Optional
+from typing import Callable, NamedTuple, Optional
 
 from migrator.files.errors import shown, unreadable
 from migrator.files.source import read_bytes
@@ -18,8 +17,7 @@ from migrator.lint.options import ConfigError, Options, for_file, path_matcher
 Stamp = tuple[tuple[str, int, int], ...]
 
 
-@dataclass(frozen=True)
-class Target:
+class Target(NamedTuple):
     """A file to lint: ``path`` as the user spelled it, ``place`` absolute.
 
     ``data`` is its content where that is not read from the disk. ``top`` is the folder that the user named,
@@ -155,7 +153,7 @@ def _below(
             if cpp:
                 native(_name(Path(item.path), options), Path(item.path))
             elif not is_folder:
-                files.append(replace(_target(name, Path(item.path), configuration, options), top=top))
+                files.append(_target(name, Path(item.path), configuration, options)._replace(top=top))
             elif not os.path.lexists(os.path.join(item.path, "pyvenv.cfg")):
                 folders.append((name, item.path))
         return files, folders

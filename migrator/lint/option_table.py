@@ -8,8 +8,7 @@ stands in ``Options`` for the keys of a configuration, and in ``CommandLine`` fo
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from migrator.api_support.hardware import HARDWARE
 from migrator.findings.finding import SEVERITIES
@@ -20,8 +19,7 @@ Kind = Literal[
 ]
 
 
-@dataclass(frozen=True)
-class Option:
+class Option(NamedTuple):
     """One option: ``name`` is its key in a configuration, and with ``--`` before it that of the command line.
 
     ``help`` is its line in ``--help``, and ``key`` says what it is in a configuration: empty where there

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cache
 from pathlib import Path
-from typing import Any, Callable
+from typing import Any, Callable, NamedTuple
 
 from migrator.files.errors import SourceError, shown
 from migrator.files.patterns import Matcher, matcher
@@ -28,8 +28,7 @@ class ConfigError(ValueError):
     """A configuration that cannot be used; its text is the user's line."""
 
 
-@dataclass(frozen=True)
-class FileIgnores:
+class FileIgnores(NamedTuple):
     """Rules that are not used in the files that a pattern fits (or does not fit, with ``!``)."""
 
     pattern: str
@@ -37,16 +36,17 @@ class FileIgnores:
     root: Path
 
 
-@dataclass(frozen=True)
-class Excluded:
+class Excluded(NamedTuple):
     """Patterns as ``.gitignore`` reads them, below one folder."""
 
     patterns: tuple[str, ...]
     root: Path
 
 
-@dataclass(frozen=True)
-class Override:
+_ALWAYS = Excluded(EXCLUDED, _EVERYWHERE)
+
+
+class Override(NamedTuple):
     """Options for the files that some patterns fit."""
 
     paths: tuple[str, ...]
@@ -74,7 +74,7 @@ class Options:
     extend_select: tuple[str, ...] = ()
     per_file_ignores: tuple[FileIgnores, ...] = ()
     rules: tuple[str, ...] = ()
-    exclude: Excluded = Excluded(EXCLUDED, _EVERYWHERE)
+    exclude: Excluded = _ALWAYS
     extend_exclude: tuple[Excluded, ...] = ()
     respect_gitignore: bool = True
     force_exclude: bool = False

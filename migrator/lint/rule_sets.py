@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Optional
+from typing import TYPE_CHECKING, NamedTuple, Optional
 
 from migrator.core.settings import Settings
 from migrator.files.errors import Unreadable, shown
@@ -16,8 +15,7 @@ if TYPE_CHECKING:
     from migrator.core.rules import Rules
 
 
-@dataclass(frozen=True)
-class RuleSet:
+class RuleSet(NamedTuple):
     """What decides which findings there are, beside the files themselves.
 
     ``mentioned`` are the codes of per-file-ignores, fixable and unfixable: they are checked with the rest.

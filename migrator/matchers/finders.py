@@ -5,16 +5,14 @@ A file needs few of the handlers, and only those are imported.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
-from typing import Any, Callable, Literal
+from typing import Any, Callable, Literal, NamedTuple
 
 from migrator.matchers.options import Options
 
 
-@dataclass(frozen=True)
-class Finder:
+class Finder(NamedTuple):
     """A function in a module of this package, and the dataclass beside it that its rules' options are.
 
     Rules start from the last parts of their ``match``, or from the words that ``words_from`` names. One

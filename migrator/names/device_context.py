@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from migrator.names.device_vocabulary import (
     Beside,
@@ -41,8 +40,7 @@ _COMPARISONS = frozenset(
 CERTAIN, LIKELY, UNCLEAR, NO = "certain", "likely", "unclear", "no"
 
 
-@dataclass(frozen=True)
-class DeviceContext:
+class DeviceContext(NamedTuple):
     """Whether a value is a device, and the reason, in words that a report can print.
 
     ``verdict`` is CERTAIN, LIKELY, UNCLEAR or NO. ``api`` is the called name where an argument decided.

@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from migrator.names.index import ModuleIndex
 from migrator.names.tree import string_value
@@ -152,8 +153,7 @@ def works_with_foreign(index: ModuleIndex, vocabulary: DeviceVocabulary, node: a
     return next((package for name, package in names.items() if name in words), "")
 
 
-@dataclass(frozen=True)
-class Beside:
+class Beside(NamedTuple):
     """What stands beside a value: the question for a GPU, the string ``"cpu"``, what is surely a device."""
 
     question: bool = False

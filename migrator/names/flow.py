@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Container, Iterator
-from dataclasses import dataclass
-from typing import Optional, Union
+from typing import NamedTuple, Optional, Union
 
 from migrator.names.index import ModuleIndex
 from migrator.names.tree import FUNCTIONS, Function, parameters
@@ -27,8 +26,7 @@ _DTYPES = frozenset(
 _DEEPEST = 12
 
 
-@dataclass(frozen=True)
-class Parameter:
+class Parameter(NamedTuple):
     """A parameter of a function of the file, by its place and its name."""
 
     function: Function

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Callable
+from typing import Callable, NamedTuple
 
 from migrator.names.flow import Parameter, sources
 from migrator.names.index import ModuleIndex
@@ -14,8 +13,7 @@ from migrator.names.tree import Function
 _TENSORS = ("tensor", "output", "input")
 
 
-@dataclass(frozen=True)
-class Reduced:
+class Reduced(NamedTuple):
     """An expression whose value is reduced over the ranks: by the collective ``api``."""
 
     value: ast.expr

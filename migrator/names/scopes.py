@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from typing import Union
+from typing import NamedTuple, Union
 
 from migrator.names.tree import Function, Import, Statement, parameters
 
@@ -14,8 +13,7 @@ _OWN_TORCH = frozenset({"horovod", "safetensors", "smdistributed"})
 Binder = Union[ast.stmt, ast.expr, ast.arg, ast.ExceptHandler]
 
 
-@dataclass(frozen=True)
-class Binding:
+class Binding(NamedTuple):
     """One thing that gives a name its meaning.
 
     ``kind`` is import, assign, param, def, class or other. ``name`` is the

@@ -10,8 +10,7 @@ import ast
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from typing import Optional, Union
+from typing import NamedTuple, Optional, Union
 
 from migrator.names.index import ModuleIndex
 from migrator.names.scopes import Binding
@@ -21,8 +20,7 @@ TENSOR, MODULE, CLASS, FOREIGN = "tensor", "module", "class", "foreign"
 OTHER, MAYBE, UNKNOWN = "other", "maybe", "unknown"
 
 
-@dataclass(frozen=True)
-class Value:
+class Value(NamedTuple):
     """What a value is.
 
     ``kind`` is TENSOR, MODULE (of torch.nn), CLASS (of a class of the file), FOREIGN (a member of another
@@ -158,8 +156,7 @@ def _in_this_file(ask: _Question, node: ast.expr) -> Value:
     return _OTHER if isinstance(node, _PLAIN) else _UNKNOWN
 
 
-@dataclass(frozen=True)
-class _Bound:
+class _Bound(NamedTuple):
     """What binds a name, in the order of ``lines``, without what only changes it; ``every`` is all of it."""
 
     every: list[Binding]

@@ -7,7 +7,7 @@ because it does not know scopes, and names that are made at run time it misses.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -23,6 +23,12 @@ _ALIASED = re.compile(r"=[ \t]*([^\W\d]\w*(?:\.\w+)*)[ \t]*(?:#.*)?$", re.M)
 _TARGET = re.compile(r"[ \t]*(\w+)[ \t]*")
 _GETATTR = re.compile(r"getattr\(\s*([\w.]+)\s*,\s*[\"'](\w+)[\"']")
 _COMMENT = re.compile(r"#[^\n]*")
+_BEHIND_DOT = re.compile(r"\.(?=(?:[\s\\]|#[^\n]*\n)+([^\W\d]\w*))")
+# What stands behind a name that is called, or aliased: a call's arguments where they hold no string and no
+# comment, so that its brackets are those that are seen; any other call, the end of a string, an alias.
+_BEHIND_NAME = re.compile(
+    r"[\s\\]*\(([^()'\"#]*(?:\([^()'\"#]*\)[^()'\"#]*)*)\)|[\s\\]*[(\"']|[ \t]+as\b|[ \t\r]*(?:;|#|$)", re.M
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,9 +58,21 @@ def read_names(text: str) -> Written:
     return Written(dotted, words, members)
 
 
-def behind_a_dot(text: str, word: str) -> bool:
-    """Whether a word stands behind a dot from which blanks, a line's end or a comment keep it apart."""
-    return re.search(rf"\.(?:[\s\\]|#[^\n]*\n)+{word}\b", text) is not None
+def behind_a_dot(text: str) -> set[str]:
+    """The words behind a dot from which blanks, a line's end or a comment keep them apart."""
+    return set(_BEHIND_DOT.findall(text))
+
+
+def may_give(text: str, name: str, keywords: Iterable[str]) -> bool:
+    """Whether a text may give one of some keywords to what is called by a name, or by an alias of it."""
+    given = "|".join(word for word in keywords if re.search(rf"\b{word}\s*=(?!=)", text))
+    place = text.find(name) if given else -1
+    while place >= 0:
+        behind = _BEHIND_NAME.match(text, place + len(name))
+        if behind and (behind[1] is None or re.search(rf"\b(?:{given})\s*=", behind[1])):
+            return True
+        place = text.find(name, place + 1)
+    return False
 
 
 @lru_cache(maxsize=2)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Optional
+from typing import NamedTuple, Optional
 
 
-@dataclass(frozen=True)
-class NativeFunction:
+class NativeFunction(NamedTuple):
     """A function, a macro, or the text behind a binding. ``cuda`` is the line and the word that touch CUDA.
 
     ``mentions`` are the words in its body that may be functions; ``owner`` is its class.
@@ -22,8 +20,7 @@ class NativeFunction:
     kernel: bool = False
 
 
-@dataclass(frozen=True)
-class Binding:
+class Binding(NamedTuple):
     """A function that Python can call: ``module`` is what binds it, as written (``TORCH_EXTENSION_NAME``).
 
     ``kind`` is pybind (an extension module's function) or torch (``torch.ops.<module>.<name>``); ``key`` the
@@ -37,8 +34,7 @@ class Binding:
     target: NativeFunction
 
 
-@dataclass(frozen=True)
-class NativeFile:
+class NativeFile(NamedTuple):
     """One file: ``functions`` in their order, ``registered`` the words that a macro ties to a word."""
 
     name: str

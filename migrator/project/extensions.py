@@ -5,8 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Optional
+from typing import NamedTuple, Optional
 
 from migrator.names.index import ModuleIndex
 from migrator.names.scopes import Scope
@@ -25,8 +24,7 @@ _LOADERS = re.compile(r"(?:^|[._])cpp_extension\.(load|load_inline)$")
 _SOURCE_KEYWORDS = ("sources", "sources_cuda", "cuda_sources", "cpp_sources")
 
 
-@dataclass(frozen=True)
-class Extension:
+class Extension(NamedTuple):
     """An extension module: its dotted ``name``, and its sources as far as they can be told (globs among
     them).
 

@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import ast
 import re
-from dataclasses import dataclass
+from collections.abc import Iterable
+from typing import NamedTuple
 
 from migrator.names.index import ModuleIndex
 from migrator.names.outline import outline
@@ -24,8 +25,7 @@ _MAY_DEFINE = re.compile(
 _MOVES_TENSORS = re.compile(r"\.(?:cuda|npu|to|is_cuda|is_npu)\b|\btorch\b")
 
 
-@dataclass(frozen=True)
-class ClassFacts:
+class ClassFacts(NamedTuple):
     """A class of the project that defines, or stores, a member with a CUDA name."""
 
     file: str
@@ -36,8 +36,7 @@ class ClassFacts:
     moves_tensors: bool
 
 
-@dataclass(frozen=True)
-class FileFacts:
+class FileFacts(NamedTuple):
     """What one Python file tells the others."""
 
     classes: tuple[ClassFacts, ...] = ()
@@ -56,12 +55,12 @@ def scan_file(name: str, text: str) -> FileFacts:
         return FileFacts(program=program)
     try:
         if not builds:
-            return FileFacts(_classes(name, text, outline(text).tree), program=program)
+            return FileFacts(_classes(name, text, outline(text).classes), program=program)
         index = ModuleIndex(text, ())
         extensions = scan_extensions(name, index)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return FileFacts()
-    return FileFacts(_classes(name, text, index.tree) if defines else (), extensions, program)
+    return FileFacts(_classes(name, text, index.classes) if defines else (), extensions, program)
 
 
 def _may_define(text: str) -> bool:
@@ -69,8 +68,8 @@ def _may_define(text: str) -> bool:
     return "cuda" in text and bool(_MAY_DEFINE.search(text))
 
 
-def _classes(file: str, text: str, tree: ast.Module) -> tuple[ClassFacts, ...]:
-    every = (_class_facts(file, text, node) for node in walk(tree) if isinstance(node, ast.ClassDef))
+def _classes(file: str, text: str, nodes: Iterable[ast.ClassDef]) -> tuple[ClassFacts, ...]:
+    every = (_class_facts(file, text, node) for node in nodes)
     return tuple(facts for facts in every if facts.methods or facts.stored)
 
 

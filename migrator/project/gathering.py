@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from fnmatch import translate
 from functools import cache
 from itertools import takewhile
@@ -27,7 +26,7 @@ def catalog(files: Sequence[NativeFile], extensions: Iterable[Extension]) -> Cat
     """Put the facts of all files together."""
     listed = list(extensions)
     if files and not any(file.cuda or file.kernels for file in files):
-        listed = [replace(item, cuda=False) if item.names_no_sources else item for item in listed]
+        listed = [item._replace(cuda=False) if item.names_no_sources else item for item in listed]
     inline = [extension.text for extension in listed if extension.text is not None]
     graph = _Graph([*files, *inline])
     found: dict[str, list[Operator]] = {}

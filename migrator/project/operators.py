@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Optional
+from typing import NamedTuple, Optional
 
 from migrator.project.extensions import Extension
 
 
-@dataclass(frozen=True)
-class Operator:
+class Operator(NamedTuple):
     """A CUDA kernel, or a function for Python that reaches CUDA: where it is, and how it does.
 
     ``kind`` is kernel or bound. ``npu`` tells that an implementation for NPUs stands beside the CUDA one.
@@ -24,8 +23,7 @@ class Operator:
     npu: bool = False
 
 
-@dataclass(frozen=True)
-class Module:
+class Module(NamedTuple):
     """An extension module with CUDA operators, and the file that builds it.
 
     ``operators`` is None where it is not known what it binds. ``npu`` tells that all of it is there for

@@ -5,8 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Optional
+from typing import NamedTuple, Optional
 
 from migrator.names.flow import made_with, returned_values, sources
 from migrator.names.index import ModuleIndex
@@ -35,8 +34,7 @@ _CUDA_DEFAULT = re.compile(r"\bset_default_tensor_type\([^()]{0,200}\btorch\.cud
 _LIGHTNING = re.compile(r"^[ \t]*class[ \t]+(\w+)[ \t]*\([^()\n]{0,200}\bLightningModule\b", re.MULTILINE)
 
 
-@dataclass(frozen=True)
-class ProgramFacts:
+class ProgramFacts(NamedTuple):
     """What one file, or all of them, do to others.
 
     ``scripts_modules``: torch.jit.script is called with something else than a function of the same file, so

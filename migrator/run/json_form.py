@@ -1,8 +1,8 @@
-"""Frozen dataclasses in a form that JSON can hold, for the cache."""
+"""Frozen dataclasses and named tuples in a form that JSON can hold, for the cache."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from functools import cache
 from typing import Any, Callable, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -11,7 +11,7 @@ Kind = TypeVar("Kind")
 
 
 def to_json(value: Any) -> Any:
-    """A dataclass as a list of its values, a set in order, a mapping as pairs where its keys are no text."""
+    """A record as a list of its values, a set in order, a mapping as pairs where its keys are no text."""
     if is_dataclass(value):
         return [to_json(getattr(value, field.name)) for field in fields(value)]
     if isinstance(value, Mapping):
@@ -26,7 +26,7 @@ def to_json(value: Any) -> Any:
 
 
 def from_json(kind: type[Kind], data: Any) -> Kind:
-    """What ``to_json`` was given, by the types of the dataclasses' fields.
+    """What ``to_json`` was given, by the types of the records' fields.
 
     They are read while the program runs: their modules import them, and Python 3.9 asks for Optional.
     """
@@ -43,9 +43,9 @@ def fits(kind: Any, data: Any) -> bool:
 @cache
 def _check(kind: Any) -> Callable[[Any], bool]:
     origin, inner = get_origin(kind), get_args(kind)
-    if is_dataclass(kind) and isinstance(kind, type):
+    if names := _fields(kind):
         hints = get_type_hints(kind)
-        return _row([_check(hints[field.name]) for field in fields(kind)])
+        return _row([_check(hints[name]) for name in names])
     if origin is Union:  # Optional
         some = _check(inner[0])
         return lambda data: data is None or some(data)
@@ -68,6 +68,13 @@ def _check(kind: Any) -> Callable[[Any], bool]:
     return lambda data: True
 
 
+def _fields(kind: Any) -> Sequence[str]:
+    """The names of a record's fields; none of what is no record."""
+    if is_dataclass(kind) and isinstance(kind, type):
+        return [field.name for field in fields(kind)]
+    return getattr(kind, "_fields", ())
+
+
 def _row(checks: list[Callable[[Any], bool]]) -> Callable[[Any], bool]:
     def fitting(data: Any) -> bool:
         if not isinstance(data, list) or len(data) != len(checks):
@@ -80,9 +87,9 @@ def _row(checks: list[Callable[[Any], bool]]) -> Callable[[Any], bool]:
 @cache
 def _reader(kind: Any) -> Callable[[Any], Any]:
     origin, inner = get_origin(kind), get_args(kind)
-    if is_dataclass(kind) and isinstance(kind, type):
+    if names := _fields(kind):
         hints = get_type_hints(kind)
-        readers = [_reader(hints[field.name]) for field in fields(kind)]
+        readers = [_reader(hints[name]) for name in names]
         reading = [(place, read) for place, read in enumerate(readers) if read is not _same]
 
         def made(data: Any) -> Any:

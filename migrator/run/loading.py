@@ -8,10 +8,10 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Optional
+from typing import TYPE_CHECKING, Any, NamedTuple, Optional
 
 from migrator.files.document import document
 from migrator.files.errors import Unreadable
@@ -52,8 +52,7 @@ _MAY_TELL = (
 )
 
 
-@dataclass(frozen=True)
-class PythonFile:
+class PythonFile(NamedTuple):
     """A Python file or notebook: its name inside the project; its ``data`` where that is not on the disk."""
 
     name: str
@@ -61,8 +60,7 @@ class PythonFile:
     data: Optional[bytes] = None
 
 
-@dataclass(frozen=True)
-class Read:
+class Read(NamedTuple):
     """What a Python file tells, and the digest of the content that told it: it may just have changed.
 
     ``failed`` is the internal error that kept it from telling.
@@ -226,7 +224,7 @@ class Loader:
             self.native_failed = {error.name: error for _, error in told if error}
             catalog = merge_facts(parts, [facts for facts, _ in told]).operators
             # Only the reports of a migration need the operators of each file, and the text of load_inline.
-            built = {place: replace(item, text=None) for place, item in catalog.extensions.items()}
+            built = {place: item._replace(text=None) for place, item in catalog.extensions.items()}
             known = to_json(replace(catalog, in_file={}, extensions=built))
             if not self.native_failed:
                 self._cache.put(key, known)

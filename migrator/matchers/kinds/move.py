@@ -12,7 +12,7 @@ from __future__ import annotations
 import ast
 import re
 from dataclasses import dataclass
-from typing import Optional
+from typing import NamedTuple, Optional
 
 from migrator.findings.finding import Edit
 from migrator.matchers.context import FileContext
@@ -35,8 +35,7 @@ class MethodOptions(Options):
     integers: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class Move:
+class Move(NamedTuple):
     """How a call is written instead, and why; ``safety`` as a fix has it."""
 
     edits: list[Edit]

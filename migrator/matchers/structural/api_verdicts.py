@@ -44,8 +44,8 @@ def starting_words(version: TorchVersion, hardware: str, text: str, written: Wri
     words = written.words
     if "torch" not in words:
         return frozenset()
-    wanted = (word for word in words & tensor_methods() if _is_open_method(word, version, hardware))
-    found = {word for word in wanted if word in written.members or behind_a_dot(text, word)}
+    methods = tensor_methods() & (written.members | behind_a_dot(text))
+    found = {word for word in methods if _is_open_method(word, version, hardware)}
     limited = words & (DTYPES if hardware else WIDE_DTYPES)
     for name in names_in(text, written, "torch"):
         verdict = _verdict(name, version, hardware)

@@ -17,7 +17,7 @@ from migrator.matchers.context import FileContext
 from migrator.names.guards import MISSING, is_guarded
 from migrator.names.tree import Import, attributes, bare_name, imported
 from migrator.names.values import CLASS, MODULE, TENSOR, UNKNOWN
-from migrator.names.written_names import Written, names_in
+from migrator.names.written_names import Written, may_give, names_in
 
 _PACKAGES = ("torch", "torchvision")
 _CLASSES = {TENSOR: "torch.Tensor", MODULE: "torch.nn.Module"}
@@ -48,16 +48,16 @@ def starting_words(version: TorchVersion, text: str, written: Written) -> frozen
     found: set[str] = set()
     for package in written.words.intersection(_PACKAGES):
         for name in names_in(text, written, package):
-            absent = _absent(name, version)
+            absent, last = _absent(name, version), name.rpartition(".")[2]
             if absent:
-                found.update((name.rpartition(".")[2], absent.rpartition(".")[2]))
-            elif not written.words.isdisjoint(_lacking(name, version)):
-                found.add(name.rpartition(".")[2])
+                found.update((last, absent.rpartition(".")[2]))
+            elif may_give(text, last, written.words & _lacking(name, version)):
+                found.add(last)
     if found or "torch" in written.words:
         for owner in _CLASSES.values():
             found.update(written.members & _absent_members(owner, version))
         for method in written.members & _MODULE_METHODS:
-            if not written.words.isdisjoint(_lacking(f"torch.nn.Module.{method}", version)):
+            if may_give(text, method, written.words & _lacking(f"torch.nn.Module.{method}", version)):
                 found.add(method)
     return frozenset(found)
 
@@ -81,7 +81,8 @@ def _lacking(name: str, version: TorchVersion) -> frozenset[str]:
 
 @cache
 def _absent_members(owner: str, version: TorchVersion) -> frozenset[str]:
-    return of_version(version.text).absent_members(owner)
+    """The members of a class that the version lacks and another one has, but those that lists have too."""
+    return of_version(version.text).absent_members(owner).difference(dir(list))
 
 
 def uses_of_absent(context: FileContext) -> list[Use]:
@@ -131,7 +132,7 @@ def _member(context: FileContext, ref: ast.expr) -> Use | None:
     """``x.untyped_storage()``: a member of what is surely a tensor, or a module."""
     for node in attributes(ref):
         absent = [each for each in _CLASSES.values() if node.attr in _absent_members(each, context.version)]
-        owner = _owner(context, node) if absent and not hasattr(list, node.attr) else None
+        owner = _owner(context, node) if absent else None
         if owner in absent:
             return Use(node, f"{owner}.{node.attr}", f"{owner}.{node.attr}")
     return None
