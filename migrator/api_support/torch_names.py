@@ -43,10 +43,6 @@ class Parameter(NamedTuple):
     first: Optional[str]
     last: Optional[str]
 
-    def at(self, version: tables.Version) -> bool:
-        """Whether a version has it."""
-        return tables.covers(self.first or "", self.last or "", version)
-
 
 class TorchNames(NamedTuple):
     """The names of one version. Names are qualified: ``torch.amp.GradScaler``, ``torch.Tensor.abs``."""

@@ -54,3 +54,12 @@ def test_a_statement_that_holds_others_has_a_block_and_they_have_theirs() -> Non
     assert list(index.block(margin)) == [margin, function]
     assert list(index.block(function.body[0])) == function.body
     assert list(index.block(function)) == [margin, function]
+
+
+def test_indexes_of_one_text_share_its_tree_but_not_what_their_words_led_to() -> None:
+    text = "import torch\ntorch.cuda.empty_cache()\nother.thing()\n"
+    first, second = ModuleIndex(text, ["cuda"]), ModuleIndex(text, ["thing"])
+    assert first.tree is second.tree
+    assert [first.segment(ref) for ref in first.refs] == ["torch.cuda.empty_cache"]
+    assert [second.segment(ref) for ref in second.refs] == ["other.thing"]
+    assert first.parent(second.refs[0]) is None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from migrator.names.written_names import behind_a_dot, qualified, read_names
+from migrator.names.written_names import behind_a_dot, may_give, qualified, read_names
 
 
 def names(text: str) -> set[str]:
@@ -47,5 +47,36 @@ def test_names_that_end_a_sentence() -> None:
 
 @pytest.mark.parametrize("text", ["x. mode()", "x.\\\n  mode()", "(x.  # why\n  mode())"])
 def test_members_apart_from_their_dot(text: str) -> None:
-    assert behind_a_dot(text, "mode")
-    assert not behind_a_dot("mode(x). model", "mode")
+    assert "mode" in behind_a_dot(text)
+    assert behind_a_dot("mode(x). model") == {"model"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "nn.BatchNorm2d(3, bias=False)",
+        "nn.BatchNorm2d(int(3),\n    bias = False)",
+        "nn.BatchNorm2d \\\n(3, bias=False)",
+        "nn.BatchNorm2d(')', bias=False)",
+        "nn.BatchNorm2d(3,  # :)\n    bias=False)",
+        "nn.BatchNorm2d(f(g(3)), bias=False)",
+        "norm = nn.BatchNorm2d  # 2d\nnorm(bias=False)",
+        "from torch.nn import BatchNorm2d as Norm\nNorm(bias=False)",
+        "getattr(nn, 'BatchNorm2d')(bias=False)",
+    ],
+)
+def test_calls_that_may_give_a_keyword(text: str) -> None:
+    assert may_give(text, "BatchNorm2d", ["bias"])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "nn.BatchNorm2d(3)\nnn.Linear(3, bias=False)",
+        "nn.BatchNorm2d(bias)",
+        "def block(norm=nn.BatchNorm2d, bias=True): ...",
+        "isinstance(x, nn.BatchNorm2d)\nx.bias == 1",
+    ],
+)
+def test_calls_that_give_no_keyword(text: str) -> None:
+    assert not may_give(text, "BatchNorm2d", ["bias"])
