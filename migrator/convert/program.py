@@ -11,14 +11,14 @@ from migrator.convert.syntax import (
     Definition,
     Function,
     Value,
-    class_of,
     dotted,
     function_of,
     is_stored,
     parent,
     stored_value,
 )
-from migrator.names.index import ModuleIndex, identifiers
+from migrator.names.index import ModuleIndex
+from migrator.names.outline import Outline
 from migrator.names.tree import children, walk
 from migrator.project.definitions import Definitions
 
@@ -27,15 +27,16 @@ from migrator.project.definitions import Definitions
 class File:
     """One file. ``imports``: the names that its imports bind, with the file and the name there.
 
-    ``by_kind``: its nodes, in the order of the lines; ``stores``: the names and attributes that it sets;
-    ``defined``: its functions and classes by name, without methods.
+    ``by_kind``: its nodes, in the order of the lines; ``stores``: the names and attributes that it sets, each
+    behind the function around, None at the margin; ``defined``: its functions and classes by name, without
+    methods.
     """
 
     name: str
     index: ModuleIndex
     imports: dict[str, tuple[str, str]] = field(default_factory=dict)
     by_kind: dict[type, list[Any]] = field(default_factory=dict)
-    stores: dict[str, list[Any]] = field(default_factory=dict)
+    stores: dict[tuple[Function | None, str], list[Any]] = field(default_factory=dict)
     defined: dict[str, list[Any]] = field(default_factory=dict)
 
     @property
@@ -54,7 +55,7 @@ class File:
 
     def bindings(self, function: Function | None, name: str) -> list[Value]:
         """The values that a scope's assignments give to a name; the scope None is the file's margin."""
-        return [stored_value(node) for node in self.stores.get(name, ()) if function_of(node) is function]
+        return [stored_value(node) for node in self.stores.get((function, name), ())]
 
     def only_value(self, function: Function | None, name: str) -> ast.expr | None:
         """The value of a name that a scope sets once, and plainly."""
@@ -63,8 +64,8 @@ class File:
 
     def on_self(self, owner: ast.ClassDef, attribute: str) -> list[Value]:
         """The same for ``self.attribute`` in a class."""
-        stores = self.stores.get(f"self.{attribute}", ())
-        return [stored_value(node) for node in stores if class_of(function_of(node)) is owner]
+        methods = (node for node in owner.body if isinstance(node, FUNCTIONS))
+        return [value for method in methods for value in self.bindings(method, f"self.{attribute}")]
 
     def own_line(self, statement: Any) -> bool:
         """Whether a statement stands on lines of its own, so that others can be put around it."""
@@ -105,23 +106,22 @@ class Program:
 
 def read_file(name: str, text: str) -> File:
     """A file with what its nodes are part of. Raises what parsing does."""
-    index = ModuleIndex(text, identifiers(text))
+    index = ModuleIndex(text, (), Outline(text))
     for statement in index.statements:
         index.expand(statement)
     _put_fields(index)
     file = File(name, index)
     child: Any
     for node in walk(index.tree):
-        for child in children(node):
-            child.parent = node
-    for node in ast.walk(index.tree):
         if hasattr(node, "lineno"):
             file.by_kind.setdefault(type(node), []).append(node)
+        for child in children(node):
+            child.parent = node
     for nodes in file.by_kind.values():
         nodes.sort(key=_place_in_text)
     for node in file.nodes(ast.Name, ast.Attribute):
         if is_stored(node):
-            file.stores.setdefault(dotted(node), []).append(node)
+            file.stores.setdefault((function_of(node), dotted(node)), []).append(node)
     for node in file.nodes(*FUNCTIONS, ast.ClassDef):
         if not isinstance(parent(node), ast.ClassDef):
             file.defined.setdefault(node.name, []).append(node)
@@ -134,7 +134,7 @@ def _place_in_text(node: Any) -> tuple[int, int]:
 
 def _put_fields(index: ModuleIndex) -> None:
     """Put the fields of f-strings, at their places in the text, where ``ast`` has its own."""
-    for text in [node for node in ast.walk(index.tree) if isinstance(node, ast.JoinedStr)]:
+    for text in [node for node in index.strings if isinstance(node, ast.JoinedStr)]:
         values: list[Any] = []
         for part in index.parts(text):
             if part.expression is None:

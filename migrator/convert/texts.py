@@ -8,9 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-import yaml
-
-from migrator.data_folders import data_folder
+from migrator.data_folders import data_folder, reports_yaml
 from migrator.findings.finding import Severity
 from migrator.names.tree import parse, walk
 
@@ -33,10 +31,9 @@ def text(key: str, **values: object) -> Text:
     return Text(message, advice, found.get("severity", "warning"))
 
 
-@cache
 def read(file: str) -> Any:
     """The tables of a file."""
-    return yaml.safe_load((data_folder("reports") / "distributed" / file).read_text(encoding="utf-8"))
+    return reports_yaml(f"distributed/{file}")
 
 
 @cache

@@ -7,10 +7,8 @@ import re
 from collections.abc import Iterator
 from functools import cache
 
-import yaml
-
 from migrator.api_support import env_vars
-from migrator.data_folders import data_folder
+from migrator.data_folders import reports_yaml
 from migrator.doctor.fault import Fault, fault
 from migrator.doctor.machine import Machine
 from migrator.launch.hosts import parse_hccn
@@ -53,7 +51,7 @@ def hccn_faults(machine: Machine) -> Iterator[Fault]:
 @cache
 def _looked_at() -> dict[str, tuple[str, str]]:
     """The values that each variable takes, and what to write instead of others."""
-    content = yaml.safe_load((data_folder("reports") / "doctor_variables.yaml").read_text(encoding="utf-8"))
+    content = reports_yaml("doctor_variables.yaml")
     found = {one["name"]: (str(one["values"]), one["what"]) for one in content}
     for variable in env_vars.known().values():
         if variable.npu and variable.values:

@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 
-import yaml
-
-from migrator.data_folders import data_folder
+from migrator.data_folders import reports_yaml
 
 
 @dataclass(frozen=True)
@@ -27,5 +25,5 @@ class FaultText:
 @cache
 def fault_texts() -> dict[str, FaultText]:
     """Every fault by its name, in the order of the file."""
-    content = yaml.safe_load((data_folder("reports") / "doctor.yaml").read_text(encoding="utf-8"))
+    content = reports_yaml("doctor.yaml")
     return {name: FaultText(**entry) for name, entry in content.items()}

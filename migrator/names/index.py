@@ -18,7 +18,7 @@ from itertools import islice, takewhile
 from typing import Any, Callable, TypeVar
 
 from migrator.names.fstrings import Part, place_fstring
-from migrator.names.outline import outline
+from migrator.names.outline import Outline, outline
 from migrator.names.scopes import Binding, Scope
 from migrator.names.statements import body_fields, head_lines, heads, touches
 from migrator.names.tree import (
@@ -55,12 +55,13 @@ class ModuleIndex:
     ``words`` are the words that some rule starts from. After construction,
     ``refs`` holds the outermost dotted names, ``calls`` the calls and
     ``strings`` the string literals (f-strings once, as a whole) of all
-    statements that hold such a word or an alias of one.
+    statements that hold such a word or an alias of one. Who changes the tree
+    gives an outline of ``its_own``.
     """
 
-    def __init__(self, text: str, words: Iterable[str]) -> None:
+    def __init__(self, text: str, words: Iterable[str], its_own: Outline | None = None) -> None:
         self.text = text
-        shared = outline(text)
+        shared = its_own or outline(text)
         self.lines = lines = shared.lines
         self.data, self._starts = lines.data, lines.starts
         self.line_of, self.column_of, self.line_span = lines.line_of, lines.column_of, lines.span

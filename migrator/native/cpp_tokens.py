@@ -66,7 +66,9 @@ def tokens(text: str, start: int = 0) -> tuple[list[Token], list[int]]:
         if kind is None:
             continue
         token = match.group()
-        if kind == "mark" or kind == "raw":
+        if kind == "word" or kind == "sign":  # most are
+            pass
+        elif kind == "mark" or kind == "raw":
             token = f'"{token[token.index("(") + 1 : -2 - len(match.group("mark"))]}"'
         elif kind == "string":
             token = token[token.index('"') :]

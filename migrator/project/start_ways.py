@@ -6,12 +6,9 @@ import ast
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cache
 from typing import Any, Literal, Optional
 
-import yaml
-
-from migrator.data_folders import data_folder
+from migrator.data_folders import reports_yaml
 from migrator.names.index import ModuleIndex
 from migrator.names.tree import bare_name, called_name, string_value, walk
 from migrator.names.tree import imported as imported_in_full
@@ -344,12 +341,5 @@ def _argument(call: ast.Call, place: int, keyword: str) -> ast.expr | None:
     return next(by_keyword, call.args[place] if 0 <= place < len(call.args) else None)
 
 
-@cache
-def _tables() -> dict[str, Any]:
-    text = (data_folder("reports") / "launcher" / "starts.yaml").read_text(encoding="utf-8")
-    tables: dict[str, Any] = yaml.safe_load(text)
-    return tables
-
-
 def _table(name: str) -> Any:
-    return _tables()[name]
+    return reports_yaml("launcher/starts.yaml")[name]

@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 
-import yaml
-
-from migrator.data_folders import data_folder
+from migrator.data_folders import reports_yaml
 
 
 @dataclass(frozen=True)
@@ -43,7 +41,6 @@ def tables_of(runs: tuple[str, ...]) -> dict[str, Table]:
 @cache
 def load_tables() -> dict[str, Table]:
     """Every CSV report by its file name."""
-    text = (data_folder("reports") / "columns.yaml").read_text(encoding="utf-8")
     return {
         name: Table(
             name,
@@ -52,5 +49,5 @@ def load_tables() -> dict[str, Table]:
             tuple(entry["runs"]),
             tuple(entry.get("codes", ())),
         )
-        for name, entry in yaml.safe_load(text).items()
+        for name, entry in reports_yaml("columns.yaml").items()
     }

@@ -4,28 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cache
 from typing import Any
 
-import yaml
-
-from migrator.data_folders import data_folder
+from migrator.data_folders import reports_yaml
 from migrator.matchers.packs import Rule
 
 _IN_JSON = "code name summary kind severity status fix opt_in versions why advice".split()
 
 
-@cache
-def _page() -> dict[str, Any]:
-    """What ``reports/rules.yaml`` holds."""
-    page: dict[str, Any] = yaml.safe_load((data_folder("reports") / "rules.yaml").read_text(encoding="utf-8"))
-    return page
-
-
 def as_markdown(rule: Rule, level: int = 1) -> str:
     """One rule as a chapter whose heading has ``level`` signs."""
     versions = f", for torch {rule.versions}" if rule.versions else ""
-    fix = _page()["fixes"][rule.fix]
+    fix = reports_yaml("rules.yaml")["fixes"][rule.fix]
     asked = " It is off unless it is asked for: `--extend-select`." if rule.opt_in else ""
     parts = [
         f"{'#' * level} {rule.code}: {rule.name}",
@@ -44,8 +34,8 @@ def as_markdown(rule: Rule, level: int = 1) -> str:
 
 def all_as_markdown(rules: Sequence[Rule]) -> str:
     """Every rule on one page, with a table of them in front."""
-    parts = [_page()["head"]]
-    for prefix, title in _page()["groups"].items():
+    parts = [reports_yaml("rules.yaml")["head"]]
+    for prefix, title in reports_yaml("rules.yaml")["groups"].items():
         group = [rule for rule in rules if rule.code.startswith(prefix)]
         if group:
             parts.append(f"## {title}\n\n| code | what | fix |\n| --- | --- | --- |")

@@ -126,11 +126,8 @@ def _is_nothing(value: Any) -> bool:
 
 def _begun(file: File, loop: Loop, name: str) -> Any:
     """The statement of the loop's block that sets a sum to nothing; None where it is set elsewhere, too."""
-    stores = [
-        node
-        for node in file.stores.get(name, ())
-        if function_of(node) is function_of(loop) and not isinstance(parent(node), ast.AugAssign)
-    ]
+    every = file.stores.get((function_of(loop), name), ())
+    stores = [node for node in every if not isinstance(parent(node), ast.AugAssign)]
     before = statements_before(loop)
     begun = None
     for node in stores:

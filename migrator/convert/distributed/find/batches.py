@@ -133,7 +133,7 @@ def carried(loop: Loop, calls: Nodes) -> Any:
         for name in _read(call) & set(map(dotted, stored_below(statement))):
             if not own and not name.startswith("self."):
                 continue  # each call of a function begins anew
-            stores = [one for one in file.stores[name] if function_of(one) is function]
+            stores = file.stores.get((function, name), [])
             before = [file.index.statement_of(one) for one in stores if one.lineno < statement.lineno]
             fresh = (id(one) in ids(loop) or not own for one in before if name not in _read(one))
             if not any(fresh) and not any(key(one) in targets for one in stores):
