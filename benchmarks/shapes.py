@@ -1,9 +1,11 @@
 """How long projects of a costly shape take, as a ratio to the same files without what makes them costly.
 
-    python -m benchmarks.shapes [--entries 40] [--helpers 60]
+    python -m benchmarks.shapes [--shape programs …] [--entries 40] [--helpers 60] [--kernels 400]
 
-Prints, for many programs on Horovod that import the same helpers, the time of the whole command, that of the
-same files without Horovod, and their ratio.
+Prints for each shape the time of a plain project, that of the costly one, and their ratio. ``horovod``: many
+programs on Horovod that import the same helpers; plain without Horovod. ``programs``: the same, trained with
+torch.distributed; plain as modules that nobody starts. ``operators``: many CUDA sources, and what binds them
+for Python; plain as C++ of the same bytes that binds nothing.
 """
 
 from __future__ import annotations
@@ -22,6 +24,23 @@ hvd.init()
 torch.cuda.set_device(hvd.local_rank())
 model = torch.nn.Linear(4, 4).cuda()
 """
+_DISTRIBUTED = """import argparse
+import torch
+from helpers import {helpers}
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--local_rank", type=int, default=0)
+    options = parser.parse_args()
+    torch.distributed.init_process_group("nccl")
+    model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(4, 4).cuda(options.local_rank))
+    helper0.step0(model, {{"image": torch.rand(4)}}, torch.rand(4))
+
+
+if __name__ == "__main__":
+    main()
+"""
 _FUNCTION = """
 
 def step{number}(model, batch, target):
@@ -30,36 +49,105 @@ def step{number}(model, batch, target):
         torch.cuda.synchronize()
     return {{"loss": float(loss), "memory": torch.cuda.max_memory_allocated()}}
 """
+_KERNEL = """
+template <typename scalar_t>
+__global__ void scale{number}_kernel(const scalar_t* in, scalar_t* out, float factor, int n) {{
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n && factor != 0.f) out[i] = static_cast<scalar_t>(in[i] * factor);  // "scaled"
+}}
+
+torch::Tensor scale{number}(torch::Tensor in, double factor) {{
+  auto out = torch::empty_like(in);
+  AT_DISPATCH_FLOATING_TYPES(in.scalar_type(), "scale", [&] {{
+    scale{number}_kernel<scalar_t><<<in.numel() / 256 + 1, 256, 0, at::cuda::getCurrentCUDAStream()>>>(
+        in.data_ptr<scalar_t>(), out.data_ptr<scalar_t>(), float(factor), int(in.numel()));
+  }});
+  return out;
+}}
+"""
+_BOUND = """
+PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {{
+  m.def("scale{number}", &scale{number}, "scales a tensor");
+}}
+"""
+_SETUP = """from setuptools import setup
+from torch.utils.cpp_extension import BuildExtension, CUDAExtension
+
+setup(
+    name="ops",
+    ext_modules=[CUDAExtension("ops._C", {sources})],
+    cmdclass={{"build_ext": BuildExtension}},
+)
+"""
+# What makes CUDA of C++, and words of the same length that do not.
+_PLAIN_WORDS = {
+    "__global__": "__local___",
+    "<<<": "((<",
+    ">>>": ">))",
+    "cuda": "gpux",
+    "CUDA": "GPUX",
+    "PYBIND11_MODULE": "OTHERS11_MODULE",
+}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--shape", action="append", choices=SHAPES, help="only this one (may be repeated)")
     parser.add_argument("--entries", type=int, default=40, help="programs")
     parser.add_argument("--helpers", type=int, default=60, help="files that each of them imports")
+    parser.add_argument("--kernels", type=int, default=400, help="CUDA sources, of ten operators each")
     chosen = parser.parse_args()
-    seconds = []
-    for with_horovod in (False, True):
-        with TemporaryDirectory() as folder:
-            _write(Path(folder), chosen.entries, chosen.helpers, with_horovod)
-            seconds.append(measured(Path(folder), [])[0])
-    plain, horovod = seconds
-    print(f"without Horovod: {plain:.1f} s; with it: {horovod:.1f} s; {horovod / plain:.1f} times (aim: 3)")
+    for shape in chosen.shape or SHAPES:
+        seconds = []
+        for costly in (False, True):
+            with TemporaryDirectory() as folder:
+                SHAPES[shape](Path(folder), chosen, costly)
+                seconds.append(measured(Path(folder), [])[0])
+        plain, whole = seconds
+        print(f"{shape}: plain {plain:.1f} s, so {whole:.1f} s; {whole / plain:.1f} times (aim: 3)")
 
 
-def _write(folder: Path, entries: int, helpers: int, with_horovod: bool) -> None:
-    """Programs in a folder, and a package of helpers beside them."""
+def _horovod(folder: Path, chosen: argparse.Namespace, costly: bool) -> None:
+    program = _HOROVOD.format(helpers=_helpers(folder, chosen.helpers))
+    if not costly:
+        program = program.partition("\n")[2].replace("hvd.init()\n", "").replace("hvd.local_rank()", "0")
+    _programs(folder, chosen.entries, program)
+
+
+def _started(folder: Path, chosen: argparse.Namespace, costly: bool) -> None:
+    program = _DISTRIBUTED.format(helpers=_helpers(folder, chosen.helpers))
+    _programs(folder, chosen.entries, program if costly else program.partition("\n\nif __name__")[0])
+
+
+def _operators(folder: Path, chosen: argparse.Namespace, costly: bool) -> None:
+    sources = {}
+    for number in range(chosen.kernels):
+        body = "".join(_KERNEL.format(number=10 * number + each) for each in range(10))
+        sources[f"op{number}.cu"] = f"#include <torch/extension.h>\n{body}{_BOUND.format(number=10 * number)}"
+    sources["setup.py"] = _SETUP.format(sources=sorted(sources))
+    for name, text in sources.items():
+        for word, other in _PLAIN_WORDS.items() if not costly else ():
+            text = text.replace(word, other)
+        (folder / (name if costly else name.replace(".cu", ".cpp"))).write_text(text)
+
+
+SHAPES = {"horovod": _horovod, "programs": _started, "operators": _operators}
+
+
+def _helpers(folder: Path, number: int) -> str:
+    """Write a package of modules, and give the names of them."""
     package = folder / "helpers"
     package.mkdir()
     (package / "__init__.py").write_text("")
-    body = "import torch\n" + "".join(_FUNCTION.format(number=number) for number in range(30))
-    for number in range(helpers):
-        (package / f"helper{number}.py").write_text(body)
-    names = ", ".join(f"helper{number}" for number in range(helpers))
-    program = _HOROVOD.format(helpers=names)
-    if not with_horovod:
-        program = program.partition("\n")[2].replace("hvd.init()\n", "").replace("hvd.local_rank()", "0")
-    for number in range(entries):
-        (folder / f"train{number}.py").write_text(program)
+    body = "import torch\n" + "".join(_FUNCTION.format(number=each) for each in range(30))
+    for each in range(number):
+        (package / f"helper{each}.py").write_text(body)
+    return ", ".join(f"helper{each}" for each in range(number))
+
+
+def _programs(folder: Path, number: int, text: str) -> None:
+    for each in range(number):
+        (folder / f"train{each}.py").write_text(text)
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ _ALIASED = re.compile(r"=[ \t]*([^\W\d]\w*(?:\.\w+)*)[ \t]*(?:#.*)?$", re.M)
 _TARGET = re.compile(r"[ \t]*(\w+)[ \t]*")
 _GETATTR = re.compile(r"getattr\(\s*([\w.]+)\s*,\s*[\"'](\w+)[\"']")
 _COMMENT = re.compile(r"#[^\n]*")
-_BEHIND_DOT = re.compile(r"\.(?=(?:[\s\\]|#[^\n]*\n)+([^\W\d]\w*))")
+_BEHIND_DOT = re.compile(r"\.[\s\\]+([^\W\d]\w*)")
 # What stands behind a name that is called, or aliased: a call's arguments where they hold no string and no
 # comment, so that its brackets are those that are seen; any other call, the end of a string, an alias.
 _BEHIND_NAME = re.compile(
@@ -60,7 +60,8 @@ def read_names(text: str) -> Written:
 
 def behind_a_dot(text: str) -> set[str]:
     """The words behind a dot from which blanks, a line's end or a comment keep them apart."""
-    return set(_BEHIND_DOT.findall(text))
+    found = _BEHIND_DOT.findall(text)
+    return {*found, *(_BEHIND_DOT.findall(_COMMENT.sub("", text)) if "#" in text else ())}
 
 
 def may_give(text: str, name: str, keywords: Iterable[str]) -> bool:
