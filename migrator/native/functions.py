@@ -48,6 +48,9 @@ _WORTH = re.compile(
     r"__global__|<<<|\bcuda|CUDA|cu(?:blas|dnn)|PYBIND11_MODULE|TORCH_LIBRARY|RegisterOperators"
 )
 _MEMBER_SIGNS = frozenset({".", "->"})
+_SIGNS = frozenset("{ } ( ) [ ] ; , < > & = ~ . : * >>> :: -> == != <= >=".split())
+# Words that say it only where something stands beside them.
+_CUDA_SCOPES = frozenset({"cuda", "kCUDA"})
 
 
 @cache
@@ -189,17 +192,21 @@ class _Scanner:
         cuda: tuple[int, str] | None = None
         npu = False
         mentions: set[str] = set()
+        passed = {*_SIGNS, *_KEYWORDS}  # most tokens are these, or words that were met before
         before = ""
         for place, (text, where) in enumerate(body):
-            if text == "<<<":
+            if text in passed:
+                pass
+            elif text == "<<<":
                 if cuda is None or not cuda[1].startswith("<<<"):
                     cuda = (self._line(where), f"<<<{_launched(body, place)}")
-            elif before not in _MEMBER_SIGNS and text not in _KEYWORDS and is_word(text):
+            elif before not in _MEMBER_SIGNS and is_word(text):
+                mentions.add(text)
                 if cuda is None and (_is_cuda_word(text) or _is_cuda_scope(body, place)):
                     cuda = (self._line(where), text)
-                if text not in mentions:
-                    mentions.add(text)
-                    npu = npu or bool(_NPU_WORD.fullmatch(text))
+                npu = npu or bool(_NPU_WORD.fullmatch(text))
+                if text not in _CUDA_SCOPES:
+                    passed.add(text)
             before = text
         return NativeFunction(name, self._line(offset), owner, cuda, npu, frozenset(mentions), kernel)
 
@@ -237,7 +244,7 @@ class _Scanner:
 
 
 def _plain(head: list[Token]) -> list[Token]:
-    return [token for token in head if token.text != " " and token.text[0] != "#"]
+    return [token for token in head if token[0][0] != "#"]
 
 
 def _is_cuda_scope(body: Sequence[Token], place: int) -> bool:
@@ -273,8 +280,11 @@ def _matching(found: Sequence[Token], position: int) -> int:
     closing = {"(": ")", "{": "}", "<": ">"}[opening]
     depth = 0
     saved: list[int] = []
+    telling = {opening, closing, "#if", "#en", "#el"}
     for place in range(position, len(found)):
-        text = found[place].text
+        text = found[place][0]
+        if text not in telling:
+            continue
         if text == opening:
             depth += 1
         elif text == closing:
