@@ -150,6 +150,8 @@ class _Check:
         self.admit = admit
         self.lines = document.lines
         self.map = OffsetMap()
+        modules = project.program.modules
+        self.handed_on = partial(project.torch_module, file=document.name) if modules else None
         self.known: dict[tuple[str, int, str], Finding] = {}  # what the first pass has a fix for
 
     def run(
@@ -228,7 +230,7 @@ class _Check:
             matches, alone = match_rules_in_text(other, chosen, self.rules), 0
             choice, lines = choose_fixes_in_text(matches, admit), other.index.lines
         else:
-            context = self._context(ModuleIndex(text, words))
+            context = self._context(ModuleIndex(text, words, handed_on=self.handed_on))
             matches, alone = match_rules(context, chosen, self.rules)
             matches = judged(context.index, guarded(context, matches, aware))
             choice, lines = choose_fixes(context, matches, admit, self.rules), context.index.lines

@@ -31,7 +31,8 @@ def torch_npu_imports(
     torch = [node for node in runtime if names_package(node, "torch")]
     for node in torch:
         if _at_top(index, node):
-            return [(node, _beside(index, node, above))]
+            early = _import_before(index, node, needing)
+            return [(early, insert_import(index, early)) if early else (node, _beside(index, node, above))]
     if torch:
         chosen = [
             node
@@ -127,6 +128,19 @@ def _guarded_at_top(index: ModuleIndex, node: Import) -> bool:
     """Whether an import stands in a ``try`` or an ``if`` of the module: its absence was thought of."""
     parent = index.parent(node)
     return isinstance(parent, (ast.Try, ast.If)) and isinstance(index.parent(parent), ast.Module)
+
+
+def _import_before(index: ModuleIndex, node: Import, needing: Sequence[ast.AST]) -> Import | None:
+    """The last import above what runs before torch is imported by its own name: ``from helpers import *``."""
+    early = [
+        index.start(use)
+        for use in needing
+        if index.start(use) < index.start(node) and index.scope_of(use) is index.module_scope
+    ]
+    earlier = (
+        each for each in index.imports if _at_top(index, each) and index.start(each) < min(early, default=0)
+    )
+    return max(earlier, key=index.start, default=None)
 
 
 def _first_of_each_block(index: ModuleIndex, nodes: list[Import], besides: list[Import]) -> list[Import]:

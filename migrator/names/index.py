@@ -19,6 +19,7 @@ from typing import Any, Callable, TypeVar
 
 from migrator.names.fstrings import Part, place_fstring
 from migrator.names.outline import Outline, outline
+from migrator.names.qualified import full_name
 from migrator.names.scopes import Binding, Scope
 from migrator.names.statements import body_fields, head_lines, heads, touches
 from migrator.names.tree import (
@@ -36,8 +37,6 @@ from migrator.names.tree import (
 
 _WORD = re.compile(r"[^\W\d]\w*")
 _WORD_BYTES = frozenset(bytes([byte]) for byte in range(256) if bytes([byte]).isalnum() or byte in (95,))
-# What says that an attribute named torch is the module: others of that name have none of these.
-_OF_TORCH = frozenset({"amp", "backends", "cuda", "device", "distributed", "nn"})
 _REGISTERS = ("register_buffer", "register_parameter")
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
@@ -55,12 +54,21 @@ class ModuleIndex:
     ``words`` are the words that some rule starts from. After construction,
     ``refs`` holds the outermost dotted names, ``calls`` the calls and
     ``strings`` the string literals (f-strings once, as a whole) of all
-    statements that hold such a word or an alias of one. Who changes the tree
-    gives an outline of ``its_own``.
+    statements that hold such a word or an alias of one. ``handed_on`` says of
+    the full name that an import brings which module of torch another file of
+    the project gives it; empty for none. Who changes the tree gives an outline
+    of ``its_own``.
     """
 
-    def __init__(self, text: str, words: Iterable[str], its_own: Outline | None = None) -> None:
+    def __init__(
+        self,
+        text: str,
+        words: Iterable[str],
+        its_own: Outline | None = None,
+        handed_on: Callable[[str], str] | None = None,
+    ) -> None:
         self.text = text
+        self.handed_on = handed_on
         shared = its_own or outline(text)
         self.lines = lines = shared.lines
         self.data, self._starts = lines.data, lines.starts
@@ -68,7 +76,7 @@ class ModuleIndex:
         self.tree, self.module_scope = shared.tree, shared.module_scope
         self.statements, self.imports = shared.statements, shared.imports
         self.classes, self.functions = shared.classes, shared.functions
-        self._imports_all = shared.imports_all
+        self.stars = shared.stars
         self._scopes, self._opened = shared.scopes, shared.opened
         self._parents = shared.parents.copy()  # those of expressions are added
         self.refs: list[ast.expr] = []
@@ -331,69 +339,13 @@ class ModuleIndex:
         return self.scope_of(node).look_up(name)
 
     def qualified_name(self, node: ast.AST) -> str:
-        """The full dotted name that an expression stands for; empty where that cannot be told.
-
-        Resolves import aliases, plain assignments (``cudas = torch.cuda``),
-        ``getattr(torch, "cuda")`` and ``importlib.import_module("torch.cuda")``.
-        """
+        """The full dotted name that an expression stands for; empty where that cannot be told."""
         name = self._qualified.get(node)
         if name is None:  # several rules ask for the same
-            name = self._full_name(node, 0)
+            name = full_name(self, node)
             if isinstance(node, (ast.Name, ast.Attribute)):
                 self._qualified[node] = name
         return name
-
-    def _full_name(self, node: ast.AST, depth: int) -> str:
-        if depth > 12:
-            return ""
-        if isinstance(node, ast.Attribute):
-            names = []
-            while isinstance(node, ast.Attribute):
-                names.append(node.attr)
-                node = node.value
-            base = self._full_name(node, depth + 1)
-            # A module of torch that another module handed on.
-            handed_on = bool(base) and names[-1] == "torch" and len(names) > 1 and names[-2] in _OF_TORCH
-            return ".".join([base, *reversed(names)][handed_on:]) if base else ""
-        if isinstance(node, ast.Subscript):
-            key = string_value(node.slice)
-            modules = key is not None and self._full_name(node.value, depth + 1) == "sys.modules"
-            return str(key) if modules else ""
-        if isinstance(node, ast.Name):
-            return self._name_of(node, depth)
-        if isinstance(node, ast.Call):
-            return self._called_name(node, depth)
-        return ""
-
-    def _name_of(self, node: ast.Name, depth: int) -> str:
-        bindings = self.bindings(node)
-        if not bindings and node.id == "torch" and self._imports_all:
-            return "torch"  # from helpers import *
-        for binding in bindings:
-            if binding.kind == "import":
-                return binding.name
-        value = bindings[0].value if len(bindings) == 1 and bindings[0].kind == "assign" else None
-        if value is not None:
-            if not isinstance(value, (ast.Name, ast.Attribute)) and not _is_import_call(value):
-                return ""
-            if isinstance(value, ast.Name) and value.id == node.id:
-                return ""
-            self.expand(bindings[0].node)
-            return self._full_name(value, depth + 1)
-        return ""
-
-    def _called_name(self, node: ast.Call, depth: int) -> str:
-        if not node.args or node.keywords:
-            return ""
-        last = string_value(node.args[-1])
-        if last is None:
-            return ""
-        if isinstance(node.func, ast.Name) and node.func.id == "getattr" and len(node.args) == 2:
-            base = self._full_name(node.args[0], depth + 1)
-            return f"{base}.{last}" if base else ""
-        if len(node.args) == 1 and _is_import_call(node):
-            return last
-        return ""
 
     def assigned(self, node: ast.Name) -> list[ast.expr]:
         """The values that assignments give a name."""
@@ -459,12 +411,3 @@ def _on_self(statement: Statement) -> Iterator[tuple[str, ast.expr]]:
         name = string_value(call.args[0]) if called_name(call) in _REGISTERS and len(call.args) == 2 else None
         if name is not None:
             yield name, call.args[1]
-
-
-def _is_import_call(node: ast.AST) -> bool:
-    if not isinstance(node, ast.Call):
-        return False
-    function = node.func
-    if isinstance(function, ast.Attribute):
-        return function.attr in ("import_module", "importorskip")
-    return isinstance(function, ast.Name) and function.id in ("__import__", "import_module", "getattr")

@@ -16,8 +16,8 @@ class Outline:
     """The tree of a text, with what its statements are and bind. Nobody changes it: see ``outline``.
 
     ``parents`` and ``scopes`` are those of the statements; ``opened`` are the scopes of the module, of
-    functions and of classes, each right before those inside it. ``imports_all``: all names of some module are
-    imported.
+    functions and of classes, each right before those inside it. ``stars`` are the modules of which all names
+    are imported.
     """
 
     def __init__(self, text: str) -> None:
@@ -28,7 +28,7 @@ class Outline:
         self.imports: list[Import] = []
         self.classes: list[ast.ClassDef] = []
         self.functions: list[Function] = []
-        self.imports_all = False
+        self.stars: list[str] = []
         self.parents: dict[object, ast.AST] = {}
         self.scopes: dict[object, Scope] = {}
         self.opened: dict[object, Scope] = {self.tree: self.module_scope}
@@ -49,7 +49,8 @@ class Outline:
             scope.statements.append(node)
             if cls is ast.Import or cls is ast.ImportFrom:
                 self.imports.append(node)
-                self.imports_all |= node.names[0].name == "*"
+                if cls is ast.ImportFrom and node.names[0].name == "*":
+                    self.stars.append("." * node.level + (node.module or ""))
                 bind_import(scope, node)
             elif cls is ast.FunctionDef or cls is ast.AsyncFunctionDef:
                 self.functions.append(node)

@@ -49,7 +49,7 @@ def scan_file(name: str, text: str) -> FileFacts:
 
     Never raises: a file that cannot be parsed has nothing to tell.
     """
-    program = scan_program(text)
+    program = scan_program(name, text)
     defines, builds = _may_define(text), may_build(text)
     if not defines and not builds:
         return FileFacts(program=program)

@@ -11,6 +11,7 @@ from migrator.names.flow import made_with, returned_values, sources
 from migrator.names.index import ModuleIndex
 from migrator.names.reducers import reduced
 from migrator.names.tree import Function
+from migrator.project.module_names import module_name
 from migrator.project.saved_objects import scan_saved
 
 # torch.jit.script(…) and what stands in it; as a decorator it concerns the function below it alone.
@@ -32,6 +33,15 @@ _DOUBLE = re.compile(r"\btorch\.(?:double|float64)\b|\.double\(\)")
 _CUDA_DEFAULT = re.compile(r"\bset_default_tensor_type\([^()]{0,200}\btorch\.cuda\.")
 # A class that is moved by a cuda() or to() that Lightning defines.
 _LIGHTNING = re.compile(r"^[ \t]*class[ \t]+(\w+)[ \t]*\([^()\n]{0,200}\bLightningModule\b", re.MULTILINE)
+# Names under which other files may take torch or torch.cuda from this one.
+_NAMED_MODULES = (
+    re.compile(r"^(?:try:[^\n]*\n[ \t]+)?import[ \t]+(torch(?:\.cuda)?)[ \t]+as[ \t]+(\w+)", re.MULTILINE),
+    re.compile(
+        r"^(?:try:[^\n]*\n[ \t]+)?from[ \t]+torch[ \t]+import[ \t]+(cuda)\b(?:[ \t]+as[ \t]+(\w+))?",
+        re.MULTILINE,
+    ),
+    re.compile(r"^(?=\w+[ \t]*=[ \t]*(torch(?:\.cuda)?)[ \t]*(?:#|$))(\w+)", re.MULTILINE),
+)
 
 
 class ProgramFacts(NamedTuple):
@@ -43,6 +53,7 @@ class ProgramFacts(NamedTuple):
     is given, as it is written; empty where that is more than a name. ``reducers``: the functions that reduce
     a parameter over the ranks, each with the parameter's place and name, as ``mean:0:x``; ``doubles``: those
     that give a tensor of float64. ``saved``: what its files hold that ``weights_only`` does not read.
+    ``modules``: what stands for torch or torch.cuda in a file under another name, as ``acme.th=torch``.
     """
 
     scripts_modules: bool = False
@@ -52,19 +63,21 @@ class ProgramFacts(NamedTuple):
     reducers: frozenset[str] = frozenset()
     doubles: frozenset[str] = frozenset()
     saved: frozenset[str] = frozenset()
+    modules: frozenset[str] = frozenset()
 
 
 NOTHING = ProgramFacts()
 
 
-def scan_program(text: str) -> ProgramFacts:
-    """What the text of a Python file says of the program."""
+def scan_program(name: str, text: str) -> ProgramFacts:
+    """What the text of a Python file, with its name in the project, says of the program."""
     lightning = frozenset(_LIGHTNING.findall(text)) if "LightningModule" in text else frozenset[str]()
     default = "set_default_tensor_type" in text and bool(_CUDA_DEFAULT.search(text))
     scripts = "script" in text and any(_is_no_function(name, text) for name in _scripted(text))
     set_devices = frozenset(_SET_DEVICE.findall(text)) if "set_device(" in text else frozenset[str]()
-    reducers, doubles = _reducers(text), _doubles(text)
-    return ProgramFacts(scripts, default, lightning, set_devices, reducers, doubles, scan_saved(text))
+    reducers, doubles, saved = _reducers(text), _doubles(text), scan_saved(text)
+    modules = frozenset(f"{module_name(name)}.{each}" for each in _named_modules(text))
+    return ProgramFacts(scripts, default, lightning, set_devices, reducers, doubles, saved, modules)
 
 
 def merged(parts: Iterable[ProgramFacts]) -> ProgramFacts:
@@ -78,7 +91,15 @@ def merged(parts: Iterable[ProgramFacts]) -> ProgramFacts:
         frozenset[str]().union(*(part.reducers for part in known)),
         frozenset[str]().union(*(part.doubles for part in known)),
         frozenset[str]().union(*(part.saved for part in known)),
+        frozenset[str]().union(*(part.modules for part in known)),
     )
+
+
+def _named_modules(text: str) -> set[str]:
+    """``th=torch`` for ``import torch as th``, ``cuda=torch.cuda`` for ``from torch import cuda``."""
+    named = (found for pattern in _NAMED_MODULES for found in pattern.findall(text))
+    modules = {name or module: "torch.cuda" if module.endswith("cuda") else "torch" for module, name in named}
+    return {f"{name}={module}" for name, module in modules.items() if name != "torch"}
 
 
 def _reducers(text: str) -> frozenset[str]:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from migrator.project.facts import ClassFacts, FileFacts
+from migrator.project.module_names import absolute_name
 from migrator.project.npu_twins import npu_twins
 from migrator.project.operators import Catalog
 from migrator.project.packages import packages_of
@@ -87,6 +89,22 @@ class Project:
         )
         return any("/".join(filter(None, place)) in self.packages for place in places)
 
+    def torch_module(self, name: str, file: str) -> str:
+        """The module of torch that an imported name of another file stands for; empty for none."""
+        absolute = absolute_name(name, file)
+        for full, module in self._named_modules.get(_tail(absolute), ()):
+            if f".{full}".endswith(f".{absolute}") or absolute.endswith(f".{full}"):
+                return module
+        return ""
+
+    @cached_property
+    def _named_modules(self) -> Mapping[str, list[tuple[str, str]]]:
+        """What files call torch and torch.cuda, by the last two parts of the full names."""
+        found: dict[str, list[tuple[str, str]]] = {}
+        for full, _, module in (each.partition("=") for each in sorted(self.program.modules)):
+            found.setdefault(_tail(full), []).append((full, module))
+        return found
+
     def related(self, facts: ClassFacts) -> bool:
         """Whether a class's ``cuda`` is about tensors: by its bases, or by what it does."""
         return facts.moves_tensors or any(_MODULE_BASES.search(base) for base in facts.bases)
@@ -114,6 +132,10 @@ class Project:
     def named(self, name: str) -> ClassFacts | None:
         """The facts of a class by its bare name."""
         return next((facts for facts in self.classes if facts.name == name), None)
+
+
+def _tail(name: str) -> str:
+    return ".".join(name.split(".")[-2:])
 
 
 def merge_facts(

@@ -49,6 +49,8 @@ _MAY_TELL = (
     b".double()",
     b"torch.save(",
     b"save_",
+    b"import torch as ",
+    b"= torch\n",
 )
 
 
@@ -233,7 +235,7 @@ class Loader:
 
 # The form of FileFacts as far as shows whether there are any: their own module takes long to load.
 _FACTS = tuple[tuple[Any, ...], tuple[Any, ...], tuple[Any, ...]]
-_NOTHING = [False, False, [], [], [], [], []]  # of the program
+_NOTHING = [False, False, [], [], [], [], [], []]  # of the program
 
 
 def _key(file: PythonFile, content: bytes) -> bytes:

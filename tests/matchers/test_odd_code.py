@@ -106,7 +106,11 @@ CASES = [
         "import torch\n\nclass S(torch.cuda.Stream):\n    pass\n\n@torch.cuda.amp.autocast()\ndef f(): pass\n",
         "import torch\nimport torch_npu\n\nclass S(torch.npu.Stream):\n    pass\n\n@torch.npu.amp.autocast()\ndef f(): pass\n",
     ),
-    ("parameter hides torch", "import torch\n\ndef f(torch):\n    return torch.cuda.init()\n", None),
+    (
+        "torch as a parameter",
+        "import torch\n\ndef f(torch):\n    return torch.cuda.init()\n",
+        "import torch\nimport torch_npu\n\ndef f(torch):\n    return torch.npu.init()\n",
+    ),
     ("comprehension hides torch", "import torch\nx = [torch.cuda for torch in []]\n", None),
     (
         "local variable hides cuda",

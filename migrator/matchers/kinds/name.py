@@ -15,8 +15,10 @@ from migrator.matchers.moved_imports import import_form, move_names
 from migrator.matchers.options import Options
 from migrator.matchers.packs import Rule
 from migrator.names.guards import is_asked_for, is_guarded
-from migrator.names.index import ModuleIndex
-from migrator.names.tree import Import, attributes, bare_name, imported
+from migrator.names.index import ModuleIndex, identifiers
+from migrator.names.qualified import rooted
+from migrator.names.tree import Import, bare_name, called_name, imported
+from migrator.names.values import options_like
 
 
 @dataclass(frozen=True)
@@ -66,9 +68,10 @@ def npu_form(context: FileContext, rule: NameRule, name: str) -> tuple[str, str]
 
 def _in_reference(context: FileContext, rules: list[NameRule], ref: ast.expr) -> Iterator[Match]:
     index = context.index
-    root, base, written = _parts(index, ref)
+    root, base, written = rooted(index, ref)
+    if not base.startswith("torch"):
+        yield from _kept_module(context, rules, ref, base, written)
     if not base:
-        yield from _kept_module(context, rules, root, written)
         return
     if isinstance(root, ast.Name) and not isinstance(root.ctx, ast.Load):
         return
@@ -106,43 +109,51 @@ def _in_reference(context: FileContext, rules: list[NameRule], ref: ast.expr) ->
             needs_npu=not (is_imported and _moved_by_import(context, rules, base)),
             advice=advice,
             message=rule.message.replace("{npu}", target) or f"{name} is {target} on an NPU",
+            safety="unsafe" if _is_parameter(index, root) else "",
         )
 
 
-def _parts(index: ModuleIndex, ref: ast.expr) -> tuple[ast.expr, str, list[ast.Attribute]]:
-    """The root of a dotted name, what that stands for, and the attributes behind it.
-
-    The root of ``helpers.torch.cuda`` is ``helpers.torch``: torch, which another module hands on.
-    """
-    written = [*attributes(ref)][::-1]
-    for place, node in enumerate(written[:-1]):
-        if node.attr == "torch" and index.qualified_name(written[place + 1]).startswith("torch."):
-            return node, "torch", written[place + 1 :]
-    root = written[0].value if written else ref
-    return root, index.qualified_name(root), written
-
-
 def _kept_module(
-    context: FileContext, rules: list[NameRule], root: ast.expr, written: list[ast.Attribute]
+    context: FileContext, rules: list[NameRule], ref: ast.expr, base: str, written: list[ast.Attribute]
 ) -> Iterator[Match]:
-    """``self.torch.cuda.synchronize()``: a module that is kept in a value is reported, not followed."""
-    names = [bare_name(root), *(node.attr for node in written)]
-    nowhere = isinstance(root, ast.Name) and not context.index.bindings(root)  # no import, no parameter
-    for place in range(nowhere, len(names) - 2):
-        if "torch" in names[place] and names[place + 1] == "cuda":
-            name = ".".join(["torch", *names[place + 1 :]])
-            rule = rule_of(rules, name)
-            known = npu_names.look_up(name, context.version)
-            if rule is not None and known is not None and known.npu:
-                yield found(
-                    context,
-                    rule,
-                    written[-1],
-                    api=name,
-                    message=f"{name} through what is called {names[place]} is left as it is",
-                    advice=f"Where that is the module torch, write {known.npu}.",
-                )
-            return
+    """``self.lib.cuda.synchronize()``: a module that some other value may be is reported, not followed."""
+    index = context.index
+    place = next((place for place, node in enumerate(written[:-1]) if node.attr == "cuda"), None)
+    if place is None or not isinstance(written[-1].ctx, ast.Load):
+        return
+    holder = written[place].value
+    name = ".".join(["torch", *(node.attr for node in written[place:])])
+    rule, known = rule_of(rules, name), npu_names.look_up(name, context.version)
+    if rule is None or known is None or not known.npu:
+        return
+    called = bare_name(holder) or called_name(holder) or index.segment(holder)
+    if isinstance(holder, ast.Name) and not index.bindings(holder):
+        return  # no import, no parameter: nobody's
+    named = "torch" in called
+    if not named and not _may_be_torch(context, holder, base, ref):
+        return
+    yield found(
+        context,
+        rule,
+        written[-1],
+        api=name,
+        message=f"{name} through what is called {called} is left as it is",
+        advice=f"Where that is the module torch, write {known.npu}.",
+        severity="" if named else "warning",
+    )
+
+
+def _may_be_torch(context: FileContext, holder: ast.expr, base: str, ref: ast.expr) -> bool:
+    """Whether a value may be torch whose ``cuda`` has a function of torch.cuda: nothing speaks against it."""
+    if context.index.call_of(ref) is None or options_like(holder):
+        return False
+    if base and not base.startswith(".") and not context.project.owns(base, context.name):
+        return False
+    return _WITH_CUDA.isdisjoint(identifiers(context.index.text))
+
+
+# Libraries that have a module named cuda, too.
+_WITH_CUDA = frozenset({"cupy", "chainer", "numba", "pycuda", "mxnet", "paddle", "jax", "dpctl", "mlx"})
 
 
 def _has_other_arguments(index: ModuleIndex, rule: NameRule, ref: ast.expr) -> bool:
@@ -232,6 +243,11 @@ def _belonging(
 
 def _is_import_bound(context: FileContext, node: ast.Name) -> bool:
     return any(binding.kind == "import" for binding in context.index.bindings(node))
+
+
+def _is_parameter(index: ModuleIndex, root: ast.expr) -> bool:
+    """Whether a module is handed in, by callers of which not all need be known."""
+    return isinstance(root, ast.Name) and any(each.kind == "param" for each in index.bindings(root))
 
 
 def _renaming(

@@ -34,6 +34,7 @@ from migrator.names.device_strings import (
 )
 from migrator.names.device_vocabulary import DeviceVocabulary
 from migrator.names.index import ModuleIndex
+from migrator.names.qualified import namespace_of
 from migrator.names.strings import replace_text
 from migrator.names.tree import String, called_name
 from migrator.names.values import options_like
@@ -41,7 +42,7 @@ from migrator.names.values import options_like
 _API_NAME = re.compile(r"(?=\w+(?:\.\w+)*\Z)((?:\w+\.)*)(torch\.cuda(?:\.\w+)*)\Z")
 _IMPORTERS = frozenset({"import_module", "importorskip", "__import__", "find_spec", "resolve_name"})
 _PATCHERS = frozenset({"patch", "object", "dict", "setattr", "delattr", "mock_patch", "resolve_name"})
-_ATTRIBUTE_CALLS = frozenset({"getattr", "hasattr", "setattr", "delattr", "rgetattr", "attrgetter"})
+_ATTRIBUTE_CALLS = frozenset({"getattr", "hasattr", "setattr", "delattr", "rgetattr", "attrgetter", "object"})
 
 
 @dataclass(frozen=True)
@@ -152,7 +153,7 @@ def _device(context: FileContext, rules: Rules, vocabulary: DeviceVocabulary, no
     index = context.index
     if not names_device(index, node):
         return None
-    if _attribute_call(index, node):
+    if _attribute_of(index, node) is not None:
         return True  # another shape judges it
     where = context_of_device(index, vocabulary, node)
     if where.verdict == UNCLEAR and _names_own_method(context, node):
@@ -170,12 +171,34 @@ def _names_own_method(context: FileContext, node: String) -> bool:
     return facts is not None and context.project.related(facts)
 
 
-def _attribute_call(index: ModuleIndex, node: String) -> ast.Call | None:
-    """The call of ``getattr(x, "cuda")`` or the like in which a text is the attribute's name."""
-    call = index.parent(node)
-    if not isinstance(call, ast.Call) or call.args[1:2] != [node] or not isinstance(call.func, ast.Name):
+def _attribute_of(index: ModuleIndex, node: ast.AST) -> ast.expr | None:
+    """The object of which a text names an attribute: ``getattr(x, "cuda")``, ``vars(x)["cuda"]``.
+
+    Of ``attrgetter("cuda")``, which is told later, it is the call. None where the text is something else.
+    """
+    around = index.parent(node)
+    if isinstance(around, ast.Subscript) and around.slice is node:
+        owner = namespace_of(around.value)  # of other objects it holds settings, as often as not
+        return owner if owner is not None and _is_torch(index, owner) else None
+    if isinstance(around, ast.Call) and called_name(around) in _ATTRIBUTE_CALLS:
+        if called_name(around) == "attrgetter":
+            call = index.call_of(around)
+            return call.args[0] if call is not None and call.args else around
+        if around.args[1:2] == [node]:
+            known = isinstance(around.func, ast.Name) or _is_torch(index, around.args[0])
+            return around.args[0] if known else None
+    name = around.targets[0] if isinstance(around, ast.Assign) and around.value is node else None
+    if not isinstance(name, ast.Name):
         return None
-    return call if call.func.id in _ATTRIBUTE_CALLS else None
+    scope = index.scope_of(name).owner(name.id)
+    uses = index.uses(name.id, scope) if scope is not None and len(scope.bindings[name.id]) == 1 else ()
+    objects = [_attribute_of(index, use) for use in uses]
+    return objects[0] if objects and None not in objects else None
+
+
+def _is_torch(index: ModuleIndex, node: ast.expr) -> bool:
+    """Whether ``monkeypatch.setattr`` and ``mock.patch.object`` are given something of torch's."""
+    return index.qualified_name(node).partition(".")[0] == "torch"
 
 
 def _backend(context: FileContext, rules: Rules, vocabulary: DeviceVocabulary, node: String) -> Outcome:
@@ -256,18 +279,20 @@ def _api_name(context: FileContext, rules: Rules, vocabulary: DeviceVocabulary, 
 
 
 def _attribute(context: FileContext, rules: Rules, vocabulary: DeviceVocabulary, node: String) -> Outcome:
-    """``getattr(torch, "cuda")``, ``hasattr(batch, "is_cuda")``."""
+    """``getattr(torch, "cuda")``, ``hasattr(batch, "is_cuda")``, ``attrgetter("cuda.is_available")``."""
     value = written(context.index, node)
-    if not isinstance(node, ast.Constant) or not any(value in rule.match for rule in rules):
+    if not isinstance(node, ast.Constant) or not any(value.partition(".")[0] in rule.match for rule in rules):
         return None
-    new = value.replace("cuda", "npu")
+    new = value.replace("cuda", "npu", 1)
     index, project = context.index, context.project
-    call = _attribute_call(index, node)
-    if call is None:
+    holder = _attribute_of(index, node)
+    if holder is None:
         return None
-    holder = call.args[0]
     qualified = index.qualified_name(holder)
-    is_certain = qualified == "torch" and value == "cuda"
+    is_certain = qualified == "torch" and value.partition(".")[0] == "cuda"
+    if is_certain and "." in value:
+        known = npu_names.look_up(f"torch.{value}", context.version)
+        new = known.npu.partition(".")[2] if known and known.npu.startswith("torch.") else ""
     if not is_certain:
         if qualified in ("torch.version", "torch.backends", "torch._C"):
             return True
@@ -278,6 +303,8 @@ def _attribute(context: FileContext, rules: Rules, vocabulary: DeviceVocabulary,
     rule = _with_verdict(rules, CERTAIN if is_certain else LIKELY)
     if rule is None:
         return None
+    if not new:
+        return found(context, rule, node, api=value, message=f"torch.{value} has no NPU form")
     return found(
         context,
         rule,

@@ -73,9 +73,7 @@ def _place(context: FileContext, node: ast.AST, rule: Rule[TextOptions]) -> str 
     if where == "anywhere":
         return "safe"
     if where == "calls":
-        if isinstance(parent, ast.List):  # a command, word by word
-            child, parent = parent, context.index.parent(parent)
-        return "unsafe" if _called(parent, child) in rule.options.calls else None
+        return "unsafe" if _is_given(context, node, rule.options.calls) else None
     if where == "beside":
         return "unsafe" if _beside(context, node, rule.options.beside) else None
     in_container = False
@@ -91,6 +89,26 @@ def _place(context: FileContext, node: ast.AST, rule: Rule[TextOptions]) -> str 
     if isinstance(parent, (ast.Assign, ast.AnnAssign)):
         return "unsafe" if in_container or _compared_later(context, parent) else None
     return None
+
+
+def _is_given(context: FileContext, node: ast.AST, calls: tuple[str, ...]) -> bool:
+    """Whether one of some functions is given a value, in a list or by a name, too."""
+    child, parent = node, context.index.parent(node)
+    if isinstance(parent, (ast.List, ast.keyword)):  # a command, word by word
+        child, parent = parent, context.index.parent(parent)
+    if isinstance(parent, ast.Call):
+        return called_name(parent) in calls and child in (*parent.args, *parent.keywords)
+    target = parent.targets[0] if isinstance(parent, ast.Assign) else None
+    if not isinstance(target, ast.Name):
+        return False
+    owner = context.index.scope_of(target).owner(target.id)
+    uses = context.index.uses(target.id, owner) if owner is not None else ()
+    return any(
+        isinstance(around := context.index.parent(use), ast.Call)
+        and use in around.args
+        and called_name(around) in calls
+        for use in uses
+    )
 
 
 def _called(call: ast.AST | None, argument: ast.AST) -> str:

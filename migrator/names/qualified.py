@@ -1,0 +1,247 @@
+"""Qualified names: what an expression stands for, in whatever way the module of it was imported or kept.
+
+Beside imports, aliases and plain assignments (``cudas = torch.cuda``) these are ``getattr(torch, "cuda")``,
+``importlib.import_module("torch.cuda")``, ``optional_import("torch")``, ``sys.modules["torch"]``,
+``vars(torch)["cuda"]``, and modules of torch that are kept in attributes, handed to functions, given by
+functions of the file, or handed on by other files of the project.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Optional
+
+from migrator.names.scopes import Binding
+from migrator.names.tree import FUNCTIONS, Function, attributes, bare_name, parameters, string_value
+
+if TYPE_CHECKING:
+    from migrator.names.index import ModuleIndex
+
+# What says that an attribute named torch is the module: others of that name have none of these.
+_OF_TORCH = frozenset({"amp", "backends", "cuda", "device", "distributed", "nn"})
+# Modules that programs keep in attributes and hand to functions.
+_KEPT = frozenset({"torch", "torch.amp", "torch.cuda", "torch.cuda.amp", "torch.distributed"})
+# Names of functions that import what a string names: optional_import, lazy_import, LazyModule.
+_IMPORTS = re.compile(r"(?:^|_)import(?:_|$)|^_?lazy_?(?:import|load|module)", re.IGNORECASE)
+_IMPORT_CALLS = ("__import__", "import_module", "importorskip")
+_DEEPEST = 12
+
+_Value = Optional[ast.expr]
+
+
+def full_name(index: ModuleIndex, node: ast.AST, depth: int = 0) -> str:
+    """The full dotted name that an expression stands for; empty where that cannot be told."""
+    if depth > _DEEPEST:
+        return ""
+    if isinstance(node, ast.Attribute):
+        _, base, behind = rooted(index, node, depth)
+        return ".".join([base, *(each.attr for each in behind)]) if base else ""
+    if isinstance(node, ast.Name):
+        return _of_name(index, node, depth)
+    if isinstance(node, ast.Call):
+        return _of_call(index, node, depth)
+    return _at_key(index, node, depth) if isinstance(node, ast.Subscript) else ""
+
+
+def rooted(index: ModuleIndex, chain: ast.expr, depth: int = 0) -> tuple[ast.expr, str, list[ast.Attribute]]:
+    """What a dotted name begins with, what that stands for, and the attributes behind it.
+
+    The root of ``helpers.torch.cuda`` is ``helpers.torch``, that of ``self.lib.cuda`` may be ``self.lib``.
+    """
+    written = [*attributes(chain)][::-1]
+    node = written[0].value if written else chain
+    base = full_name(index, node, depth + 1)
+    names = [each.attr for each in written]
+    if not base and isinstance(node, ast.Name) and names:
+        owner = _class_named(index, node)
+        kept = _kept_in(index, owner, names[0], depth) if owner is not None else ""
+        if kept:
+            return written[0], kept, written[1:]
+        if len(names) > 1 and names[0] in _OF_TORCH:
+            return node, _given(index, node, depth), written
+    if base and not base.startswith("torch"):
+        for place, name in enumerate(names):
+            given = _handed_on(index, ".".join([base, *names[: place + 1]]))
+            if name == "torch" and not _OF_TORCH.isdisjoint(names[place + 1 : place + 2]):
+                given = name
+            if given:
+                return written[place], given, written[place + 1 :]
+    return node, base, written
+
+
+def _of_name(index: ModuleIndex, node: ast.Name, depth: int) -> str:
+    bindings = index.bindings(node)
+    if bindings:
+        return _bound(index, node.id, bindings, depth)
+    if node.id == "torch" and index.stars:  # from helpers import *
+        return "torch"
+    return next(filter(None, (_handed_on(index, f"{star}.{node.id}") for star in index.stars)), "")
+
+
+def _handed_on(index: ModuleIndex, name: str) -> str:
+    return index.handed_on(name) if index.handed_on is not None else ""
+
+
+def _bound(index: ModuleIndex, name: str, bindings: Sequence[Binding], depth: int) -> str:
+    for binding in bindings:
+        if binding.kind == "import":
+            return _handed_on(index, binding.name) or binding.name
+    if len(bindings) != 1 or bindings[0].kind != "assign":
+        return ""
+    statement, value = bindings[0].node, bindings[0].value or _first_unpacked(bindings[0].node, name)
+    if isinstance(value, ast.Name) and value.id == name:  # torch = torch, in a class
+        outer = index.scope_of(statement).parent
+        return _bound(index, name, outer.look_up(name), depth + 1) if outer and depth < _DEEPEST else ""
+    if value is None:
+        return ""
+    index.expand(statement)
+    found = full_name(index, value, depth + 1)
+    # What other calls and keys give may be anything of that name.
+    return found if isinstance(value, (ast.Name, ast.Attribute)) or imports(value) or found in _KEPT else ""
+
+
+def _first_unpacked(statement: ast.AST, name: str) -> _Value:
+    """The import in ``torch, has_torch = optional_import("torch")``, where ``name`` is the first name."""
+    target = statement.targets[0] if isinstance(statement, ast.Assign) else None
+    if not isinstance(target, (ast.Tuple, ast.List)) or not target.elts:
+        return None
+    value = statement.value if isinstance(statement, ast.Assign) else None
+    return value if bare_name(target.elts[0]) == name and imports(value) else None
+
+
+def imports(node: ast.AST | None) -> bool:
+    """Whether a call imports what a string names, or looks up an attribute by one."""
+    if not isinstance(node, ast.Call):
+        return False
+    called = bare_name(node.func)
+    if called in ("__import__", "getattr"):
+        return isinstance(node.func, ast.Name)
+    return called in _IMPORT_CALLS or _IMPORTS.search(called) is not None
+
+
+def _of_call(index: ModuleIndex, call: ast.Call, depth: int) -> str:
+    called = bare_name(call.func)
+    if not call.args:
+        return _returned(index, call, depth)
+    first = string_value(call.args[0])
+    if called == "getattr" and len(call.args) == 2 and not call.keywords:
+        base, name = full_name(index, call.args[0], depth + 1), string_value(call.args[1])
+        return f"{base}.{name}" if base and name else ""
+    if first is None:
+        return ""
+    if called == "get" and isinstance(call.func, ast.Attribute):  # sys.modules.get("torch")
+        return first if full_name(index, call.func.value, depth + 1) == "sys.modules" else ""
+    if called == "__import__":
+        return first.partition(".")[0]
+    if called in _IMPORT_CALLS:
+        return first if len(call.args) == 1 else ""
+    if first.partition(".")[0] != "torch" or not imports(call):
+        return ""
+    # optional_import("torch", name="nn")
+    inner = [item.value for item in call.keywords if item.arg == "name"]
+    names = [first, *(string_value(each) or "" for each in inner)]
+    return ".".join(names) if all(names) else ""
+
+
+def _at_key(index: ModuleIndex, node: ast.Subscript, depth: int) -> str:
+    """``sys.modules["torch"]``, ``vars(torch)["cuda"]``, ``globals()["torch"]``, ``import_("torch")[0]``."""
+    held, key = node.value, string_value(node.slice)
+    if key is None:
+        is_first = isinstance(node.slice, ast.Constant) and node.slice.value == 0
+        return full_name(index, held, depth + 1) if is_first and imports(held) else ""
+    if isinstance(held, ast.Call) and bare_name(held.func) == "globals":
+        return _bound(index, key, index.module_scope.look_up(key), depth)
+    owner = namespace_of(held)
+    if owner is not None:
+        base = full_name(index, owner, depth + 1)
+        return f"{base}.{key}" if base else ""
+    return key if full_name(index, held, depth + 1) == "sys.modules" else ""
+
+
+def namespace_of(node: ast.expr) -> _Value:
+    """The object whose names ``vars(x)`` and ``x.__dict__`` hold; None for anything else."""
+    if isinstance(node, ast.Call) and bare_name(node.func) == "vars" and len(node.args) == 1:
+        return node.args[0]
+    return node.value if isinstance(node, ast.Attribute) and node.attr == "__dict__" else None
+
+
+def _returned(index: ModuleIndex, call: ast.Call, depth: int) -> str:
+    """The module of torch that a function of the file gives: ``get_torch()``."""
+    made = [each.node for each in index.bindings(call.func)] if isinstance(call.func, ast.Name) else []
+    if len(made) != 1 or not isinstance(made[0], FUNCTIONS):
+        return ""
+    returned = [each for each in index.statements_in(made[0]) if isinstance(each, ast.Return)]
+    return _same_module(index, [each.value for each in returned], depth)
+
+
+def _class_named(index: ModuleIndex, node: ast.expr) -> ast.ClassDef | None:
+    """The class of the file that ``self``, ``cls`` or its own name means."""
+    if not isinstance(node, ast.Name):
+        return None
+    if node.id in ("self", "cls"):
+        return index.class_of(node)
+    made = [binding.node for binding in index.bindings(node)]
+    return made[0] if len(made) == 1 and isinstance(made[0], ast.ClassDef) else None
+
+
+def _kept_in(index: ModuleIndex, owner: ast.ClassDef, name: str, depth: int) -> str:
+    """The module of torch that a class, or one of its bases in the file, keeps under a name."""
+    return index.once(("kept in", owner, name), lambda: _find_kept(index, owner, name, depth))
+
+
+def _find_kept(index: ModuleIndex, owner: ast.ClassDef, name: str, depth: int) -> str:
+    scope = index.inside(owner)
+    in_body = scope.bindings.get(name, ()) if scope is not None else ()
+    values = [*index.stored_on_self(owner).get(name, ()), *(each.value for each in in_body)]
+    if values:
+        return _same_module(index, values, depth)
+    bases = (_class_named(index, base) for base in owner.bases) if depth < _DEEPEST else ()
+    return next(filter(None, (_kept_in(index, base, name, depth + 1) for base in bases if base)), "")
+
+
+def _given(index: ModuleIndex, node: ast.Name, depth: int) -> str:
+    """The module of torch that a parameter stands for: by its name, its default, or what all calls give."""
+    bindings = index.bindings(node) if depth < _DEEPEST else []
+    if len(bindings) != 1 or not isinstance(parameter := bindings[0].node, ast.arg):
+        return ""
+    if node.id == "torch":
+        return "torch"
+    if bindings[0].value is not None:
+        return _same_module(index, [bindings[0].value], depth)
+    function = index.function_of(node)
+    if function is None or isinstance(index.parent(function), ast.ClassDef):
+        return ""
+    return index.once(
+        ("given", parameter), lambda: _same_module(index, _given_by_calls(index, function, node.id), depth)
+    )
+
+
+def _given_by_calls(index: ModuleIndex, function: Function, name: str) -> list[_Value]:
+    """What a function's parameter is given wherever the file names the function; None for what is unknown."""
+    names = [each.arg for each in parameters(function.args)]
+    if name not in names:
+        return []
+    place = names.index(name)
+    found: list[_Value] = []
+    for use in index.uses(function.name, index.scope_of(function)):
+        call = index.call_of(use)
+        given = call.args[place : place + 1] if call else []
+        given += [item.value for item in (call.keywords if call else ()) if item.arg == name]
+        found.append(given[0] if given else None)
+    return found
+
+
+def _same_module(index: ModuleIndex, values: Sequence[_Value], depth: int) -> str:
+    """The module of torch that all of some values are, ``None`` aside; empty where they are not one."""
+    present = [each for each in values if not (isinstance(each, ast.Constant) and each.value is None)]
+    names = {_module(index, each, depth + 1) for each in present}
+    name = names.pop() if len(names) == 1 else ""
+    return name if name in _KEPT else ""
+
+
+def _module(index: ModuleIndex, node: _Value, depth: int) -> str:
+    if node is None:
+        return ""
+    return full_name(index, node, depth) or (_given(index, node, depth) if isinstance(node, ast.Name) else "")
