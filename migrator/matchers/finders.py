@@ -77,6 +77,7 @@ HANDLERS = {
     "checkpoint-load": Finder("structural.checkpoint_load", options="LoadOptions"),
     "command-mention": Finder("structural.command_output", "find_mentions"),
     "command-output": Finder("structural.command_output", "find_runs", options="OutputOptions"),
+    "cuda-branch": Finder("structural.cuda_branch", options="BranchOptions", takes_match=False),
     "cuda-definition": Finder("structural.cuda_definition"),
     "cuda-extension": Finder("structural.cuda_operators", "find_builds"),
     "cuda-library": Finder("structural.cuda_library", options="LibraryOptions"),

@@ -7,6 +7,7 @@ APIs and names that it goes by are data (``rules/1_device_strings.yaml``).
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
@@ -19,6 +20,7 @@ from migrator.names.device_vocabulary import (
     is_device_or_backend,
     works_with_foreign,
 )
+from migrator.names.flow import candidates
 from migrator.names.index import ModuleIndex
 from migrator.names.npu_branches import beside_npu
 from migrator.names.tree import FUNCTIONS, called_name, last_name, string_value
@@ -37,6 +39,7 @@ _DEVICE_METHODS = ("to", "new_tensor", "new_zeros", "new_empty")
 _COMPARISONS = frozenset(
     "assertEqual assertEquals assertNotEqual assertIn assertNotIn assertIs assert_equal assert_in".split()
 )
+_AUTOCAST = re.compile(r"\bautocast\b")
 CERTAIN, LIKELY, UNCLEAR, NO = "certain", "likely", "unclear", "no"
 
 
@@ -277,12 +280,11 @@ class _Climb:
         return self._hinted(name, f"the argument {name} of {called or 'a call'}()")
 
     def _called_api(self, function: ast.expr) -> str:
-        """The full name of what is called; of several that a variable may be, one that takes a device."""
+        """The full name of what is called; of several that it may be, one that takes a device."""
         name = self.index.qualified_name(function)
-        if name or not isinstance(function, ast.Name):
+        if name:
             return name
-        values = [part for value in self.index.assigned(function) for part in _choices(value)]
-        names = [self.index.qualified_name(value) for value in values]
+        names = [self.index.qualified_name(value) for value in candidates(self.index, function)]
         return next((name for name in names if name in self.vocabulary.apis), "")
 
     def _takers(self, qualified: str, called: str) -> tuple[object, ...]:
@@ -297,11 +299,14 @@ class _Climb:
             return None  # the value of the call that was climbed through
         argument, called = call.args[position], called_name(call)
         vocabulary, qualified = self.vocabulary, self._called_api(call.func)
+        if called == "partial" and position:  # it calls its first argument with the others
+            qualified, position = self._called_api(call.args[0]), position - 1
+            called = qualified.rpartition(".")[2]
         if qualified.partition(".")[0] in vocabulary.foreign:
             return DeviceContext(UNCLEAR, f"an argument of {qualified}(), which is not torch's")
         takers = self._takers(qualified, called)
         if position in takers or "*" in takers:
-            return DeviceContext(CERTAIN, f"{called}(…)", called)
+            return DeviceContext(CERTAIN, f"{called or 'a call'}(…)", called)
         if qualified.startswith("torch.cuda.") and position == 0:
             return DeviceContext(CERTAIN, f"{called}(…)")
         if called in vocabulary.option_calls:
@@ -333,6 +338,10 @@ class _Climb:
         parameter = self._parameter(call, position)
         if parameter is not None:
             return self._hinted(parameter, f"the parameter {parameter} of {called}()")
+        if isinstance(self.index.parent(call), ast.withitem) and _AUTOCAST.search(self.index.text):
+            return DeviceContext(
+                LIKELY, f"what with is given, in a file that uses autocast: {called or 'a call'}()"
+            )
         if called and vocabulary.says(called):
             return DeviceContext(LIKELY, f"an argument of {called}()")
         return DeviceContext(UNCLEAR, f"an argument of {called or 'a call'}()")
@@ -483,10 +492,6 @@ class _Climb:
         if any(self.of(use).verdict == CERTAIN for use in uses):
             return DeviceContext(LIKELY, f"{where}, which is used as a {self.vocabulary.noun}")
         return self._hinted(name, where)
-
-
-def _choices(value: ast.expr) -> list[ast.expr]:
-    return [value.body, value.orelse] if isinstance(value, ast.IfExp) else [value]
 
 
 def _elements(node: ast.AST) -> list[ast.expr]:

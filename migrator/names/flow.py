@@ -7,7 +7,7 @@ from collections.abc import Container, Iterator
 from typing import NamedTuple, Optional, Union
 
 from migrator.names.index import ModuleIndex
-from migrator.names.tree import FUNCTIONS, Function, parameters
+from migrator.names.tree import FUNCTIONS, Function, bare_name, parameters
 
 # Functions that give what they are given, as far as its dtype goes.
 _KEEPING = frozenset(
@@ -57,6 +57,34 @@ def sources(index: ModuleIndex, node: ast.expr) -> Iterator[Source]:
         if inner is None and isinstance(each, ast.expr):
             yield each
         waiting += ((value, depth + 1) for value in inner or ())
+
+
+def candidates(index: ModuleIndex, node: ast.expr, depth: int = 0) -> Iterator[ast.expr]:
+    """What a function may be that a name, an attribute, a key or a function of the file stands for."""
+    if depth > 3:
+        return
+    inner: list[ast.expr] = []
+    if isinstance(node, ast.IfExp):
+        inner = [node.body, node.orelse]
+    elif isinstance(node, ast.BoolOp):
+        inner = node.values
+    elif isinstance(node, ast.Name):
+        inner = index.assigned(node)
+    elif isinstance(node, ast.Dict):
+        inner = list(node.values)
+    elif isinstance(node, ast.Subscript):
+        inner = [node.value]
+    elif isinstance(node, ast.Attribute) and bare_name(node.value) == "self":
+        owner = index.class_of(node)
+        inner = index.stored_on_self(owner).get(node.attr, []) if owner is not None else []
+    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+        made = [each.node for each in index.bindings(node.func)]
+        if len(made) == 1 and isinstance(made[0], FUNCTIONS):
+            inner = returned_values(index, made[0])
+    if not inner:
+        yield node
+    for each in inner:
+        yield from candidates(index, each, depth + 1)
 
 
 def made_with(index: ModuleIndex, source: Source, dtypes: Container[str]) -> Optional[ast.expr]:

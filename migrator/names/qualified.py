@@ -59,7 +59,7 @@ def rooted(index: ModuleIndex, chain: ast.expr, depth: int = 0) -> tuple[ast.exp
         kept = _kept_in(index, owner, names[0], depth) if owner is not None else ""
         if kept:
             return written[0], kept, written[1:]
-        if len(names) > 1 and names[0] in _OF_TORCH:
+        if names[0] in _OF_TORCH and (len(names) > 1 or node.id == "torch"):
             return node, _given(index, node, depth), written
     if base and not base.startswith("torch"):
         for place, name in enumerate(names):

@@ -645,6 +645,38 @@ def test_one_finding_a_file_for_imports_that_say_the_same() -> None:
     assert [(finding.code, finding.line) for finding in result.findings] == [("NPU606", 1)]
 
 
+STOPPING = [
+    "if torch.version.cuda is None:\n    raise RuntimeError\n",
+    "if not torch.version.cuda:\n    sys.exit(1)\n",
+    "if torch.version.cuda is None or sys.argv:\n    raise RuntimeError\n",
+    "if torch.version.cuda:\n    pass\nelse:\n    raise RuntimeError\n",
+    "assert torch.version.cuda is not None\n",
+    "assert torch.backends.cudnn.is_available()\n",
+    "major = int(torch.version.cuda.split('.')[0])\n",
+    "new = parse(torch.version.cuda)\n",
+    "new = torch.backends.cudnn.version() >= 7000\n",
+]
+
+
+@pytest.mark.parametrize("text", STOPPING)
+def test_what_stops_where_a_value_is_none_is_a_blocker(text: str) -> None:
+    assert [found.severity for found in migrate(f"import sys, torch\n{text}").findings] == ["blocker"]
+
+
+GOING_ON = [
+    "if torch.version.cuda is None and sys.argv:\n    raise RuntimeError\n",
+    "if torch.version.cuda:\n    raise RuntimeError\n",
+    "if torch.version.cuda is None:\n    print('no CUDA')\n",
+    "assert sys.argv, torch.version.cuda\n",
+    "old = torch.version.cuda == '11'\n",
+]
+
+
+@pytest.mark.parametrize("text", GOING_ON)
+def test_what_goes_on_where_a_value_is_none_is_none(text: str) -> None:
+    assert {found.severity for found in migrate(f"import sys, torch\n{text}").findings} <= {"info", "warning"}
+
+
 def test_a_question_for_a_value_that_may_be_none_and_a_use_behind_one_is_only_an_info() -> None:
     text = (
         "import torch\nif torch.version.cuda:\n    print(torch.version.cuda.split('.'))\n"
@@ -657,5 +689,5 @@ def test_a_question_for_a_value_that_may_be_none_and_a_use_behind_one_is_only_an
         (3, "info"),
         (4, "info"),
         (4, "info"),
-        (5, "warning"),
+        (5, "blocker"),
     ]

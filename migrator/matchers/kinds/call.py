@@ -21,11 +21,12 @@ class CallOptions(Options):
 
     ``has`` and ``has_not`` are keywords of which a call must have one, or must have none, ``takes``
     qualified names of which one must be an argument, ``on`` keywords that must not be switched off,
-    ``unless`` keywords with the value that rules a call out; ``once`` is for the first call of a function or
-    file only; ``unless_replaced``: not where a file has its own form of the library's name, or the project
-    brings the library along. With ``replace`` a call is renamed, but only where the first argument is a
-    call of a method ``of`` that name, all keywords are in ``keeps``, there are at most ``positions``
-    positional arguments, and the file has none of the words in ``not_beside``.
+    ``unless`` keywords with the value that rules a call out, ``usual`` keywords with a value that counts as
+    none; ``once`` is for the first call of a function or file only; ``unless_replaced``: not where a file has
+    its own form of the library's name, or the project brings the library along. With ``replace`` a call is
+    renamed, but only where the first argument is a call of a method ``of`` that name, all keywords are in
+    ``keeps``, there are at most ``positions`` positional arguments, and the file has none of the words in
+    ``not_beside``.
     """
 
     has: tuple[str, ...] = ()
@@ -33,6 +34,7 @@ class CallOptions(Options):
     takes: tuple[str, ...] = ()
     on: tuple[str, ...] = ()
     unless: dict[str, Scalar] = field(default_factory=dict)
+    usual: dict[str, Scalar] = field(default_factory=dict)
     once: Literal["", "function", "file"] = ""
     unless_replaced: bool = False
     of: str = ""
@@ -57,6 +59,21 @@ def find(context: FileContext, rules: list[Rule[CallOptions]]) -> Iterator[Match
                     edits = _renaming(context, rule, call)
                     form = "function" if name.startswith(".") or not name else "torch"
                     yield found(context, rule, call, api=name or method, edits=edits, form=form)
+    yield from _decorators(context, rules)
+
+
+def _decorators(context: FileContext, rules: list[Rule[CallOptions]]) -> Iterator[Match]:
+    """``@torch.compile``, which is called with nothing but the function."""
+    index = context.index
+    for function in index.functions:
+        for decorator in function.decorator_list:
+            name = index.qualified_name(decorator) if isinstance(decorator, (ast.Attribute, ast.Name)) else ""
+            for rule in rules if name else ():
+                options = rule.options
+                if rule_fits(rule, name) and not (
+                    options.has or options.takes or options.once or rule.replace
+                ):
+                    yield found(context, rule, decorator, api=name, form="torch")
 
 
 def _place(context: FileContext, rule: Rule[CallOptions], call: ast.Call) -> tuple[str, ast.AST | None]:
@@ -68,7 +85,13 @@ def _place(context: FileContext, rule: Rule[CallOptions], call: ast.Call) -> tup
 
 
 def _wanted(context: FileContext, call: ast.Call, options: CallOptions) -> bool:
-    given = {keyword.arg for keyword in call.keywords if not _is_off(keyword.value)}
+    usual = options.usual
+    given = {
+        keyword.arg
+        for keyword in call.keywords
+        if not _is_off(keyword.value)
+        and not (keyword.arg in usual and getattr(keyword.value, "value", None) == usual[keyword.arg])
+    }
     if any(keyword.arg in options.on and _is_off(keyword.value) for keyword in call.keywords):
         return False
     unless = options.unless

@@ -14,6 +14,7 @@ from migrator.matchers.dotted import fitting, pattern_fits, rank, rule_fits, rul
 from migrator.matchers.moved_imports import import_form, move_names
 from migrator.matchers.options import Options
 from migrator.matchers.packs import Rule
+from migrator.names.absence import needs_value, stops_without
 from migrator.names.guards import is_asked_for, is_guarded
 from migrator.names.index import ModuleIndex, identifiers
 from migrator.names.qualified import rooted
@@ -26,9 +27,9 @@ class NameOptions(Options):
     """Which uses of a name are only reported.
 
     ``only_called``: all but calls. ``without_arguments``: calls with arguments. ``may_be_none`` makes an
-    ``info`` of a question for the value, and of a use behind one. ``unless_asked``: nothing is said where the
-    program asks for the name, or for the version of torch, before. ``forms`` are the NPU names of some, by
-    their last parts.
+    ``info`` of a question for the value, and of a use behind one, and a ``blocker`` of what stops without it.
+    ``unless_asked``: nothing is said where the program asks for the name, or the version of torch, before.
+    ``forms`` are the NPU names of some, by their last parts.
     """
 
     only_called: bool = False
@@ -168,9 +169,10 @@ def _report(context: FileContext, rule: NameRule, node: ast.AST, name: str, advi
     """What is said of a name without an NPU form, or of one that the database does not know."""
     if rule.replace != "api_db":
         foreseen = rule.status == "absent" and _is_asked_for(context, name)
-        if rule.options.may_be_none:
-            foreseen = foreseen or _is_tested(context.index, node) or is_asked_for(context.index, node, name)
-        return found(context, rule, node, api=name, advice=advice, severity="info" if foreseen else "")
+        severity = "info" if foreseen else ""
+        if rule.options.may_be_none and isinstance(node, ast.expr):
+            severity = _severity_of_none(context.index, node, name)
+        return found(context, rule, node, api=name, advice=advice, severity=severity)
     known = npu_names.look_up(name, context.version)
     if known is None:
         return found(
@@ -196,6 +198,16 @@ def _report(context: FileContext, rule: NameRule, node: ast.AST, name: str, advi
         advice=advice,
         message=f"{name} has no NPU form in torch_npu for torch {context.version.text}{left}",
     )
+
+
+def _severity_of_none(index: ModuleIndex, node: ast.expr, name: str) -> str:
+    """How grave it is that a value is None, or an answer no; empty for what the rule says."""
+    value = index.call_of(node) or node
+    if stops_without(index, value):
+        return "blocker"
+    if _is_tested(index, value) or is_asked_for(index, value, name):
+        return "info"
+    return "blocker" if needs_value(index, value) else ""
 
 
 def _is_asked_for(context: FileContext, name: str) -> bool:
