@@ -31,14 +31,14 @@ class Choice:
 
 def choices(index: ModuleIndex, node: ast.AST) -> list[Choice]:
     """What a question for CUDA chooses, also by a name that holds its answer."""
-    holder, answer = _decided(index, node)
+    holder, answer = decided(index, node)
     beside = _not_asked(index, node)
     if isinstance(holder, ast.Assign) and isinstance(holder.targets[0], ast.Name):
         name = holder.targets[0].id
         scope = index.scope_of(holder)
         found = []
         for use in index.uses(name, scope.owner(name) or scope):
-            around, yes = _decided(index, use)
+            around, yes = decided(index, use)
             found += _chosen(index, around, yes != answer, beside)
         return found
     return _chosen(index, holder, answer, beside)
@@ -123,7 +123,7 @@ def _named(index: ModuleIndex, owner: ast.AST) -> Iterator[ast.AST]:
     yield from index.uses(name, scope)
 
 
-def _decided(index: ModuleIndex, node: ast.AST) -> tuple[ast.AST | None, bool]:
+def decided(index: ModuleIndex, node: ast.AST) -> tuple[ast.AST | None, bool]:
     """What a question is the condition of, or is assigned to, and what that is where the answer is no."""
     child, around, value = node, index.parent(node), False
     while around is not None:

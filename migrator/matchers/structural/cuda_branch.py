@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from migrator.matchers.context import FileContext, Match, found
@@ -13,11 +13,11 @@ from migrator.matchers.options import Options
 from migrator.matchers.packs import Rule
 from migrator.names.guards import IMPORT_ERRORS, is_caught
 from migrator.names.index import ModuleIndex
-from migrator.names.npu_branches import guards_cuda_build, has_npu_branch
+from migrator.names.npu_branches import has_npu_branch
 from migrator.names.tree import FUNCTIONS, bare_name, called_name, imported, last_name, string_value, walk
 from migrator.names.values import options_like
+from migrator.names.ways import choices, decided, guards_cuda_build
 
-_LEAVES = (ast.Return, ast.Raise, ast.Continue, ast.Break)
 _DEVICE = re.compile(r"(?:^|_)(?:type|device|dev)$")
 _ASKS = re.compile(r"_?(?:is|has|have|can|check|supports?)_")
 _LOOKS_CLOSER = re.compile(r"capability|(?:^|_)(?:major|sm_?\d*)(?:_|$)|compute_cap|get_device_name")
@@ -35,82 +35,73 @@ def find(context: FileContext, rule: Rule[BranchOptions]) -> Iterator[Match]:
     index, only_cuda = context.index, re.compile(rule.options.only_cuda, re.IGNORECASE)
     if not only_cuda.search(index.text):
         return
-    reported: set[ast.AST] = set()
+    reported: set[ast.AST | None] = set()
     for question in _questions(index):
-        holder, test, holds = _holder(index, question)
-        if holder in reported or _LOOKS_CLOSER.search(index.segment(test)):
+        test = _whole(index, question)
+        name = _triton_beside(test) or _started(index, question, only_cuda)
+        around = index.parent(test)
+        if not name or around in reported or _LOOKS_CLOSER.search(index.segment(test)):
             continue
-        name = _triton_beside(question, test) or _started(index, holder, holds, only_cuda)
-        if not name or _is_asked_for(index, test, name):
-            continue
-        asked = question.func if isinstance(question, ast.Call) else question
-        if has_npu_branch(index, question) or guards_cuda_build(index, asked):
-            continue
-        reported.add(holder)
-        yield found(context, rule, question, api=name)
+        kept = has_npu_branch(index, question) or guards_cuda_build(index, question)
+        if not kept and not _is_asked_for(index, test, name):
+            reported.add(around)
+            yield found(context, rule, question, api=name)
 
 
 def _questions(index: ModuleIndex) -> Iterator[ast.expr]:
-    """``x.is_cuda``, ``torch.cuda.is_available()``, ``device.type == "cuda"``."""
+    """``x.is_cuda``, ``torch.cuda.is_available()``, and the text of ``device.type == "cuda"``."""
     for ref in index.refs:
         if isinstance(ref, ast.Attribute) and isinstance(ref.ctx, ast.Load):
             if ref.attr == "is_cuda" and not options_like(ref.value):
                 yield ref
             elif ref.attr == "is_available" and index.qualified_name(ref) == "torch.cuda.is_available":
-                yield index.call_of(ref) or ref
+                yield ref
     for string in index.strings:
         compared = index.parent(string)
         if isinstance(compared, ast.Compare) and string_value(string) == "cuda" and len(compared.ops) == 1:
             device = compared.left if compared.left is not string else compared.comparators[0]
             if isinstance(compared.ops[0], (ast.Eq, ast.NotEq)) and _DEVICE.search(bare_name(device)):
-                yield compared
+                yield string
 
 
-def _holder(index: ModuleIndex, question: ast.expr) -> tuple[ast.AST, ast.expr, bool]:
-    """What a question decides, the whole condition, and whether that holds where the answer is yes."""
-    holds = not (isinstance(question, ast.Compare) and isinstance(question.ops[0], ast.NotEq))
-    test: ast.expr = question
-    around = index.parent(test)
-    while isinstance(around, (ast.BoolOp, ast.UnaryOp)):
-        holds ^= isinstance(around, ast.UnaryOp)
-        test, around = around, index.parent(around)
-    return around or test, test, holds
+def _whole(index: ModuleIndex, question: ast.expr) -> ast.expr:
+    """The condition that a question is a part of."""
+    test: ast.expr = index.call_of(question) or question
+    while isinstance(around := index.parent(test), (ast.BoolOp, ast.UnaryOp, ast.Compare)):
+        test = around
+    return test
 
 
-def _triton_beside(question: ast.expr, test: ast.expr) -> str:
+def _triton_beside(test: ast.expr) -> str:
     """What a condition asks of Triton beside a card: ``HAS_TRITON and x.is_cuda``."""
     beside = test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else []
-    names = (bare_name(each) or called_name(each) for each in beside if each is not question)
+    names = [bare_name(each) or called_name(each) for each in beside]
     return next((name for name in names if "triton" in name.lower()), "")
 
 
-def _started(index: ModuleIndex, holder: ast.AST, holds: bool, only_cuda: re.Pattern[str]) -> str:
+def _started(index: ModuleIndex, question: ast.expr, only_cuda: re.Pattern[str]) -> str:
     """What of CUDA's own a yes starts; empty for nothing."""
-    if isinstance(holder, ast.If):
-        taken: Sequence[ast.AST] = holder.body if holds else holder.orelse
-        if not holds and not taken and isinstance(holder.body[-1], _LEAVES):
-            block = index.block(holder)
-            behind = block[block.index(holder) + 1 :]
-            taken = [each for each in behind if not isinstance(each, ast.If)]  # that asks for more
-    elif isinstance(holder, ast.IfExp):
-        taken = [holder.body if holds else holder.orelse]
-    elif isinstance(holder, ast.Assign) and holds:
-        taken = holder.targets
-    elif isinstance(holder, ast.Return) and holds:
-        function = index.function_of(holder)
-        return function.name if function is not None and only_cuda.search(function.name) else ""
-    else:
-        return ""
-    return next((name for each in taken for name in _names_in(index, each) if only_cuda.search(name)), "")
+    names = [
+        name
+        for choice in choices(index, question)
+        for each in choice.skipped
+        if not isinstance(each, ast.If)  # that asks for more
+        for name in _names_in(index, each)
+    ]
+    holder, if_no = decided(index, question)
+    if isinstance(holder, ast.Assign) and not if_no:
+        names += map(last_name, holder.targets)
+    elif isinstance(holder, ast.Return) and not if_no:
+        names.append(getattr(index.function_of(holder), "name", ""))
+    return next(filter(only_cuda.search, names), "")
 
 
 def _names_in(index: ModuleIndex, node: ast.AST) -> Iterator[str]:
     """The names of what a statement calls, imports and switches on; torch's own have rules of their own."""
     for inner in walk(node) if not isinstance(node, (*FUNCTIONS, ast.ClassDef)) else ():
         if isinstance(inner, ast.Call):
-            called = (
-                inner.func.value if isinstance(inner.func, ast.Subscript) else inner.func
-            )  # kernel[grid](x)
+            # Triton's kernel[grid](x), too.
+            called = inner.func.value if isinstance(inner.func, ast.Subscript) else inner.func
             if not index.qualified_name(called).startswith("torch.") and not _ASKS.match(bare_name(called)):
                 yield bare_name(called)
             yield from (each.arg or "" for each in inner.keywords if not _is_off(each.value))
@@ -123,8 +114,6 @@ def _names_in(index: ModuleIndex, node: ast.AST) -> Iterator[str]:
         elif isinstance(inner, ast.Assign) and not _is_off(inner.value):
             if not _LOOKS_CLOSER.search(index.segment(inner.value)):
                 yield from map(last_name, inner.targets)
-    if isinstance(node, ast.expr) and isinstance(getattr(node, "ctx", None), ast.Store):
-        yield last_name(node)
 
 
 def _is_off(value: ast.expr) -> bool:
