@@ -13,6 +13,7 @@ from migrator.files.notebook import Notebook, other_lines
 from migrator.findings.finding import Finding, Result
 from migrator.matchers.script_lines import find_lines
 from migrator.native.files import CUDA_SUFFIXES, MAX_BYTES, NATIVE_SUFFIXES
+from migrator.native.inventory import Use, inventory
 from migrator.project.operators import Catalog, Operator
 
 _TEXTS = frozenset(".conf .cmake .bat .ps1 .j2 .pyx .pxd".split())  # others have a type: files/file_types.py
@@ -65,7 +66,8 @@ def examine(name: str, data: bytes, operators: Catalog) -> Result | None:
         defined = operators.in_file.get(name, ())
         if suffix not in CUDA_SUFFIXES and not defined and not _CUDA_CODE.search(data):
             return None
-        findings = tuple(map(_finding, defined))
+        uses = map(_use, inventory(data.decode("utf-8", "replace")))
+        findings = tuple(sorted((*map(_finding, defined), *uses), key=lambda item: item.line))
         return Result(name, findings=findings, left="CUDA source: not migrated; see cuda_op_list.csv")
     findings = ()
     if any(mark in data for mark in _LAUNCHERS):
@@ -137,6 +139,30 @@ def beside_python(notebook: Notebook) -> Result | None:
     listed = ", ".join(sorted(words)[:4])
     left = f"what is not Python in it is left as it is; mentions {listed} (first in cell {found[0]})"
     return Result(shown(notebook.name), findings=tuple(findings), left=left)
+
+
+def _use(use: Use) -> Finding:
+    """A library of CUDA in a source, or the launch of a kernel."""
+    times = f" ({use.count} times)" if use.count > 1 else ""
+    if use.route:
+        code, message = "NPU656", f"{use.name} is used{times}"
+    else:
+        code, message = "NPU657", f"kernel {use.name} is started{times}"
+    advice = (
+        use.route
+        or "It goes with the kernel: an Ascend C kernel is called with <<<blocks, nullptr, stream>>>."
+    )
+    return Finding(
+        code=code,
+        api=use.name,
+        line=use.line,
+        end_line=use.line,
+        column=1,
+        end_column=1,
+        message=message,
+        severity="info",
+        advice=advice,
+    )
 
 
 def _finding(operator: Operator) -> Finding:

@@ -1,0 +1,77 @@
+"""What a C++ or CUDA file takes from CUDA: the kernels that it starts, and the libraries that it uses."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import yaml
+
+from migrator.data_folders import data_folder
+
+_LAUNCH = re.compile(r"\b(?P<word>[A-Za-z_]\w*)[ \t]*(?:<[^<>;(){}\n]{0,200}>)?[ \t\n]*<<<")
+# Places in code only; what is blanked keeps its length, and so the lines.
+_NO_CODE = re.compile(r"//[^\n]*|/\*[\s\S]*?(?:\*/|\Z)|\"(?:[^\"\\\n]|\\.)*\"")
+_INCLUDED = re.compile(r"^[ \t]*#[ \t]*include[ \t]*[<\"](?P<word>[^>\"\n]{1,200})[>\"]", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Use:
+    """A kernel that is started, or a library: its first line, and how often it is used in the file.
+
+    ``route`` is what stands for a library on NPUs; it is empty for a kernel.
+    """
+
+    name: str
+    line: int
+    count: int
+    route: str = ""
+
+
+def inventory(text: str) -> list[Use]:
+    """The launches and the libraries of a file, each once, by their first lines."""
+    code = _NO_CODE.sub(lambda found: re.sub(r"[^\n]", " ", found.group()), text)
+    starts = [0, *(found.end() for found in re.finditer("\n", text))]
+    places: dict[tuple[str, str], list[int]] = {}
+    for found in _LAUNCH.finditer(code):
+        places.setdefault((found["word"], ""), []).append(found.start())
+    for pattern, where in ((_words(), code), (_INCLUDED, text)):
+        for found in pattern.finditer(where):
+            known = _library(found["word"])
+            if known is not None:
+                places.setdefault(known, []).append(found.start())
+    uses = [
+        Use(name, bisect_right(starts, min(every)), len(every), route)
+        for (name, route), every in places.items()
+    ]
+    return sorted(uses, key=lambda use: (use.line, use.name))
+
+
+@cache
+def _libraries() -> dict[str, tuple[str, str]]:
+    """The library and its route by the beginnings of words."""
+    file = data_folder("reports") / "native" / "libraries.yaml"
+    listed: list[dict[str, Any]] = yaml.safe_load(file.read_text(encoding="utf-8"))
+    return {word: (item["library"], item["route"]) for item in listed for word in item["words"]}
+
+
+@cache
+def _words() -> re.Pattern[str]:
+    """Words that begin as one of a library, where they are called or name a space of names."""
+    known = sorted((re.escape(word) for word in _libraries() if "/" not in word), key=len, reverse=True)
+    return re.compile(rf"\b(?P<word>(?:{'|'.join(known)})(?![a-z])\w*)(?=[ \t]*(?:\(|::))")
+
+
+def _library(word: str) -> tuple[str, str] | None:
+    """The library of a word or of an included file, by the longest beginning that is known."""
+    base = word.rpartition("/")[2]
+    fitting = [known for known in _libraries() if _begins(word, known) or _begins(base, known)]
+    return _libraries()[max(fitting, key=len)] if fitting else None
+
+
+def _begins(word: str, known: str) -> bool:
+    """Whether a word begins with one of a library's, not with one that only has the same letters (cube, cub)."""
+    return word.startswith(known) and not word[len(known) : len(known) + 1].islower()

@@ -1,0 +1,55 @@
+"""The kernels that a source starts and the libraries that it uses, each once with its first line."""
+
+from __future__ import annotations
+
+import time
+
+from migrator.native.inventory import inventory
+
+SOURCE = """\
+#include <cublas_v2.h>
+#include "thrust/sort.h"
+#include <torch/extension.h>
+// cudnnCreate(&handle); cub::Sum
+/* nccl
+   ncclAllReduce(a); */
+void f(float* x) {
+  const char* words = "cufftExec(1)";
+  cublasHandle_t handle = at::cuda::getCurrentCUDABlasHandle();
+  cublasSgemm(handle);
+  cublasSgemm(handle);
+  scale<float><<<1, 256, 0, stream>>>(x);
+  scale<float><<<2, 256>>>(x);
+  add_kernel <<<1, 1>>>(x);
+  int a = b << 3;
+}
+"""
+
+
+def test_what_a_source_uses() -> None:
+    assert [(use.name, use.line, use.count) for use in inventory(SOURCE)] == [
+        ("cuBLAS", 1, 3),
+        ("Thrust", 2, 1),
+        ("torch for CUDA", 9, 1),
+        ("scale", 12, 2),
+        ("add_kernel", 14, 1),
+    ]
+    assert all(bool(use.route) != (use.name in ("scale", "add_kernel")) for use in inventory(SOURCE))
+
+
+def test_plain_code_has_none() -> None:
+    assert inventory("#include <vector>\nint cub = 1; void nccl_like() { sort(x); }\n") == []
+
+
+def test_long_lines_take_no_time() -> None:
+    for text in (
+        "a<" * 50_000,
+        "/*" * 50_000,
+        '"' * 99_999,
+        "cuda" * 50_000,
+        "x <<" * 50_000,
+        "#include <" * 20_000,
+    ):
+        begin = time.perf_counter()
+        inventory(text)
+        assert time.perf_counter() - begin < 2
