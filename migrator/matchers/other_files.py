@@ -148,10 +148,7 @@ def _use(use: Use) -> Finding:
         code, message = "NPU656", f"{use.name} is used{times}"
     else:
         code, message = "NPU657", f"kernel {use.name} is started{times}"
-    advice = (
-        use.route
-        or "It goes with the kernel: an Ascend C kernel is called with <<<blocks, nullptr, stream>>>."
-    )
+    advice = use.route or "It goes with its kernel: write an Ascend C kernel, or use torch's operators."
     return Finding(
         code=code,
         api=use.name,

@@ -12,7 +12,7 @@ import yaml
 
 from migrator.data_folders import data_folder
 
-_LAUNCH = re.compile(r"\b(?P<word>[A-Za-z_]\w*)[ \t]*(?:<[^<>;(){}\n]{0,200}>)?[ \t\n]*<<<")
+_LAUNCH = re.compile(r"\b(?P<word>[A-Za-z_]\w*)(?:[ \t]{0,3}<[^<>;(){}\n]{1,200}>)?[ \t\n]{0,40}<<<")
 # Places in code only; what is blanked keeps its length, and so the lines.
 _NO_CODE = re.compile(r"//[^\n]*|/\*[\s\S]*?(?:\*/|\Z)|\"(?:[^\"\\\n]|\\.)*\"")
 _INCLUDED = re.compile(r"^[ \t]*#[ \t]*include[ \t]*[<\"](?P<word>[^>\"\n]{1,200})[>\"]", re.MULTILINE)
@@ -73,5 +73,5 @@ def _library(word: str) -> tuple[str, str] | None:
 
 
 def _begins(word: str, known: str) -> bool:
-    """Whether a word begins with one of a library's, not with one that only has the same letters (cube, cub)."""
+    """Whether a word begins with one of a library's, and not only with its letters (cube, cub)."""
     return word.startswith(known) and not word[len(known) : len(known) + 1].islower()

@@ -38,18 +38,12 @@ def test_what_a_source_uses() -> None:
 
 
 def test_plain_code_has_none() -> None:
-    assert inventory("#include <vector>\nint cub = 1; void nccl_like() { sort(x); }\n") == []
+    assert inventory("#include <vector>\nint cub = 1; void cubic() { ncclish(x); }\n") == []
 
 
 def test_long_lines_take_no_time() -> None:
-    for text in (
-        "a<" * 50_000,
-        "/*" * 50_000,
-        '"' * 99_999,
-        "cuda" * 50_000,
-        "x <<" * 50_000,
-        "#include <" * 20_000,
-    ):
+    for part in ("a<", "/*", '"', "cuda", "x <<", "#include <", "a<b> "):
+        text = part * (200_000 // len(part))
         begin = time.perf_counter()
         inventory(text)
         assert time.perf_counter() - begin < 2
