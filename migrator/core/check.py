@@ -225,8 +225,13 @@ class _Check:
             return self.admit(self._located(finding))
 
         if self.type:
-            hardware = self.rules.settings.hardware
-            other = TextContext(read(self.name, self.type, text), self.rules.version, self.project, hardware)
+            other = TextContext(
+                read(self.name, self.type, text),
+                self.rules.version,
+                self.project,
+                self.rules.settings.hardware,
+                lambda: self.rules.vocabularies,
+            )
             matches, alone = match_rules_in_text(other, chosen, self.rules), 0
             choice, lines = choose_fixes_in_text(matches, admit), other.index.lines
         else:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import cast
+from typing import TYPE_CHECKING, Optional, cast
 
 from migrator.api_support.versions import TorchVersion
 from migrator.findings.finding import Edit, Finding, Fix, Safety, Severity
@@ -14,17 +14,24 @@ from migrator.matchers.packs import Rule
 from migrator.other_files.index import Span, TextIndex
 from migrator.project.project import Project
 
+if TYPE_CHECKING:
+    from migrator.project.programs import Vocabularies
+
 _NOWHERE = ast.Pass()  # the node of a match in a text that has none
 
 
 @dataclass(frozen=True)
 class TextContext:
-    """One file that is no Python, and what the run knows beside it; ``hardware`` as in ``FileContext``."""
+    """One file that is no Python, and what the run knows beside it; ``hardware`` as in ``FileContext``.
+
+    ``vocabularies`` gives what the rule packs know of places in Python, for device strings and for backends.
+    """
 
     index: TextIndex
     version: TorchVersion
     project: Project
     hardware: str = ""
+    vocabularies: Optional[Callable[[], Vocabularies]] = None
 
 
 def found_in_text(

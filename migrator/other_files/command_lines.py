@@ -12,8 +12,8 @@ from functools import cache
 from typing import Optional
 
 from migrator.api_support import tables
-from migrator.other_files.index import Program, Setting
-from migrator.other_files.shell_words import FILLED, ShellWord
+from migrator.other_files.index import FILLED, Program, Setting
+from migrator.other_files.shell_words import ShellWord
 
 SHELLS = ("bash", "sh", "dash")
 _PYTHON = re.compile(r"python[\d.]*\Z")

@@ -14,6 +14,7 @@ from typing import Callable, Literal, Optional, cast
 from migrator.files.lines import Lines
 
 Span = tuple[int, int]
+FILLED = "\ue000"  # stands in a program's name for what a shell fills in
 
 
 class NotParsedError(ValueError):
@@ -61,9 +62,10 @@ class Word:
 class Program:
     """A program that a command starts: ``nohup``, ``torchrun`` and ``train.py`` are three of one command.
 
-    ``name`` is the last part of a command's path, the path of a ``script``, the dotted name of a ``module``;
-    empty where only the shell knows. ``place`` is that of its word, -1 where none is written, and ``words``
-    the first and the last but one of the words that it gets itself.
+    ``name`` is the last part of a command's path, the path of a ``script``, the dotted name of a ``module``,
+    with a ``FILLED`` for what a shell fills in; of a command that only the shell knows it is empty.
+    ``place`` is that of its word, -1 where none is written, and ``words`` the first and the last but one of
+    the words that it gets itself.
     """
 
     name: str

@@ -14,8 +14,8 @@ from tree_sitter import Language, Node, Parser, Point, Range
 
 from migrator.files.lines import Lines
 from migrator.other_files.command_lines import SHELLS, is_python, launchers, programs, settings
-from migrator.other_files.index import Command, Content, Program, Setting, Span, Word
-from migrator.other_files.shell_words import FILLED, ShellWord, shell_word, variable_of
+from migrator.other_files.index import FILLED, Command, Content, Program, Setting, Span, Word
+from migrator.other_files.shell_words import ShellWord, shell_word, variable_of
 
 _WORDS = frozenset(
     "word number raw_string string concatenation simple_expansion expansion command_substitution"

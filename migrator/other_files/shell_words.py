@@ -7,10 +7,8 @@ from typing import Optional
 
 from tree_sitter import Node
 
-from migrator.other_files.index import Span
+from migrator.other_files.index import FILLED, Span
 
-# Stands in a word for what a shell fills in.
-FILLED = "\ue000"
 _VERBATIM = ("word", "number", "variable_name", "string_content", "regex", "test_operator")
 _ESCAPED_IN_STRING = '"\\$`\n'
 

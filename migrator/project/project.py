@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from migrator.native.model import NativeFile
     from migrator.project.definitions import Definitions
     from migrator.project.library_functions import LibraryFunction
+    from migrator.project.programs import Programs
     from migrator.project.start import StartFacts
 
 # Where a project may keep its packages.
@@ -43,7 +44,8 @@ class Project:
     ``starts`` are the files that show how programs are started, where that was asked for. ``failed`` are the
     files, by name, at which an earlier stage met an internal error: they are left as they are, and that is
     what is told of them. ``program`` is what some file does to all of the program. ``wanted`` are the
-    versions that it asks for of libraries.
+    versions that it asks for of libraries. ``programs`` finds what a script starts; without it nobody looks
+    there.
     """
 
     classes: tuple[ClassFacts, ...] = ()
@@ -56,6 +58,7 @@ class Project:
     failed: Mapping[str, Result] = field(default_factory=dict)
     program: ProgramFacts = NOTHING
     wanted: Mapping[str, Limits] = field(default_factory=dict)
+    programs: Programs | None = None
 
     def words(self, source: str) -> frozenset[str]:
         """The words from which the rules start that look for what only this project knows."""

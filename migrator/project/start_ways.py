@@ -10,11 +10,12 @@ from typing import Any, Literal, Optional
 
 from migrator.data_folders import reports_yaml
 from migrator.names.index import ModuleIndex
-from migrator.names.tree import bare_name, called_name, string_value, walk
+from migrator.names.tree import bare_name, called_name, walk
 from migrator.names.tree import imported as imported_in_full
 from migrator.project.distributed_names import listed
 from migrator.project.distributed_use import distributed_words, imports_distributed
-from migrator.project.imports import Read, imported_files
+from migrator.project.imports import Read, files_of
+from migrator.project.parser_options import Option, options
 
 _WORDS = frozenset({"spawn", "start_processes", "Process", "launch", "add_argument", "option"})
 _DEPTH = 4
@@ -36,22 +37,11 @@ class StartWay:
 
 
 @dataclass(frozen=True)
-class _Option:
-    """An option of a program's parser; ``flag``: without a value. ``default`` is None where not plain."""
-
-    name: str
-    flag: bool = False
-    default: object = None
-    choices: tuple[object, ...] = ()
-    argparse: bool = True
-
-
-@dataclass(frozen=True)
 class _Program:
     """The files of a program by name, the options of its parsers by the names of their values."""
 
     files: Mapping[str, ModuleIndex]
-    options: dict[str, _Option] = field(default_factory=dict)
+    options: dict[str, Option] = field(default_factory=dict)
 
     def calls(self) -> Iterator[tuple[ModuleIndex, ast.Call, str]]:
         """The calls that may be of a known API, each with its full name."""
@@ -79,38 +69,12 @@ def start_ways(entries: Iterable[str], read: Read, mended: bool) -> dict[str, St
     known: dict[str, Optional[ModuleIndex]] = {}
     found = {}
     for entry in entries:
-        program = _Program(dict(_files(entry, read, known)))
+        program = _Program(dict(files_of(entry, read, known, _WORDS | distributed_words())))
         if entry in program.files:
             for index in program.files.values():
                 program.options.update(_options(index))
             found[entry] = _way(program, mended)
     return found
-
-
-def _files(
-    entry: str, read: Read, known: dict[str, Optional[ModuleIndex]]
-) -> Iterator[tuple[str, ModuleIndex]]:
-    """The files of a program, along its imports; ``known`` are those that were read before."""
-    waiting, seen = [entry], {entry}
-    while waiting:
-        name = waiting.pop(0)
-        if name not in known:
-            known[name] = _index(read(name))
-        index = known[name]
-        if index is None:
-            continue
-        yield name, index
-        for other in imported_files(entry, name, index.imports, read):
-            if other not in seen:
-                seen.add(other)
-                waiting.append(other)
-
-
-def _index(text: str | None) -> ModuleIndex | None:
-    try:
-        return None if text is None else ModuleIndex(text, _WORDS | distributed_words())
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
 
 
 def _way(program: _Program, mended: bool) -> StartWay:
@@ -196,7 +160,7 @@ def _own_options(
                 yield mark
 
 
-def _flags_above(program: _Program, index: ModuleIndex, call: ast.Call) -> Iterator[tuple[str, _Option]]:
+def _flags_above(program: _Program, index: ModuleIndex, call: ast.Call) -> Iterator[tuple[str, Option]]:
     """The options without a value that have to be given for a call to be made."""
     child: ast.AST = call
     for up in index.above(call):
@@ -296,44 +260,15 @@ def _rank_options(
 # -- options and arguments ----------------------------------------------------
 
 
-def _options(index: ModuleIndex) -> Iterator[tuple[str, _Option]]:
+def _options(index: ModuleIndex) -> Iterator[tuple[str, Option]]:
     """The options that a file's parsers take, by the names of their values."""
-    for call in index.calls:
-        if called_name(call) in ("add_argument", "option"):
-            names = [name for name in map(string_value, call.args) if name and name.startswith("-")]
-            if names:
-                name = next((one for one in names if one.startswith("--")), names[0])
-                plain = {one.arg: one.value for one in call.keywords if one.arg}
-                dest = string_value(plain.get("dest")) or name.lstrip("-").replace("-", "_")
-                flag = string_value(plain.get("action")) == "store_true" or _is_true(plain.get("is_flag"))
-                listed_choices = plain.get("choices")
-                choices = listed_choices.elts if isinstance(listed_choices, (ast.List, ast.Tuple)) else []
-                yield (
-                    dest,
-                    _Option(
-                        name,
-                        flag,
-                        _value(plain.get("default")),
-                        tuple(one.value for one in choices if isinstance(one, ast.Constant)),
-                        called_name(call) == "add_argument",
-                    ),
-                )
+    for option in options(index):
+        yield option.dest, option
     for imported in index.imports:
         for full in imported_in_full(imported):
             for name in _table("parsers").get(full, ()):
-                yield name.lstrip("-").replace("-", "_"), _Option(name)
-
-
-def _value(node: ast.expr | None) -> object:
-    """What a literal stands for; None for anything else."""
-    try:
-        return None if node is None else ast.literal_eval(node)
-    except (ValueError, TypeError):
-        return None
-
-
-def _is_true(node: ast.AST | None) -> bool:
-    return isinstance(node, ast.Constant) and node.value is True
+                dest = name.lstrip("-").replace("-", "_")
+                yield dest, Option(name, (name,), dest)
 
 
 def _argument(call: ast.Call, place: int, keyword: str) -> ast.expr | None:

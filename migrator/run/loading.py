@@ -86,6 +86,7 @@ def load_project(entries: Iterable[Entry], jobs: Optional[int], starts: bool = F
     how programs are started. What cannot be read is left out: it is reported when its turn comes.
     """
     from migrator.native.files import native_bytes
+    from migrator.project.programs import Programs
     from migrator.project.project import merge_facts
     from migrator.project.wanted_libraries import wanted_libraries
 
@@ -105,6 +106,7 @@ def load_project(entries: Iterable[Entry], jobs: Optional[int], starts: bool = F
         starts=tuple(item.start for item in told if item.start),
         failed={each.name: each for each in failed if each},
         wanted=wanted_libraries(root_of(python[0].path, python[0].name)) if python else {},
+        programs=Programs({entry.name: entry.path for entry in every if entry.kind == "python"}),
     ), size
 
 

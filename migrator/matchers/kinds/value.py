@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Optional
+from typing import TYPE_CHECKING, Optional
 
 from migrator.findings.finding import Edit
 from migrator.matchers.context import Match
@@ -13,6 +13,9 @@ from migrator.matchers.options import Options
 from migrator.matchers.other_context import TextContext, found_in_text
 from migrator.matchers.packs import Rule
 from migrator.other_files.index import Setting
+
+if TYPE_CHECKING:
+    from migrator.project.programs import Taken
 
 _NUMBER = re.compile(r"(?<!\d)\d+\Z")
 
@@ -22,11 +25,14 @@ class ValueOptions(Options):
     """``values``: what is written instead of a value; a ``*`` at the end is a number (``cuda:*: npu:*``).
 
     ``of``: options of commands, keys of configurations, or both. ``types``: the types of files, all without.
+    ``by_parser``: where a program of the project gets an option, what its parser does with the value decides,
+    and no name.
     """
 
     values: dict[str, str] = field(default_factory=dict)
     of: tuple[str, ...] = ("option", "key")
     types: tuple[str, ...] = ()
+    by_parser: bool = False
 
 
 def find(context: TextContext, rules: list[Rule[ValueOptions]]) -> Iterator[Match]:
@@ -37,19 +43,39 @@ def find(context: TextContext, rules: list[Rule[ValueOptions]]) -> Iterator[Matc
             if setting.kind not in options.of or (options.types and context.index.type not in options.types):
                 continue
             new = _new_value(options.values, setting)
-            if new is None or not any(name_fits(pattern, setting) for pattern in rule.match):
+            if new is None:
                 continue
-            span = setting.value_span
+            own = _taken(context, setting) if options.by_parser else None
+            fits = any(name_fits(pattern, setting) for pattern in rule.match)
+            if not (fits if own is None else own.device):
+                continue
+            span = setting.value_span if rule.fix != "none" else None
             yield found_in_text(
                 context,
                 rule,
-                span or setting.name_span,
+                setting.value_span or setting.name_span,
                 api=setting.value or setting.begins,
-                edits=[Edit(*span, new)] if span and rule.fix != "none" else (),
+                edits=[Edit(*span, new)] if span else (),
                 message=rule.message or f"{setting.name}: {setting.value or setting.begins} is {new} on NPUs",
-                advice="" if span and rule.fix != "none" else f"Write {new}.",
+                advice="" if span else f"Write {new}.",
+                safety="safe" if own is not None and own.certain else "",
             )
             break
+
+
+def _taken(context: TextContext, setting: Setting) -> Optional[Taken]:
+    """What a program of the project does with a value that it is given; None where nobody knows."""
+    programs, content = context.project.programs, context.index.content
+    program = content.program_of(setting)
+    if programs is None or program is None or program.kind == "command" or setting.kind != "option":
+        return None
+    from migrator.project.programs import taken
+
+    file = programs.started(context.index.name, content, program)
+    parsers = programs.parsers(file) if file else None
+    if parsers is None or context.vocabularies is None:
+        return None
+    return taken(parsers, setting.name, setting.value or setting.begins, context.vocabularies())
 
 
 def name_fits(pattern: str, setting: Setting) -> bool:
