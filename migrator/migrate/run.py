@@ -28,6 +28,7 @@ from migrator.launch.add import Launcher, add_launcher, place_of
 from migrator.launch.script import NAME as LAUNCHER
 from migrator.matchers.other_files import is_candidate
 from migrator.project.entry import Candidate, ranked
+from migrator.project.programs import Programs
 from migrator.project.project import Project
 from migrator.report.log_file import log_trace
 from migrator.report.run_reports import run_reports
@@ -115,6 +116,9 @@ def migrate(plan: Plan, out: Path, overwrite: bool, progress: Progress) -> Outco
                 _log_file(result, bool(done.data))
                 tables.add(result)
                 tally.add(result, changed=bool(done.data) and result is done.result)
+            for result in _mismatches(survey, rules, tree):
+                tables.add(result)
+                tally.add(result, changed=False)
             _LOG.info("%d seen, %d changed, %d skipped", tally.seen, tally.changed, tally.skipped)
         code = _exit_code(tally)
         add(tree, _SUMMARY, _summary(plan, tally, code, launcher.entry))
@@ -270,6 +274,24 @@ def _results(
             wanted = tuple(finding for finding in done.result.findings if finding.code in rules.enabled)
             done = replace(done, result=replace(done.result, findings=wanted))
         yield entry, done
+
+
+def _mismatches(survey: _Survey, rules: Rules, tree: OutputTree) -> Iterator[Result]:
+    """What of the result does not fit together; a mistake of ours in that leaves the result as it is."""
+    from migrator.migrate.consistency import CODES, Trees, mismatches
+
+    paths = {entry.name: entry.path for entry in survey.entries if entry.kind == "text"}
+    before = survey.project.programs
+    if not paths or before is None or CODES.isdisjoint(rules.enabled):
+        return
+    after = Programs({name: tree.building / name for name in before.files})
+    texts = {name: (path, tree.building / name) for name, path in paths.items()}
+    try:
+        for result in mismatches(Trees(before, after, texts), lambda: rules.vocabularies):
+            wanted = tuple(finding for finding in result.findings if finding.code in rules.enabled)
+            yield replace(result, findings=wanted)
+    except Exception:
+        _LOG.warning("internal error, scripts are not compared with programs", exc_info=True)
 
 
 def _put(tree: OutputTree, entry: Entry, done: Done) -> Result:

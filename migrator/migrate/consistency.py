@@ -1,0 +1,195 @@
+"""Whether the scripts and the Python of a migrated project fit together: what one passes, the other takes.
+
+It looks at the result. What did not fit before the migration is not its affair.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Optional
+
+from migrator.api_support import env_vars
+from migrator.files.document import document
+from migrator.files.errors import Unreadable, shown
+from migrator.files.file_types import file_type
+from migrator.files.source import read_bytes
+from migrator.findings.finding import Finding, Result, Severity
+from migrator.other_files.index import NotParsedError, Setting, Span, TextIndex, has_reader, read
+from migrator.project.parser_options import Option
+from migrator.project.programs import Parsers, Programs, Vocabularies, taken
+
+REFUSED, UNKNOWN, UNREAD = "NPU940", "NPU941", "NPU942"
+CODES = frozenset({REFUSED, UNKNOWN, UNREAD})
+_OF_CUDA = re.compile(r"cuda(?::\d*)?\Z|nccl\Z")
+_STARTS_PYTHON = (b".py", b"python", b"torchrun", b"launch")
+
+
+@dataclass(frozen=True)
+class Trees:
+    """The input and the result: the Python files of both, and the paths of their texts by name."""
+
+    before: Programs
+    after: Programs
+    texts: Mapping[str, tuple[Path, Path]]
+
+
+def mismatches(trees: Trees, vocabularies: Callable[[], Vocabularies]) -> Iterator[Result]:
+    """The files of the result that pass on what nothing takes, or do not what is expected of them."""
+    wanted = {name: paths for name, paths in trees.texts.items() if has_reader(file_type(name) or "shell")}
+    texts = {name: _indexes(name, *paths) for name, paths in wanted.items()}
+    found: dict[str, list[Finding]] = {name: [] for name in texts}
+    for name, (before, after) in texts.items():
+        if after is not None and any(word in after.data for word in _STARTS_PYTHON):
+            found[name] += _options(trees, before, after, vocabularies)
+    for name, finding in _variables(trees, texts):
+        found[name].append(finding)
+    for name, findings in found.items():
+        if findings:
+            unique = sorted(dict.fromkeys(findings), key=lambda item: (item.line, item.column))
+            yield Result(shown(name), tuple(unique), type=file_type(name) or "shell")
+
+
+def _indexes(name: str, before: Path, after: Path) -> tuple[Optional[TextIndex], Optional[TextIndex]]:
+    """A text before and after; the same object where it did not change."""
+    try:
+        old, new = read_bytes(before), read_bytes(after)
+        first = _index(name, old)
+        return first, first if old == new else _index(name, new)
+    except (OSError, Unreadable, NotParsedError):
+        return None, None
+
+
+def _index(name: str, data: bytes) -> Optional[TextIndex]:
+    item = document(data, name)
+    return read(name, item.type, item.text) if item.type else None
+
+
+# -- options of programs --------------------------------------------------------
+
+
+def _options(
+    trees: Trees,
+    before: Optional[TextIndex],
+    after: TextIndex,
+    vocabularies: Callable[[], Vocabularies],
+) -> Iterator[Finding]:
+    values = _values(before)
+    for setting in after.content.settings:
+        program = after.content.program_of(setting)
+        if setting.kind != "option" or program is None or program.kind == "command":
+            continue
+        file = trees.after.started(after.name, after.content, program)
+        parsers = trees.after.parsers(file) if file else None
+        old = trees.before.parsers(file) if parsers is not None else None
+        if parsers is None or old is None:
+            continue
+        now, then = _named(parsers, setting.name), _named(old, setting.name)
+        line = after.lines.line_of(setting.name_span[0])
+        given = values.get((line, setting.name), frozenset())
+        if then and not now:
+            message = f"{file} has no option {setting.name} any longer"
+            yield _finding(UNKNOWN, after, setting.name_span, setting.name, message, "error", "Remove it.")
+        elif _refuses(now, setting.value) and not any(_refuses(then, value) for value in given):
+            choices = ", ".join(str(choice) for option in now for choice in option.choices)
+            message = f"{file} takes {choices} for {setting.name}, not {setting.value}"
+            place = setting.value_span or setting.name_span
+            yield _finding(REFUSED, after, place, str(setting.value), message, "error", "Pass one of these.")
+        elif now and _OF_CUDA.match(setting.value or setting.begins):
+            value = setting.value or setting.begins
+            means = taken(parsers, setting.name, value, vocabularies())
+            if means is not None and means.device:
+                message = f"{file} takes {setting.name} as a device or backend of NPUs, and {value} is CUDA's"
+                place = setting.value_span or setting.name_span
+                advice = "Pass npu, and hccl for nccl."
+                yield _finding(REFUSED, after, place, value, message, "warning", advice)
+
+
+def _values(index: Optional[TextIndex]) -> dict[tuple[int, str], frozenset[str]]:
+    """What options were given before, by line and name."""
+    found: dict[tuple[int, str], frozenset[str]] = {}
+    for setting in index.content.settings if index is not None else ():
+        if setting.kind == "option" and setting.value:
+            key = (index.lines.line_of(setting.name_span[0]), setting.name)  # type: ignore[union-attr]  # above
+            found[key] = found.get(key, frozenset()) | {setting.value}
+    return found
+
+
+def _named(parsers: Parsers, name: str) -> list[Option]:
+    return [option for _, option in parsers.named(name)]
+
+
+def _refuses(options: list[Option], value: Optional[str]) -> bool:
+    """Whether none of the parsers that have an option takes a value."""
+    if not value or not options:
+        return False
+    return all(option.choices and value not in map(str, option.choices) for option in options)
+
+
+# -- variables of the environment -----------------------------------------------
+
+
+def _variables(
+    trees: Trees, texts: Mapping[str, tuple[Optional[TextIndex], Optional[TextIndex]]]
+) -> Iterator[tuple[str, Finding]]:
+    """Variables that a script sets and no Python reads any longer, and those that Python still reads."""
+    known = env_vars.known()
+    renamed = {name: each.npu for name, each in known.items() if each.npu and each.npu != name}
+    pairs = {**renamed, **{new: old for old, new in renamed.items()}}
+    sets = {
+        name: (_set_in(before), _set_in(after), after)
+        for name, (before, after) in texts.items()
+        if after is not None
+    }
+    wanted = {each for then, now, _ in sets.values() for each in (*then, *now) if each in pairs}
+    if not wanted:
+        return
+    then, now = _read_in(trees.before, wanted), _read_in(trees.after, wanted | {pairs[one] for one in wanted})
+    for name, (given, gives, after) in sets.items():
+        for variable, setting in gives.items():
+            other = pairs.get(variable)
+            if variable in then and variable not in now and other in now:
+                message = f"{variable} is set here, and {now[other]} reads {other}"
+                advice = f"Set {other} here, with a value that it takes."
+                finding = _finding(UNREAD, after, setting.name_span, variable, message, "warning", advice)
+                yield name, finding
+            elif variable not in given and other in given and other in now and variable not in now:
+                message = f"{variable} is set here, and {now[other]} still reads {other}"
+                advice = f"Read {variable} there, or set both."
+                yield name, _finding(UNREAD, after, setting.name_span, variable, message, "warning", advice)
+
+
+def _set_in(index: Optional[TextIndex]) -> dict[str, Setting]:
+    settings = index.content.settings if index is not None else ()
+    return {item.name: item for item in settings if item.kind == "variable" and not item.reads}
+
+
+def _read_in(programs: Programs, names: Iterable[str]) -> dict[str, str]:
+    """Where Python names a variable as a string: the first file and line of each."""
+    pattern = re.compile(rf"""(["'])({"|".join(map(re.escape, sorted(names)))})\1""")
+    found: dict[str, str] = {}
+    for file in programs.files:
+        text = programs.text(file) or ""
+        for match in pattern.finditer(text):
+            found.setdefault(match[2], f"{shown(file)}:{text.count(chr(10), 0, match.start()) + 1}")
+    return found
+
+
+def _finding(
+    code: str, index: TextIndex, span: Span, api: str, message: str, severity: Severity, advice: str
+) -> Finding:
+    (line, column), (end_line, end_column) = index.lines.place(span[0]), index.lines.place(span[1])
+    return Finding(
+        code=code,
+        message=message,
+        line=line,
+        column=column,
+        end_line=end_line,
+        end_column=end_column,
+        severity=severity,
+        api=api,
+        advice=advice,
+        span=span,
+    )

@@ -1,0 +1,134 @@
+"""What a script passes and what the program that it starts takes: both sides change, or neither."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import pytest
+
+TRAIN = """\
+import argparse
+import os
+import torch
+parser = argparse.ArgumentParser()
+parser.add_argument("--where", choices=["cuda", "cpu"], default="cuda")
+parser.add_argument("--mode", choices=["cuda", "fast"], default="fast")
+parser.add_argument("--kernel", default="plain")
+parser.add_argument("--on", default="cpu")
+args = parser.parse_args()
+blocking = os.environ.get("CUDA_LAUNCH_BLOCKING")
+x = torch.ones(2, device=args.on).to(args.where)
+"""
+
+
+def project(folder: Path, script: str, train: str = TRAIN, name: str = "scripts/run.sh") -> Path:
+    source = folder / "project"
+    (source / "tools").mkdir(parents=True)
+    (source / "tools/train.py").write_text(train)
+    (source / name).parent.mkdir(parents=True, exist_ok=True)
+    (source / name).write_text(script)
+    return source
+
+
+def migrated(npumigrate, source: Path, *options: str) -> tuple[str, list[dict[str, str]]]:
+    """The script after the migration, and what is left to a person."""
+    out = source.parent / "out"
+    npumigrate("-i", source, "-o", out, "-v", "2.6", *options)
+    result = out / "project_msft"
+    with open(result / "migration_report/manual_review.csv", encoding="utf-8-sig", newline="") as file:
+        rows = list(csv.DictReader(file))
+    text = (source / "scripts/run.sh").exists() and (result / "scripts/run.sh").read_text()
+    return text or "", [row for row in rows if row["Rule"].startswith("NPU94")]
+
+
+@pytest.mark.parametrize(
+    ("line", "after"),
+    [
+        # The parser's choices change, and so does what is passed, whatever the option is called.
+        ("python tools/train.py --where cuda", "python tools/train.py --where npu"),
+        ("python tools/train.py --where=$W", "python tools/train.py --where=$W"),
+        ("python ../tools/train.py --on cuda:1", "python ../tools/train.py --on npu:1"),
+        ('python "$(dirname $0)"/../tools/train.py --on cuda:$R', None),
+        ("torchrun --nproc_per_node 2 train.py --on cuda", "torchrun --nproc_per_node 2 train.py --on npu"),
+        ("cd tools && python train.py --on cuda", "cd tools && python train.py --on npu"),
+        ("python -m tools.train --on cuda", "python -m tools.train --on npu"),
+        # These are no devices, though they are called cuda.
+        ("python tools/train.py --mode cuda", "python tools/train.py --mode cuda"),
+        ("python tools/train.py --kernel cuda", "python tools/train.py --kernel cuda"),
+        # Of a program that is not here, only the name of the option says something.
+        ("other.py --mode cuda --device cuda", "other.py --mode cuda --device npu"),
+    ],
+)
+def test_a_value_changes_where_the_program_takes_it_so(
+    npumigrate, tmp_path: Path, line: str, after: str | None
+) -> None:
+    after = line.replace("cuda:$R", "npu:$R") if after is None else after
+    assert migrated(npumigrate, project(tmp_path, line + "\n")) == (after + "\n", [])
+
+
+def test_a_value_that_the_result_refuses_is_an_error(npumigrate, tmp_path: Path) -> None:
+    source = project(tmp_path, "python tools/train.py --where cuda --mode slow --on cuda:0\n")
+    script, rows = migrated(npumigrate, source, "--ignore", "NPU412")
+    assert "--where cuda" in script
+    assert [(row["File"], row["Rule"], row["Severity"], row["Message"]) for row in rows] == [
+        ("scripts/run.sh", "NPU940", "error", "tools/train.py takes npu, cpu for --where, not cuda"),
+        (
+            *("scripts/run.sh", "NPU940", "warning"),
+            "tools/train.py takes --on as a device or backend of NPUs, and cuda:0 is CUDA's",
+        ),
+    ]
+
+
+def test_a_manifest_is_compared_with_the_program_too(npumigrate, tmp_path: Path) -> None:
+    manifest = "containers:\n- command: [python, tools/train.py, --where, cuda]\n"
+    source = project(tmp_path, manifest, name="job.yaml")
+    _, rows = migrated(npumigrate, source, "--ignore", "NPU412")
+    assert [(row["File"], row["Start Line"], row["Rule"]) for row in rows] == [("job.yaml", "2", "NPU940")]
+
+
+def test_an_option_that_a_conversion_removes_is_an_error(npumigrate, tmp_path: Path) -> None:
+    from migrator.migrate.consistency import Trees, mismatches
+    from migrator.project.programs import Programs
+
+    before = project(tmp_path / "a", "python tools/train.py --where cpu --kernel x --odd\n")
+    after = project(
+        tmp_path / "b",
+        "python tools/train.py --where cpu --kernel x --odd\n",
+        TRAIN.replace('parser.add_argument("--kernel", default="plain")\n', ""),
+    )
+    trees = Trees(
+        Programs({"tools/train.py": before / "tools/train.py"}),
+        Programs({"tools/train.py": after / "tools/train.py"}),
+        {"scripts/run.sh": (before / "scripts/run.sh", after / "scripts/run.sh")},
+    )
+    (result,) = mismatches(trees, lambda: pytest.fail("no value is a device"))
+    assert [(item.code, item.message) for item in result.findings] == [
+        ("NPU941", "tools/train.py has no option --kernel any longer")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("ignored", "message"),
+    [
+        (
+            "NPU410",
+            "CUDA_LAUNCH_BLOCKING is set here, and tools/train.py:11 reads ASCEND_LAUNCH_BLOCKING",
+        ),
+        (
+            "NPU401",
+            "ASCEND_LAUNCH_BLOCKING is set here, and tools/train.py:11 still reads CUDA_LAUNCH_BLOCKING",
+        ),
+    ],
+)
+def test_a_variable_has_one_name(npumigrate, tmp_path: Path, ignored: str, message: str) -> None:
+    source = project(tmp_path, "export CUDA_LAUNCH_BLOCKING=1\npython tools/train.py\n")
+    _, rows = migrated(npumigrate, source, "--ignore", ignored)
+    assert [(row["Rule"], row["Message"]) for row in rows] == [("NPU942", message)]
+
+
+def test_a_result_that_fits_together_is_left_in_peace(npumigrate, tmp_path: Path) -> None:
+    text = "export CUDA_LAUNCH_BLOCKING=1\nW=cuda\npython tools/train.py --where $W --mode slow --on cuda\n"
+    script, rows = migrated(npumigrate, project(tmp_path, text))
+    assert script == text.replace("CUDA_", "ASCEND_").replace("cuda", "npu")
+    assert rows == []
