@@ -30,6 +30,7 @@ _STRING_METHODS = frozenset(
     " strip".split()
 )
 _CONTAINER_METHODS = ("add", "append", "insert", "extend", "remove", "discard")
+_GETTERS = ("get", "pop", "setdefault")
 _LOOK_UPS = ("get", "getenv", "setdefault", "pop", "getattr", "get_attr")
 # Calls whose value is what they are given, as far as a device goes.
 _HAND_ON = ("str", "list", "tuple", "set", "frozenset", "cast", "sorted", "param", "Choice")
@@ -127,6 +128,8 @@ class _Climb:
                 if not self._begins_string(parent, child):
                     return DeviceContext(UNCLEAR, "a part of a longer text")
             elif isinstance(parent, ast.BinOp):
+                if isinstance(parent.op, ast.Div):
+                    return DeviceContext(NO, "a part of a path")
                 ends = child is parent.right and isinstance(parent.op, ast.Add)
                 if ends and not isinstance(child, ast.BinOp):
                     return DeviceContext(UNCLEAR, "the end of a longer text")
@@ -323,6 +326,8 @@ class _Climb:
             if called in _CONTAINER_METHODS:
                 name = last_name(call.func.value)
                 return self._hinted(name, f"an element of {name}")
+        if called in _GETTERS and not position and isinstance(call.func, ast.Attribute):
+            return DeviceContext(NO, "a key")
         if called in _LOOK_UPS and position:
             if vocabulary.says_device(call.args[position - 1]):
                 return DeviceContext(
@@ -335,6 +340,9 @@ class _Climb:
             return DeviceContext(LIKELY, f"a test's parameter whose name says {self.vocabulary.noun}")
         if called in vocabulary.never:
             return DeviceContext(NO, f"an argument of {called}()")
+        member = self._member(call, argument)
+        if member is not None:  # what the member of an Enum becomes, its look-up has to become, too
+            return self.of(member)
         parameter = self._parameter(call, position)
         if parameter is not None:
             return self._hinted(parameter, f"the parameter {parameter} of {called}()")
@@ -345,6 +353,20 @@ class _Climb:
         if called and vocabulary.says(called):
             return DeviceContext(LIKELY, f"an argument of {called}()")
         return DeviceContext(UNCLEAR, f"an argument of {called or 'a call'}()")
+
+    def _member(self, call: ast.Call, value: ast.expr) -> ast.expr | None:
+        """The value of the member of this file's Enum that a call looks up: ``Kind("cuda")``."""
+        if not isinstance(call.func, ast.Name) or len(call.args) != 1:
+            return None
+        owners = (binding.node for binding in self.index.bindings(call.func))
+        members = (
+            statement.value
+            for owner in owners
+            if isinstance(owner, ast.ClassDef) and any("Enum" in last_name(base) for base in owner.bases)
+            for statement in owner.body
+            if isinstance(statement, ast.Assign)
+        )
+        return next((each for each in members if string_value(each) == string_value(value)), None)
 
     def _parameter(self, call: ast.Call, position: int) -> str | None:
         """The name of the parameter that a positional argument fills, for a function of this module."""
@@ -434,7 +456,7 @@ class _Climb:
             return DeviceContext(LIKELY, "the key of a function of the device")
         if self.index.once(("looked up", node, self.vocabulary), lambda: self._is_looked_up_by_device(node)):
             return DeviceContext(LIKELY, "a key that is looked up by a device")
-        if self._among(node, filter(None, node.keys)).device:
+        if outside.verdict != NO and self._among(node, filter(None, node.keys)).device:
             return DeviceContext(UNCLEAR, "a dictionary's key, beside other devices")
         return DeviceContext(NO, "a dictionary's key")
 

@@ -13,6 +13,7 @@ from migrator.names.tree import FUNCTIONS, Function, bare_name, called_name
 _TRIES = (ast.Try, getattr(ast, "TryStar", ast.Try))
 _CATCHING = frozenset({"suppress", "raises"})  # contextlib.suppress(…), pytest.raises(…)
 _EXITS = frozenset({"exit", "_exit", "quit", "skip"})
+_STOPS = frozenset({"exit", "_exit", "quit", "abort"})
 _LEAVING = (ast.Return, ast.Continue, ast.Break)
 _STARTERS = frozenset({"spawn", "start_processes"})  # torch.multiprocessing runs the function they are given
 _WITH_INSTANCE = frozenset({"__init__", "__new__", "__post_init__", "forward"})
@@ -82,12 +83,20 @@ def _decides(parent: ast.AST, child: ast.AST) -> bool:
     if isinstance(parent, ast.BoolOp):
         return child is not parent.values[0]
     if isinstance(parent, _TRIES):
-        return bool(parent.handlers) and child in (*parent.body, *parent.handlers)
+        goes_on = any(not stops(handler) for handler in parent.handlers)
+        return child in parent.handlers or (goes_on and child in parent.body)
     if isinstance(parent, (ast.With, ast.AsyncWith)):
         return any(called_name(item.context_expr) in _CATCHING for item in parent.items)
     if isinstance(parent, ast.Assert):
         return child is parent.msg
     return isinstance(parent, (ast.ExceptHandler, ast.comprehension)) or type(parent).__name__ == "match_case"
+
+
+def stops(handler: ast.ExceptHandler) -> bool:
+    """Whether an ``except`` ends the program, or raises again."""
+    last = handler.body[-1]
+    exits = isinstance(last, ast.Expr) and called_name(last.value) in _STOPS
+    return isinstance(last, ast.Raise) or exits
 
 
 def _is_main(test: ast.If, child: ast.AST) -> bool:

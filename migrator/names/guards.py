@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Collection, Iterator
 from itertools import takewhile
 
+from migrator.names.execution import stops
 from migrator.names.index import ModuleIndex
 from migrator.names.scopes import Binding
 from migrator.names.tree import FUNCTIONS, bare_name, called_name, imported, string_value, walk
@@ -43,7 +44,8 @@ def catching(index: ModuleIndex, node: ast.AST, errors: Collection[str]) -> ast.
         if isinstance(parent, ast.Try) and child in parent.body:
             handler = next((each for each in parent.handlers if _catches(each, errors)), None)
             if handler is not None:
-                return None if any(isinstance(each, ast.Raise) for each in ast.walk(handler)) else parent
+                raises = any(isinstance(each, ast.Raise) for each in ast.walk(handler))
+                return None if raises or stops(handler) else parent
     return None
 
 
@@ -90,6 +92,12 @@ def is_guarded(
         return True
     question = _Question(index, frozenset(missing), absent)
     return _is_alternative(index, node) or any(map(question.is_asked_by, _conditions(index, node)))
+
+
+def is_asked_first(index: ModuleIndex, node: ast.AST, library: str) -> bool:
+    """Whether a program asks whether there is a library before it comes to a node."""
+    question = _Question(index, frozenset({library}), lambda _name: False, versions=False)
+    return any(map(question.is_asked_by, _conditions(index, node)))
 
 
 def is_asked_for(index: ModuleIndex, node: ast.AST, name: str) -> bool:
@@ -204,8 +212,15 @@ def _is_left(last: ast.stmt) -> bool:
 class _Question:
     """Asks of conditions whether they are about what may be missing."""
 
-    def __init__(self, index: ModuleIndex, missing: frozenset[str], absent: Callable[[str], bool]) -> None:
+    def __init__(
+        self,
+        index: ModuleIndex,
+        missing: frozenset[str],
+        absent: Callable[[str], bool],
+        versions: bool = True,
+    ) -> None:
         self.index = index
+        self.versions = versions  # whether one for torch's version is about it, too
         self.missing = missing
         self.absent = absent
         self.asked: set[int] = set()  # the bindings and values that were looked at: once is enough
@@ -246,9 +261,9 @@ class _Question:
 
     def _is_answer(self, node: ast.Name | ast.Attribute) -> bool:
         name, known = bare_name(node), self.index.qualified_name(node)
-        if known.startswith(_PACKAGES):
-            return known.startswith(_OWN_VERSION)  # torch.cuda.is_available() answers something else
-        if _VERSION.search(name):
+        if known.startswith(_PACKAGES):  # torch.cuda.is_available() answers something else
+            return self.versions and known.startswith(_OWN_VERSION)
+        if self.versions and _VERSION.search(name):
             return True
         if _THERE.search(name) and any(part.lower() in name.lower() for part in self.missing):
             return True

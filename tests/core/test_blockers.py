@@ -14,7 +14,7 @@ from tests.matchers.migrating import migrate
         ("def f():\n    HERE", "error"),
         ("try:\n    HERE\nexcept RuntimeError:\n    pass", "warning"),
         ("try:\n    HERE\nexcept Exception:\n    pass", "warning"),
-        ("try:\n    HERE\nexcept Exception:\n    raise", "error"),
+        ("try:\n    HERE\nexcept Exception:\n    raise", "blocker"),
         ("try:\n    HERE\nexcept KeyError:\n    pass", "error"),
         ("def f():\n    with suppress(OSError):\n        HERE", "warning"),
         ("try:\n    def f():\n        HERE\nexcept RuntimeError:\n    pass", "error"),

@@ -15,7 +15,7 @@ from migrator.matchers.dotted import rule_of
 from migrator.matchers.options import Options
 from migrator.matchers.packs import Rule
 from migrator.names.execution import is_conditional, surely_runs
-from migrator.names.guards import IMPORT_ERRORS, catching
+from migrator.names.guards import IMPORT_ERRORS, catching, is_asked_first, is_caught, is_for_types
 from migrator.names.index import ModuleIndex
 from migrator.names.tree import called_name, imported, string_value
 
@@ -74,14 +74,24 @@ def every_import(context: FileContext, rules: list[Rule]) -> Iterator[Match]:
 def _found(context: FileContext, rule: Rule, node: ast.AST, names: list[str], severity: str = "") -> Match:
     library = names[0].partition(".")[0]
     message = (rule.message or rule.summary).replace("{library}", library)
-    guard = None if severity else catching(context.index, node, IMPORT_ERRORS)
-    if guard is not None:
+    index = context.index
+    if not severity and is_for_types(index, node):
+        severity = "info"
+        message += "; only type checkers read this import"
+    guard = None if severity else catching(index, node, IMPORT_ERRORS)
+    if not severity and guard is None and is_caught(index, node, IMPORT_ERRORS):  # suppress(ImportError)
         severity = _LESS[rule.severity]
-        needing = list(_unguarded(context.index, node, guard))
+        message += "; the program goes on where the import fails"
+    elif not severity and guard is None and is_asked_first(index, node, library):
+        severity = _LESS[rule.severity]
+        message += "; the program asks first whether it is there"
+    elif guard is not None:
+        severity = _LESS[rule.severity]
+        needing = list(_unguarded(index, node, guard))
         if needing:
             lines = ", ".join(map(str, sorted({use.lineno for use in needing})[:3]))
             message += f"; the import may fail, but what it binds is used in line {lines} all the same"
-            sure = next((use for use in needing if surely_runs(context.index, use)), None)
+            sure = next((use for use in needing if surely_runs(index, use)), None)
             if sure is not None:
                 match = found(context, rule, node, api=", ".join(names), message=message)
                 return replace(match, node=sure)
