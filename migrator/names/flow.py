@@ -88,7 +88,7 @@ def candidates(index: ModuleIndex, node: ast.expr, depth: int = 0) -> Iterator[a
 
 
 def made_with(index: ModuleIndex, source: Source, dtypes: Container[str]) -> Optional[ast.expr]:
-    """What gives a tensor one of ``dtypes``: ``dtype=torch.float64`` or ``.double()`` in a chain of calls."""
+    """What gives a tensor one of ``dtypes``: ``dtype=torch.float64``, ``.double()``, a constructor of them."""
     node = source
     while isinstance(node, ast.Call):
         for value in [*node.args, *(k.value for k in node.keywords)]:
@@ -97,6 +97,8 @@ def made_with(index: ModuleIndex, source: Source, dtypes: Container[str]) -> Opt
                 return value
             if name in _DTYPES:
                 return None
+        if index.qualified_name(node.func) in dtypes:
+            return node.func
         if not isinstance(node.func, ast.Attribute) or node.func.attr in _CHANGING:
             return None
         if node.func.attr == "double" and not node.args:

@@ -26,6 +26,7 @@ from migrator.names.placement import is_cpu_device, kept_on_the_cpu, on_the_cpu
 from migrator.names.tree import attributes, root
 from migrator.names.values import MAYBE, TENSOR, options_like
 from migrator.names.written_names import Written, behind_a_dot, names_in
+from migrator.project.program import is_reducing
 
 _OPEN = ("unsupported", "fallback", "partial", "unknown")
 # Rules of their own speak of these: what has an NPU name, and what has none.
@@ -227,6 +228,8 @@ def _shown_limit(context: FileContext, call: ast.Call, verdict: Verdict) -> str:
     listed = verdict.dtypes or verdict.left_out
     if call.args and listed and verdict.api.rpartition(".")[0] in _MAY_NEED_A_BACKEND:
         dtype = _dtype_of(context, call.args[0])
+        if dtype == "float64" and is_reducing(verdict.api):
+            return ""  # a rule of its own says so, and takes the float64 away
         if verdict.refuses(dtype):
             return _dtype_note(context, verdict, dtype)
     return ""
@@ -243,7 +246,13 @@ def _is_usual(context: FileContext, keyword: ast.keyword) -> bool:
     return isinstance(keyword.value, ast.Constant) and keyword.value.value in usual
 
 
-_DEFAULTS = {"sorted": (True,), "dilation": (1,), "approximate": ("none",), "mode": ("constant", "nearest")}
+_DEFAULTS = {
+    "sorted": (True,),
+    "dilation": (1,),
+    "approximate": ("none",),
+    "mode": ("constant", "nearest"),
+    "backend": ("eager", "aot_eager"),  # of torch.compile: nothing is generated for a device
+}
 
 
 def _dtype_note(context: FileContext, verdict: Verdict, dtype: str) -> str:

@@ -12,6 +12,7 @@ from migrator.matchers.dotted import rule_fits
 from migrator.matchers.options import Options
 from migrator.matchers.packs import Rule
 from migrator.names.flow import made_with, sources
+from migrator.names.placement import made_on_the_cpu
 from migrator.names.reducers import argument_at, reduced
 from migrator.project.program import is_reducing
 
@@ -27,7 +28,18 @@ class CollectiveOptions(Options):
 def find(context: FileContext, rule: Rule[CollectiveOptions]) -> Iterator[Match]:
     """Report where the tensor of a reducing collective is made with float64."""
     found_here, _ = reduced(context.index, lambda name: rule_fits(rule, name))
-    yield from _makers(context, rule, ((item.value, item.api) for item in found_here))
+    on_npu = (item for item in found_here if not _is_on_the_cpu(context, rule, item.value))
+    yield from _makers(context, rule, ((item.value, item.api) for item in on_npu))
+
+
+def _is_on_the_cpu(context: FileContext, rule: Rule[CollectiveOptions], value: ast.expr) -> bool:
+    """Whether a collective is given a tensor that stays on the CPU, which gloo reduces."""
+    index = context.index
+    call = index.parent(value)
+    if isinstance(call, ast.keyword):
+        call = index.parent(call)
+    given = isinstance(call, ast.Call) and rule_fits(rule, index.qualified_name(call.func))
+    return given and not context.project.program.cuda_default and made_on_the_cpu(index, value)
 
 
 def find_handed_over(context: FileContext, rule: Rule[CollectiveOptions]) -> Iterator[Match]:
@@ -102,6 +114,9 @@ def _report(context: FileContext, rule: Rule, maker: ast.expr, name: str) -> Mat
     index = context.index
     end = index.end(maker)
     written = maker.attr if isinstance(maker, ast.Attribute) else ""
-    new = "float" if index.call_of(maker) else "float32" if written in ("float64", "double") else ""
+    if written == "DoubleTensor":
+        new = "FloatTensor"
+    else:
+        new = "float" if index.call_of(maker) else "float32" if written in ("float64", "double") else ""
     edits = [Edit(end - len(written), end, new)] if new else []
     return found(context, rule, maker, api=name, edits=edits, needs_npu=False)
