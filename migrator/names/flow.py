@@ -88,7 +88,7 @@ def candidates(index: ModuleIndex, node: ast.expr, depth: int = 0) -> Iterator[a
 
 
 def made_with(index: ModuleIndex, source: Source, dtypes: Container[str]) -> Optional[ast.expr]:
-    """What gives a tensor one of ``dtypes``: ``dtype=torch.float64``, ``.double()``, a constructor of them."""
+    """What gives a tensor one of ``dtypes``: ``dtype=torch.float64``, ``.double()``, a constructor."""
     node = source
     while isinstance(node, ast.Call):
         for value in [*node.args, *(k.value for k in node.keywords)]:

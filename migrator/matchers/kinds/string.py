@@ -10,7 +10,7 @@ import ast
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import Callable, Literal, Union
+from typing import Callable, Literal, Optional, Union
 
 from migrator.api_support import npu_names
 from migrator.findings.finding import Edit
@@ -33,10 +33,11 @@ from migrator.names.device_strings import (
     written,
 )
 from migrator.names.device_vocabulary import DeviceVocabulary
+from migrator.names.guards import is_asked_first
 from migrator.names.index import ModuleIndex
 from migrator.names.qualified import namespace_of
 from migrator.names.strings import replace_text
-from migrator.names.tree import String, called_name
+from migrator.names.tree import String, called_name, last_name, string_value
 from migrator.names.values import options_like
 
 _API_NAME = re.compile(r"(?=\w+(?:\.\w+)*\Z)((?:\w+\.)*)(torch\.cuda(?:\.\w+)*)\Z")
@@ -65,12 +66,14 @@ class Places:
 class StringOptions(Options):
     """What a text looks like, how sure its place must be, and what is known of places.
 
-    ``keyword`` is the one whose value a ``text`` must be.
+    ``keyword`` is the argument, setting or key whose value a ``text`` must be. ``unless_asked`` is a library:
+    a text that is chosen where it is there stays.
     """
 
     shape: Literal["device", "backend", "tensor-type", "api-name", "attribute", "text"] = "text"
     verdict: Literal["certain", "likely", "unclear", "no"] = "certain"
     keyword: str = ""
+    unless_asked: str = ""
     places: Places = Places()
 
 
@@ -319,13 +322,37 @@ def _text(context: FileContext, rules: Rules, vocabulary: DeviceVocabulary, node
     """A text that is exactly what a rule's ``match`` says."""
     value = written(context.index, node)
     for rule in rules:
-        keyword = rule.options.keyword
-        if keyword and getattr(context.index.parent(node), "arg", "") != keyword:
+        keyword, library = rule.options.keyword, rule.options.unless_asked
+        if keyword and _given_as(context.index, node) != keyword:
+            continue
+        if library and is_asked_first(context.index, node, library):
             continue
         if value in rule.match and isinstance(node, ast.Constant) and not is_docstring(context.index, node):
             edits = replace_text(context.index, node, value, rule.replace) if rule.replace else []
             return found(context, rule, node, api=value, edits=edits, needs_npu=False)
     return None
+
+
+def _given_as(index: ModuleIndex, node: String) -> str:
+    """The name of the argument, the setting or the key that a string is given as, without ``_`` before it."""
+    child: ast.AST = node
+    parent = index.parent(node)
+    while isinstance(parent, ast.IfExp) and child is not parent.test:
+        child, parent = parent, index.parent(parent)
+    name: Optional[str] = ""
+    if isinstance(parent, ast.keyword):
+        name = parent.arg
+    elif isinstance(parent, (ast.Assign, ast.AnnAssign)) and child is parent.value:
+        target = parent.targets[0] if isinstance(parent, ast.Assign) else parent.target
+        name = string_value(target.slice) if isinstance(target, ast.Subscript) else last_name(target)
+    elif isinstance(parent, ast.Dict):
+        name = next((string_value(key) for key, item in zip(parent.keys, parent.values) if item is child), "")
+    elif isinstance(parent, ast.arguments):
+        positional = [*parent.posonlyargs, *parent.args]
+        taken = [*positional[len(positional) - len(parent.defaults) :], *parent.kwonlyargs]
+        given = zip(taken, [*parent.defaults, *parent.kw_defaults])
+        name = next((each.arg for each, default in given if default is child), "")
+    return (name or "").lstrip("_")
 
 
 _SHAPES: dict[str, Callable[[FileContext, Rules, DeviceVocabulary, String], Outcome]] = {
