@@ -8,14 +8,14 @@ from collections.abc import Iterator
 from migrator.findings.finding import Edit
 from migrator.matchers.context import FileContext, Match, found, instead_of
 from migrator.matchers.packs import Rule
-from migrator.names.tree import FUNCTIONS, Function
+from migrator.names.tree import FUNCTIONS, Function, called_name, string_value, walk
 
 
 def find(context: FileContext, rule: Rule) -> Iterator[Match]:
     """``def cuda`` becomes ``def npu``, unless the class has nothing to do with torch.
 
     All definitions of the name (a property and its setter) and what the class
-    body says of it (``to_gpu = cuda``) move in one fix.
+    body says of it (``to_gpu = cuda``, ``docs = dict(cpu=…, cuda=…)``) move in one fix.
     """
     for owner in context.index.classes:
         methods = [item for item in owner.body if isinstance(item, FUNCTIONS)]
@@ -47,6 +47,7 @@ def _renamed(
     for use in index.uses(old, scope):
         if index.scope_of(use) is scope:  # @is_cuda.setter, gpu = property(is_cuda)
             edits.append(instead_of(index, use, new))
+    edits += _in_tables(context, owner, old, new)
     return found(
         context,
         rule,
@@ -56,3 +57,27 @@ def _renamed(
         needs_npu=False,
         span=(first.start, first.end),
     )
+
+
+def _in_tables(context: FileContext, owner: ast.ClassDef, old: str, new: str) -> Iterator[Edit]:
+    """The name in tables of the class that also name another method of it."""
+    index = context.index
+    others = {item.name for item in owner.body if isinstance(item, FUNCTIONS)} - {old}
+    for statement in owner.body:
+        if isinstance(statement, (ast.Assign, ast.AnnAssign)):
+            index.expand(statement)
+            for table in walk(statement):
+                names = _names(table)
+                if not others.isdisjoint(name for name, _ in names):
+                    for name, node in names:
+                        if name == old:
+                            start = index.data.index(old.encode(), index.start(node))
+                            yield Edit(start, start + len(old), new)
+
+
+def _names(table: ast.AST) -> list[tuple[str, ast.AST]]:
+    """What a table names, each with its node: keywords of ``dict(…)``, keys, or the texts of a list."""
+    if isinstance(table, ast.Call) and called_name(table) == "dict":
+        return [(keyword.arg or "", keyword) for keyword in table.keywords]
+    texts = table.keys if isinstance(table, ast.Dict) else getattr(table, "elts", ())
+    return [(string_value(text) or "", text) for text in texts if text is not None]

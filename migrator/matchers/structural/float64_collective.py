@@ -11,9 +11,11 @@ from migrator.matchers.context import FileContext, Match, found
 from migrator.matchers.dotted import rule_fits
 from migrator.matchers.options import Options
 from migrator.matchers.packs import Rule
-from migrator.names.flow import made_with, sources
+from migrator.names.flow import Parameter, Source, made_with, sources
+from migrator.names.index import ModuleIndex
 from migrator.names.placement import made_on_the_cpu
 from migrator.names.reducers import argument_at, reduced
+from migrator.names.tree import bare_name, parameters
 from migrator.project.program import is_reducing
 
 
@@ -82,27 +84,46 @@ def _makers(
             elif (
                 isinstance(source, ast.Call)
                 and id(source) not in reported
-                and _is_array(context, rule, source)
+                and context.index.qualified_name(source.func) in _OF_ARRAYS
+                and source.args
+                and not _has_dtype(source)
             ):
                 reported.add(id(source))
-                end = context.index.end(source)
-                edits = [Edit(end, end, ".float()")]
-                yield found(context, rule, source, api=api, edits=edits, needs_npu=False)
+                yield from _of_numbers(context, rule, source, api)
 
 
-def _is_array(context: FileContext, rule: Rule[CollectiveOptions], call: ast.Call) -> bool:
-    """Whether a call makes a tensor of an array that has float64 because nobody named another dtype."""
-    index = context.index
-    if index.qualified_name(call.func) not in _OF_ARRAYS or not call.args or _has_dtype(call):
-        return False
-    return any(
+def _of_numbers(
+    context: FileContext, rule: Rule[CollectiveOptions], call: ast.Call, api: str
+) -> Iterator[Match]:
+    """A tensor of an array that has float64 because nobody named another dtype, or of what others hand in."""
+    index, held = context.index, call.args[0]
+    origins = list(sources(index, held))
+    if any(
         isinstance(source, ast.Call)
         and index.qualified_name(source.func) in rule.options.arrays
         and not _has_dtype(source)
-        for source in sources(index, call.args[0])
-    )
+        for source in origins
+    ):
+        end = index.end(call)
+        edits = [Edit(end, end, ".float()")]
+        yield found(context, rule, call, api=api, edits=edits, needs_npu=False)
+    elif isinstance(held, ast.Name) and _is_handed_in(index, held, origins):
+        name = held.id
+        message = f"where {name} is numpy's the tensor has float64, and HCCL refuses to reduce it in {api}()"
+        advice = f"Name the dtype (dtype=torch.float32), or give float({name}) where it is one number."
+        yield found(context, rule, call, api=api, message=message, advice=advice, severity="warning")
 
 
+def _is_handed_in(index: ModuleIndex, held: ast.Name, origins: list[Source]) -> bool:
+    """Whether nothing but parameters says what a name holds, or what a comprehension loops over."""
+    if any(isinstance(binding.node, (ast.DictComp, ast.ListComp)) for binding in index.bindings(held)):
+        return True
+    given = [source for source in origins if isinstance(source, Parameter)]
+    noted = (parameters(source.function.args)[source.place].annotation for source in given)
+    return bool(given) and len(given) == len(origins) and not any(bare_name(note) in _PLAIN for note in noted)
+
+
+_PLAIN = ("int", "float", "bool")
 _OF_ARRAYS = ("torch.from_numpy", "torch.tensor", "torch.as_tensor")
 
 
