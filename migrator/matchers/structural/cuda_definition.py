@@ -15,7 +15,7 @@ def find(context: FileContext, rule: Rule) -> Iterator[Match]:
     """``def cuda`` becomes ``def npu``, unless the class has nothing to do with torch.
 
     All definitions of the name (a property and its setter) and what the class
-    body says of it (``to_gpu = cuda``, ``docs = dict(cpu=…, cuda=…)``) move in one fix.
+    body says of it (``to_gpu = cuda``) move in one fix; tables of its methods with them.
     """
     for owner in context.index.classes:
         methods = [item for item in owner.body if isinstance(item, FUNCTIONS)]
@@ -25,6 +25,7 @@ def find(context: FileContext, rule: Rule) -> Iterator[Match]:
             if old in names and new not in names and _is_related(context, owner):
                 definitions = [item for item in methods if item.name == old]
                 yield _renamed(context, rule, owner, definitions, old, new)
+                yield from _in_tables(context, rule, owner, old, new)
 
 
 def _is_related(context: FileContext, owner: ast.ClassDef) -> bool:
@@ -47,7 +48,6 @@ def _renamed(
     for use in index.uses(old, scope):
         if index.scope_of(use) is scope:  # @is_cuda.setter, gpu = property(is_cuda)
             edits.append(instead_of(index, use, new))
-    edits += _in_tables(context, owner, old, new)
     return found(
         context,
         rule,
@@ -59,8 +59,8 @@ def _renamed(
     )
 
 
-def _in_tables(context: FileContext, owner: ast.ClassDef, old: str, new: str) -> Iterator[Edit]:
-    """The name in tables of the class that also name another method of it."""
+def _in_tables(context: FileContext, rule: Rule, owner: ast.ClassDef, old: str, new: str) -> Iterator[Match]:
+    """The name in tables of the class that also name another method: ``docs = dict(cpu=…, cuda=…)``."""
     index = context.index
     others = {item.name for item in owner.body if isinstance(item, FUNCTIONS)} - {old}
     for statement in owner.body:
@@ -72,7 +72,9 @@ def _in_tables(context: FileContext, owner: ast.ClassDef, old: str, new: str) ->
                     for name, node in names:
                         if name == old:
                             start = index.data.index(old.encode(), index.start(node))
-                            yield Edit(start, start + len(old), new)
+                            edit = Edit(start, start + len(old), new)
+                            api = f"{owner.name}.{old}"
+                            yield found(context, rule, node, api=api, edits=[edit], needs_npu=False)
 
 
 def _names(table: ast.AST) -> list[tuple[str, ast.AST]]:
