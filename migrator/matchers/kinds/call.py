@@ -12,6 +12,7 @@ from migrator.matchers.context import FileContext, Match, found, instead_of
 from migrator.matchers.dotted import rule_fits
 from migrator.matchers.options import Options, Scalar
 from migrator.matchers.packs import Rule
+from migrator.names.guards import IMPORT_ERRORS, is_caught
 from migrator.names.tree import called_name, root
 
 
@@ -109,7 +110,7 @@ def _wanted(context: FileContext, call: ast.Call, options: CallOptions) -> bool:
 
 def _is_replaced(context: FileContext, rule: Rule[CallOptions], call: ast.Call, name: str) -> bool:
     """Whether a name stands for something else where the library is missing: ``except`` binds it again."""
-    if context.project.owns(name, context.name):
+    if context.project.owns(name, context.name) or is_caught(context.index, call, IMPORT_ERRORS):
         return True
     used = root(call.func)
     others = context.index.bindings(used) if isinstance(used, ast.Name) else []
