@@ -69,6 +69,7 @@ class Rules:
             for rule in self._chosen
             if rule.finder.other
             and not self._words[rule.code].isdisjoint(words)
+            and _file_fits(rule, words)
             and not self.settings.transfer
         ]
 

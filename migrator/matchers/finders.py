@@ -62,6 +62,7 @@ KINDS = {
         "kinds.variable", options="VariableOptions", words_from="env_vars", takes_match=False, other=True
     ),
     "value": Finder("kinds.value", options="ValueOptions", other=True),
+    "key": Finder("kinds.key", options="KeyOptions", other=True),
     "requirement": Finder("kinds.requirement", options="RequirementOptions", takes_match=False, other=True),
     "image": Finder("kinds.image", options="ImageOptions", takes_match=False, other=True),
 }

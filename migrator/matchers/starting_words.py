@@ -43,7 +43,9 @@ def _derived(rule: Rule) -> set[str]:
     """What stands in a file wherever ``match`` or an option of the rule fits."""
     if rule.kind == "text":
         return {word.group() for phrase in rule.match if (word := _WORD.search(phrase))}
-    if rule.kind == "value":
+    if rule.kind == "key" and rule.options.reported:
+        return set(map(_last_part, rule.match))
+    if rule.kind in ("value", "key"):
         return {word for value in rule.options.values for word in _WORD.findall(value)[:1]}
     if rule.kind in ("requirement", "image"):  # of flash-attn the first word, of nvidia-* that
         known = rule.options.packages if rule.kind == "requirement" else rule.options.images

@@ -10,52 +10,59 @@ from migrator.other_files.index import Content, NotParsedError, Span
 
 _LINE = re.compile(rb"[^\r\n]*")
 _SECTION = re.compile(rb"\[([^\]]+)\]")
-_OPTION = re.compile(rb"([^\s=:\[{][^=:]*?)[ \t]*(?:[=:][ \t]*(.*))?\Z")
+_SIGN = re.compile(rb"[=:]")
 
 
 def read(text: str, lines: Lines) -> Content:
-    """What an INI text says; lines of a text of several lines are items of a list. Raises NotParsedError."""
+    """What an INI text says. Raises NotParsedError.
+
+    A value of several lines is told as a whole, as it is written, and by its lines as items of a list.
+    """
     del text
     entries: list[Entry] = []
     comments: list[Span] = []
     section: tuple[str, ...] = ()
     option: tuple[str, ...] = ()
-    number = 0
+    first, number = -1, 0  # of the lines of a value: the entry of the whole, and how many there are
     for start in lines.starts:
         match = _LINE.match(lines.data, start)
         line = match.group().rstrip() if match else b""
-        text_of_line = line.lstrip()
-        place = start + len(line) - len(text_of_line)
-        if not text_of_line:
+        body = line.lstrip()
+        place, end = start + len(line) - len(body), start + len(line)
+        if not body:
             continue
-        if text_of_line.startswith((b"#", b";")):
-            comments.append((place, start + len(line)))
+        if body.startswith((b"#", b";")):
+            comments.append((place, end))
         elif place > start and option:
-            value = text_of_line.decode("utf-8")
-            entries.append(Entry((*option, number), (place, place), value, (place, start + len(line))))
+            entries[first] = _with_line(entries[first], lines, place, end)
+            entries.append(Entry((*option, number), (place, place), body.decode("utf-8"), (place, end)))
             number += 1
-        elif found := _SECTION.match(text_of_line):
+        elif found := _SECTION.match(body):
             section, option = (found[1].decode("utf-8").strip(),), ()
-        elif found := _OPTION.match(text_of_line):
-            name, value_bytes = found[1].decode("utf-8"), found[2]
-            option, number = (*section, name), 0
-            span = (place, place + len(found[1]))
-            if value_bytes is None:
-                entries.append(Entry(option, span))
-                continue
-            inner = _unquoted(value_bytes)
-            begin = place + found.start(2) + (len(value_bytes) - len(inner)) // 2
-            entries.append(
-                Entry(option, span, inner.decode("utf-8"), (begin, begin + len(inner)))
-                if inner
-                else Entry(option, span)
-            )
-        else:
+        elif body.startswith((b"{", b"=", b":")):
             raise NotParsedError(lines.line_of(start), "neither a section nor an option")
+        else:
+            entries.append(_option(section, body, place))
+            option = tuple(map(str, entries[-1].path))
+            first, number = len(entries) - 1, 0
     return content_of(entries, lines, comments)
 
 
-def _unquoted(value: bytes) -> bytes:
-    """What stands in quotes: who reads a file with them strips them."""
-    quoted = len(value) > 1 and value[:1] == value[-1:] and value[:1] in (b'"', b"'")
-    return value[1:-1] if quoted else value
+def _option(section: tuple[str, ...], body: bytes, place: int) -> Entry:
+    """The option of a line that begins at a place."""
+    sign = _SIGN.search(body)
+    name = (body[: sign.start()] if sign else body).rstrip()
+    path, span = (*section, name.decode("utf-8")), (place, place + len(name))
+    value = body[sign.end() :].strip() if sign else b""
+    if not value:
+        return Entry(path, span)
+    begin = place + len(body) - len(value)
+    if len(value) > 1 and value[:1] == value[-1:] and value[:1] in (b'"', b"'"):
+        begin, value = begin + 1, value[1:-1]  # who reads a file with quotes strips them
+    return Entry(path, span, value.decode("utf-8"), (begin, begin + len(value)))
+
+
+def _with_line(entry: Entry, lines: Lines, place: int, end: int) -> Entry:
+    """An option whose value goes on."""
+    begin = entry.value_span[0] if entry.value_span else place
+    return Entry(entry.path, entry.span, lines.data[begin:end].decode("utf-8"), (begin, end))

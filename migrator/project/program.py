@@ -31,6 +31,17 @@ _COLLECTIVE = re.compile(
 )
 _DOUBLE = re.compile(r"\btorch\.(?:double|float64)\b|\.double\(\)")
 _CUDA_DEFAULT = re.compile(r"\bset_default_tensor_type\([^()]{0,200}\btorch\.cuda\.")
+# What a member or an item is read for a device, at the places that are known without a tree.
+_READ = (
+    r"\s*\w+(?:\.\w+|\[[\"']\w+[\"']\]){0,8}?"
+    r"(?:\.get\([\"'](\w+)[\"']|\.(\w+)\b(?![\w.(\[])|\[[\"'](\w+)[\"']\](?![.(\[]))"
+)
+_DEVICE_READ = tuple(
+    re.compile(begins + _READ)
+    for begins in (r"torch\.device\(", r"\.to\(", r"map_location\s*=", r"device ?=(?!=)")
+)
+# What says nothing of a configuration: ``device`` is a device by its name.
+_COMMON_KEYS = frozenset({"device", "dtype", "type", "name", "value"})
 # A class that is moved by a cuda() or to() that Lightning defines.
 _LIGHTNING = re.compile(r"^[ \t]*class[ \t]+(\w+)[ \t]*\([^()\n]{0,200}\bLightningModule\b", re.MULTILINE)
 # Names under which other files may take torch or torch.cuda from this one.
@@ -54,6 +65,7 @@ class ProgramFacts(NamedTuple):
     a parameter over the ranks, each with the parameter's place and name, as ``mean:0:x``; ``doubles``: those
     that give a tensor of float64. ``saved``: what its files hold that ``weights_only`` does not read.
     ``modules``: what stands for torch or torch.cuda in a file under another name, as ``acme.th=torch``.
+    ``device_keys``: the members and items, in lower case, that go into a device, but for ``device`` itself.
     """
 
     scripts_modules: bool = False
@@ -64,6 +76,7 @@ class ProgramFacts(NamedTuple):
     doubles: frozenset[str] = frozenset()
     saved: frozenset[str] = frozenset()
     modules: frozenset[str] = frozenset()
+    device_keys: frozenset[str] = frozenset()
 
 
 NOTHING = ProgramFacts()
@@ -77,7 +90,8 @@ def scan_program(name: str, text: str) -> ProgramFacts:
     set_devices = frozenset(_SET_DEVICE.findall(text)) if "set_device(" in text else frozenset[str]()
     reducers, doubles, saved = _reducers(text), _doubles(text), scan_saved(text)
     modules = frozenset(f"{module_name(name)}.{each}" for each in _named_modules(text))
-    return ProgramFacts(scripts, default, lightning, set_devices, reducers, doubles, saved, modules)
+    keys = _device_keys(text)
+    return ProgramFacts(scripts, default, lightning, set_devices, reducers, doubles, saved, modules, keys)
 
 
 def merged(parts: Iterable[ProgramFacts]) -> ProgramFacts:
@@ -92,6 +106,7 @@ def merged(parts: Iterable[ProgramFacts]) -> ProgramFacts:
         frozenset[str]().union(*(part.doubles for part in known)),
         frozenset[str]().union(*(part.saved for part in known)),
         frozenset[str]().union(*(part.modules for part in known)),
+        frozenset[str]().union(*(part.device_keys for part in known)),
     )
 
 
@@ -111,6 +126,13 @@ def _reducers(text: str) -> frozenset[str]:
     _, handed_in = reduced(index, is_reducing)
     plain = (each for each in handed_in if isinstance(index.parent(each.function), ast.Module))
     return frozenset(f"{each.function.name}:{each.place}:{each.name}" for each in plain)
+
+
+def _device_keys(text: str) -> frozenset[str]:
+    if "device" not in text or "torch" not in text:
+        return frozenset()
+    found = (key.lower() for each in _DEVICE_READ for keys in each.findall(text) for key in keys if key)
+    return frozenset(found) - _COMMON_KEYS
 
 
 def _doubles(text: str) -> frozenset[str]:

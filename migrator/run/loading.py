@@ -51,6 +51,8 @@ _MAY_TELL = (
     b"save_",
     b"import torch as ",
     b"= torch\n",
+    b"torch.device(",
+    b"map_location",
 )
 
 

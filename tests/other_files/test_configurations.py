@@ -115,6 +115,7 @@ def test_ini() -> None:
     assert rows(index) == [
         ("train.device", "cuda", "cuda"),
         ("train.name", "x", "x"),
+        ("train.lines", "a\n    b", "a\n    b"),
         ("train.lines.0", "a", "a"),
         ("train.lines.1", "b", "b"),
     ]

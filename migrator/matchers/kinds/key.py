@@ -1,0 +1,122 @@
+"""Kind ``key``: what a key of a configuration is set to."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from pathlib import PurePosixPath
+from typing import Optional
+
+from migrator.findings.finding import Edit
+from migrator.matchers.context import Match
+from migrator.matchers.options import Options
+from migrator.matchers.other_context import TextContext, found_in_text
+from migrator.matchers.packs import Rule
+from migrator.other_files.index import Setting
+
+_INDEX = re.compile(r"(?<=:)\d+\Z")
+# Hydra's list of files to put together: a value there is the name of a file.
+_DEFAULTS = re.compile(r"defaults\.\d+\.")
+_CI_FOLDERS = frozenset({".github", ".circleci", ".buildkite"})
+_CI_FILES = re.compile(r"\.gitlab-ci.*|\.?azure-pipelines.*|\.travis\.ya?ml|tox\.ini|noxfile.*")
+
+
+@dataclass(frozen=True)
+class KeyOptions(Options):
+    """``values``: what is written instead of a value; ``:*`` at both ends keeps an index (``cuda:*: npu:*``).
+
+    ``reported``: values that are only reported, ``*`` for all. ``types``: the types of files, all without.
+    ``read_as_device``: of the keys that fit, those whose value goes into a device in the project's Python.
+    """
+
+    values: dict[str, str] = field(default_factory=dict)
+    reported: tuple[str, ...] = ()
+    types: tuple[str, ...] = ()
+    read_as_device: bool = False
+
+
+def find(context: TextContext, rules: list[Rule[KeyOptions]]) -> Iterator[Match]:
+    """The keys that a rule has another value for, or something to say of."""
+    for setting in context.index.content.settings:
+        if setting.kind != "key" or setting.value is None or _DEFAULTS.match(setting.name):
+            continue
+        for rule in rules:
+            new = _new_value(rule.options, setting.value)
+            if (
+                new is None
+                and setting.value not in rule.options.reported
+                and "*" not in rule.options.reported
+            ):
+                continue
+            if _fits(context, rule, setting):
+                yield _found(context, rule, setting, new)
+                break
+
+
+def _fits(context: TextContext, rule: Rule[KeyOptions], setting: Setting) -> bool:
+    options = rule.options
+    if options.types and context.index.type not in options.types:
+        return False
+    parts = _parts(setting.name)
+    if options.read_as_device and parts[-1] not in context.project.program.device_keys:
+        return False
+    return any(_ends(parts, _parts(pattern)) for pattern in rule.match)
+
+
+def _found(context: TextContext, rule: Rule[KeyOptions], setting: Setting, new: Optional[str]) -> Match:
+    span = setting.value_span
+    name = _without_items(setting.name)
+    if new is None:
+        return found_in_text(context, rule, span or setting.name_span, api=name)
+    message = rule.message or f"{name}: {setting.value} is {new} on NPUs"
+    advice = ""
+    if is_ci(context.index.name):
+        advice = f"Write {new} where the job's machine has NPUs."
+    elif span is None:
+        advice = f"Write {new}."
+    edits = [Edit(*span, new)] if span and not advice else ()
+    return found_in_text(
+        context,
+        rule,
+        span or setting.name_span,
+        api=str(setting.value),
+        edits=edits,
+        message=message,
+        advice=advice,
+    )
+
+
+def is_ci(name: str) -> bool:
+    """Whether a file says what a CI system does, on machines of its own."""
+    path = PurePosixPath(name)
+    return not _CI_FOLDERS.isdisjoint(path.parts) or bool(_CI_FILES.fullmatch(path.name))
+
+
+def _ends(have: list[str], wanted: list[str]) -> bool:
+    """Whether a name ends as a pattern does: ``device`` fits ``train.device`` and the items of it."""
+    if len(wanted) > len(have):
+        return False
+    return all(fnmatchcase(part, pattern) for pattern, part in zip(wanted, have[-len(wanted) :]))
+
+
+def _parts(name: str) -> list[str]:
+    return _without_items(name).replace("-", "_").lower().split(".")
+
+
+def _without_items(name: str) -> str:
+    """A name without the numbers of items at its end."""
+    list_, _, item = name.rpartition(".")
+    while item.isdecimal():
+        name = list_
+        list_, _, item = name.rpartition(".")
+    return name
+
+
+def _new_value(options: KeyOptions, value: str) -> Optional[str]:
+    if value in options.values:
+        return options.values[value]
+    index = _INDEX.search(value)
+    kept = options.values.get(f"{value[: index.start()]}*") if index else None
+    return kept.replace("*", index.group()) if index and kept else None
