@@ -61,7 +61,7 @@ def main():
     device = torch.device(cfg["hardware"]["device"], rank)
     model = DistributedDataParallel(torch.nn.Linear(4, 2).to(device))
     model(torch.ones(3, 4, device=device)).sum().backward()
-    print(f"trained on {device} with {dist.get_backend()}\n", end="", flush=True)
+    print(f"trained on {device} with {dist.get_backend()}\\n", end="", flush=True)
     dist.destroy_process_group()
 
 
