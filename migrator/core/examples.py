@@ -35,9 +35,10 @@ def failure(rule: Rule, number: int, packs: tuple[str, ...] = ()) -> Optional[Fa
     """
     example = rule.examples[number]
     version, name = example.get("version", _VERSION), example.get("file", _NAME)
+    program = example.get("program", "")
     before = next(example[key] for key in ("before", "unchanged", "reported") if key in example)
     try:
-        result = migrated(before, version, rule.opt_in, packs, name)
+        result = migrated(before, version, rule.opt_in, packs, name, program)
     except UnknownVersion as error:
         return Failure("a version of torch", str(error))
     said = any(finding.code == rule.code for finding in result.findings)
@@ -54,7 +55,7 @@ def failure(rule: Rule, number: int, packs: tuple[str, ...] = ()) -> Optional[Fa
         return Failure(example["after"], after)
     if not said:
         return Failure(f"a finding of {rule.code}", _findings(result))
-    again = migrated(after, version, rule.opt_in, packs, name)
+    again = migrated(after, version, rule.opt_in, packs, name, program)
     return Failure("no change by a second migration", again.text) if again.text is not None else None
 
 
@@ -63,13 +64,15 @@ def _findings(result: Result) -> str:
     return "\n".join(lines) or "no finding"
 
 
-def migrated(text: str, version: str, opt_in: bool, packs: tuple[str, ...] = (), name: str = _NAME) -> Result:
+def migrated(
+    text: str, version: str, opt_in: bool, packs: tuple[str, ...] = (), name: str = _NAME, program: str = ""
+) -> Result:
     """A program as all rules leave it at a version, or all that are off until they are asked for.
 
-    ``name`` is that of its file, which tells what is no Python.
+    ``name`` is that of its file, which tells what is no Python; ``program`` is the Python beside such a file.
     """
     item = document(text.encode("utf-8"), name)
-    facts = [] if item.type else [scan_file(name, text)]
+    facts = [scan_file(_NAME, program)] if item.type else [scan_file(name, text)]
     return check(item, _rules(version, opt_in, packs), merge_facts(facts))
 
 

@@ -63,6 +63,8 @@ KINDS = {
     ),
     "value": Finder("kinds.value", options="ValueOptions", other=True),
     "key": Finder("kinds.key", options="KeyOptions", other=True),
+    "manifest": Finder("kinds.manifest", takes_match=False, other=True),
+    "container": Finder("kinds.container", takes_match=False, other=True),
     "requirement": Finder("kinds.requirement", options="RequirementOptions", takes_match=False, other=True),
     "image": Finder("kinds.image", options="ImageOptions", takes_match=False, other=True),
 }

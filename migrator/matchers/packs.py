@@ -32,7 +32,7 @@ _FIELDS = frozenset(
     " options examples references opt_in".split()
 )
 _DEEPEST = 100  # lists and mappings inside each other, of which a rule has four
-_EXAMPLE_FIELDS = "before after unchanged reported version file setup use differs not_run".split()
+_EXAMPLE_FIELDS = "before after unchanged reported version file program setup use differs not_run".split()
 _EXAMPLE_KINDS = ({"before", "after"}, {"unchanged"}, {"reported"})
 _CODE = re.compile(r"[A-Z]{2,8}\d{3,4}\Z")
 

@@ -193,7 +193,7 @@ def count(rule, example):
 
     rules = Rules(Settings(example.get("version", "2.6"), ("ALL", rule.code)), load)
     text, name = example.get("before") or example["reported"], example.get("file", "a.py")
-    facts = [scan_file(name, text)] if name.endswith(".py") else []
+    facts = [scan_file(name, text) if name.endswith(".py") else scan_file("a.py", example.get("program", ""))]
     result = migrate_text(rules, name, text, merge_facts(facts))
     return [finding.code for finding in result.findings].count(rule.code)
 

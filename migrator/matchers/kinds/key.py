@@ -27,14 +27,16 @@ _CI_FILES = re.compile(r"\.gitlab-ci.*|\.?azure-pipelines.*|\.travis\.ya?ml|tox\
 class KeyOptions(Options):
     """``values``: what is written instead of a value; ``:*`` at both ends keeps an index (``cuda:*: npu:*``).
 
-    ``reported``: values that are only reported, ``*`` for all. ``types``: the types of files, all without.
+    ``reported``: patterns of values that are only reported. ``types``: the types of files, all without.
     ``read_as_device``: of the keys that fit, those whose value goes into a device in the project's Python.
+    ``only_ci``: only in files that say what a CI system does.
     """
 
     values: dict[str, str] = field(default_factory=dict)
     reported: tuple[str, ...] = ()
     types: tuple[str, ...] = ()
     read_as_device: bool = False
+    only_ci: bool = False
 
 
 def find(context: TextContext, rules: list[Rule[KeyOptions]]) -> Iterator[Match]:
@@ -44,11 +46,7 @@ def find(context: TextContext, rules: list[Rule[KeyOptions]]) -> Iterator[Match]
             continue
         for rule in rules:
             new = _new_value(rule.options, setting.value)
-            if (
-                new is None
-                and setting.value not in rule.options.reported
-                and "*" not in rule.options.reported
-            ):
+            if new is None and not any(fnmatchcase(setting.value, one) for one in rule.options.reported):
                 continue
             if _fits(context, rule, setting):
                 yield _found(context, rule, setting, new)
@@ -58,6 +56,8 @@ def find(context: TextContext, rules: list[Rule[KeyOptions]]) -> Iterator[Match]
 def _fits(context: TextContext, rule: Rule[KeyOptions], setting: Setting) -> bool:
     options = rule.options
     if options.types and context.index.type not in options.types:
+        return False
+    if options.only_ci and not is_ci(context.index.name):
         return False
     parts = _parts(setting.name)
     if options.read_as_device and parts[-1] not in context.project.program.device_keys:

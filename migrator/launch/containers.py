@@ -1,0 +1,211 @@
+"""Containers with GPUs become containers with NPUs: services of Docker Compose, arguments of docker run."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Optional
+
+import yaml
+
+from migrator.files.yaml_size import expands_too_far
+from migrator.launch.k8s.changes import Append, Change, Delete, Path, Put
+from migrator.launch.k8s.yaml_text import changed_text, line_of
+from migrator.launch.target import template
+
+_MOST = 16  # NPUs of a machine
+
+
+class ContainerError(ValueError):
+    """A service, or arguments, that are not understood; the text says why."""
+
+
+@dataclass(frozen=True)
+class Service:
+    """A service that asks for GPUs: the line that says so, and what the text of the file becomes.
+
+    ``text`` is None where ``reason`` says why it is left. ``every``: all GPUs of the machine are asked for.
+    """
+
+    name: str
+    line: int
+    every: bool = False
+    text: Optional[str] = None
+    reason: str = ""
+
+
+@cache
+def _tables() -> dict[str, Any]:
+    content: dict[str, Any] = yaml.safe_load(template("container.yaml"))
+    return content
+
+
+def device_files(numbers: Sequence[int]) -> list[str]:
+    """The device files of some NPUs, and those that every container with NPUs needs."""
+    return [*(_tables()["npu"].format(number=number) for number in numbers), *_tables()["devices"]]
+
+
+def mounts() -> list[str]:
+    """What of the driver a container needs, as Docker takes it."""
+    return [f"{path}:{path}" for path in _tables()["mounts"]]
+
+
+def run_options(numbers: Sequence[int]) -> list[str]:
+    """The options of ``docker run`` for some NPUs."""
+    devices = [f"--device={file}" for file in device_files(numbers)]
+    return [*devices, *(f"--volume={mount}" for mount in mounts())]
+
+
+def numbers_of(asked: object) -> Optional[list[int]]:
+    """The NPUs for ``2``, ``"device=0,2"``, ``["0", "2"]``; None for all.
+
+    Raises ContainerError for what names no devices by their numbers.
+    """
+    if asked is None or asked in ("all", -1):
+        return None
+    if isinstance(asked, list):
+        names = [str(one) for one in asked]
+    elif str(asked).isdecimal():
+        names = [str(number) for number in range(min(int(str(asked)), _MOST + 1))]
+    else:
+        names = re.sub(r"\A[\"']?device=|[\"']", "", str(asked)).split(",")
+    if not names or not all(name.isdecimal() for name in names) or len(names) > _MOST:
+        raise ContainerError(f"{asked!r} are no numbers of devices")
+    return [int(name) for name in names]
+
+
+def services(text: str) -> Iterator[Service]:
+    """The services of a compose file that ask for GPUs; nothing for another text."""
+    try:
+        root = yaml.compose(text, Loader=yaml.SafeLoader)
+        if root is None or expands_too_far(root):
+            return
+        data = yaml.safe_load(text)
+    except (yaml.YAMLError, ValueError, RecursionError):
+        return  # its reader has said so, or it has tags of compose
+    found = data.get("services") if isinstance(data, dict) else None
+    if not isinstance(found, dict):
+        return
+    for name, service in found.items():
+        if isinstance(service, dict) and (places := [*_gpu_places(service)]):
+            yield _service(text, root, str(name), service, places)
+
+
+def _service(text: str, root: Any, name: str, service: dict[str, Any], places: list[Path]) -> Service:
+    here: Path = ("services", name)
+    line = line_of(root, (*here, *places[0]))
+    every = False
+    try:
+        if not all(_is_written_there(root, (*here, *place)) for place in places):
+            raise ContainerError("what asks for GPUs is shared with other services")
+        asked = [numbers_of(one) for one in _asked(service)]
+        known = [numbers for numbers in asked if numbers is not None]
+        every = not known
+        numbers = sorted({number for each in known for number in each}) or [0]
+        changes = [
+            *(Delete((*here, *place)) for place in places),
+            *_added(here, service, "devices", [f"{file}:{file}" for file in device_files(numbers)]),
+            *_added(here, service, "volumes", mounts()),
+        ]
+        new, anew = changed_text(text, [changes])
+        if anew:
+            raise ContainerError("it is written in a form that cannot be changed in place")
+    except ContainerError as error:
+        return Service(name, line, reason=str(error))
+    except (yaml.YAMLError, LookupError, TypeError):
+        return Service(name, line, reason="it is written in a form that is not understood")
+    return Service(name, line, every, new)
+
+
+def _gpu_places(service: Mapping[str, Any]) -> Iterator[Path]:
+    """Where a service asks for GPUs, the highest place that holds nothing else."""
+    if service.get("runtime") == "nvidia":
+        yield ("runtime",)
+    if "gpus" in service:
+        yield ("gpus",)
+    holder: Any = service
+    path: Path = ("deploy", "resources", "reservations", "devices")
+    holders = []
+    for key in path:
+        if not isinstance(holder, dict) or key not in holder:
+            return
+        holders.append(holder)
+        holder = holder[key]
+    if not isinstance(holder, list):
+        return
+    gpus = [number for number, item in enumerate(holder) if _is_gpu(item)]
+    if not gpus:
+        return
+    if len(gpus) < len(holder):
+        yield from ((*path, number) for number in gpus)
+        return
+    depth = len(path)
+    while depth > 1 and len(holders[depth - 1]) == 1:
+        depth -= 1
+    yield path[: depth if len(holders[depth - 1]) > 1 else 1]
+
+
+def _is_gpu(item: Any) -> bool:
+    if not isinstance(item, dict):
+        return False
+    if item.get("driver") == "nvidia":
+        return True
+    capabilities = item.get("capabilities")
+    flat = (
+        [one for each in capabilities for one in (each if isinstance(each, list) else [each])]
+        if isinstance(capabilities, list)
+        else []
+    )
+    return "driver" not in item and "gpu" in flat
+
+
+def _asked(service: Mapping[str, Any]) -> Iterator[object]:
+    """What a service says of which GPUs, or how many."""
+    gpus = service.get("gpus")
+    deploy: Any = service.get("deploy")
+    for key in ("resources", "reservations", "devices"):
+        deploy = deploy.get(key) if isinstance(deploy, dict) else None
+    for item in (*(gpus if isinstance(gpus, list) else ()), *(deploy if isinstance(deploy, list) else ())):
+        if isinstance(item, dict) and (item is not None):
+            yield item.get("device_ids", item.get("count"))
+    if isinstance(gpus, (str, int)):
+        yield gpus
+    environment = service.get("environment")
+    if isinstance(environment, dict):
+        yield environment.get("NVIDIA_VISIBLE_DEVICES")
+    elif isinstance(environment, list):
+        yield next(
+            (
+                str(one).partition("=")[2]
+                for one in environment
+                if str(one).startswith("NVIDIA_VISIBLE_DEVICES=")
+            ),
+            None,
+        )
+
+
+def _added(here: Path, service: Mapping[str, Any], key: str, values: Sequence[str]) -> Iterator[Change]:
+    """The values in a list of a service that do not stand there."""
+    present = service.get(key)
+    if present is None:
+        yield Put(here, key, list(values))
+    elif isinstance(present, list):
+        yield from (Append((*here, key), value) for value in values if value not in present)
+    else:
+        raise ContainerError(f"{key} is no list")
+
+
+def _is_written_there(root: Any, path: Path) -> bool:
+    """Whether a place is written below each of the keys that lead to it: neither an alias nor merged."""
+    node = root
+    for step in path:
+        if isinstance(step, int):
+            below = node.value[step]
+        else:
+            below = next((value for key, value in node.value if key.value == step), None)
+        if below is None or below.start_mark.index < node.start_mark.index:
+            return False
+        node = below
+    return True

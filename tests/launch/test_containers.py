@@ -1,0 +1,89 @@
+"""Services of Docker Compose that are given GPUs."""
+
+from __future__ import annotations
+
+import pytest
+import yaml
+
+from migrator.launch.containers import ContainerError, numbers_of, run_options, services
+
+COMPOSE = """\
+# of the laboratory
+services:
+  database:
+    image: postgres
+  train:
+    build: .
+    runtime: nvidia   # all of them
+    environment:
+      - NVIDIA_VISIBLE_DEVICES=0,2
+    volumes:
+      - ./data:/data  # ours
+    command: python train.py
+  serve:
+    image: serve
+    deploy:
+      resources:
+        limits: {memory: 4g}
+        reservations:
+          devices:
+            - driver: nvidia
+              count: all
+              capabilities: [gpu]
+    ports: ["80:80"]
+"""
+
+
+def test_each_service_gets_the_npus_that_it_names() -> None:
+    train, serve = services(COMPOSE)
+    assert (train.name, train.line, train.every) == ("train", 7, False)
+    assert train.text is not None
+    data = yaml.safe_load(train.text)["services"]["train"]
+    assert "runtime" not in data
+    assert data["devices"][:2] == ["/dev/davinci0:/dev/davinci0", "/dev/davinci2:/dev/davinci2"]
+    assert "/dev/davinci_manager:/dev/davinci_manager" in data["devices"]
+    assert data["volumes"][0] == "./data:/data"
+    assert "      - ./data:/data  # ours\n" in train.text
+    assert (serve.name, serve.every) == ("serve", True)
+    data = yaml.safe_load(str(serve.text))["services"]["serve"]
+    assert data["deploy"] == {"resources": {"limits": {"memory": "4g"}}}
+    assert data["devices"][0] == "/dev/davinci0:/dev/davinci0"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x-gpu: &gpu\n  runtime: nvidia\nservices:\n  a:\n    <<: *gpu\n    image: a\n",
+        "services:\n  a: &a {runtime: nvidia, volumes: {x: y}}\n",
+        "services:\n  a:\n    gpus:\n      - device_ids: [GPU-1234]\n",
+    ],
+)
+def test_what_is_not_understood_is_left_with_the_reason(text: str) -> None:
+    (service,) = services(text)
+    assert service.text is None
+    assert service.reason
+
+
+def test_what_has_no_gpus_is_no_service_in_question() -> None:
+    assert not [*services("services:\n  a: {image: gpu, runtime: runc, deploy: {resources: {}}}\n")]
+    assert not [*services("train: {runtime: nvidia}\n")]
+    assert not [*services("services: [\n")]
+
+
+@pytest.mark.parametrize(
+    ("asked", "numbers"),
+    [("all", None), (2, [0, 1]), ("device=1,3", [1, 3]), ('"device=0"', [0]), (["4"], [4])],
+)
+def test_the_numbers_that_are_asked_for(asked: object, numbers: object) -> None:
+    assert numbers_of(asked) == numbers
+
+
+def test_no_numbers() -> None:
+    with pytest.raises(ContainerError):
+        numbers_of("device=GPU-1")
+    with pytest.raises(ContainerError):
+        numbers_of(10**9)
+
+
+def test_the_options_of_docker() -> None:
+    assert run_options([1])[:2] == ["--device=/dev/davinci1", "--device=/dev/davinci_manager"]

@@ -1,0 +1,78 @@
+"""Manifests and containers in a project: what changes, and what is said of the rest."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import yaml
+
+from migrator.project.project import Project
+from tests.checking import check_text, migrate_text
+from tests.matchers.migrating import engine
+
+MANIFEST = Path(__file__).parents[1] / "launch" / "manifests" / "gpu_pytorchjob.yaml"
+COMPOSE = """\
+services:
+  one:
+    image: a
+    gpus: 2
+  two:
+    image: b
+    runtime: nvidia
+    environment: {CUDA_VISIBLE_DEVICES: "0"}
+"""
+
+
+def test_all_services_of_a_file_change() -> None:
+    rules = engine("2.6", select=("NPU947", "NPU410"))
+    result = migrate_text(rules, "docker-compose.yml", COMPOSE.replace("\n", "\r\n"), Project())
+    assert result.text is not None
+    assert "\n" not in result.text.replace("\r\n", "")
+    data = yaml.safe_load(result.text)["services"]
+    assert data["one"]["devices"][:2] == ["/dev/davinci0:/dev/davinci0", "/dev/davinci1:/dev/davinci1"]
+    assert set(data["two"]) == {"image", "environment", "devices", "volumes"}
+    assert data["two"]["environment"] == {"ASCEND_RT_VISIBLE_DEVICES": "0"}
+    assert migrate_text(rules, "docker-compose.yml", result.text, Project()).text is None
+
+
+def test_the_arguments_of_a_development_container() -> None:
+    arguments = '    "--runtime=nvidia",\n    "--gpus=device=1",  // one\n    "--ipc=host",\n'
+    text = f'{{\n  "runArgs": [\n{arguments}  ],\n}}\n'
+    result = migrate_text(engine("2.6"), ".devcontainer/devcontainer.json", text, Project())
+    assert result.text is not None
+    assert '    "--device=/dev/davinci1",\n    "--device=/dev/davinci_manager",\n' in result.text
+    assert "nvidia" not in result.text
+    plain = json.loads(result.text.replace(",  // one", ",").replace(",\n  ],\n}", "\n  ]\n}"))
+    assert plain["runArgs"][-1] == "--ipc=host"
+    assert "--device=/dev/davinci0" not in plain["runArgs"]
+
+
+def test_a_job_is_reported_once_with_the_command_that_converts_it() -> None:
+    rules = engine("2.6", select=("NPU946",), hardware="A3")
+    result = check_text(rules, "k8s/job.yaml", MANIFEST.read_text(), Project())
+    (found,) = result.findings
+    assert "launch k8s --from k8s/job.yaml --hw A3" in found.advice
+    assert found.fix is None
+
+
+def test_of_other_manifests_each_place_is_reported() -> None:
+    text = """\
+apiVersion: apps/v1
+kind: Deployment
+spec:
+  template:
+    spec:
+      runtimeClassName: nvidia
+      nodeSelector: {nvidia.com/gpu.product: A100}
+      tolerations: [{key: nvidia.com/gpu, operator: Exists}]
+      containers:
+      - resources: {limits: {nvidia.com/gpu: 1}}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: nvidia-gpu}
+"""
+    result = check_text(engine("2.6", select=("NPU946",)), "a.yaml", text, Project())
+    assert [item.line for item in result.findings] == [6, 7, 8, 10]
+    assert "huawei.com/Ascend910" in result.findings[0].advice
