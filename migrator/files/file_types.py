@@ -32,6 +32,8 @@ _NAMES = {
     ".envrc": "shell",
 }
 _OF_PIP = ("requirement", "constraint")
+_CI_FOLDERS = frozenset({".github", ".circleci", ".buildkite"})
+_CI_FILES = re.compile(r"\.gitlab-ci.*|\.?azure-pipelines.*|\.travis\.ya?ml")
 _SHELL = re.compile(rb"#![^\n]*\b(?:ba|da|z|k)?sh\b")
 
 
@@ -57,3 +59,9 @@ def file_type(name: str) -> str:
 def starts_as_shell(data: bytes) -> bool:
     """Whether the first line of a file names a shell as what runs it."""
     return _SHELL.match(data) is not None
+
+
+def is_of_ci(name: str) -> bool:
+    """Whether a file says what a CI system does, on machines of its own."""
+    path = PurePosixPath(name)
+    return not _CI_FOLDERS.isdisjoint(path.parts) or bool(_CI_FILES.fullmatch(path.name))

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Optional, cast
 
 from migrator.api_support.versions import TorchVersion
+from migrator.files.file_types import is_of_ci
 from migrator.findings.finding import Edit, Finding, Fix, Safety, Severity
 from migrator.matchers.context import Match
 from migrator.matchers.packs import Rule
@@ -46,8 +47,16 @@ def found_in_text(
     severity: str = "",
     safety: str = "",
 ) -> Match:
-    """A finding of a rule at a place, with the rule's own words where none are given."""
+    """A finding of a rule at a place, with the rule's own words where none are given.
+
+    What a CI system runs on which machines is not in the project: there only safe fixes are made.
+    """
     lines = context.index.lines
+    advice = advice or rule.advice
+    if edits and (safety or rule.fix) != "safe" and is_of_ci(context.index.name):
+        written = " ".join(edit.text.strip() for edit in edits).strip()
+        advice = advice or f"Write {written or 'nothing'} here, where the job's machine has NPUs."
+        edits = ()
     (line, column), (end_line, end_column) = lines.place(span[0]), lines.place(span[1])
     finding = Finding(
         code=rule.code,
@@ -60,7 +69,7 @@ def found_in_text(
         message=(message or rule.message or rule.summary).replace("{api}", api),
         severity=cast(Severity, severity or rule.severity),
         status=rule.status,
-        advice=(advice or rule.advice).replace("{api}", api),
+        advice=advice.replace("{api}", api),
         fix=Fix(tuple(edits), cast(Safety, safety or rule.fix)) if edits else None,
         url=next(iter(rule.references), ""),
         span=span,

@@ -155,7 +155,7 @@ def _shell(entry: Entry, lines: Lines) -> Content:
     if places is None:
         return Content()
     start = entry.value_span[0]
-    before = b": " if text.startswith(b"-") else b""  # the options of a command that is not written here
+    before = b"x " if text.startswith(b"-") else b""  # the options of a command that is not written here
     own = Lines((before + text).decode("utf-8"))
 
     def moved(span: Span) -> Span:

@@ -135,6 +135,8 @@ containers:
 - command: >
     python t.py
     --backend nccl
+- args: --device cuda:1 --other
+- args: ["--device", "cuda:2"]
 jobs:
 - run: |
     # Größe
@@ -159,6 +161,8 @@ def test_variables_and_commands_in_a_manifest() -> None:
         ("--device", "cuda", "cuda"),
         ("--device", "cuda", "cuda"),
         ("--device", "cuda", "cuda"),
+        ("--device", "cuda:1", "cuda:1"),
+        ("--device", "cuda:2", "cuda:2"),
         ("--n", "1", "1"),
     ]
     commands = [[word.text for word in each.words] for each in index.content.commands]
@@ -166,7 +170,7 @@ def test_variables_and_commands_in_a_manifest() -> None:
     owners = [
         index.content.commands[item.command].words[1].text
         for item in index.content.settings
-        if item.name == "--device" and item.command is not None
+        if item.value == "cuda" and item.command is not None
     ]
     assert sorted(map(str, owners)) == ["t.py", "train.py", "u.py"]
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from itertools import accumulate
 
 from migrator.findings.finding import Edit
 from migrator.launch.containers import ContainerError, Service, numbers_of, run_options, services
@@ -48,18 +49,19 @@ def _of_service(context: TextContext, rule: Rule, service: Service) -> Match:
 
 
 def _edits(old: bytes, new: bytes) -> list[Edit]:
-    """The lines that differ."""
+    """The lines that differ; what is inserted belongs to the line before it."""
     before, after = old.splitlines(keepends=True), new.splitlines(keepends=True)
-    starts = [0]
-    for line in before:
-        starts.append(starts[-1] + len(line))
-    return [
-        Edit(starts[first], starts[last], b"".join(after[begin:end]).decode("utf-8"))
-        for kind, first, last, begin, end in SequenceMatcher(
-            None, before, after, autojunk=False
-        ).get_opcodes()
-        if kind != "equal"
-    ]
+    starts = [0, *accumulate(map(len, before))]
+    edits = []
+    for kind, first, last, begin, end in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
+        start, stop, text = starts[first], starts[last], b"".join(after[begin:end])
+        if kind == "insert" and first:
+            newline = before[first - 1][len(before[first - 1].rstrip(b"\r\n")) :]
+            start = stop = start - len(newline)
+            text = newline + text[: len(text) - len(newline)]
+        if kind != "equal":
+            edits.append(Edit(start, stop, text.decode("utf-8")))
+    return edits
 
 
 def _of_run_arguments(context: TextContext, rule: Rule) -> Iterator[Match]:

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from pathlib import PurePosixPath
 from typing import Optional
 
+from migrator.files.file_types import is_of_ci
 from migrator.findings.finding import Edit
 from migrator.matchers.context import Match
 from migrator.matchers.options import Options
@@ -19,8 +19,6 @@ from migrator.other_files.index import Setting
 _INDEX = re.compile(r"(?<=:)\d+\Z")
 # Hydra's list of files to put together: a value there is the name of a file.
 _DEFAULTS = re.compile(r"defaults\.\d+\.")
-_CI_FOLDERS = frozenset({".github", ".circleci", ".buildkite"})
-_CI_FILES = re.compile(r"\.gitlab-ci.*|\.?azure-pipelines.*|\.travis\.ya?ml|tox\.ini|noxfile.*")
 
 
 @dataclass(frozen=True)
@@ -57,7 +55,7 @@ def _fits(context: TextContext, rule: Rule[KeyOptions], setting: Setting) -> boo
     options = rule.options
     if options.types and context.index.type not in options.types:
         return False
-    if options.only_ci and not is_ci(context.index.name):
+    if options.only_ci and not is_of_ci(context.index.name):
         return False
     parts = _parts(setting.name)
     if options.read_as_device and parts[-1] not in context.project.program.device_keys:
@@ -70,28 +68,16 @@ def _found(context: TextContext, rule: Rule[KeyOptions], setting: Setting, new: 
     name = _without_items(setting.name)
     if new is None:
         return found_in_text(context, rule, span or setting.name_span, api=name)
-    message = rule.message or f"{name}: {setting.value} is {new} on NPUs"
-    advice = ""
-    if is_ci(context.index.name):
-        advice = f"Write {new} where the job's machine has NPUs."
-    elif span is None:
-        advice = f"Write {new}."
-    edits = [Edit(*span, new)] if span and not advice else ()
+    edits = [Edit(*span, new)] if span else ()
     return found_in_text(
         context,
         rule,
         span or setting.name_span,
         api=str(setting.value),
         edits=edits,
-        message=message,
-        advice=advice,
+        message=f"{name}: {setting.value} is {new} on NPUs",
+        advice="" if span else f"Write {new}.",
     )
-
-
-def is_ci(name: str) -> bool:
-    """Whether a file says what a CI system does, on machines of its own."""
-    path = PurePosixPath(name)
-    return not _CI_FOLDERS.isdisjoint(path.parts) or bool(_CI_FILES.fullmatch(path.name))
 
 
 def _ends(have: list[str], wanted: list[str]) -> bool:
