@@ -25,6 +25,7 @@ from migrator.core.matching import (
     match_rules,
     match_rules_in_text,
 )
+from migrator.core.other_ways import kept
 from migrator.core.readable import OddNameError, check_names, compiled
 from migrator.core.rules import Rules
 from migrator.files.document import Document
@@ -237,7 +238,7 @@ class _Check:
         else:
             context = self._context(ModuleIndex(text, words, handed_on=self.handed_on))
             matches, alone = match_rules(context, chosen, self.rules)
-            matches = judged(context.index, guarded(context, matches, aware))
+            matches = judged(context.index, guarded(context, kept(context.index, matches), aware))
             choice, lines = choose_fixes(context, matches, admit, self.rules), context.index.lines
         if not self.map.steps:
             with_fixes = (item.finding for item in (*matches, *choice.made) if item.finding.fix)
@@ -253,6 +254,7 @@ class _Check:
             self.project,
             partial(definitions.kind_of, self.name, index) if definitions else None,
             self.rules.settings.hardware,
+            lambda: self.rules.vocabularies,
         )
 
     def _is_ours(self, lines: Lines, finding: Finding) -> bool:

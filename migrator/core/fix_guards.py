@@ -10,17 +10,9 @@ from migrator.findings.finding import Severity
 from migrator.matchers.context import FileContext, Match
 from migrator.names.index import ModuleIndex
 from migrator.names.npu_branches import has_npu_branch, is_flag_for_nvidia, patches_cuda
-from migrator.names.ways import (
-    QUESTIONS,
-    choices,
-    guards_cuda_build,
-    is_inside,
-    keeps_from_operators,
-    operator_uses,
-)
+from migrator.names.ways import guards_cuda_build
 
 _TWIN = "the project has a file of its own for NPUs beside this one"
-_OPERATOR_USE = "NPU653"
 _QUOTE = re.compile(r"[fFrRuUbB]*(\"\"\"|'''|\"|')")
 
 
@@ -30,46 +22,16 @@ def guarded(context: FileContext, matches: list[Match], knows_npus: bool) -> lis
     ``knows_npus``: the input speaks of NPUs, so it may have cases of its own.
     """
     index, has_twin = context.index, context.name in context.project.twins
-    asking = _keeping(index, matches)
     result = []
     for item in matches:
         if item.finding.fix:
             reason = _TWIN if has_twin else _reason(index, item, knows_npus)
-            if item.node in asking:
-                reason = "it chooses CUDA operators, and an NPU takes the other way"
             if reason:
                 item = without_fix(item, reason)
             else:
                 item = _with_fitting_quotes(index, item)
-        elif item.finding.code == _OPERATOR_USE and any(_is_skipped(index, node, item) for node in asking):
-            message = f"{item.finding.message}; an NPU takes the other way"
-            item = replace(item, finding=replace(item.finding, severity="info", message=message))
         result.append(item)
     return result
-
-
-def _keeping(index: ModuleIndex, matches: list[Match]) -> set[ast.AST]:
-    """The questions for CUDA that keep an NPU from CUDA operators, as long as they stay as they are."""
-    used = [item.node for item in matches if item.finding.code == _OPERATOR_USE]
-    operators = operator_uses(index, used) if used else set()
-    fixed = [item.node for item in matches if item.finding.fix]
-    return {
-        node
-        for node in (fixed if operators else ())
-        if keeps_from_operators(index, node, operators) and not _is_for_more(index, node, fixed)
-    }
-
-
-def _is_for_more(index: ModuleIndex, node: ast.AST, fixed: list[ast.AST]) -> bool:
-    """Whether a question for any device is also what chooses one: its way has other places that change."""
-    if getattr(node, "attr", "") not in QUESTIONS:
-        return False
-    skipped = [each for choice in choices(index, node) for each in choice.skipped]
-    return any(is_inside(index, other, skipped) for other in fixed)
-
-
-def _is_skipped(index: ModuleIndex, node: ast.AST, item: Match) -> bool:
-    return any(is_inside(index, item.node, choice.skipped) for choice in choices(index, node))
 
 
 def without_fix(item: Match, reason: str, severity: Severity = "info") -> Match:

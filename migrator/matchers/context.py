@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Optional, cast
 
 from migrator.api_support.versions import TorchVersion
 from migrator.findings.finding import Edit, Finding, Fix, Safety, Severity
 from migrator.matchers.packs import Rule
+from migrator.names.device_vocabulary import DeviceVocabulary
 from migrator.names.index import ModuleIndex
 from migrator.names.values import Elsewhere, Value, value_of
 from migrator.project.project import Project
@@ -19,7 +20,8 @@ from migrator.project.project import Project
 class FileContext:
     """One file, and what the run knows beside it; ``elsewhere`` asks the project's other files.
 
-    ``hardware`` is the product line that it is for (``A2``), empty for none in particular.
+    ``hardware`` is the product line that it is for (``A2``), empty for none in particular. ``vocabularies``
+    gives what the rule packs know of where device strings and backends go.
     """
 
     name: str
@@ -28,6 +30,7 @@ class FileContext:
     project: Project
     elsewhere: Optional[Elsewhere] = None
     hardware: str = ""
+    vocabularies: Optional[Callable[[], tuple[DeviceVocabulary, DeviceVocabulary]]] = None
 
     def value(self, node: ast.expr) -> Value:
         """What an expression is."""

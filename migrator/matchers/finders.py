@@ -78,9 +78,11 @@ HANDLERS = {
     "autocast-setters": Finder("structural.autocast_setters", options="SetterOptions"),
     "capability": Finder("structural.capability", "find_calls"),
     "checkpoint-load": Finder("structural.checkpoint_load", options="LoadOptions"),
+    "code-text": Finder("structural.code_text", options="CodeOptions", takes_match=False),
     "command-mention": Finder("structural.command_output", "find_mentions"),
     "command-output": Finder("structural.command_output", "find_runs", options="OutputOptions"),
     "cuda-branch": Finder("structural.cuda_branch", options="BranchOptions", takes_match=False),
+    "config-text": Finder("structural.config_text", options="ConfigOptions"),
     "cuda-definition": Finder("structural.cuda_definition"),
     "cuda-extension": Finder("structural.cuda_operators", "find_builds"),
     "cuda-library": Finder("structural.cuda_library", options="LibraryOptions"),
@@ -132,6 +134,7 @@ HANDLERS = {
     "late-argument": Finder("structural.release_names", "find_late", "LateOptions"),
     "last-batch": Finder("structural.data_loader", "find_last_batch"),
     "random-sizes": Finder("structural.dynamic_shapes", "find_random_sizes"),
+    "started-script": Finder("structural.started_script", options="StartedOptions"),
     "tensor-type-default": Finder("structural.tensor_type_default", options="TypeOptions"),
     "tensor-type-constructors": Finder(
         "structural.tensor_type_default", "find_constructors", words_from="legacy_constructors"

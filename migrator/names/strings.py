@@ -29,6 +29,15 @@ def _pieces(index: ModuleIndex, node: String) -> list[Part]:
     return place_fstring(source, index.start(node)) or []
 
 
+def inside(index: ModuleIndex, node: ast.AST) -> tuple[int, int] | None:
+    """The place of a literal's text, without quotes; None where it does not stand there as it is meant."""
+    if not isinstance(node, ast.Constant) or not isinstance(node.value, str):
+        return None
+    pieces = _pieces(index, node)
+    plain = len(pieces) == 1 and pieces[0].raw == node.value
+    return (pieces[0].start, pieces[0].end) if plain else None
+
+
 def replace_text(index: ModuleIndex, node: String, old: str, new: str, count: int = 0) -> list[Edit]:
     """Replace ``old`` in a literal's text, everywhere or ``count`` times.
 

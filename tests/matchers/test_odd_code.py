@@ -561,7 +561,7 @@ from torch import _C
 def set_state(state):
     if hasattr(_C, "_cuda_setRNGState") and callable(_C._cuda_setRNGState):
         _C._cuda_setRNGState(state)
-    _C._cuda_getDevice()
+    _C._cuda_hasPrimaryContext(0)
 """
     found = migrate(text).findings
     assert [(f.line, f.severity) for f in found] == [(4, "info"), (5, "info"), (6, "error")]

@@ -29,7 +29,7 @@ LEFT = {
         "        return self.lib.cuda.is_available()\n",
         4,
     ),
-    "a text by a name": ("import torch\ncode = 'torch.cuda.is_available()'\nready = eval(code)\n", 2),
+    "a text by a name": ("import torch\ncode = 'torch.ones(1).cuda()'\nready = eval(code)\n", 2),
     "a text for another Python": (
         "import subprocess\nsubprocess.run(['python', '-c', 'import torch; torch.cuda.init()'])\n",
         2,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Optional
 
@@ -12,10 +12,11 @@ from migrator.matchers.context import Match
 from migrator.matchers.options import Options
 from migrator.matchers.other_context import TextContext, found_in_text
 from migrator.matchers.packs import Rule
-from migrator.other_files.index import Setting
+from migrator.other_files.index import Content, Setting
+from migrator.project.project import Project
 
 if TYPE_CHECKING:
-    from migrator.project.programs import Taken
+    from migrator.project.programs import Taken, Vocabularies
 
 _NUMBER = re.compile(r"(?<!\d)\d+\Z")
 
@@ -42,7 +43,7 @@ def find(context: TextContext, rules: list[Rule[ValueOptions]]) -> Iterator[Matc
             options = rule.options
             if setting.kind not in options.of or (options.types and context.index.type not in options.types):
                 continue
-            new = _new_value(options.values, setting)
+            new = new_value(options.values, setting)
             if new is None:
                 continue
             own = _taken(context, setting) if options.by_parser else None
@@ -64,18 +65,29 @@ def find(context: TextContext, rules: list[Rule[ValueOptions]]) -> Iterator[Matc
 
 
 def _taken(context: TextContext, setting: Setting) -> Optional[Taken]:
-    """What a program of the project does with a value that it is given; None where nobody knows."""
-    programs, content = context.project.programs, context.index.content
-    program = content.program_of(setting)
-    if programs is None or program is None or program.kind == "command" or setting.kind != "option":
+    if setting.kind != "option" or context.vocabularies is None:
+        return None
+    index = context.index
+    return taken_by_own(context.project, index.name, index.content, setting, context.vocabularies)
+
+
+def taken_by_own(
+    project: Project, file: str, content: Content, setting: Setting, vocabularies: Callable[[], Vocabularies]
+) -> Optional[Taken]:
+    """What a program of the project does with an option that a command of a file gives it.
+
+    None where it starts none of the project's, and where nobody knows.
+    """
+    programs, program = project.programs, content.program_of(setting)
+    if programs is None or program is None or program.kind == "command":
         return None
     from migrator.project.programs import taken
 
-    file = programs.started(context.index.name, content, program)
-    parsers = programs.parsers(file) if file else None
-    if parsers is None or context.vocabularies is None:
+    started = programs.started(file, content, program)
+    parsers = programs.parsers(started) if started else None
+    if parsers is None:
         return None
-    return taken(parsers, setting.name, setting.value or setting.begins, context.vocabularies())
+    return taken(parsers, setting.name, setting.value or setting.begins, vocabularies())
 
 
 def name_fits(pattern: str, setting: Setting) -> bool:
@@ -94,7 +106,8 @@ def _parts(name: str) -> list[str]:
     return name.lstrip("-").replace("-", "_").lower().split(".")
 
 
-def _new_value(values: Mapping[str, str], setting: Setting) -> Optional[str]:
+def new_value(values: Mapping[str, str], setting: Setting) -> Optional[str]:
+    """What is written instead of a setting's value; None where that stays."""
     value = setting.value
     if value is None:
         kept = values.get(f"{setting.begins}*") if setting.begins else None  # cuda:$RANK

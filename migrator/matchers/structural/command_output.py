@@ -6,6 +6,7 @@ What the program does with them stays as it is; where it only counts them, ``dev
 from __future__ import annotations
 
 import ast
+import re
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -30,7 +31,8 @@ from migrator.matchers.removal import without_statement
 from migrator.names.commands import Command, commands
 from migrator.names.device_strings import is_docstring, written
 from migrator.names.index import ModuleIndex
-from migrator.names.tree import bare_name, called_name
+from migrator.names.strings import replace_text
+from migrator.names.tree import bare_name, called_name, string_value
 
 _KEYWORDS = frozenset(
     "args shell stdout stderr stdin text universal_newlines encoding errors check capture_output timeout"
@@ -55,22 +57,50 @@ class OutputOptions(Options):
 
 
 def find_runs(context: FileContext, rule: Rule[OutputOptions]) -> Iterator[Match]:
-    """The calls that run the command."""
-    for command in commands(context.index):
-        if _is_run(rule, command):
-            yield from _judged(context, rule, command)
+    """The calls that run the command, and the questions whether it is there."""
+    index = context.index
+    runs = [
+        each
+        for command in commands(index)
+        if _is_run(rule, command)
+        for each in _judged(context, rule, command)
+    ]
+    yield from runs
+    if runs and rule.options.shown and all(each.edits for each in runs):
+        there = rule.options.shown.split()[0]
+        for node in index.strings:
+            if _asks_whether_there(index, node) and string_value(node) in rule.match:
+                edits = replace_text(index, node, written(index, node), there)
+                yield found(context, rule, node, api=written(index, node), edits=edits, needs_npu=False)
 
 
 def find_mentions(context: FileContext, rule: Rule) -> Iterator[Match]:
-    """Texts that hold the command and are no call of it that the other rule sees."""
+    """Texts that are such a command and no call of it that the other rule sees."""
     index = context.index
-    runs = (command for command in commands(index) if _is_run(rule, command))
+    runs = [command for command in commands(index) if _is_run(rule, command)]
     seen = {id(node) for command in runs for word in command.words for node in ast.walk(word.node)}
     for node in index.strings:
         if id(node) in seen or is_docstring(index, node) or isinstance(index.parent(node), ast.JoinedStr):
             continue
-        if any(name in written(index, node) for name in rule.match):
-            yield found(context, rule, node, api=rule.match[0])
+        if _is_command(rule, written(index, node)) and not _is_message(index, node):
+            if not (runs and _asks_whether_there(index, node)):
+                yield found(context, rule, node, api=rule.match[0])
+
+
+def _asks_whether_there(index: ModuleIndex, node: ast.AST) -> bool:
+    return called_name(index.parent(node)) in ("which", "find_executable")
+
+
+def _is_command(rule: Rule, text: str) -> bool:
+    """Whether a text is a command, or a line with one: the name with options, or alone behind a path."""
+    names = "|".join(map(re.escape, rule.match))
+    return bool(re.search(rf"(?:^|[|;&(/]\s*)(?:{names})(?:\s|$)|(?:{names})\s+-", text))
+
+
+def _is_message(index: ModuleIndex, node: ast.AST) -> bool:
+    """Whether a text is only shown to a person."""
+    above = (index.parent(node), *index.above(node))
+    return any(isinstance(each, ast.Raise) or called_name(each) in _SHOWING for each in above if each)
 
 
 def _is_run(rule: Rule, command: Command) -> bool:
@@ -78,7 +108,7 @@ def _is_run(rule: Rule, command: Command) -> bool:
 
 
 def _judged(context: FileContext, rule: Rule[OutputOptions], command: Command) -> Iterator[Match]:
-    api, call = rule.match[0], command.call
+    api, call = command.texts[0].rpartition("/")[2], command.call
     # A shell only says that it does not know the command, and what reads its output finds nothing.
     raises = not command.shell or command.runner in ("subprocess.check_output", "subprocess.check_call")
     is_shown = _is_shown(context.index, command)

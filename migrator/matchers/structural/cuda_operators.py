@@ -26,7 +26,7 @@ def find_builds(context: FileContext, rule: Rule) -> Iterator[Match]:
             continue
         call = context.index.call_of(ref)
         if call is None:
-            if not name.endswith(".CppExtension"):
+            if not name.endswith(".CppExtension") and not _has_alias(context, ref):
                 yield found(context, rule, ref, api=name)
             continue
         extension = operators.extensions.get((context.name, call.lineno))
@@ -45,6 +45,17 @@ def find_builds(context: FileContext, rule: Rule) -> Iterator[Match]:
             continue
         built = f": {extension.name}" if extension is not None and extension.name else ""
         yield found(context, rule, ref, api=name, message=f"{name} builds a CUDA operator{built}")
+
+
+def _has_alias(context: FileContext, ref: ast.expr) -> bool:
+    """Whether what builds only gets another name, by which it is called: ``extension = CUDAExtension``."""
+    holder = context.index.parent(ref)
+    target = holder.targets[0] if isinstance(holder, ast.Assign) else None
+    if not isinstance(target, ast.Name):
+        return False
+    called = (call.func for call in context.index.calls)
+    uses = (func for func in called if isinstance(func, ast.Name) and func.id == target.id)
+    return any(len(context.index.bindings(use)) == 1 for use in uses)
 
 
 def find_uses(context: FileContext, rule: Rule) -> Iterator[Match]:

@@ -21,7 +21,7 @@ from migrator.matchers.options import Options
 from migrator.matchers.packs import Rule
 from migrator.matchers.removal import without_statement
 from migrator.names.index import ModuleIndex
-from migrator.names.tree import Import, imported
+from migrator.names.tree import Import, called_name, imported
 
 
 @dataclass(frozen=True)
@@ -31,13 +31,15 @@ class DriverOptions(Options):
     ``calls`` gives the source for a function, ``{}`` for its argument; an empty one is left out. ``members``
     gives that for a member of what a function returns, ``{}`` for the value. ``names`` are others.
     ``started`` are the functions that raise without the driver, and ``raises`` what is said of them;
-    ``chosen`` is said where the answer chooses the visible devices.
+    ``chosen`` is said where the answer chooses the visible devices. ``handles`` are those that give what only
+    the library itself understands.
     """
 
     calls: dict[str, str] = field(default_factory=dict)
     members: dict[str, str] = field(default_factory=dict)
     names: dict[str, str] = field(default_factory=dict)
     started: tuple[str, ...] = ()
+    handles: tuple[str, ...] = ()
     raises: str = ""
     chosen: str = ""
 
@@ -160,12 +162,25 @@ def _answered(context: FileContext, rule: DriverRule, ref: ast.expr, name: str) 
             return _Use(ref, name, None)
         value = before + "".join(map(index.segment, call.args)) + behind
         return _Use(ref, name, [instead_of(index, around, text.replace("{}", value))])
+    if name in options.handles and not _stays_inside(index, rule, call):
+        return _Use(ref, name, None)
     read = _read(index, options, call, name)
     if read is None:
         return _Use(ref, name, None)
     at_once = [edit for node, changes in read if node is call for edit in changes]
     later = [(node, changes) for node, changes in read if node is not call]
     return _Use(ref, name, [*edits, *at_once], later)
+
+
+def _stays_inside(index: ModuleIndex, rule: DriverRule, call: ast.Call) -> bool:
+    """Whether a handle is given to nothing but functions of the library."""
+    held = index.parent(call)
+    values: list[ast.expr] = [call]
+    if isinstance(held, ast.Assign) and len(held.targets) == 1 and isinstance(held.targets[0], ast.Name):
+        scope = index.scope_of(held)
+        values = list(index.uses(held.targets[0].id, scope.owner(held.targets[0].id) or scope))
+    users = [index.parent(value) for value in values]
+    return all(isinstance(user, ast.Call) and called_name(user) in rule.options.calls for user in users)
 
 
 def _read(

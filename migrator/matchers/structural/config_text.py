@@ -1,0 +1,48 @@
+"""Configurations in texts: ``yaml.safe_load("device: cuda")``, by the readers of such files."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from migrator.findings.finding import Edit
+from migrator.matchers.context import FileContext, Match, found
+from migrator.matchers.kinds.value import name_fits, new_value
+from migrator.matchers.options import Options
+from migrator.matchers.packs import Rule
+from migrator.names.strings import inside
+from migrator.names.tree import string_value
+from migrator.other_files.index import NotParsedError, read
+
+
+@dataclass(frozen=True)
+class ConfigOptions(Options):
+    """``reads``: the functions that read a text, and the type of files that it is like.
+
+    ``values``: what a value becomes; a ``*`` at the end is a number.
+    """
+
+    reads: dict[str, str] = field(default_factory=dict)
+    values: dict[str, str] = field(default_factory=dict)
+
+
+def find(context: FileContext, rule: Rule[ConfigOptions]) -> Iterator[Match]:
+    """The values of such texts whose keys name a device or a backend."""
+    index = context.index
+    for call in index.calls:
+        kind = rule.options.reads.get(index.qualified_name(call.func))
+        node = call.args[0] if call.args else None
+        text, place = string_value(node), inside(index, node) if isinstance(node, ast.expr) else None
+        if kind is None or text is None or place is None or node is None:
+            continue
+        try:
+            content = read(context.name, kind, text).content
+        except NotParsedError:
+            continue
+        for setting in content.settings:
+            new = new_value(rule.options.values, setting) if setting.kind == "key" else None
+            span = setting.value_span
+            if new is not None and span and any(name_fits(pattern, setting) for pattern in rule.match):
+                edit = Edit(place[0] + span[0], place[0] + span[1], new)
+                yield found(context, rule, node, api=f"{setting.name}: {setting.value}", edits=[edit])

@@ -1,0 +1,115 @@
+"""Commands that a program runs, whose options name CUDA: ``[sys.executable, "t.py", "--device=cuda"]``.
+
+They change where the program that is started is one of the project, and its parser takes the value for a
+device: then it is changed there, too. What other programs are told is reported.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Optional
+
+from migrator.findings.finding import Edit
+from migrator.matchers.context import FileContext, Match, found
+from migrator.matchers.expressions import EXPRESSION
+from migrator.matchers.kinds.value import name_fits, new_value, taken_by_own
+from migrator.matchers.options import Options
+from migrator.matchers.packs import Rule
+from migrator.names.commands import Command, commands
+from migrator.names.device_strings import written
+from migrator.names.index import ModuleIndex
+from migrator.names.strings import inside
+from migrator.names.tree import called_name
+from migrator.other_files import shell
+from migrator.other_files.index import Content, Setting, Word
+
+
+@dataclass(frozen=True)
+class StartedOptions(Options):
+    """``values``: what a value becomes; a ``*`` at the end is a number.
+
+    ``phrase`` is a regular expression for what names CUDA in a text whose words are not known, which is given
+    to one of the ``calls``.
+    """
+
+    values: dict[str, str] = field(default_factory=dict)
+    phrase: str = field(default="", metadata=EXPRESSION)
+    calls: tuple[str, ...] = ()
+
+
+StartedRule = Rule[StartedOptions]
+
+
+def find(context: FileContext, rule: StartedRule) -> Iterator[Match]:
+    """The options of commands, and of what may be one."""
+    index = context.index
+    seen: set[int] = set()
+    for command in commands(index):
+        content = _read(index, command)
+        if content is None:
+            continue
+        seen |= {id(node) for word in command.words for node in ast.walk(word.node)}
+        for setting in content.settings:
+            new = _new_value(rule, setting)
+            if new is not None:
+                yield _judged(context, rule, command, content, setting, new)
+    for node in index.strings:
+        call = _call_around(index, node)
+        if id(node) not in seen and call is not None and called_name(call) in rule.options.calls:
+            phrase = re.search(rule.options.phrase, written(index, node))
+            if phrase:
+                yield found(context, rule, node, api=phrase.group().strip())
+
+
+def _read(index: ModuleIndex, command: Command) -> Optional[Content]:
+    """The programs and options of a command, with their places; None where these are not known."""
+    if not command.line:
+        words = []
+        for word in command.words:
+            place = inside(index, word.node)
+            known = word.text and (place is not None or word.text == "python")
+            words.append(Word(word.text if known else None, place or _span(index, word.node)))
+        return shell.listed(words, _span(index, command.call))
+    place = inside(index, command.words[0].node) if command.words else None
+    return shell.read_shell(index.data, (place,)) if place is not None else None
+
+
+def _span(index: ModuleIndex, node: ast.AST) -> tuple[int, int]:
+    return index.start(node), index.end(node)
+
+
+def _new_value(rule: StartedRule, setting: Setting) -> Optional[str]:
+    if setting.kind != "option" or not any(name_fits(pattern, setting) for pattern in rule.match):
+        return None
+    return new_value(rule.options.values, setting)
+
+
+def _judged(
+    context: FileContext, rule: StartedRule, command: Command, content: Content, setting: Setting, new: str
+) -> Match:
+    span = setting.value_span
+    api = f"{setting.name} {setting.value or setting.begins}"
+    holders = (word.node for word in command.words)
+    node = next((each for each in holders if span and _holds(context.index, each, span)), command.call)
+    own = None
+    if context.vocabularies is not None:
+        own = taken_by_own(context.project, context.name, content, setting, context.vocabularies)
+    if span is None or own is None or not own.device:
+        return found(context, rule, node, api=api)
+    message = f"{setting.name} {new}: the program that is started takes that for NPUs"
+    return found(context, rule, node, api=api, edits=[Edit(*span, new)], message=message, needs_npu=False)
+
+
+def _holds(index: ModuleIndex, node: ast.AST, span: tuple[int, int]) -> bool:
+    return index.start(node) <= span[0] and span[1] <= index.end(node)
+
+
+def _call_around(index: ModuleIndex, node: ast.AST) -> Optional[ast.Call]:
+    """The call that gets a text, alone or as a word of a list."""
+    holder = index.parent(node)
+    if isinstance(holder, (ast.List, ast.Tuple)):
+        holder = index.parent(holder)
+    return holder if isinstance(holder, ast.Call) and node is not holder.func else None
