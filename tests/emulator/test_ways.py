@@ -39,7 +39,6 @@ MODULES = ("torch", "torch._dynamo", "torch.distributed", "numpy")
 TOLERANCE = 1e-3
 # Programs that do not run yet, and why.
 EXPECTED = {
-    "autocast_alias": "autocast that a function of another file gives is told no device",
     "commands": "a command for a script of the project keeps --device=cuda",
 }
 

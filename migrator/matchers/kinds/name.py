@@ -128,8 +128,8 @@ def _kept_module(
     if rule is None or known is None or not known.npu:
         return
     called = bare_name(holder) or called_name(holder) or index.segment(holder)
-    if isinstance(holder, ast.Name) and not index.bindings(holder):
-        return  # no import, no parameter: nobody's
+    if isinstance(holder, ast.Name) and all(each.kind in _OWN for each in index.bindings(holder)):
+        return  # no import, no parameter: nobody's, or a class of the program's own
     named = "torch" in called
     if not named and not _may_be_torch(context, holder, base, ref):
         return
@@ -153,6 +153,7 @@ def _may_be_torch(context: FileContext, holder: ast.expr, base: str, ref: ast.ex
     return _WITH_CUDA.isdisjoint(identifiers(context.index.text))
 
 
+_OWN = ("def", "class")
 # Libraries that have a module named cuda, too.
 _WITH_CUDA = frozenset({"cupy", "chainer", "numba", "pycuda", "mxnet", "paddle", "jax", "dpctl", "mlx"})
 
