@@ -323,6 +323,8 @@ class _Climb:
                 if vocabulary.says_device(call.func.value):
                     return DeviceContext(CERTAIN, "a part of a device's name")
                 return DeviceContext(UNCLEAR, "a part of some text")
+            if called == "format" and not self._begins_format(call.func.value):
+                return DeviceContext(NO, "a part of a longer text")
             if called in _CONTAINER_METHODS:
                 name = last_name(call.func.value)
                 return self._hinted(name, f"an element of {name}")
@@ -353,6 +355,12 @@ class _Climb:
         if called and vocabulary.says(called):
             return DeviceContext(LIKELY, f"an argument of {called}()")
         return DeviceContext(UNCLEAR, f"an argument of {called or 'a call'}()")
+
+    def _begins_format(self, template: ast.expr) -> bool:
+        """Whether a text may begin with what ``format`` puts into it."""
+        values = self.index.assigned(template) if isinstance(template, ast.Name) else [template]
+        texts = [string_value(value) for value in values]
+        return not texts or any(text is None or text.startswith("{") for text in texts)
 
     def _member(self, call: ast.Call, value: ast.expr) -> ast.expr | None:
         """The value of the member of this file's Enum that a call looks up: ``Kind("cuda")``."""

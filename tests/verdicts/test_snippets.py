@@ -14,7 +14,7 @@ import difflib
 import re
 import tempfile
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -122,14 +122,18 @@ def quiet(*_: object) -> None:
 
 
 def compared(files: dict[str, Labelled]) -> list[str]:
-    """What differs between the labels and what came of the files."""
+    """What differs between the labels and what came of the files, or comes of them the second time."""
     found = came(files)
+    again = came({name: replace(file, before=file.after) for name, file in found.items()})
+    pairs = [(f"{name}: labelled", file, f"{name}: came", found[name]) for name, file in files.items()]
+    twice = [
+        (name, replace(found[name], reported=()), f"{name}: again", replace(again[name], reported=()))
+        for name in files
+    ]
     return [
         line
-        for name, file in files.items()
-        for line in difflib.unified_diff(
-            marked(file), marked(found[name]), f"{name}: labelled", f"{name}: came", lineterm="", n=1
-        )
+        for before, one, after, other in (*pairs, *twice)
+        for line in difflib.unified_diff(marked(one), marked(other), before, after, lineterm="", n=1)
     ]
 
 
