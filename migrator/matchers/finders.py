@@ -65,6 +65,8 @@ KINDS = {
     "key": Finder("kinds.key", options="KeyOptions", other=True),
     "manifest": Finder("kinds.manifest", takes_match=False, other=True),
     "container": Finder("kinds.container", takes_match=False, other=True),
+    "command": Finder("kinds.command", options="CommandOptions", other=True),
+    "body": Finder("kinds.body", other=True),
     "requirement": Finder("kinds.requirement", options="RequirementOptions", takes_match=False, other=True),
     "image": Finder("kinds.image", options="ImageOptions", takes_match=False, other=True),
 }

@@ -97,7 +97,7 @@ def with_mentions(result: Result, document: Document) -> Result:
     if any(mark in data for mark in _LAUNCHERS):
         from migrator.launch.launcher_lines import find_lines as launcher_lines  # few projects have them
 
-        findings += launcher_lines(document.text)
+        findings += launcher_lines(result.text or document.text)
     found = None if result.text is not None else _MENTION.search(data)
     if found is not None and result.left:
         findings += find_lines(document.text)

@@ -12,7 +12,7 @@ from functools import cache
 from typing import Optional
 
 from migrator.api_support import tables
-from migrator.other_files.index import FILLED, Program, Setting
+from migrator.other_files.index import FILLED, Program, Setting, Span
 from migrator.other_files.shell_words import ShellWord
 
 SHELLS = ("bash", "sh", "dash")
@@ -139,13 +139,18 @@ def _next(words: Sequence[ShellWord], program: Program, launcher: Launcher) -> t
     return at, kind
 
 
+@dataclass(frozen=True)
+class Flow:
+    """A variable whose value is all of the word at ``span``."""
+
+    variable: str
+    span: Span
+
+
 def settings(
     program: Program, words: Sequence[ShellWord], command: Optional[int], number: Optional[int]
-) -> Iterator[tuple[Setting, str]]:
-    """The options, keys and variables among a program's own words.
-
-    With each the variable of which its value is all, empty for other values.
-    """
+) -> Iterator[tuple[Setting, Optional[Flow]]]:
+    """The options, keys and variables among a program's own words, and where their values come from."""
     launcher = launcher_of(program)
     place, end = program.words
     while place < end:
@@ -154,7 +159,7 @@ def settings(
         name, sign, _ = word.text.partition("=")
         if launcher is not None and name in launcher.variables:
             value = word if sign else words[place] if place < end else None
-            yield from ((each, "") for each in _named(value, len(name) + 1 if sign else 0, command, number))
+            yield from ((each, None) for each in _named(value, len(name) + 1 if sign else 0, command, number))
         if not word.text.startswith("-") or word.text in ("-", "--") or FILLED in name:
             key = _KEY.match(word.text)
             if key is not None and (launcher is None or program.name == "env"):
@@ -168,7 +173,7 @@ def settings(
         takes = launcher.takes(name) if launcher is not None else None
         following = words[place] if place < end else None
         if following is None or takes == 0 or (takes is None and following.text.startswith("-")):
-            yield Setting("option", name, span, command=command, program=number), ""
+            yield Setting("option", name, span, command=command, program=number), None
             continue
         yield _valued("option", name, word, 0, following, command, number, span)
         place += takes or 0  # of other programs nobody knows whether the next word is a value
@@ -183,16 +188,14 @@ def _valued(
     command: Optional[int],
     program: Optional[int],
     span: Optional[tuple[int, int]] = None,
-) -> tuple[Setting, str]:
+) -> tuple[Setting, Optional[Flow]]:
     """A setting whose value stands in a word, from a character on."""
     text = holder.text[start:]
     known, begins = text.partition(FILLED)[0], ""
     if FILLED in text:
         begins, known = known, ""
     where = holder.place(start, start + len(begins or known))
-    variable = ""
-    if text == FILLED:
-        variable = holder.variables[holder.text[:start].count(FILLED)]
+    variable = holder.variables[holder.text[:start].count(FILLED)] if text == FILLED else ""
     if kind != "option":
         first = word.text.index(name)
         span = word.place(first, first + len(name))
@@ -207,7 +210,7 @@ def _valued(
             program=program,
             begins=begins,
         ),
-        variable,
+        Flow(variable, holder.span) if variable else None,
     )
 
 

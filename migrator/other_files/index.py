@@ -37,6 +37,7 @@ class Setting:
     asked for here, not set. ``command`` is the place in ``Content.commands`` of the one that the setting
     belongs to, and ``program`` the place in its ``programs`` of the one that gets it. Where a shell completes
     the value, ``begins`` is what stands before that (``cuda:`` of ``cuda:$RANK``), with its ``value_span``.
+    ``exported``: the programs that a script starts get the variable.
     """
 
     kind: Literal["variable", "option", "key"]
@@ -48,6 +49,7 @@ class Setting:
     command: Optional[int] = None
     program: Optional[int] = None
     begins: str = ""
+    exported: bool = False
 
 
 @dataclass(frozen=True)
@@ -78,12 +80,14 @@ class Program:
 class Command:
     """A command of a shell: its words, the program first, and the place of all, settings before it too.
 
-    ``programs`` are those that it starts, each by the one before it.
+    ``programs`` are those that it starts, each by the one before it. ``captured``: another command, or the
+    script, reads what it prints.
     """
 
     words: tuple[Word, ...]
     span: Span
     programs: tuple[Program, ...] = ()
+    captured: bool = False
 
 
 @dataclass(frozen=True)

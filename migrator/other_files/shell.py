@@ -108,7 +108,7 @@ class _Script:
         self._bodies: list[Span] = []
         self._texts: dict[str, list[tuple[str, Optional[Span]]]] = {}
         self._lists: dict[str, list[Setting]] = {}
-        self._flows: dict[str, list[Setting]] = {}
+        self._flows: dict[str, list[tuple[Setting, Span]]] = {}
         self._handed: dict[str, tuple[int, int]] = {}
         self._reads: list[tuple[str, Span]] = []
         self._shown: list[Span] = []
@@ -150,7 +150,7 @@ class _Script:
         number = len(self._commands)
         started = tuple(programs(words))
         shown = tuple(Word(word.known, word.span) for word in words)
-        self._commands.append(Command(shown, _span(node), started))
+        self._commands.append(Command(shown, _span(node), started, _is_captured(node)))
         if started and started[0].name in _PRINTING:
             self._shown.append(_span(node))
             return
@@ -165,11 +165,11 @@ class _Script:
         self, program: Program, words: list[ShellWord], command: Optional[int], place: Optional[int]
     ) -> list[Setting]:
         found = []
-        for setting, variable in settings(program, words, command, place):
+        for setting, flow in settings(program, words, command, place):
             found.append(setting)
             self._settings.append(setting)
-            if variable:
-                self._flows.setdefault(variable, []).append(setting)
+            if flow is not None:
+                self._flows.setdefault(flow.variable, []).append((setting, flow.span))
         return found
 
     def _texts_in(self, words: list[ShellWord], started: tuple[Program, ...], depth: int) -> None:
@@ -227,6 +227,7 @@ class _Script:
         # Those before a command come after it in the walk's order, so the command is the last one.
         is_before = node.parent is not None and node.parent.type == "command"
         command = len(self._commands) - 1 if is_before else None
+        exported = is_before or _is_export(node)
         own, text = _text(name), ""
         found: Optional[str] = ""
         span: Optional[Span] = (node.end_byte, node.end_byte)
@@ -242,7 +243,14 @@ class _Script:
             self._holds_command(own, word, value, depth)
             if begins:
                 span = word.place(0, len(begins))
-                self._add(Setting("variable", own, _span(name), None, span, command=command, begins=begins))
+                self._settings.append(
+                    Setting(
+                        *("variable", own, _span(name), None, span),
+                        command=command,
+                        begins=begins,
+                        exported=exported,
+                    )
+                )
                 return
             if found:
                 self._texts.setdefault(own, []).append((found, span))
@@ -252,10 +260,9 @@ class _Script:
                 if inner.known:
                     place = inner.place(0, len(inner.text))
                     self._texts.setdefault(own, []).append((inner.text, place))
-        self._add(Setting("variable", own, _span(name), found, span, command=command))
-
-    def _add(self, setting: Setting) -> None:
-        self._settings.append(setting)
+        self._settings.append(
+            Setting("variable", own, _span(name), found, span, command=command, exported=exported)
+        )
 
     def _hold(self, variable: str, words: list[ShellWord]) -> None:
         """``ARGS=(--device cuda)``: options of the command that is given the variable."""
@@ -294,30 +301,25 @@ class _Script:
 
     def _follow_variables(self) -> None:
         """What is in a variable is where the variable goes: ``--device "$DEVICE"``."""
+        owned: dict[Setting, Setting] = {}
         for variable, held in self._lists.items():
             command, program = self._handed.get(variable, (None, None))
             if command is not None:
-                for setting in held:
-                    self._settings.remove(setting)
-                    self._settings.append(replace(setting, command=command, program=program))
+                owned |= {setting: replace(setting, command=command, program=program) for setting in held}
+        self._settings = [owned.get(setting, setting) for setting in self._settings]
         for variable, flows in self._flows.items():
-            names = {setting.name.lstrip("-").replace("-", "_") for setting in flows}
-            plain = len(names) == 1 and self._only_flows(variable, flows)
+            names = {setting.name.lstrip("-").replace("-", "_") for setting, _ in flows}
+            plain = len(names) == 1 and self._only_flows(variable, [span for _, span in flows])
             for text, span in self._texts.get(variable, ()):
-                for setting in flows:
-                    self._settings.append(replace(setting, value=text, value_span=span if plain else None))
+                for setting, _ in flows:
+                    own = owned.get(setting, setting)
+                    self._settings.append(replace(own, value=text, value_span=span if plain else None))
 
-    def _only_flows(self, variable: str, flows: list[Setting]) -> bool:
+    def _only_flows(self, variable: str, flows: list[Span]) -> bool:
         """Whether a variable is used for these options only, and to be printed."""
-        places = [self._commands[flow.command].span for flow in flows if flow.command is not None]
-        every = [span for name, span in self._reads if name == variable]
-        counted = sum(any(a <= start and end <= b for a, b in places) for start, end in every)
-        other = [
-            (start, end)
-            for start, end in every
-            if not any(a <= start and end <= b for a, b in (*places, *self._shown, *self._own(variable)))
-        ]
-        return not other and counted <= len(flows)
+        places = (*flows, *self._shown, *self._own(variable))
+        reads = (span for name, span in self._reads if name == variable)
+        return all(any(a <= start and end <= b for a, b in places) for start, end in reads)
 
     def _own(self, variable: str) -> list[Span]:
         """The assignments ``NAME=${NAME:-…}``."""
@@ -345,6 +347,25 @@ def _is_bound(node: Node) -> bool:
     if parent.type == "subscript":
         return parent.parent is not None and parent.parent.type == "variable_assignment"
     return parent.type in ("variable_assignment", "for_statement")
+
+
+def _is_export(assignment: Node) -> bool:
+    """Whether an assignment stands behind ``export`` or ``declare -x``."""
+    parent = assignment.parent
+    return (
+        parent is not None
+        and re.match(rb"export\b|(?:declare|typeset) -\w*x", parent.text or b"") is not None
+    )
+
+
+def _is_captured(command: Node) -> bool:
+    """Whether something reads what a command prints: another command, the script."""
+    child, parent = command, command.parent
+    while parent is not None and parent.type in ("pipeline", "redirected_statement", "negated_command"):
+        if parent.type == "pipeline" and parent.children[-1] != child:
+            return True
+        child, parent = parent, parent.parent
+    return parent is not None and parent.type in ("command_substitution", "process_substitution")
 
 
 def _default_of(node: Node) -> Optional[Node]:

@@ -25,15 +25,18 @@ _NUMBER = re.compile(r"(?<!\d)\d+\Z")
 class ValueOptions(Options):
     """``values``: what is written instead of a value; a ``*`` at the end is a number (``cuda:*: npu:*``).
 
-    ``of``: options of commands, keys of configurations, or both. ``types``: the types of files, all without.
-    ``by_parser``: where a program of the project gets an option, what its parser does with the value decides,
-    and no name.
+    ``of``: options of commands, keys of configurations, variables that programs get. ``types``: the types of
+    files, all without; ``programs``: only what these get; ``unless``: the values that are left. Without
+    ``values`` all are reported. ``by_parser``: where a program of the project gets an option, what its parser
+    does with the value decides, and no name.
     """
 
     values: dict[str, str] = field(default_factory=dict)
     of: tuple[str, ...] = ("option", "key")
     types: tuple[str, ...] = ()
     by_parser: bool = False
+    programs: tuple[str, ...] = ()
+    unless: tuple[str, ...] = ()
 
 
 def find(context: TextContext, rules: list[Rule[ValueOptions]]) -> Iterator[Match]:
@@ -44,24 +47,46 @@ def find(context: TextContext, rules: list[Rule[ValueOptions]]) -> Iterator[Matc
             if setting.kind not in options.of or (options.types and context.index.type not in options.types):
                 continue
             new = new_value(options.values, setting)
-            if new is None:
+            if (new is None and options.values) or not _is_meant(context, options, setting):
                 continue
             own = _taken(context, setting) if options.by_parser else None
             fits = any(name_fits(pattern, setting) for pattern in rule.match)
             if not (fits if own is None else own.device):
                 continue
-            span = setting.value_span if rule.fix != "none" else None
+            fixed = new is not None and rule.fix != "none" and not _is_read(context, setting)
+            span = setting.value_span if fixed else None
             yield found_in_text(
                 context,
                 rule,
                 setting.value_span or setting.name_span,
-                api=setting.value or setting.begins,
-                edits=[Edit(*span, new)] if span else (),
+                api=(setting.value or setting.begins) if new else setting.name,
+                edits=[Edit(*span, new)] if span and new else (),
                 message=rule.message or f"{setting.name}: {setting.value or setting.begins} is {new} on NPUs",
-                advice="" if span else f"Write {new}.",
+                advice="" if span or new is None else f"Write {new}.",
                 safety="safe" if own is not None and own.certain else "",
             )
             break
+
+
+def _is_meant(context: TextContext, options: ValueOptions, setting: Setting) -> bool:
+    """Whether a rule is about the program that gets a setting, and about its value."""
+    if setting.value in options.unless and setting.value is not None:
+        return False
+    if setting.kind == "variable" and (setting.reads or not (setting.exported or _is_environment(context))):
+        return False
+    program = context.index.content.program_of(setting)
+    return not options.programs or (program is not None and program.name in options.programs)
+
+
+def _is_environment(context: TextContext) -> bool:
+    """Whether all variables of a file are for the program that is started."""
+    return context.index.type not in ("shell", "makefile")
+
+
+def _is_read(context: TextContext, setting: Setting) -> bool:
+    """Whether the script itself asks for a variable that it sets."""
+    settings = context.index.content.settings if setting.kind == "variable" else ()
+    return any(other.reads and other.name == setting.name for other in settings)
 
 
 def _taken(context: TextContext, setting: Setting) -> Optional[Taken]:

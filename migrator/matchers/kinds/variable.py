@@ -25,11 +25,14 @@ class VariableOptions(Options):
 def find(context: TextContext, rules: list[Rule[VariableOptions]]) -> Iterator[Match]:
     """The variables that are set or asked for."""
     by_verdict: dict[str, Rule] = {rule.options.verdict: rule for rule in reversed(rules)}
-    for setting in context.index.content.settings:
+    settings = context.index.content.settings
+    # What keeps its old name where it is set, is asked for by it.
+    kept = {each.name for each in settings if not each.reads and each.kind == "variable" and _stays(each)}
+    for setting in settings:
         known = env_vars.look_up(setting.name) if setting.kind == "variable" else None
         if known is None or known.npu == known.name:
             continue
-        rename = _renames(known, setting)
+        rename = _renames(known, setting) and not (setting.reads and setting.name in kept)
         rule = by_verdict.get("rename" if rename else "report")
         if rule is not None:
             yield found_in_text(
@@ -42,6 +45,11 @@ def find(context: TextContext, rules: list[Rule[VariableOptions]]) -> Iterator[M
                 advice="" if rename else known.advice,
                 severity="info" if not known.npu else "",
             )
+
+
+def _stays(setting: Setting) -> bool:
+    known = env_vars.look_up(setting.name)
+    return known is not None and not _renames(known, setting)
 
 
 def _renames(known: env_vars.EnvVar, setting: Setting) -> bool:

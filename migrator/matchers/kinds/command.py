@@ -1,0 +1,54 @@
+"""Kind ``command``: a command of a shell that is not there on a machine with NPUs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from migrator.findings.finding import Edit
+from migrator.matchers.context import Match
+from migrator.matchers.options import Options
+from migrator.matchers.other_context import TextContext, found_in_text
+from migrator.matchers.packs import Rule
+from migrator.other_files.index import Command, Program
+
+# What only asks whether there is such a command.
+_ASKING = ("command", "which", "type", "hash")
+
+
+@dataclass(frozen=True)
+class CommandOptions(Options):
+    """``commands``: what is written for a program with its words (``nvidia-smi -L: npu-smi info -l``).
+
+    It is written where a person, or nobody, reads what the command prints; what reads it knows other columns.
+    """
+
+    commands: dict[str, str] = field(default_factory=dict)
+
+
+def find(context: TextContext, rules: list[Rule[CommandOptions]]) -> Iterator[Match]:
+    """The commands that a rule names."""
+    for command in context.index.content.commands:
+        for program in command.programs:
+            rule = next((rule for rule in rules if program.name in rule.match), None)
+            if rule is not None and program.place >= 0 and program.kind == "command":
+                yield _found(context, rule, command, program)
+
+
+def _found(context: TextContext, rule: Rule[CommandOptions], command: Command, program: Program) -> Match:
+    words = command.words[program.place :]
+    asked = command.programs[0].name in _ASKING
+    texts = [program.name] if asked else [word.text or "" for word in words]
+    new = rule.options.commands.get(" ".join([program.name, *texts[1:]]))
+    span = (words[0].span[0], words[0 if asked else -1].span[1])
+    if asked and new:
+        new = new.split()[0]
+    made = new is not None and not command.captured and rule.fix != "none"
+    return found_in_text(
+        context,
+        rule,
+        span,
+        api=program.name,
+        edits=[Edit(*span, new)] if made and new is not None else (),
+        advice="" if made else rule.advice,
+    )
