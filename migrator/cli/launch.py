@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Optional
+from typing import TYPE_CHECKING, Any, Callable, Optional
 
 import typer
 
@@ -179,12 +179,16 @@ def mpi(
     from migrator.files.errors import harmless
     from migrator.launch.mpi import MpiLineError, plan, plan_line
     from migrator.launch.rank_table import Host, RankTableError, build, dump
+    from migrator.project.frameworks import other_framework, why_not_started
 
     try:
-        read = lambda file: text_of(Path(file))  # noqa: E731
+        read: Callable[[str], str] = lambda file: text_of(Path(file))  # noqa: E731
         found = plan_line(line[0], read) if len(line) == 1 else plan(line, read)
         if table and not all(count for _, count in found.hosts):
             raise MpiLineError("--rank-table needs a number of ranks, not one that the shell fills in")
+        framework = other_framework(read(found.entry)) if Path(found.entry).is_file() else ""
+        if framework:
+            raise MpiLineError(why_not_started(harmless(found.entry), framework))
     except (MpiLineError, RankTableError) as error:
         stop(str(error))
     for note in found.notes:

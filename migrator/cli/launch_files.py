@@ -74,7 +74,7 @@ def find_start(folder: Path, main: str | None) -> tuple[Start, str, list[str]]:
     from migrator.files.discover import discover
     from migrator.files.errors import SourceError, Unreadable, shown
     from migrator.files.source import read
-    from migrator.launch.add import place_of
+    from migrator.launch.add import place_of, refuse_other_framework
     from migrator.launch.target import start_of
     from migrator.project.entry import candidate, has_relative_imports, ranked
     from migrator.project.start_ways import start_ways
@@ -97,6 +97,7 @@ def find_start(folder: Path, main: str | None) -> tuple[Start, str, list[str]]:
         others = f"; {len(likely) - 1} more could be meant (-m FILE)" if len(likely) > 1 else ""
         notes.append(f"{shown(entry)} is the training script{others}")
     text = read(folder / entry, entry).text
+    refuse_other_framework(entry, text)
     relative = has_relative_imports(text)
 
     def text_of(name: str) -> str | None:

@@ -15,6 +15,7 @@ from migrator.files.writing import OutputTree, add
 from migrator.launch.script import NAME, run_script
 from migrator.launch.target import start_of
 from migrator.project.entry import Candidate, has_relative_imports
+from migrator.project.frameworks import other_framework, why_not_started
 from migrator.project.imports import Read
 from migrator.project.start_ways import StartWay, start_ways
 
@@ -31,17 +32,22 @@ class Launcher:
     """What became of the launcher. ``entry`` is empty where there is none, ``others`` may be meant as well.
 
     ``way`` is how its ranks come to be. ``kept``: the project has a file of that name, which stays.
+    ``frameworks`` are those of the project's programs that are not PyTorch's.
     """
 
     entry: str
     others: tuple[str, ...] = ()
     kept: bool = False
     way: StartWay | None = None
+    frameworks: tuple[str, ...] = ()
 
     def line(self) -> str:
         """What the user reads of it."""
         if self.kept:
             return f"{NAME} is the project's own, and stays as it is"
+        if not self.entry and self.frameworks:
+            names = " and ".join(self.frameworks)
+            return f"no training script of PyTorch was found, but programs of {names} (see NPU661)"
         if not self.entry:
             return "no training script was found: -m FILE names it"
         others = f" ({len(self.others)} more could be meant: -m FILE)" if self.others else ""
@@ -56,20 +62,24 @@ def add_launcher(
     read: Read,
     mended: bool,
     version: TorchVersion,
+    frameworks: Sequence[str] = (),
 ) -> Launcher:
     """Write ``run_distributed_npu.sh`` for the script ``main``, or for the first of ``candidates``.
 
-    ``read`` and ``mended`` are what ``start_ways`` takes. A file of that name in the project stays. Raises
-    SourceError where the project holds no ``main``.
+    ``read`` and ``mended`` are what ``start_ways`` takes, ``frameworks`` those of programs that are not
+    PyTorch's. A file of that name in the project stays. Raises SourceError where the project holds no
+    ``main``, or where it is such a program.
     """
     others = tuple(one.name for one in candidates)
     if main:
         entry = place_of(tree.source, main)
-        relative = has_relative_imports(_text(tree.source, entry))
+        text = _text(tree.source, entry)
+        refuse_other_framework(entry, text)
+        relative = has_relative_imports(text)
     elif candidates:
         entry, relative = candidates[0].name, candidates[0].relative_imports
     else:
-        return Launcher("")
+        return Launcher("", frameworks=tuple(frameworks))
     if os.path.lexists(os.path.join(tree.building, NAME)):
         return Launcher(entry, kept=True)
     ways = start_ways(dict.fromkeys([entry, *others[:_MOST]]), read, mended)
@@ -93,6 +103,13 @@ def place_of(source: Path, main: str) -> str:
         if os.path.isfile(path) and not inside.startswith(os.pardir + os.sep):
             return inside.replace(os.sep, "/")
     raise SourceError(f"{shown(main)} (-m/--main) is no file of {shown(source)}")
+
+
+def refuse_other_framework(entry: str, text: str) -> None:
+    """Raise SourceError where the script ``entry`` is no program of PyTorch."""
+    framework = other_framework(text)
+    if framework:
+        raise SourceError(why_not_started(shown(entry), framework))
 
 
 def _text(source: Path, entry: str) -> str:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from migrator.findings.finding import Finding
 from migrator.launch.mpi import MpiLineError, plan_line
 from migrator.launch.rank_table import RankTableError
+from migrator.project.frameworks import why_not_started
 
 _CODE = "NPU932"
 _LINE = re.compile(r"\b(horovodrun|mpirun|mpiexec(?:\.hydra)?)[ \t]+-(?:[^\\\n`]|\\\r?\n|\\.)*")
@@ -15,8 +16,11 @@ _PYTHON = re.compile(r"\bpython|\.py\b")
 _OVER = {"horovodrun": "MPI or gloo"}
 
 
-def find_lines(text: str) -> Iterator[Finding]:
-    """A finding for each line that starts a Python program so; its advice has the lines to write."""
+def find_lines(text: str, foreign: Collection[str] = ()) -> Iterator[Finding]:
+    """A finding for each line that starts a Python program so; its advice has the lines to write.
+
+    Of the scripts of other frameworks, ``foreign`` as ``train.py:Keras``, none is started otherwise.
+    """
     first, position = 1, 0
     for found in _LINE.finditer(text):
         first += text.count("\n", position, found.start())
@@ -33,8 +37,14 @@ def find_lines(text: str) -> Iterator[Finding]:
             column=1,
             end_column=1,
             message=f"{launcher} starts the program over {_OVER.get(launcher, 'MPI')}",
-            advice=_advice(line),
+            advice=_of_other_framework(line, foreign) or _advice(line),
         )
+
+
+def _of_other_framework(line: str, foreign: Collection[str]) -> str:
+    words = {word.rpartition("/")[2] for word in line.split()}
+    scripts = (each.partition(":") for each in sorted(foreign))
+    return next((why_not_started(name, framework) for name, _, framework in scripts if name in words), "")
 
 
 def _whole(line: str) -> str:

@@ -31,7 +31,7 @@ class MpiLineError(ValueError):
 
 @dataclass(frozen=True)
 class Plan:
-    """The hosts with their ranks, a command for each, and what was assumed or left out.
+    """The hosts with their ranks, a command for each, and what was assumed or left out; the script.
 
     The number of ranks is 0 where only the shell knows it.
     """
@@ -39,6 +39,7 @@ class Plan:
     hosts: tuple[tuple[str, int], ...]
     commands: tuple[str, ...]
     notes: tuple[str, ...]
+    entry: str = ""
 
 
 @dataclass
@@ -89,7 +90,7 @@ def plan_line(text: str, read_text: Callable[[str], str], alone: bool = False) -
         if any(is_launcher(word) for word in shell.after.split()):
             notes.append(f"left as it is:{shell.after.rstrip()}")
         commands = [f"{shell.before}{command}{shell.after.rstrip()}" for command in commands]
-    return Plan(found.hosts, tuple(commands), tuple(notes))
+    return Plan(found.hosts, tuple(commands), tuple(notes), found.entry)
 
 
 def is_launcher(word: str) -> bool:
@@ -103,7 +104,8 @@ def _plan(shell: ShellLine, read_text: Callable[[str], str]) -> Plan:
         name, _, value = word.partition("=")
         line.variables.setdefault(name, value)
     hosts = _share(line)
-    return Plan(tuple(hosts), tuple(_commands(line, hosts, shell)), tuple(line.notes))
+    commands = tuple(_commands(line, hosts, shell))
+    return Plan(tuple(hosts), commands, tuple(line.notes), line.entry)
 
 
 def _read(words: Sequence[str], read_text: Callable[[str], str]) -> _Line:

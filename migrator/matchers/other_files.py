@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from dataclasses import replace
 from pathlib import PurePosixPath
 
@@ -87,17 +88,18 @@ def examine(name: str, data: bytes, operators: Catalog) -> Result | None:
     return Result(name, findings=findings, left=f"not Python: left as it is; {_mentions(data, found)}")
 
 
-def with_mentions(result: Result, document: Document) -> Result:
+def with_mentions(result: Result, document: Document, foreign: Collection[str] = ()) -> Result:
     """The result of a text that rules looked at, with what none of them is about.
 
-    Where the rules could not read it, lines that look like settings are named instead.
+    Where the rules could not read it, lines that look like settings are named instead. ``foreign`` are
+    scripts of other frameworks than PyTorch, as ``train.py:Keras``.
     """
     data = document.text.encode("utf-8", "replace")
     findings = list(result.findings)
     if any(mark in data for mark in _LAUNCHERS):
         from migrator.launch.launcher_lines import find_lines as launcher_lines  # few projects have them
 
-        findings += launcher_lines(result.text or document.text)
+        findings += launcher_lines(result.text or document.text, foreign)
     found = None if result.text is not None else _MENTION.search(data)
     if found is not None and result.left:
         findings += find_lines(document.text)

@@ -110,6 +110,7 @@ def migrate(plan: Plan, out: Path, overwrite: bool, progress: Progress) -> Outco
                 survey.text_of,
                 _LOCAL_RANK_RULE in rules.enabled and not plan.safe_only,
                 resolve(plan.settings.version),
+                sorted({start.framework for start in survey.project.starts if start.framework}),
             )
             for entry, done in _results(survey, rules, plan, progress):
                 result = _put(tree, entry, done) if entry.checked else done.result

@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
+from migrator.project.frameworks import other_framework
+
 _GUARD = re.compile(r"^if\s+__name__\s*==\s*['\"]__main__['\"]", re.M)
 _RELATIVE_IMPORT = re.compile(r"^\s*from\s+\.", re.M)
 # What a training script does, and what it weighs.
@@ -53,6 +55,8 @@ def candidate(name: str, text: str) -> Candidate | None:
     path = PurePosixPath(name)
     guarded = "__main__" in text and bool(_GUARD.search(text))
     if path.suffix != ".py" or path.name in ("setup.py", "__init__.py", "conftest.py"):
+        return None
+    if other_framework(text):
         return None
     if not guarded and (".backward(" not in text or _only_defines(text)):
         return None

@@ -11,6 +11,7 @@ from migrator.names.flow import made_with, returned_values, sources
 from migrator.names.index import ModuleIndex
 from migrator.names.reducers import reduced
 from migrator.names.tree import Function
+from migrator.project.frameworks import other_framework
 from migrator.project.module_names import module_name
 from migrator.project.saved_objects import scan_saved
 
@@ -66,6 +67,7 @@ class ProgramFacts(NamedTuple):
     that give a tensor of float64. ``saved``: what its files hold that ``weights_only`` does not read.
     ``modules``: what stands for torch or torch.cuda in a file under another name, as ``acme.th=torch``.
     ``device_keys``: the members and items, in lower case, that go into a device, but for ``device`` itself.
+    ``foreign``: the scripts that use Horovod with another framework than PyTorch, as ``train.py:Keras``.
     """
 
     scripts_modules: bool = False
@@ -77,6 +79,7 @@ class ProgramFacts(NamedTuple):
     saved: frozenset[str] = frozenset()
     modules: frozenset[str] = frozenset()
     device_keys: frozenset[str] = frozenset()
+    foreign: frozenset[str] = frozenset()
 
 
 NOTHING = ProgramFacts()
@@ -90,8 +93,12 @@ def scan_program(name: str, text: str) -> ProgramFacts:
     set_devices = frozenset(_SET_DEVICE.findall(text)) if "set_device(" in text else frozenset[str]()
     reducers, doubles, saved = _reducers(text), _doubles(text), scan_saved(text)
     modules = frozenset(f"{module_name(name)}.{each}" for each in _named_modules(text))
-    keys = _device_keys(text)
-    return ProgramFacts(scripts, default, lightning, set_devices, reducers, doubles, saved, modules, keys)
+    framework = other_framework(text) if "horovod" in text else ""
+    foreign = frozenset({f"{name.rpartition('/')[2]}:{framework}"} if framework else ())
+    return ProgramFacts(
+        *(scripts, default, lightning, set_devices, reducers, doubles, saved, modules),
+        *(_device_keys(text), foreign),
+    )
 
 
 def merged(parts: Iterable[ProgramFacts]) -> ProgramFacts:
@@ -107,6 +114,7 @@ def merged(parts: Iterable[ProgramFacts]) -> ProgramFacts:
         frozenset[str]().union(*(part.saved for part in known)),
         frozenset[str]().union(*(part.modules for part in known)),
         frozenset[str]().union(*(part.device_keys for part in known)),
+        frozenset[str]().union(*(part.foreign for part in known)),
     )
 
 

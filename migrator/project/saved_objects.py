@@ -14,7 +14,7 @@ from typing import NamedTuple, Optional
 from migrator.names.tree import FUNCTIONS, bare_name, called_name, last_name, parse, string_value, walk
 
 # torch.save, and what programs put around it: save_on_master, save_checkpoint.
-_SAVES = re.compile(r"\btorch\.save\(|\bsave_(?:on_master|checkpoint|model|state|ckpt)\(")
+_SAVES = re.compile(r"\btorch\.save\(|\bsave_(?:on_master|checkpoint)\(")
 _OPTIONS = re.compile(r"args|(?:\w+_)?opts?|FLAGS|arguments|(?:parsed|cmd)_args")
 _MODULES = re.compile(r"(?:best_|ema_)?(?:model|net|network|netG|netD|generator|discriminator)")
 _OPTIMIZERS = frozenset({"optimizer", "optim"})

@@ -7,17 +7,19 @@ from dataclasses import dataclass
 
 from migrator.files.document import is_notebook
 from migrator.project.entry import Candidate, candidate
+from migrator.project.frameworks import other_framework
 
 _HOROVOD = re.compile(r"^[ \t]*(?:import[^\n]*|from)[ \t]horovod\b", re.M)
 
 
 @dataclass(frozen=True)
 class StartFacts:
-    """One file: whether it imports Horovod, or is a script to start."""
+    """One file: whether it imports Horovod, or is a script; the ``framework`` that is not PyTorch."""
 
     file: str
     horovod: bool
     candidate: Candidate | None
+    framework: str = ""
 
 
 def scan_start(name: str, text: str) -> StartFacts | None:
@@ -25,5 +27,5 @@ def scan_start(name: str, text: str) -> StartFacts | None:
     if is_notebook(name):
         return None
     horovod = "horovod" in text and bool(_HOROVOD.search(text))
-    facts = StartFacts(name, horovod, candidate(name, text))
-    return facts if horovod or facts.candidate else None
+    facts = StartFacts(name, horovod, candidate(name, text), other_framework(text))
+    return facts if horovod or facts.candidate or facts.framework else None

@@ -48,11 +48,13 @@ _MAY_TELL = (
     b"torch.float64",
     b".double()",
     b"torch.save(",
-    b"save_",
     b"import torch as ",
     b"= torch\n",
     b"torch.device(",
     b"map_location",
+    b"save_on_master(",
+    b"save_checkpoint(",
+    b"horovod",
 )
 
 
@@ -239,7 +241,7 @@ class Loader:
 
 # The form of FileFacts as far as shows whether there are any: their own module takes long to load.
 _FACTS = tuple[tuple[Any, ...], tuple[Any, ...], tuple[Any, ...]]
-_NOTHING = [False, False, [], [], [], [], [], []]  # of the program
+_NOTHING = [False, False, [], [], [], [], [], [], [], []]  # of the program
 
 
 def _key(file: PythonFile, content: bytes) -> bytes:

@@ -113,7 +113,7 @@ def _checked(work: _Work, settings: Settings, project: Project, admit: Admit, di
     result = check(source, rules, project, admit, converted, write=admit is not no_fix)
     text, beside, skipped = result.text, None, result.skipped
     if source.type:
-        result = with_mentions(result, source)
+        result = with_mentions(result, source, project.program.foreign)
     elif source.notebook is not None:
         beside = beside_python(source.notebook)
         skipped = skipped or _broken_cells(source, rules)
