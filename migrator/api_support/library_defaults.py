@@ -85,12 +85,6 @@ def known() -> Mapping[str, tuple[LibraryDefault, ...]]:
 
 
 @cache
-def packages() -> frozenset[str]:
-    """The names by which these libraries are imported."""
-    return frozenset(each.api.partition(".")[0] for every in known().values() for each in every)
-
-
-@cache
 def libraries() -> frozenset[str]:
     """The names under which these libraries are installed."""
     return frozenset(name for every in known().values() for each in every for name in each.library.split())

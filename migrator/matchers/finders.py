@@ -114,7 +114,6 @@ HANDLERS = {
     "library-default": Finder(
         "structural.library_defaults",
         options="DefaultOptions",
-        words_from="library_defaults",
         takes_match=False,
     ),
     "library-function": Finder(

@@ -6,14 +6,13 @@ import re
 from collections.abc import Iterable
 from typing import Callable
 
-from migrator.api_support import env_vars, library_defaults
+from migrator.api_support import env_vars
 from migrator.matchers.packs import Rule
 from migrator.names.training_loops import STARTING_WORDS
 
 _WORD = re.compile(r"[^\W\d]\w*")
 _KNOWN: dict[str, Callable[[], Iterable[str]]] = {
     "env_vars": env_vars.known,
-    "library_defaults": library_defaults.packages,
     "torch_apis": lambda: {"torch"},
     "torch_names": lambda: {"torch", "torchvision"},
     "training_loops": lambda: STARTING_WORDS,

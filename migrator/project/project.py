@@ -16,7 +16,6 @@ from migrator.project.packages import packages_of
 from migrator.project.program import NOTHING, ProgramFacts, merged
 
 if TYPE_CHECKING:
-    from migrator.api_support.library_defaults import Limits
     from migrator.findings.finding import Result
     from migrator.native.model import NativeFile
     from migrator.project.definitions import Definitions
@@ -43,9 +42,9 @@ class Project:
     for NPUs. ``definitions`` finds what a name means in other files; without it nobody looks there.
     ``starts`` are the files that show how programs are started, where that was asked for. ``failed`` are the
     files, by name, at which an earlier stage met an internal error: they are left as they are, and that is
-    what is told of them. ``program`` is what some file does to all of the program. ``wanted`` are the
-    versions that it asks for of libraries. ``programs`` finds what a script starts; without it nobody looks
-    there.
+    what is told of them. ``program`` is what some file does to all of the program. ``requirements`` are the
+    lines that may ask for a version of a library. ``programs`` finds what a script starts; without it nobody
+    looks there.
     """
 
     classes: tuple[ClassFacts, ...] = ()
@@ -57,7 +56,7 @@ class Project:
     starts: tuple[StartFacts, ...] = ()
     failed: Mapping[str, Result] = field(default_factory=dict)
     program: ProgramFacts = NOTHING
-    wanted: Mapping[str, Limits] = field(default_factory=dict)
+    requirements: tuple[str, ...] = ()
     programs: Programs | None = None
 
     def words(self, source: str) -> frozenset[str]:

@@ -23,19 +23,24 @@ def requirement_lines(folder: Path, files: tuple[str, ...] = FILES) -> Iterator[
 
     What cannot be read is left out.
     """
+    folders = {pattern.rpartition("/")[0] for pattern in files}
+    names = {inside: _names(os.path.join(folder, inside)) for inside in folders}
     known: set[str] = set()
     for pattern in files:
         inside, _, last = pattern.rpartition("/")
-        try:
-            names = sorted(os.listdir(folder / inside))
-        except OSError:
-            continue
-        for base in names:
+        for base in names[inside]:
             name = f"{inside}/{base}" if inside else base
-            if name not in known and fnmatchcase(base, last):
+            if fnmatchcase(base, last) and name not in known:
                 known.add(name)
                 for number, line in enumerate(_lines(folder / name), 1):
                     yield name, number, line
+
+
+def _names(folder: str) -> list[str]:
+    try:
+        return sorted(os.listdir(folder))
+    except OSError:
+        return []
 
 
 def lines_with_versions(folder: Path) -> Iterator[str]:

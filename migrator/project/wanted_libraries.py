@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
-from pathlib import Path
+from functools import cache
 
 from migrator.api_support.library_defaults import Limits, libraries
-from migrator.project.requirement_files import lines_with_versions
 from migrator.project.wanted_torch import SPECIFIED, limits_of
 
 
-def wanted_libraries(folder: Path) -> Mapping[str, Limits]:
+@cache
+def wanted_libraries(requirements: tuple[str, ...]) -> Mapping[str, Limits]:
     """The limits for each library that a line of requirements, or of guides, asks for by a version."""
     named = re.compile(rf"(?<![\w.-])({_either(libraries())})(?:\[[\w, -]*\])?{SPECIFIED}", re.IGNORECASE)
     found: dict[str, Limits] = {}
-    for line in lines_with_versions(folder):
+    for line in requirements:
         for match in named.finditer(line.partition("#")[0]):
             found.setdefault(match[1].lower().replace("_", "-"), limits_of(match[2]))
     return found

@@ -92,7 +92,6 @@ def load_project(entries: Iterable[Entry], jobs: Optional[int], starts: bool = F
     from migrator.native.files import native_bytes
     from migrator.project.programs import Programs
     from migrator.project.project import merge_facts
-    from migrator.project.wanted_libraries import wanted_libraries
 
     every = list(entries)
     python = [PythonFile(entry.name, entry.path) for entry in every if entry.holds_python]
@@ -109,7 +108,7 @@ def load_project(entries: Iterable[Entry], jobs: Optional[int], starts: bool = F
         project,
         starts=tuple(item.start for item in told if item.start),
         failed={each.name: each for each in failed if each},
-        wanted=wanted_libraries(root_of(python[0].path, python[0].name)) if python else {},
+        requirements=tuple(lines_with_versions(root_of(python[0].path, python[0].name))) if python else (),
         programs=Programs({entry.name: entry.path for entry in every if entry.kind == "python"}),
     ), size
 
@@ -168,7 +167,6 @@ class Loader:
         from migrator.project.operators import Catalog
         from migrator.project.program import merged
         from migrator.project.project import Project, classes_of
-        from migrator.project.wanted_libraries import wanted_libraries
 
         telling = (facts for facts in self._facts if facts[0] or facts[2] != _NOTHING)
         known = [from_json(FileFacts, facts) for facts in telling if fits(FileFacts, facts)]
@@ -180,7 +178,7 @@ class Loader:
             twins=self._twins,
             failed=self._failed,
             program=program,
-            wanted=wanted_libraries(self._root) if self._root else {},
+            requirements=tuple(self._requirements),
         )
 
     @cached_property

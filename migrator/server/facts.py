@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Optional
 
-from migrator.api_support.library_defaults import Limits
 from migrator.files.document import document
 from migrator.files.errors import Unreadable
 from migrator.files.source import read_bytes
@@ -18,7 +17,7 @@ from migrator.project.npu_twins import npu_twins
 from migrator.project.packages import packages_of
 from migrator.project.program import merged
 from migrator.project.project import Project, classes_of
-from migrator.project.wanted_libraries import wanted_libraries
+from migrator.project.requirement_files import lines_with_versions
 from migrator.run.loading import may_tell
 
 # More files are no project, but somebody's home folder.
@@ -35,7 +34,7 @@ class WorkspaceFacts:
     def __init__(self) -> None:
         self._facts: dict[Optional[Path], dict[Path, FileFacts]] = {}
         self._names: dict[Path, set[str]] = {}
-        self._wanted: dict[Path, Mapping[str, Limits]] = {}
+        self._requirements: dict[Path, tuple[str, ...]] = {}
 
     def project(self, folder: Optional[Path], place: Path) -> Project:
         """What a file knows of itself and of the others in its folder."""
@@ -44,15 +43,15 @@ class WorkspaceFacts:
             own = files.get(place, _NOTHING)
             return Project(own.classes, program=own.program)
         known = [files[place] for place in sorted(files)]
-        if folder not in self._wanted:
-            self._wanted[folder] = wanted_libraries(folder)
+        if folder not in self._requirements:
+            self._requirements[folder] = tuple(lines_with_versions(folder))
         names = self._names.get(folder, set())
         return Project(
             classes_of(known),
             packages=packages_of(names),
             twins=npu_twins(names),
             program=merged(one.program for one in known),
-            wanted=self._wanted[folder],
+            requirements=self._requirements[folder],
         )
 
     def learn(self, folder: Optional[Path], target: Target, text: Optional[str]) -> bool:
@@ -85,7 +84,7 @@ class WorkspaceFacts:
         """The folder has left the workspace."""
         self._facts.pop(folder, None)
         self._names.pop(folder, None)
-        self._wanted.pop(folder, None)
+        self._requirements.pop(folder, None)
 
 
 def parses(text: str) -> bool:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Optional
 
 import pytest
 
+from migrator.api_support.library_defaults import known
 from migrator.findings.finding import Result
 from migrator.project.project import Project
-from migrator.project.wanted_torch import limits_of
 from tests.checking import migrate_text
 from tests.matchers.migrating import engine
 
@@ -24,9 +23,8 @@ def build(wanted):
 
 
 def migrated(text: str, wanted: str = "", library: str = "timm", packages: tuple[str, ...] = ()) -> Result:
-    project = replace(
-        Project(), wanted={library: limits_of(wanted)} if wanted else {}, packages=frozenset(packages)
-    )
+    lines = (f"{library}{wanted}",) if wanted else ()
+    project = Project(requirements=lines, packages=frozenset(packages))
     return migrate_text(engine("2.6"), "example.py", text, project)
 
 
@@ -121,3 +119,11 @@ def test_a_method_is_the_librarys_where_the_file_imports_it() -> None:
     assert (found(result), given in (result.text or "")) == ([("NPU638", "error")], True)
     assert found(migrated(text, "==0.35.0", "diffusers")) == []
     assert found(migrated(use, "==0.30.3", "diffusers")) == []
+
+
+def test_the_rules_start_from_the_packages_of_the_table() -> None:
+    rules = {rule.code: rule for rule in engine("2.6").every.values() if rule.code in ("NPU638", "NPU639")}
+    assert len(rules) == 2
+    for rule in rules.values():
+        told = (each for every in known().values() for each in every if each.outcome in rule.options.outcomes)
+        assert set(rule.words) == {each.api.partition(".")[0] for each in told}

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
+from migrator.api_support.library_defaults import Limits
+from migrator.project.requirement_files import lines_with_versions
 from migrator.project.wanted_libraries import wanted_libraries
+
+
+def wanted(folder: Path) -> Mapping[str, Limits]:
+    return wanted_libraries(tuple(lines_with_versions(folder)))
 
 
 @pytest.mark.parametrize(
@@ -26,17 +33,17 @@ from migrator.project.wanted_libraries import wanted_libraries
 )
 def test_the_limits_of_a_line(tmp_path: Path, file: str, line: str, limits: object) -> None:
     (tmp_path / file).write_text(f"{line}\n")
-    assert wanted_libraries(tmp_path).get("timm") == limits
+    assert wanted(tmp_path).get("timm") == limits
 
 
 def test_requirements_come_before_guides(tmp_path: Path) -> None:
     (tmp_path / "README.md").write_text("pip install timm==0.3.2 face_alignment==1.3.5\n")
     (tmp_path / "requirements.txt").write_text("timm==0.9.16\n")
-    assert wanted_libraries(tmp_path) == {
+    assert wanted(tmp_path) == {
         "timm": (("==", (0, 9, 16)),),
         "face-alignment": (("==", (1, 3, 5)),),
     }
 
 
 def test_a_folder_without_them(tmp_path: Path) -> None:
-    assert wanted_libraries(tmp_path / "missing") == {}
+    assert wanted(tmp_path / "missing") == {}

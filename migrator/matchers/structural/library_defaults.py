@@ -20,6 +20,7 @@ from migrator.matchers.options import Options
 from migrator.matchers.packs import Rule
 from migrator.names.index import ModuleIndex
 from migrator.names.tree import string_value
+from migrator.project.wanted_libraries import wanted_libraries
 
 
 @dataclass(frozen=True)
@@ -49,9 +50,9 @@ def _defaults(context: FileContext, call: ast.Call) -> Iterator[tuple[LibraryDef
         every = tuple(each for each in methods if _imports(context.index, each.api.partition(".")[0]))
     elif context.project.owns(name, context.name):
         return
-    doubtful = None
+    doubtful, wanted = None, wanted_libraries(context.project.requirements)
     for default in every:
-        limits = (context.project.wanted.get(each) for each in default.library.lower().split())
+        limits = (wanted.get(each) for each in default.library.lower().split())
         holds = default.holds(next(filter(None, limits), None))
         if holds or (holds is None and not default.until):
             yield default, True
