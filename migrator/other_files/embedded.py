@@ -49,3 +49,64 @@ def read_shell(data: bytes, span: Span, commands_before: int, without: Iterable[
 
 def _behind(command: Optional[int], before: int) -> Optional[int]:
     return None if command is None else command + before
+
+
+def read_written(data: bytes, value: str, span: Span) -> Content:
+    """What a shell reads in a value that is written at a place of a file, with places in the file.
+
+    Its lines may be indented or folded there. What is written with escapes is not looked at.
+    """
+    text = value.encode("utf-8")
+    places = _aligned(text, data[slice(*span)])
+    if places is None:
+        return Content()
+    start = span[0]
+    before = b"x " if text.startswith(b"-") else b""  # the options of a command that is not written here
+    own = Lines((before + text).decode("utf-8"))
+
+    def moved(span: Span) -> Span:
+        first, last = (max(0, place - len(before)) for place in span)
+        if first == last:
+            return start + places[first], start + places[first]
+        return start + places[first], start + places[last - 1] + 1
+
+    def same(span: Optional[Span]) -> Optional[Span]:
+        """The place of a part, where the same stands there."""
+        if span is None:
+            return None
+        new = moved(span)
+        return new if data[slice(*new)] == own.data[slice(*span)] else None
+
+    found = shell.read(own.data.decode("utf-8"), own)
+    settings = [
+        replace(item, name_span=name_span, value_span=same(item.value_span))
+        for item in found.settings
+        if (name_span := same(item.name_span))
+    ]
+    commands = [
+        replace(
+            each,
+            words=tuple(Word(word.text, moved(word.span)) for word in each.words),
+            span=moved(each.span),
+        )
+        for each in found.commands
+    ]
+    return Content(tuple(settings), tuple(commands))
+
+
+def _aligned(text: bytes, raw: bytes) -> Optional[list[int]]:
+    """The place of each byte of a text in what is written; None where it is written with escapes."""
+    places = []
+    place = 0
+    blank = b" \t\r\n"
+    for byte in text:
+        while place < len(raw) and raw[place] != byte and raw[place] in blank and byte not in blank:
+            place += 1
+        if place < len(raw) and (raw[place] == byte or (raw[place] in blank and byte in blank)):
+            places.append(place)
+            place += 1
+        elif byte in blank:
+            places.append(min(place, len(raw)))
+        else:
+            return None
+    return [*places, len(raw)]

@@ -13,6 +13,7 @@ from typing import Optional, Union
 
 from migrator.files.lines import Lines
 from migrator.other_files import shell
+from migrator.other_files.embedded import read_written
 from migrator.other_files.index import Command, Content, Setting, Span, Word
 
 Step = Union[str, int]
@@ -121,9 +122,9 @@ def _commands(entries: Sequence[Entry], lines: Lines) -> Iterator[Content]:
             continue
         last = entry.path[-1]
         if last in _SCRIPTS or last in _COMMANDS:
-            yield _shell(entry, lines)
+            yield read_written(lines.data, entry.value, entry.value_span)
         elif isinstance(last, int) and len(entry.path) > 1 and entry.path[-2] in _SCRIPTS:
-            yield _shell(entry, lines)
+            yield read_written(lines.data, entry.value, entry.value_span)
         elif isinstance(last, int) and len(entry.path) > 1 and entry.path[-2] in _COMMANDS:
             lists.setdefault(entry.path[:-2], {}).setdefault(str(entry.path[-2]), []).append(entry)
     for parts in lists.values():
@@ -131,8 +132,8 @@ def _commands(entries: Sequence[Entry], lines: Lines) -> Iterator[Content]:
         words = [entry for name in _COMMANDS for entry in parts.get(name, ())]
         yield _listed(words)
         for entry in words:
-            if re.search(r"\s", entry.value or ""):  # of sh -c
-                yield _shell(entry, lines)
+            if entry.value and entry.value_span and re.search(r"\s", entry.value):  # of sh -c
+                yield read_written(lines.data, entry.value, entry.value_span)
 
 
 def _listed(entries: Sequence[Entry]) -> Content:
@@ -143,67 +144,3 @@ def _listed(entries: Sequence[Entry]) -> Content:
         words.insert(0, nothing)
     span = (min(word.span[0] for word in words), max(word.span[1] for word in words))
     return shell.listed(words, span)
-
-
-def _shell(entry: Entry, lines: Lines) -> Content:
-    """What a shell reads in a value, with the places in the file."""
-    if entry.value is None or entry.value_span is None:
-        return Content()
-    raw = lines.data[slice(*entry.value_span)]
-    text = entry.value.encode("utf-8")
-    places = _aligned(text, raw)
-    if places is None:
-        return Content()
-    start = entry.value_span[0]
-    before = b"x " if text.startswith(b"-") else b""  # the options of a command that is not written here
-    own = Lines((before + text).decode("utf-8"))
-
-    def moved(span: Span) -> Span:
-        first, last = (max(0, place - len(before)) for place in span)
-        if first == last:
-            return start + places[first], start + places[first]
-        return start + places[first], start + places[last - 1] + 1
-
-    def same(span: Optional[Span]) -> Optional[Span]:
-        """The place of a part, where the same stands there."""
-        if span is None:
-            return None
-        new = moved(span)
-        return new if lines.data[slice(*new)] == own.data[slice(*span)] else None
-
-    found = shell.read(own.data.decode("utf-8"), own)
-    settings = [
-        replace(item, name_span=name_span, value_span=same(item.value_span))
-        for item in found.settings
-        if (name_span := same(item.name_span))
-    ]
-    commands = [
-        replace(
-            each,
-            words=tuple(Word(word.text, moved(word.span)) for word in each.words),
-            span=moved(each.span),
-        )
-        for each in found.commands
-    ]
-    return Content(tuple(settings), tuple(commands))
-
-
-def _aligned(text: bytes, raw: bytes) -> Optional[list[int]]:
-    """The place of each byte of a text in what is written: lines may be indented or folded there.
-
-    None where it is written with escapes.
-    """
-    places = []
-    place = 0
-    blank = b" \t\r\n"
-    for byte in text:
-        while place < len(raw) and raw[place] != byte and raw[place] in blank and byte not in blank:
-            place += 1
-        if place < len(raw) and (raw[place] == byte or (raw[place] in blank and byte in blank)):
-            places.append(place)
-            place += 1
-        elif byte in blank:
-            places.append(min(place, len(raw)))
-        else:
-            return None
-    return [*places, len(raw)]
