@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Optional, Union
 
 from migrator.files.lines import Lines
@@ -80,6 +81,7 @@ def content_of(entries: Sequence[Entry], lines: Lines, comments: Iterable[Span] 
     return Content(tuple(settings), tuple(commands), tuple(comments))
 
 
+@lru_cache(maxsize=1024)
 def _is_environment(step: Step) -> bool:
     return isinstance(step, str) and bool(_ENVIRONMENT.match(step) or step in _CONTAINER_ENVIRONMENT)
 

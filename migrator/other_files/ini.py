@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from migrator.files.lines import Lines
 from migrator.other_files.entries import Entry, content_of
@@ -24,6 +25,7 @@ def read(text: str, lines: Lines) -> Content:
     section: tuple[str, ...] = ()
     option: tuple[str, ...] = ()
     first, number = -1, 0  # of the lines of a value: the entry of the whole, and how many there are
+    wholes: dict[int, int] = {}  # where the values of several lines end, by the numbers of their entries
     for start in lines.starts:
         match = _LINE.match(lines.data, start)
         line = match.group().rstrip() if match else b""
@@ -34,7 +36,7 @@ def read(text: str, lines: Lines) -> Content:
         if body.startswith((b"#", b";")):
             comments.append((place, end))
         elif place > start and option:
-            entries[first] = _with_line(entries[first], lines, place, end)
+            wholes[first] = end
             entries.append(Entry((*option, number), (place, place), body.decode("utf-8"), (place, end)))
             number += 1
         elif found := _SECTION.match(body):
@@ -45,6 +47,8 @@ def read(text: str, lines: Lines) -> Content:
             entries.append(_option(section, body, place))
             option = tuple(map(str, entries[-1].path))
             first, number = len(entries) - 1, 0
+    for whole, end in wholes.items():
+        entries[whole] = _up_to(entries[whole], entries[whole + 1], lines, end)
     return content_of(entries, lines, comments)
 
 
@@ -62,7 +66,7 @@ def _option(section: tuple[str, ...], body: bytes, place: int) -> Entry:
     return Entry(path, span, value.decode("utf-8"), (begin, begin + len(value)))
 
 
-def _with_line(entry: Entry, lines: Lines, place: int, end: int) -> Entry:
-    """An option whose value goes on."""
-    begin = entry.value_span[0] if entry.value_span else place
-    return Entry(entry.path, entry.span, lines.data[begin:end].decode("utf-8"), (begin, end))
+def _up_to(entry: Entry, line: Entry, lines: Lines, end: int) -> Entry:
+    """An option with all of its value, of which ``line`` is the first line below."""
+    begin = (entry.value_span or line.span)[0]
+    return replace(entry, value=lines.data[begin:end].decode("utf-8"), value_span=(begin, end))

@@ -17,11 +17,12 @@ from migrator.other_files.index import Content, NotParsedError, Span
 
 # No two ways to fit one text: what begins as one of these is that, or is wrong.
 _TOKEN = re.compile(
-    rb"""[ \t\r\n]+
-    | (?P<comment>//[^\r\n]*|/\*(?:[^*]|\*(?!/))*\*/)
+    rb"""[ \t\r\n]*(?:
+    (?P<sign>[{}\[\],:])
     | (?P<string>"(?:[^"\\\r\n]|\\.)*")
-    | (?P<plain>-?[\w.+-]+)
-    | (?P<sign>[{}\[\],:])""",
+    | (?P<plain>[\w.+-]+)
+    | (?P<comment>//[^\r\n]*|/\*(?:[^*]|\*(?!/))*\*/)
+    | \Z)""",
     re.VERBOSE,
 )
 
@@ -91,11 +92,13 @@ def _tokens(lines: Lines, comments: list[Span]) -> Iterator[tuple[str, Span]]:
     while place < len(data):
         match = _TOKEN.match(data, place)
         if match is None:
+            place += len(data[place:]) - len(data[place:].lstrip())
             raise _wrong(lines, (place, place + 1))
-        if match.lastgroup == "comment":
-            comments.append(match.span())
-        elif match.lastgroup:
-            yield match.lastgroup, match.span()
+        kind = match.lastgroup
+        if kind == "comment":
+            comments.append(match.span(kind))
+        elif kind:
+            yield kind, match.span(kind)
         place = match.end()
 
 

@@ -17,8 +17,7 @@ from migrator.matchers.packs import Rule
 from migrator.other_files.index import Setting
 
 _INDEX = re.compile(r"(?<=:)\d+\Z")
-_SCRIPTS = ("shell", "makefile")
-# What a shell, Compose or OmegaConf takes where a variable is not set.
+# What Compose or OmegaConf takes where a variable is not set.
 _OTHERWISE = re.compile(r"(\$\{(?:\w+:?-|oc\.env:\w+, ?))([\w:]+)\}")
 # Hydra's list of files to put together: a value there is the name of a file.
 _DEFAULTS = re.compile(r"defaults\.\d+\.")
@@ -43,7 +42,7 @@ class KeyOptions(Options):
 def find(context: TextContext, rules: list[Rule[KeyOptions]]) -> Iterator[Match]:
     """The keys that a rule has another value for, or something to say of."""
     for setting in context.index.content.settings:
-        if setting.value is None or _DEFAULTS.match(setting.name) or not _is_set(context, setting):
+        if setting.kind != "key" or setting.value is None or _DEFAULTS.match(setting.name):
             continue
         for rule in rules:
             new = _new_value(rule.options, setting.value)
@@ -52,16 +51,6 @@ def find(context: TextContext, rules: list[Rule[KeyOptions]]) -> Iterator[Match]
             if _fits(context, rule, setting):
                 yield _found(context, rule, setting, new)
                 break
-
-
-def _is_set(context: TextContext, setting: Setting) -> bool:
-    """Whether it is a key, or a variable that a configuration hands to a program.
-
-    What a script does with its variables is for those who read scripts.
-    """
-    if setting.kind == "variable":
-        return not setting.reads and context.index.type not in _SCRIPTS
-    return setting.kind == "key"
 
 
 def _fits(context: TextContext, rule: Rule[KeyOptions], setting: Setting) -> bool:
