@@ -57,8 +57,8 @@ class Rules:
 
     def is_relevant(self, text: str) -> bool:
         """Whether a text holds a word from which some rule starts."""
-        if self.settings.transfer:
-            return "torch" in text
+        if self.settings.transfer and "torch" in text:
+            return True
         return not self._all_words.isdisjoint(identifiers(text))
 
     def of_other_files(self, text: str) -> list[Rule]:
@@ -75,8 +75,6 @@ class Rules:
 
     def starting(self, text: str, project: Project) -> tuple[list[Rule], frozenset[str]]:
         """The rules that may match in a Python text, and the words from which they start in it."""
-        if self.settings.transfer:
-            return [self.every[TRANSFER]], frozenset({"torch"})
         self._learn(project)
         written = read_names(text)
         words = written.words
@@ -87,7 +85,8 @@ class Rules:
         ]
         apis = self._api_words({rule.finder.words_from for rule in rules}, text, written)
         rules = [rule for rule in rules if apis.get(rule.finder.words_from, _file_fits(rule, words))]
-        return rules, frozenset(self._triggers(rules)).union(*apis.values())
+        own = {"torch"} if self.settings.transfer else set[str]()
+        return rules, frozenset(self._triggers(rules) | own).union(*apis.values())
 
     def _api_words(self, sources: set[str], text: str, written: Written) -> dict[str, frozenset[str]]:
         """The words from which rules about torch's names start in a text, by what the rules call them."""

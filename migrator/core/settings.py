@@ -11,7 +11,7 @@ class Settings(NamedTuple):
     ``version`` is a torch version of ``api_db/versions.csv`` as ``2.6.0``. ``select`` and ``ignore`` are
     rule codes or their prefixes (``NPU1``), or ``ALL``. ``rule_files`` are a user's own rule packs.
     ``hardware`` is the product line that the project is for (``A2``), empty for none in particular. With
-    ``transfer`` the only rule is the one that imports torch_npu's run-time patching. ``content`` is a
+    ``transfer`` the only fix is the import of torch_npu's run-time patching. ``content`` is a
     digest of the rule packs, where they may change while the program runs.
     """
 

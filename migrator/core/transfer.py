@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 
 from migrator.files.document import is_notebook
 from migrator.matchers.context import FileContext, Match, insertion
 from migrator.matchers.npu_import import insert_import, names_package, torch_npu_imports
 from migrator.matchers.packs import Rule
+from migrator.names.index import ModuleIndex
+from migrator.names.tree import called_name
 
 _TRANSFER = "from torch_npu.contrib import transfer_to_npu"
 
@@ -30,6 +33,33 @@ def find(context: FileContext, rule: Rule) -> list[Match]:
         there = next(node for node in index.imports if names_package(node, "torch_npu"))
         inserted.append(insertion(context, rule, there, insert_import(index, there, _TRANSFER)))
     return [replace(item, needs_npu=False) for item in inserted]
+
+
+def left(index: ModuleIndex, matches: list[Match], rules: Mapping[str, Rule]) -> list[Match]:
+    """What is still to do when torch is patched: the matches without fixes, and fixes that it leaves out."""
+    return [_reported(item) for item in matches if not _is_done(index, item, rules[item.finding.code])]
+
+
+def _is_done(index: ModuleIndex, item: Match, rule: Rule) -> bool:
+    """Whether the patching does what a fix does: of texts, not where they are compared with a device."""
+    return item.finding.fix is not None and rule.transfer and not _is_compared(index, item.node)
+
+
+def _is_compared(index: ModuleIndex, node: ast.AST) -> bool:
+    holder = index.parent(node)
+    while isinstance(holder, (ast.Tuple, ast.List, ast.Set)):
+        holder = index.parent(holder)
+    is_text = isinstance(node, (ast.Constant, ast.JoinedStr))
+    return is_text and (isinstance(holder, ast.Compare) or called_name(holder) in ("startswith", "endswith"))
+
+
+def _reported(item: Match) -> Match:
+    if item.finding.fix is None:
+        return item
+    finding = item.finding
+    advice = finding.advice or "Change it by hand, or migrate in the mode rewrite."
+    message = f"{finding.message}; transfer_to_npu does not do that"
+    return replace(item, finding=replace(finding, fix=None, message=message, advice=advice))
 
 
 def _break(inserted: str) -> str:

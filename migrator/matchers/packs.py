@@ -29,7 +29,7 @@ else:  # before Python 3.13 a type variable has no default, and a rule is a rule
 
 _FIELDS = frozenset(
     "code name summary kind match except replace versions fix severity status why message advice words"
-    " options examples references opt_in".split()
+    " options examples references opt_in transfer".split()
 )
 _DEEPEST = 100  # lists and mappings inside each other, of which a rule has four
 _EXAMPLE_FIELDS = "before after unchanged reported version file program setup use differs not_run".split()
@@ -67,6 +67,7 @@ class Rule(Generic[OptionsOf]):
     given: dict[str, Any] = field(default_factory=dict)
     examples: tuple[Mapping[str, Any], ...] = ()
     opt_in: bool = False
+    transfer: bool = False
     references: tuple[str, ...] = ()
     origin: str = ""
 
