@@ -35,7 +35,8 @@ def match_rules_in_text(context: TextContext, chosen: list[Rule], rules: Rules) 
 def match_rules(context: FileContext, chosen: list[Rule], rules: Rules) -> tuple[list[Match], int]:
     """What the chosen rules match, and how many strings that look like CUDA are something else."""
     if rules.settings.transfer:
-        matches, alone = _matched(context, chosen, rules)
+        others = [rule for rule in chosen if rule.code != TRANSFER]
+        matches, alone = _matched(context, others, rules)
         left = transfer.left(context.index, matches, rules.every)
         return [*transfer.find(context, rules.every[TRANSFER]), *left], alone
     return _matched(context, chosen, rules)

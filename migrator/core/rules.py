@@ -85,8 +85,10 @@ class Rules:
         ]
         apis = self._api_words({rule.finder.words_from for rule in rules}, text, written)
         rules = [rule for rule in rules if apis.get(rule.finder.words_from, _file_fits(rule, words))]
-        own = {"torch"} if self.settings.transfer else set[str]()
-        return rules, frozenset(self._triggers(rules) | own).union(*apis.values())
+        triggers = frozenset(self._triggers(rules)).union(*apis.values())
+        if self.settings.transfer and "torch" in words:
+            return [*rules, self.every[TRANSFER]], triggers | {"torch"}
+        return rules, triggers
 
     def _api_words(self, sources: set[str], text: str, written: Written) -> dict[str, frozenset[str]]:
         """The words from which rules about torch's names start in a text, by what the rules call them."""
