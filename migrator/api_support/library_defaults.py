@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
-from typing import Literal, Optional, cast
+from typing import Literal, NamedTuple, Optional, cast
 
 from migrator.api_support import tables
 
 Limits = tuple[tuple[str, tables.Version], ...]  # such as (">=", (0, 4)), of a requirement
 
 
-@dataclass(frozen=True)
-class LibraryDefault:
+class LibraryDefault(NamedTuple):
     """One function or class in some versions of a library.
 
     ``argument`` decides, with its ``position`` where it has one, and is empty where nothing does: a value of

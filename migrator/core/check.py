@@ -10,9 +10,9 @@ import gc
 import re
 import sys
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
-from typing import Optional
+from typing import NamedTuple, Optional
 
 from migrator.core.blockers import judged
 from migrator.core.changes import Change, described, of_conversion, planned
@@ -33,12 +33,10 @@ from migrator.files.lines import Lines
 from migrator.findings.edits import OffsetMap, apply
 from migrator.findings.finding import Edit, Finding, Result, SyntaxTrouble, internal_error
 from migrator.matchers.context import FileContext
-from migrator.matchers.other_context import TextContext
 from migrator.matchers.packs import Rule
 from migrator.names.index import ModuleIndex
 from migrator.names.npu_branches import knows_npus
 from migrator.names.tree import parse
-from migrator.other_files.index import NotParsedError, has_reader, read
 from migrator.project.project import Project
 
 _MAX_PASSES = 8
@@ -46,8 +44,7 @@ _NUL = "holds NUL bytes: not a Python source file"
 _DEEP = "an expression is nested too deeply to be parsed"
 
 
-@dataclass(frozen=True)
-class Converted:
+class Converted(NamedTuple):
     """What a conversion (to many NPUs, from Horovod) makes of a file before the rules see it.
 
     ``failed`` is the internal error for which the file is left as it was, not even migrated.
@@ -128,6 +125,8 @@ def check(
 
 def _check_other(document: Document, rules: Rules, project: Project, admit: Admit, write: bool) -> Result:
     """``check`` for a file that is no Python; one that is not of its type stays as it is, with the reason."""
+    from migrator.other_files.index import NotParsedError, has_reader  # a hook rarely needs it
+
     chosen = rules.of_other_files(document.text) if has_reader(document.type) else []
     result = Result(document.name)
     if chosen:
@@ -213,6 +212,8 @@ class _Check:
     def _parse(self, text: str) -> None:
         """Raise SyntaxError or NotParsedError where a result would not be what its file is."""
         if self.type:
+            from migrator.other_files.index import read
+
             read(self.name, self.type, text)
         else:
             parse(text)
@@ -226,6 +227,9 @@ class _Check:
             return self.admit(self._located(finding))
 
         if self.type:
+            from migrator.matchers.other_context import TextContext
+            from migrator.other_files.index import read
+
             other = TextContext(
                 read(self.name, self.type, text),
                 self.rules.version,

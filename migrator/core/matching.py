@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Callable, NamedTuple
+from typing import TYPE_CHECKING, Callable, NamedTuple
 
 from migrator.core import transfer
 from migrator.core.fix_guards import enclosing_fstring, without_fix
@@ -15,9 +15,11 @@ from migrator.matchers.dotted import rank
 from migrator.matchers.finders import KINDS
 from migrator.matchers.kinds.library import of_other_framework
 from migrator.matchers.npu_import import names_package, torch_npu_imports
-from migrator.matchers.other_context import TextContext
 from migrator.matchers.packs import Rule
 from migrator.names.tree import parse
+
+if TYPE_CHECKING:
+    from migrator.matchers.other_context import TextContext
 
 # Says of a finding, with its place in the input, whether its fix is to be made.
 Admit = Callable[[Finding], bool]

@@ -34,12 +34,13 @@ class Rules:
         self.every: dict[str, Rule] = {rule.code: rule for rule in every}
         chosen = choose(every, settings.select, settings.ignore)
         self._chosen = [rule for rule in chosen if applies(rule, self.version.tuple)]
+        self._of_python = [rule for rule in self._chosen if not rule.finder.other]
+        self._of_others = [rule for rule in self._chosen if rule.finder.other]
         self.order = {rule.code: place for place, rule in enumerate(every)}
         self.opt_in = any(rule.opt_in for rule in self._chosen)
         self.enabled = frozenset(rule.code for rule in self._chosen)
-        self._words = {rule.code: starting_words(rule) for rule in self._chosen}
+        self._words = {rule.code: starting_words(rule) for rule in self._of_python}
         self._line_words: dict[str, frozenset[str]] = {}  # of names that only the project knows
-        self._all_words = frozenset().union(*self._words.values()) if self._words else frozenset()
         self._project: Project | None = None
 
     @cached_property
@@ -48,6 +49,15 @@ class Rules:
         from migrator.matchers.kinds import string
 
         return string.vocabularies(rule for rule in self.every.values() if rule.kind == "string")
+
+    @cached_property
+    def _other_words(self) -> dict[str, frozenset[str]]:
+        """The words from which the rules about other files start: few runs need them."""
+        return {rule.code: starting_words(rule) for rule in self._of_others}
+
+    @cached_property
+    def _all_words(self) -> frozenset[str]:
+        return frozenset().union(*self._words.values(), *self._other_words.values())
 
     @property
     def import_rule(self) -> Rule | None:
@@ -63,26 +73,19 @@ class Rules:
 
     def of_other_files(self, text: str) -> list[Rule]:
         """The rules that may match in a text that is no Python."""
+        if self.settings.transfer:
+            return []
         words = identifiers(text)
-        return [
-            rule
-            for rule in self._chosen
-            if rule.finder.other
-            and not self._words[rule.code].isdisjoint(words)
-            and _file_fits(rule, words)
-            and not self.settings.transfer
-        ]
+        known = self._other_words
+        fitting = (rule for rule in self._of_others if not known[rule.code].isdisjoint(words))
+        return [rule for rule in fitting if _file_fits(rule, words)]
 
     def starting(self, text: str, project: Project) -> tuple[list[Rule], frozenset[str]]:
         """The rules that may match in a Python text, and the words from which they start in it."""
         self._learn(project)
         written = read_names(text)
         words = written.words
-        rules = [
-            rule
-            for rule in self._chosen
-            if not rule.finder.other and not self._words[rule.code].isdisjoint(words)
-        ]
+        rules = [rule for rule in self._of_python if not self._words[rule.code].isdisjoint(words)]
         apis = self._api_words({rule.finder.words_from for rule in rules}, text, written)
         rules = [rule for rule in rules if apis.get(rule.finder.words_from, _file_fits(rule, words))]
         triggers = frozenset(self._triggers(rules)).union(*apis.values())
@@ -107,10 +110,10 @@ class Rules:
         ``other``: it stands in a file that is no Python.
         """
         words = identifiers(text)
+        if other:
+            return any(not words.isdisjoint(mine) for mine in self._other_words.values())
         return any(
-            not words.isdisjoint(self._words[rule.code])
-            for rule in self._chosen
-            if rule.finder.other is other and not _reads_text(rule)
+            not words.isdisjoint(self._words[rule.code]) for rule in self._of_python if not _reads_text(rule)
         )
 
     def _learn(self, project: Project) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from migrator.findings.finding import Edit
 
@@ -95,8 +95,7 @@ class _Step:
         return self.starts[place], self.ends[place]
 
 
-@dataclass(frozen=True)
-class OffsetMap:
+class OffsetMap(NamedTuple):
     """Byte offsets of a text and of what became of it in some rounds of edits, both ways."""
 
     steps: tuple[_Step, ...] = ()

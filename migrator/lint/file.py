@@ -17,7 +17,6 @@ from migrator.lint import suppressions
 from migrator.lint.checking import Checked, Job
 from migrator.lint.files import data_of
 from migrator.lint.rule_sets import rules_of
-from migrator.other_files.index import NotParsedError, has_reader, read
 from migrator.project.project import Project
 from migrator.run.cache import digest
 
@@ -88,6 +87,8 @@ def _suppressions(item: Document) -> suppressions.Suppressions:
     """The suppressing comments of a document; of a text that cannot be read there are none."""
     if not item.type:
         return suppressions.read(item.text)
+    from migrator.other_files.index import NotParsedError, has_reader, read
+
     if not suppressions.may_hold(item.text) or not has_reader(item.type):
         return suppressions.Suppressions()
     try:

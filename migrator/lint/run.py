@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Optional
+from typing import Any, NamedTuple, Optional
 
 from migrator.files.errors import shown
 from migrator.findings.finding import Finding
@@ -20,12 +20,11 @@ from migrator.run.loading import Loader
 from migrator.run.processes import Progress
 
 
-@dataclass(frozen=True)
-class CommandLine:
+class CommandLine(NamedTuple):
     """What was said to ``npumigrate lint``; ``given`` has the options that a configuration can hold, too."""
 
-    paths: tuple[str, ...] = (".",)
-    given: Mapping[str, Any] = field(default_factory=dict)
+    paths: tuple[str, ...]
+    given: Mapping[str, Any]
     config: Sequence[str] = ()
     isolated: bool = False
     diff: bool = False

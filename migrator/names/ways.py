@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from migrator.names.index import ModuleIndex
 from migrator.names.tree import FUNCTIONS, bare_name
@@ -21,8 +21,7 @@ _NEGATIVE = (ast.NotEq, ast.IsNot, ast.NotIn)
 _LEAVES = (ast.Return, ast.Raise, ast.Continue, ast.Break)
 
 
-@dataclass(frozen=True)
-class Choice:
+class Choice(NamedTuple):
     """What does not run where a question for CUDA is answered with no, and what runs instead."""
 
     skipped: Sequence[ast.AST]

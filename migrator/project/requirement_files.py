@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from fnmatch import fnmatchcase
 from pathlib import Path
 
 # In this order: what comes first counts most.
@@ -30,7 +29,7 @@ def requirement_lines(folder: Path, files: tuple[str, ...] = FILES) -> Iterator[
         inside, _, last = pattern.rpartition("/")
         for base in names[inside]:
             name = f"{inside}/{base}" if inside else base
-            if fnmatchcase(base, last) and name not in known:
+            if name not in known and _fits(base, last):
                 known.add(name)
                 for number, line in enumerate(_lines(folder / name), 1):
                     yield name, number, line
@@ -48,6 +47,14 @@ def lines_with_versions(folder: Path) -> Iterator[str]:
     for name, _, line in requirement_lines(folder, (*FILES, *GUIDES)):
         if any(sign in line for sign in _SIGNS) and (not name.endswith(".md") or " install " in line):
             yield line
+
+
+def _fits(name: str, pattern: str) -> bool:
+    """Whether a name is what a pattern with one ``*`` at most says; ``fnmatch`` compiles each pattern."""
+    begin, star, end = pattern.partition("*")
+    if not star:
+        return name == pattern
+    return len(name) >= len(begin + end) and name.startswith(begin) and name.endswith(end)
 
 
 def _lines(path: Path) -> list[str]:

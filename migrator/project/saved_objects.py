@@ -11,7 +11,8 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple, Optional
 
-from migrator.names.tree import FUNCTIONS, bare_name, called_name, last_name, parse, string_value, walk
+from migrator.names.outline import Outline, outline
+from migrator.names.tree import FUNCTIONS, bare_name, called_name, children, last_name, string_value
 
 # torch.save, and what programs put around it: save_on_master, save_checkpoint.
 _SAVES = re.compile(r"\btorch\.save\(|\bsave_(?:on_master|checkpoint)\(")
@@ -45,16 +46,21 @@ def scan_saved(text: str) -> frozenset[str]:
     if not _SAVES.search(text):
         return frozenset()
     try:
-        tree = parse(text)
+        shared = outline(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return frozenset()
-    return frozenset(item.as_text() for item in _saved(tree))
+    return frozenset(item.as_text() for item in _saved(shared))
 
 
-def _saved(tree: ast.Module) -> Iterator[Saved]:
-    outer = _Assigned(tree)
-    for scope in (tree, *(node for node in walk(tree) if isinstance(node, FUNCTIONS))):
-        assigned = _Assigned(scope, outer if scope is not tree else None)
+def _saved(shared: Outline) -> Iterator[Saved]:
+    lines, outer = shared.lines, _Assigned(shared.tree)
+    saving = [lines.line_of(match.start()) for match in re.finditer(rb"\bsave", lines.data)]
+    inner = (
+        _Assigned(function, outer)
+        for function in shared.functions
+        if any(function.lineno <= line <= (function.end_lineno or 0) for line in saving)
+    )
+    for assigned in (outer, *inner):
         for call in assigned.saves:
             written = call.args[0]
             parts = list(assigned.parts(written))
@@ -80,8 +86,9 @@ class _Assigned:
         for node in _own(scope):
             if isinstance(node, ast.Assign):
                 self._assign(node)
-            elif isinstance(node, ast.Call) and node.args and _SAVES.match(f"{ast.unparse(node.func)}("):
-                self.saves.append(node)
+            elif isinstance(node, ast.Call) and node.args and called_name(node).startswith("save"):
+                if _SAVES.match(f"{ast.unparse(node.func)}("):
+                    self.saves.append(node)
 
     def _assign(self, node: ast.Assign) -> None:
         for target in node.targets:
@@ -146,12 +153,12 @@ def is_module_name(name: str) -> bool:
 
 def _own(scope: ast.AST) -> Iterator[ast.AST]:
     """The nodes of a scope, in the order of the text, without those of functions in it."""
-    stack = list(ast.iter_child_nodes(scope))[::-1]
+    stack = children(scope)[::-1]
     while stack:
         node = stack.pop()
         yield node
         if not isinstance(node, FUNCTIONS):
-            stack += list(ast.iter_child_nodes(node))[::-1]
+            stack += reversed(children(node))
 
 
 def _makes_module(value: ast.expr) -> bool:

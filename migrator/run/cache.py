@@ -14,7 +14,6 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import suppress
-from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Optional
 
@@ -22,6 +21,11 @@ from migrator import __version__
 from migrator.api_support.tables import in_force
 from migrator.data_folders import data_folder
 from migrator.run.json_form import fits
+
+try:  # hashlib loads OpenSSL, which takes longer than all that is digested in a hook
+    from _blake2 import blake2b
+except ImportError:
+    from hashlib import blake2b
 
 if TYPE_CHECKING:
     import sqlite3

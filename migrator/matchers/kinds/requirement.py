@@ -9,8 +9,6 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Literal, Optional
 
-from packaging.specifiers import InvalidSpecifier, SpecifierSet
-
 from migrator.api_support.companions import ReleaseSet, recommended
 from migrator.findings.finding import Edit
 from migrator.matchers.context import FileContext, Match
@@ -214,6 +212,8 @@ def _torch_npu(
 
 def _fits(item: Requirement, version: str) -> Optional[bool]:
     """Whether a requirement admits a version; None where that cannot be told."""
+    from packaging.specifiers import InvalidSpecifier, SpecifierSet  # who reads rule packs loads this module
+
     if item.by == "poetry":
         found = re.match(r"(\^|~|==|=|>=)?\s*(\d+(?:\.\d+)*)\Z", item.specifier)
         if item.specifier == "*":

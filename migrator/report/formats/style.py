@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from hashlib import sha256
 from pathlib import Path
 
 from migrator.files.errors import shown
@@ -131,6 +130,8 @@ def fingerprints(report: LintReport) -> list[str]:
 
     It is made of file, rule, and the source line without its indentation; equal ones are counted.
     """
+    from hashlib import sha256  # few runs need it
+
     seen: dict[str, int] = {}
     result = []
     for item in report.findings:
