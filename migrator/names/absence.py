@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 
 from migrator.names.index import ModuleIndex
+from migrator.names.leaving import ends_run
 from migrator.names.tree import called_name
 
-_EXITS = frozenset({"exit", "_exit", "quit", "abort", "skip", "skipTest"})
 # Calls that read a version, or a number, from a text.
 _READS = frozenset({"parse", "Version", "LooseVersion", "StrictVersion", "parse_version", "float", "int"})
 _ORDERS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
@@ -35,7 +35,7 @@ def stops_without(index: ModuleIndex, node: ast.AST) -> bool:
         return False
     taken = around.body if holds else around.orelse
     last = taken[-1] if taken else None
-    return isinstance(last, ast.Raise) or (isinstance(last, ast.Expr) and called_name(last.value) in _EXITS)
+    return isinstance(last, ast.Raise) or ends_run(last)
 
 
 def needs_value(index: ModuleIndex, node: ast.AST) -> bool:

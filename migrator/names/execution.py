@@ -8,12 +8,11 @@ from __future__ import annotations
 import ast
 
 from migrator.names.index import ModuleIndex
+from migrator.names.leaving import ends_run, stops
 from migrator.names.tree import FUNCTIONS, Function, bare_name, called_name
 
 _TRIES = (ast.Try, getattr(ast, "TryStar", ast.Try))
 _CATCHING = frozenset({"suppress", "raises"})  # contextlib.suppress(…), pytest.raises(…)
-_EXITS = frozenset({"exit", "_exit", "quit", "skip"})
-_STOPS = frozenset({"exit", "_exit", "quit", "abort"})
 _LEAVING = (ast.Return, ast.Continue, ast.Break)
 _STARTERS = frozenset({"spawn", "start_processes"})  # torch.multiprocessing runs the function they are given
 _WITH_INSTANCE = frozenset({"__init__", "__new__", "__post_init__", "forward"})
@@ -83,20 +82,13 @@ def _decides(parent: ast.AST, child: ast.AST) -> bool:
     if isinstance(parent, ast.BoolOp):
         return child is not parent.values[0]
     if isinstance(parent, _TRIES):
-        goes_on = any(not stops(handler) for handler in parent.handlers)
+        goes_on = any(not stops(handler.body[-1]) for handler in parent.handlers)
         return child in parent.handlers or (goes_on and child in parent.body)
     if isinstance(parent, (ast.With, ast.AsyncWith)):
         return any(called_name(item.context_expr) in _CATCHING for item in parent.items)
     if isinstance(parent, ast.Assert):
         return child is parent.msg
     return isinstance(parent, (ast.ExceptHandler, ast.comprehension)) or type(parent).__name__ == "match_case"
-
-
-def stops(handler: ast.ExceptHandler) -> bool:
-    """Whether an ``except`` ends the program, or raises again."""
-    last = handler.body[-1]
-    exits = isinstance(last, ast.Expr) and called_name(last.value) in _STOPS
-    return isinstance(last, ast.Raise) or exits
 
 
 def _is_main(test: ast.If, child: ast.AST) -> bool:
@@ -113,7 +105,6 @@ def _left_before(index: ModuleIndex, node: ast.AST, leaving: tuple[type[ast.stmt
         if earlier is node:
             return False
         last = earlier.body[-1] if isinstance(earlier, ast.If) else earlier
-        exits = isinstance(last, ast.Expr) and called_name(last.value) in _EXITS
-        if isinstance(last, leaving) or (exits and last is not earlier):
+        if isinstance(last, leaving) or (ends_run(last) and last is not earlier):
             return True
     return False

@@ -10,8 +10,8 @@ import re
 from collections.abc import Callable, Collection, Iterator
 from itertools import takewhile
 
-from migrator.names.execution import stops
 from migrator.names.index import ModuleIndex
+from migrator.names.leaving import leaves, stops
 from migrator.names.scopes import Binding
 from migrator.names.tree import FUNCTIONS, bare_name, called_name, imported, string_value, walk
 
@@ -28,8 +28,6 @@ _VERSION = re.compile(
 _THERE = re.compile(r"has|support|avail|exist|can_|enable", re.IGNORECASE)
 # What lists names: '"fused" in signature(AdamW).parameters'.
 _LISTS = re.compile(r"signature|argspec|co_varnames|__dict__|\bdir\(|__all__|parameters")
-_SKIPS = frozenset({"skip", "skipTest", "exit", "_exit", "fail", "xfail", "importorskip", "abort"})
-_LEAVES = (ast.Return, ast.Raise, ast.Continue, ast.Break)
 _PACKAGES = ("torch.", "torchvision.")
 _OWN_VERSION = (
     *("torch.__version__", "torch.version.__version__", "torch.torch_version"),
@@ -45,7 +43,7 @@ def catching(index: ModuleIndex, node: ast.AST, errors: Collection[str]) -> ast.
             handler = next((each for each in parent.handlers if _catches(each, errors)), None)
             if handler is not None:
                 raises = any(isinstance(each, ast.Raise) for each in ast.walk(handler))
-                return None if raises or stops(handler) else parent
+                return None if raises or stops(handler.body[-1]) else parent
     return None
 
 
@@ -197,16 +195,10 @@ def _earlier(index: ModuleIndex, statement: ast.stmt) -> Iterator[ast.AST]:
             return
         if isinstance(other, ast.Assert):
             yield other.test
-        elif isinstance(other, ast.If) and _is_left(other.body[-1]):
+        elif isinstance(other, ast.If) and leaves(other.body[-1]):
             yield other.test
         elif isinstance(other, ast.Expr) and called_name(other.value) == "importorskip":
             yield other.value
-
-
-def _is_left(last: ast.stmt) -> bool:
-    if isinstance(last, ast.Expr):
-        return called_name(last.value) in _SKIPS
-    return isinstance(last, _LEAVES)
 
 
 class _Question:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from migrator.names.index import ModuleIndex
+from migrator.names.leaving import LEAVING
 from migrator.names.tree import FUNCTIONS, last_name, string_value
 
 # The word first, then what is before it: a search for plain text is fast, and most files speak of input.
@@ -153,7 +154,7 @@ def _after_npu_return(block: Sequence[ast.stmt], statement: ast.stmt) -> bool:
         if earlier is statement:
             return False
         if isinstance(earlier, ast.If) and _speaks_of_npus(earlier.test) and not earlier.orelse:
-            if isinstance(earlier.body[-1], (ast.Return, ast.Raise, ast.Continue)):
+            if isinstance(earlier.body[-1], LEAVING):
                 return not isinstance(earlier.body[-1], ast.Raise)
     return False
 

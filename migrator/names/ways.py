@@ -12,13 +12,13 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
 from migrator.names.index import ModuleIndex
+from migrator.names.leaving import LEAVING
 from migrator.names.tree import FUNCTIONS, bare_name
 
 _CUDA_BUILD = re.compile(rb"\bCUDAExtension\b|\bCUDA_HOME\b|\bnvcc\b|\.cu\b")
 QUESTIONS = frozenset({"is_available", "device_count"})
 _ASKING = frozenset({"startswith", "isinstance", "device", "bool"})
 _NEGATIVE = (ast.NotEq, ast.IsNot, ast.NotIn)
-_LEAVES = (ast.Return, ast.Raise, ast.Continue, ast.Break)
 
 
 class Choice(NamedTuple):
@@ -174,7 +174,7 @@ def _chosen(
 
 def _behind(index: ModuleIndex, around: ast.If) -> Sequence[ast.stmt]:
     """What runs in place of a body that leaves the block: the statements behind it."""
-    if not isinstance(around.body[-1], _LEAVES):
+    if not isinstance(around.body[-1], LEAVING):
         return ()
     block = index.block(around)
     return block[list(block).index(around) + 1 :] if around in block else ()

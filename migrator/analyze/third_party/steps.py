@@ -10,6 +10,7 @@ from typing import Any
 from migrator.analyze.third_party.flow import Attempt, Branch, Condition, End, Loop, Step, Steps, Use
 from migrator.findings.finding import Finding
 from migrator.names.index import ModuleIndex
+from migrator.names.leaving import LEAVING
 from migrator.project.modules import scopes_by_name, written
 
 # Tests after whose answer a program without CUDA goes another way.
@@ -115,7 +116,7 @@ class _Reader:
         else:
             yield from self._expressions(ast.iter_child_nodes(node))
             yield from self._rest(node.lineno, node.end_lineno or node.lineno)
-            if isinstance(node, (ast.Return, ast.Raise, ast.Break, ast.Continue)):
+            if isinstance(node, LEAVING):
                 yield End(kind.lower())
 
     def _rest(self, first: int, last: int) -> Iterator[Use]:

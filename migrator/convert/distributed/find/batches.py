@@ -24,6 +24,7 @@ from migrator.convert.syntax import (
     stored_below,
 )
 from migrator.convert.values import call_sites, definition_of, origins
+from migrator.names.leaving import LEAVING
 from migrator.project.distributed_names import listed
 
 _DEPTH = 6
@@ -183,7 +184,7 @@ def _items(loop: ast.For) -> set[Name]:
 
 def _only_shows(node: ast.If) -> bool:
     calls = [one for one in ast.walk(node) if isinstance(one, ast.Call)]
-    leaves = (isinstance(one, (ast.Break, ast.Continue, ast.Return, ast.Raise)) for one in ast.walk(node))
+    leaves = (isinstance(one, LEAVING) for one in ast.walk(node))
     return all((method_name(one) or last_name(one)) in _SHOWS for one in calls) and not any(leaves)
 
 
