@@ -150,8 +150,7 @@ class _Check:
         self.admit = admit
         self.lines = document.lines
         self.map = OffsetMap()
-        modules = project.program.modules
-        self.handed_on = partial(project.torch_module, file=document.name) if modules else None
+        self.neighbours = project.neighbours(document.name)
         self.known: dict[tuple[str, int, str], Finding] = {}  # what the first pass has a fix for
 
     def run(
@@ -240,7 +239,7 @@ class _Check:
             matches, alone = match_rules_in_text(other, chosen, self.rules), 0
             choice, lines = choose_fixes_in_text(matches, admit), other.index.lines
         else:
-            context = self._context(ModuleIndex(text, words, handed_on=self.handed_on))
+            context = self._context(ModuleIndex(text, words, neighbours=self.neighbours))
             matches, alone = match_rules(context, chosen, self.rules)
             matches = judged(context.index, guarded(context, kept(context.index, matches), aware))
             choice, lines = choose_fixes(context, matches, admit, self.rules), context.index.lines

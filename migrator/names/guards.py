@@ -33,6 +33,7 @@ _OWN_VERSION = (
     *("torch.__version__", "torch.version.__version__", "torch.torch_version"),
     *("torchvision.__version__", "torchvision.version.__version__"),
 )
+_MOST_FLAGS = 50
 _ANSWERS = (ast.Compare, ast.BoolOp, ast.UnaryOp, ast.Call, ast.Name, ast.Attribute, ast.IfExp)
 
 
@@ -106,6 +107,35 @@ def is_asked_for(index: ModuleIndex, node: ast.AST, name: str) -> bool:
         for part in walk(test)
         if isinstance(part, (ast.Attribute, ast.Name))
     )
+
+
+def flags(index: ModuleIndex) -> Iterator[tuple[str, set[str]]]:
+    """The names at a module's top that hold or give an answer, each with what was asked for.
+
+    That are names of torch and of others, and ``version`` for torch's release.
+    """
+    for name, bindings in index.module_scope.bindings.items():
+        asked = {each for binding in bindings for each in _asked_by_flag(index, binding, set())} - {""}
+        if asked:
+            yield name, asked
+
+
+def _asked_by_flag(index: ModuleIndex, binding: Binding, seen: set[int]) -> Iterator[str]:
+    if id(binding) in seen or len(seen) > _MOST_FLAGS:
+        return
+    seen.add(id(binding))
+    for node in _answering(index, binding):
+        for part in walk(node):
+            if isinstance(part, ast.Call) and called_name(part) in ("hasattr", "getattr"):
+                yield string_value(part.args[1]) or "" if len(part.args) > 1 else ""
+            elif isinstance(part, ast.alias):
+                yield part.name.rpartition(".")[2]
+            elif isinstance(part, (ast.Attribute, ast.Name)):
+                if index.qualified_name(part).startswith(_OWN_VERSION):
+                    yield "version"
+                elif isinstance(part, ast.Name):
+                    for other in index.module_scope.bindings.get(part.id, ()):
+                        yield from _asked_by_flag(index, other, seen)
 
 
 def _is_alternative(index: ModuleIndex, node: ast.AST) -> bool:
@@ -259,6 +289,9 @@ class _Question:
             return True
         if _THERE.search(name) and any(part.lower() in name.lower() for part in self.missing):
             return True
+        if known and self.index.neighbours is not None:
+            if not self.missing.union(("version",)).isdisjoint(self.index.neighbours.asked(known)):
+                return True
         if isinstance(node, ast.Name):
             return any(self._is_flag(binding) for binding in self.index.bindings(node))
         owner = self.index.class_of(node) if bare_name(node.value) == "self" else None
@@ -267,18 +300,17 @@ class _Question:
 
     def _is_flag(self, binding: Binding) -> bool:
         """Whether a name holds an answer: of a condition, of a function, or of what an import came to."""
-        if isinstance(binding.node, FUNCTIONS):
-            inside = self.index.inside(binding.node)
-            returned = (
-                (each for each in inside.statements if isinstance(each, (ast.Return, ast.If)))
-                if inside
-                else ()
-            )
-            return any(
-                map(self.is_asked_by, (each.test if isinstance(each, ast.If) else each for each in returned))
-            )
-        if binding.kind != "assign" or binding.value is None:
-            return False
-        if isinstance(binding.value, ast.Constant):  # HAS_COMPILE = True, where that was found out
-            return any(map(self.is_asked_by, _conditions(self.index, binding.node)))
-        return isinstance(binding.value, _ANSWERS) and self.is_asked_by(binding.value)
+        return any(map(self.is_asked_by, _answering(self.index, binding)))
+
+
+def _answering(index: ModuleIndex, binding: Binding) -> Iterator[ast.AST]:
+    """What says what a name holds or gives: returns and conditions of a function, a value, what is tried."""
+    if isinstance(binding.node, FUNCTIONS):
+        inside = index.inside(binding.node)
+        for each in inside.statements if inside is not None else ():
+            if isinstance(each, (ast.Return, ast.If)):
+                yield each.test if isinstance(each, ast.If) else each
+    elif binding.kind == "assign" and isinstance(binding.value, ast.Constant):
+        yield from _conditions(index, binding.node)  # HAS_COMPILE = True, where that was found out
+    elif binding.kind == "assign" and isinstance(binding.value, _ANSWERS):
+        yield binding.value

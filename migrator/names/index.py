@@ -18,6 +18,7 @@ from itertools import islice, takewhile
 from typing import Any, Callable, TypeVar
 
 from migrator.names.fstrings import Part, place_fstring
+from migrator.names.neighbours import Neighbours
 from migrator.names.outline import Outline, outline
 from migrator.names.qualified import full_name
 from migrator.names.scopes import Binding, Scope
@@ -54,10 +55,9 @@ class ModuleIndex:
     ``words`` are the words that some rule starts from. After construction,
     ``refs`` holds the outermost dotted names, ``calls`` the calls and
     ``strings`` the string literals (f-strings once, as a whole) of all
-    statements that hold such a word or an alias of one. ``handed_on`` says of
-    the full name that an import brings which module of torch another file of
-    the project gives it; empty for none. Who changes the tree gives an outline
-    of ``its_own``.
+    statements that hold such a word or an alias of one. Who changes the tree
+    gives an outline of ``its_own``; ``neighbours`` know what is imported from
+    the project's other files.
     """
 
     def __init__(
@@ -65,10 +65,10 @@ class ModuleIndex:
         text: str,
         words: Iterable[str],
         its_own: Outline | None = None,
-        handed_on: Callable[[str], str] | None = None,
+        neighbours: Neighbours | None = None,
     ) -> None:
         self.text = text
-        self.handed_on = handed_on
+        self.neighbours = neighbours
         shared = its_own or outline(text)
         self.lines = lines = shared.lines
         self.data, self._starts = lines.data, lines.starts

@@ -81,7 +81,7 @@ def _of_name(index: ModuleIndex, node: ast.Name, depth: int) -> str:
 
 
 def _handed_on(index: ModuleIndex, name: str) -> str:
-    return index.handed_on(name) if index.handed_on is not None else ""
+    return index.neighbours.module(name) if index.neighbours is not None else ""
 
 
 def _bound(index: ModuleIndex, name: str, bindings: Sequence[Binding], depth: int) -> str:

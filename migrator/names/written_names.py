@@ -110,6 +110,17 @@ def _imports(text: str) -> Iterator[tuple[str, str, str, str]]:
         place = text.find("import", max(place + 6, match.end() if match else 0))
 
 
+def imported_names(text: str) -> Iterator[tuple[str, str]]:
+    """Each name that an import binds, with the full name that it stands for, which may begin with dots."""
+    for plain, module, in_brackets, listed in _imports(f"\n{text}"):
+        for part in (plain or _COMMENT.sub("", in_brackets or listed)).split(","):
+            name, _, alias = part.replace("\\", " ").strip().partition(" as ")
+            name, bound = name.strip(), (alias or name).strip()
+            if name and name != "*":
+                full = f"{module}{'' if module.endswith('.') else '.'}{name}" if module else name
+                yield (bound, full) if alias or module else (name.partition(".")[0], name.partition(".")[0])
+
+
 def _roots(text: str, package: str) -> dict[str, str]:
     """What the names of a text stand for, as far as it is in the package."""
     roots: dict[str, str] = {}

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable
-from typing import NamedTuple, Optional
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple, Optional
 
 from migrator.names.flow import made_with, returned_values, sources
+from migrator.names.guards import flags
 from migrator.names.index import ModuleIndex
 from migrator.names.reducers import reduced
 from migrator.names.tree import Function
 from migrator.project.frameworks import other_framework
 from migrator.project.module_names import module_name
 from migrator.project.saved_objects import scan_saved
+from migrator.project.scripted import scan_called
 
 # torch.jit.script(…) and what stands in it; as a decorator it concerns the function below it alone.
 # From a plain beginning a search is many times as fast as from a choice.
@@ -45,6 +47,10 @@ _DEVICE_READ = tuple(
 _COMMON_KEYS = frozenset({"device", "dtype", "type", "name", "value"})
 # A class that is moved by a cuda() or to() that Lightning defines.
 _LIGHTNING = re.compile(r"^[ \t]*class[ \t]+(\w+)[ \t]*\([^()\n]{0,200}\bLightningModule\b", re.MULTILINE)
+# Questions for names of torch, and for its release.
+_ASKS = re.compile(
+    r"\b(?:has|get)attr\(\s*(?:torch|F|nn)\b|\btorch\.__version__|\btorch\.version\.__version__"
+)
 # Names under which other files may take torch or torch.cuda from this one.
 _NAMED_MODULES = (
     re.compile(r"^(?:try:[^\n]*\n[ \t]+)?import[ \t]+(torch(?:\.cuda)?)[ \t]+as[ \t]+(\w+)", re.MULTILINE),
@@ -68,6 +74,9 @@ class ProgramFacts(NamedTuple):
     ``modules``: what stands for torch or torch.cuda in a file under another name, as ``acme.th=torch``.
     ``device_keys``: the members and items, in lower case, that go into a device, but for ``device`` itself.
     ``foreign``: the scripts that use Horovod with another framework than PyTorch, as ``train.py:Keras``.
+    ``flags``: what names hold or give an answer, and of what, as ``acme.config.HAS_SDPA=version``;
+    ``called``: the functions of other files that modules, or files with torch.jit.script, call:
+    ``acme.gate=forward``; ``double_attributes``: where classes keep a tensor of float64: ``Meter.count``.
     """
 
     scripts_modules: bool = False
@@ -80,6 +89,9 @@ class ProgramFacts(NamedTuple):
     modules: frozenset[str] = frozenset()
     device_keys: frozenset[str] = frozenset()
     foreign: frozenset[str] = frozenset()
+    flags: frozenset[str] = frozenset()
+    called: frozenset[str] = frozenset()
+    double_attributes: frozenset[str] = frozenset()
 
 
 NOTHING = ProgramFacts()
@@ -91,31 +103,27 @@ def scan_program(name: str, text: str) -> ProgramFacts:
     default = "set_default_tensor_type" in text and bool(_CUDA_DEFAULT.search(text))
     scripts = "script" in text and any(_is_no_function(name, text) for name in _scripted(text))
     set_devices = frozenset(_SET_DEVICE.findall(text)) if "set_device(" in text else frozenset[str]()
-    reducers, doubles, saved = _reducers(text), _doubles(text), scan_saved(text)
-    modules = frozenset(f"{module_name(name)}.{each}" for each in _named_modules(text))
+    (doubles, kept), reducers, saved = _doubles(text), _reducers(text), scan_saved(text)
+    module = module_name(name)
+    modules = frozenset(f"{module}.{each}" for each in _named_modules(text))
     framework = other_framework(text) if "horovod" in text else ""
     foreign = frozenset({f"{name.rpartition('/')[2]}:{framework}"} if framework else ())
+    flags = frozenset(f"{module}.{each}" for each in _flags(text))
+    called = frozenset(scan_called(name, text))
     return ProgramFacts(
         *(scripts, default, lightning, set_devices, reducers, doubles, saved, modules),
-        *(_device_keys(text), foreign),
+        *(_device_keys(text), foreign, flags, called, kept),
     )
 
 
 def merged(parts: Iterable[ProgramFacts]) -> ProgramFacts:
     """What all files together say."""
     known = [part for part in parts if part != NOTHING]
-    return ProgramFacts(
-        any(part.scripts_modules for part in known),
-        any(part.cuda_default for part in known),
-        frozenset[str]().union(*(part.lightning for part in known)),
-        frozenset[str]().union(*(part.set_devices for part in known)),
-        frozenset[str]().union(*(part.reducers for part in known)),
-        frozenset[str]().union(*(part.doubles for part in known)),
-        frozenset[str]().union(*(part.saved for part in known)),
-        frozenset[str]().union(*(part.modules for part in known)),
-        frozenset[str]().union(*(part.device_keys for part in known)),
-        frozenset[str]().union(*(part.foreign for part in known)),
-    )
+    return ProgramFacts(*(_together(said) for said in zip(*known)))
+
+
+def _together(said: Sequence[Any]) -> Any:
+    return any(said) if isinstance(said[0], bool) else frozenset[str]().union(*said)
 
 
 def _named_modules(text: str) -> set[str]:
@@ -123,6 +131,13 @@ def _named_modules(text: str) -> set[str]:
     named = (found for pattern in _NAMED_MODULES for found in pattern.findall(text))
     modules = {name or module: "torch.cuda" if module.endswith("cuda") else "torch" for module, name in named}
     return {f"{name}={module}" for name, module in modules.items() if name != "torch"}
+
+
+def _flags(text: str) -> Iterator[str]:
+    """``HAS_SDPA=scaled_dot_product_attention`` for each name at the top that holds or gives an answer."""
+    index = _index(text, ()) if _ASKS.search(text) else None
+    for name, asked in flags(index) if index is not None else ():
+        yield f"{name}={' '.join(sorted(asked))}"
 
 
 def _reducers(text: str) -> frozenset[str]:
@@ -143,17 +158,23 @@ def _device_keys(text: str) -> frozenset[str]:
     return frozenset(found) - _COMMON_KEYS
 
 
-def _doubles(text: str) -> frozenset[str]:
-    if not _DOUBLE.search(text):
-        return frozenset()
-    index = _index(text, ("double", "float64"))
+def _doubles(text: str) -> tuple[frozenset[str], frozenset[str]]:
+    """The functions that give a tensor of float64, and the attributes of classes that hold one."""
+    index = _index(text, ("double", "float64")) if _DOUBLE.search(text) else None
     if index is None:
-        return frozenset()
-    return frozenset(
+        return frozenset(), frozenset()
+    given = frozenset(
         function.name
         for function in index.functions
         if isinstance(index.parent(function), ast.Module) and _gives_double(index, function)
     )
+    kept = frozenset(
+        f"{owner.name}.{name}"
+        for owner in index.classes
+        for name, values in index.stored_on_self(owner).items()
+        if any(_is_double(index, value) for value in values)
+    )
+    return given, kept
 
 
 def _index(text: str, words: Iterable[str]) -> Optional[ModuleIndex]:
@@ -167,8 +188,12 @@ def _gives_double(index: ModuleIndex, function: Function) -> bool:
     values = returned_values(index, function)
     if any(isinstance(value, (ast.Tuple, ast.Dict, ast.List)) for value in values):
         return False  # which part it is, is not followed
-    every = (source for value in values for source in sources(index, value))
-    return any(made_with(index, source, ("torch.float64", "torch.double")) for source in every)
+    return any(_is_double(index, value) for value in values)
+
+
+def _is_double(index: ModuleIndex, value: ast.expr) -> bool:
+    doubles = ("torch.float64", "torch.double")
+    return any(made_with(index, source, doubles) for source in sources(index, value))
 
 
 def is_reducing(name: str) -> bool:

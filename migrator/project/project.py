@@ -8,12 +8,14 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from migrator.names.neighbours import Neighbours
 from migrator.project.facts import ClassFacts, FileFacts
-from migrator.project.module_names import absolute_name
+from migrator.project.module_names import NamesElsewhere, absolute_name, module_name
 from migrator.project.npu_twins import npu_twins
 from migrator.project.operators import Catalog
 from migrator.project.packages import packages_of
 from migrator.project.program import NOTHING, ProgramFacts, merged
+from migrator.project.scripted import FORWARD, SCRIPT
 
 if TYPE_CHECKING:
     from migrator.findings.finding import Result
@@ -66,7 +68,10 @@ class Project:
         if source == "legacy_constructors":
             return frozenset({"Tensor"} if self.program.cuda_default else ())
         if source == "reducers":
-            return self.program.doubles.union(each.partition(":")[0] for each in self.program.reducers)
+            kept = (each.partition(".")[2] for each in self.program.double_attributes)
+            return self.program.doubles.union(
+                (each.partition(":")[0] for each in self.program.reducers), kept
+            )
         return frozenset(name.rpartition(".")[2] for name in self.libraries)
 
     def line_words(self, source: str) -> frozenset[str]:
@@ -91,21 +96,36 @@ class Project:
         )
         return any("/".join(filter(None, place)) in self.packages for place in places)
 
-    def torch_module(self, name: str, file: str) -> str:
-        """The module of torch that an imported name of another file stands for; empty for none."""
-        absolute = absolute_name(name, file)
-        for full, module in self._named_modules.get(_tail(absolute), ()):
-            if f".{full}".endswith(f".{absolute}") or absolute.endswith(f".{full}"):
-                return module
-        return ""
+    def neighbours(self, file: str) -> Neighbours | None:
+        """What a file may ask about the names that it imports; None where nobody has an answer."""
+        program = self.program
+        if not program.modules and not program.flags:
+            return None
+
+        def module(name: str) -> str:
+            return self._modules.find(absolute_name(name, file))
+
+        def asked(name: str) -> frozenset[str]:
+            return frozenset(self._flags.find(absolute_name(name, file)).split())
+
+        return Neighbours(module, asked)
 
     @cached_property
-    def _named_modules(self) -> Mapping[str, list[tuple[str, str]]]:
-        """What files call torch and torch.cuda, by the last two parts of the full names."""
-        found: dict[str, list[tuple[str, str]]] = {}
-        for full, _, module in (each.partition("=") for each in sorted(self.program.modules)):
-            found.setdefault(_tail(full), []).append((full, module))
-        return found
+    def _modules(self) -> NamesElsewhere:
+        return NamesElsewhere(self.program.modules)
+
+    @cached_property
+    def _flags(self) -> NamesElsewhere:
+        return NamesElsewhere(self.program.flags)
+
+    def is_scripted(self, function: str, file: str) -> bool:
+        """Whether TorchScript may compile a function of a file, because another file calls it."""
+        why = self._called.find_here(f"{module_name(file)}.{function}")
+        return why == SCRIPT or (why == FORWARD and self.program.scripts_modules)
+
+    @cached_property
+    def _called(self) -> NamesElsewhere:
+        return NamesElsewhere(self.program.called)
 
     def related(self, facts: ClassFacts) -> bool:
         """Whether a class's ``cuda`` is about tensors: by its bases, or by what it does."""
@@ -134,10 +154,6 @@ class Project:
     def named(self, name: str) -> ClassFacts | None:
         """The facts of a class by its bare name."""
         return next((facts for facts in self.classes if facts.name == name), None)
-
-
-def _tail(name: str) -> str:
-    return ".".join(name.split(".")[-2:])
 
 
 def merge_facts(

@@ -55,6 +55,12 @@ _MAY_TELL = (
     b"save_on_master(",
     b"save_checkpoint(",
     b"horovod",
+    b"def forward(",
+    b"attr(torch",
+    b"attr(F,",
+    b"attr(nn",
+    b"torch.__version__",
+    b"torch.version",
 )
 
 
@@ -156,7 +162,7 @@ class Loader:
 
     def key(self) -> bytes:
         """A digest of all that one file can know of the others."""
-        told = [facts[::2] for facts in self._facts if facts[0] or facts[2] != _NOTHING]
+        told = [facts[::2] for facts in self._facts if facts[0] or any(facts[2])]
         known = [told, self._operators, sorted(self._packages), sorted(self._twins), self._requirements]
         return digest(json.dumps(known).encode("ascii"))
 
@@ -168,7 +174,7 @@ class Loader:
         from migrator.project.program import merged
         from migrator.project.project import Project, classes_of
 
-        telling = (facts for facts in self._facts if facts[0] or facts[2] != _NOTHING)
+        telling = (facts for facts in self._facts if facts[0] or any(facts[2]))
         known = [from_json(FileFacts, facts) for facts in telling if fits(FileFacts, facts)]
         program = merged(facts.program for facts in known)
         operators = from_json(Catalog, self._operators) if fits(Catalog, self._operators) else Catalog()
@@ -239,7 +245,6 @@ class Loader:
 
 # The form of FileFacts as far as shows whether there are any: their own module takes long to load.
 _FACTS = tuple[tuple[Any, ...], tuple[Any, ...], tuple[Any, ...]]
-_NOTHING = [False, False, [], [], [], [], [], [], [], []]  # of the program
 
 
 def _key(file: PythonFile, content: bytes) -> bytes:

@@ -16,9 +16,9 @@ _LEFT_OUT = frozenset({"torch.jit.ignore", "torch.jit.unused"})
 def in_torchscript(context: FileContext, node: ast.AST) -> bool:
     """Whether TorchScript compiles a function: by a decorator, or by a call of torch.jit.script.
 
-    A call compiles ``forward`` of its module, the methods and functions that it calls, and those of what it
-    holds. Which module a call somewhere in the project means is seldom seen, so all of them are taken for
-    compiled: what TorchScript compiles does the same elsewhere.
+    A call compiles ``forward`` of its module, the methods and functions that it calls, here and in other
+    files, and those of what it holds. Which module a call somewhere in the project means is seldom seen, so
+    all of them are taken for compiled: what TorchScript compiles does the same elsewhere.
     """
     index = context.index
     function, owner = index.function_of(node), index.class_of(node)
@@ -37,6 +37,11 @@ def in_torchscript(context: FileContext, node: ast.AST) -> bool:
     if function is None or not context.project.program.scripts_modules:
         return False
     return function.name in _methods(context, owner)
+
+
+def _is_compiled(context: FileContext, function: Function) -> bool:
+    context.index.expand(function)
+    return any(context.index.qualified_name(each) in _COMPILERS for each in function.decorator_list)
 
 
 def _methods(context: FileContext, owner: ast.ClassDef) -> frozenset[str]:
@@ -61,6 +66,8 @@ def _functions(context: FileContext) -> frozenset[str]:
             for item in call.args[:1]
             if isinstance(item, ast.Name) and index.qualified_name(call.func) in _CALLS
         ]
+        first += [name for name in functions if context.project.is_scripted(name, context.name)]
+        first += [name for name, item in functions.items() if _is_compiled(context, item)]
         for owner in index.classes if context.project.program.scripts_modules else ():
             compiled = _methods(context, owner)
             for item in owner.body:

@@ -12,7 +12,7 @@ from migrator.matchers.dotted import rule_fits
 from migrator.matchers.options import Options
 from migrator.matchers.packs import Rule
 from migrator.names.flow import Parameter, Source, made_with, sources
-from migrator.names.index import ModuleIndex
+from migrator.names.index import ModuleIndex, identifiers
 from migrator.names.placement import made_on_the_cpu
 from migrator.names.reducers import argument_at, reduced
 from migrator.names.tree import bare_name, parameters
@@ -62,12 +62,26 @@ def find_handed_over(context: FileContext, rule: Rule[CollectiveOptions]) -> Ite
     seen: set[int] = set()
     for value, api in (*given, *here):
         for source in sources(index, value):
+            if isinstance(source, ast.Attribute) and id(source) not in seen:
+                seen.add(id(source))
+                yield from _of_keeper(context, rule, source, api)
             name = index.qualified_name(source.func) if isinstance(source, ast.Call) else ""
             if "." in name and name.rpartition(".")[2] in doubles and id(source) not in seen:
                 seen.add(id(source))
                 message = f"{name}() gives float64, and HCCL refuses to reduce it in {api}()"
                 advice = "Write .float() behind the call, or reduce over gloo on the CPU."
                 yield found(context, rule, source, api=name, message=message, advice=advice)  # type: ignore[arg-type]
+
+
+def _of_keeper(context: FileContext, rule: Rule, source: ast.Attribute, api: str) -> Iterator[Match]:
+    """An attribute of another object, where a class of the project keeps float64 in one of that name."""
+    kept = (each.split(".") for each in sorted(context.project.program.double_attributes))
+    owner = next((owner for owner, name in kept if name == source.attr), "")
+    if owner and bare_name(source.value) != "self":
+        named = owner in identifiers(context.index.text)
+        where = "" if named else ", if the object is one of these"
+        message = f"{owner} keeps float64 in it{where}, and HCCL refuses to reduce it in {api}()"
+        yield found(context, rule, source, api=api, message=message, severity="" if named else "warning")
 
 
 def _makers(
