@@ -129,6 +129,20 @@ PROGRAMS = {
             x = torch.ones(2)
             return x.cuda() if ready else x
         """,
+    "scripted": """
+        import torch
+        from torch import nn
+        from helpers import gate
+
+        class Net(nn.Module):
+            def forward(self, x):
+                return gate(x)
+
+        def run():
+            y = torch.jit.script(Net())(torch.ones(2).cuda())
+            assert y.sum() == 4
+            return y
+        """,
     "scopes": """
         import torch
         from contextlib import nullcontext
@@ -157,9 +171,8 @@ HELPERS = {
         from torch import cuda
 
 
-        def get_torch():
-            import torch
-            return torch
+        def gate(x):
+            return x * 2 if x.is_cuda else x
 
 
         def optional_import(name):
