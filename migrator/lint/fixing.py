@@ -19,6 +19,7 @@ from migrator.findings.edits import Occupied, apply
 from migrator.findings.finding import Edit, Finding, internal_error
 from migrator.lint import baseline
 from migrator.lint.checking import Job
+from migrator.lint.comments import added_to_text
 from migrator.lint.file import check_document
 from migrator.lint.files import Target, data_of
 from migrator.lint.options import counting, may_be_fixed
@@ -97,7 +98,10 @@ class Changes:
         """Add a comment for each finding; gives the number of rows that got one."""
         with self._telling(target):
             item = document(data_of(target), target.name)
-            text, rows = added_noqa(item.text, found, lambda finding: first_line(item, finding))
+            if item.type:
+                text, rows = added_to_text(item, found)
+            else:
+                text, rows = added_noqa(item.text, found, lambda finding: first_line(item, finding))
             if self._write(target, item, text):
                 return rows
         return 0

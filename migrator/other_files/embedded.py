@@ -91,7 +91,8 @@ def read_written(data: bytes, value: str, span: Span) -> Content:
         )
         for each in found.commands
     ]
-    return Content(tuple(settings), tuple(commands))
+    comments = tuple(place for span in found.comments if (place := same(span)))
+    return Content(tuple(settings), tuple(commands), comments)
 
 
 def _aligned(text: bytes, raw: bytes) -> Optional[list[int]]:

@@ -63,6 +63,7 @@ def content_of(entries: Sequence[Entry], lines: Lines, comments: Iterable[Span] 
     """What the entries of a file say."""
     settings: list[Setting] = []
     commands: list[Command] = []
+    all_comments = [*comments]
     named = _values_beside_names(entries)
     for entry in entries:
         variable = _variable(entry, named)
@@ -74,11 +75,12 @@ def content_of(entries: Sequence[Entry], lines: Lines, comments: Iterable[Span] 
     for found in _commands(entries, lines):
         first = len(commands)
         commands += found.commands
+        all_comments += found.comments
         settings += [
             replace(item, command=None if item.command is None else item.command + first)
             for item in found.settings
         ]
-    return Content(tuple(settings), tuple(commands), tuple(comments))
+    return Content(tuple(settings), tuple(commands), tuple(all_comments))
 
 
 @lru_cache(maxsize=1024)

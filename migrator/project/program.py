@@ -34,17 +34,20 @@ _COLLECTIVE = re.compile(
 )
 _DOUBLE = re.compile(r"\btorch\.(?:double|float64)\b|\.double\(\)")
 _CUDA_DEFAULT = re.compile(r"\bset_default_tensor_type\([^()]{0,200}\btorch\.cuda\.")
-# What a member or an item is read for a device, at the places that are known without a tree.
+# What a member or an item is read for a device or a backend, at the places that are known without a tree.
 _READ = (
     r"\s*\w+(?:\.\w+|\[[\"']\w+[\"']\]){0,8}?"
     r"(?:\.get\([\"'](\w+)[\"']|\.(\w+)\b(?![\w.(\[])|\[[\"'](\w+)[\"']\](?![.(\[]))"
 )
 _DEVICE_READ = tuple(
     re.compile(begins + _READ)
-    for begins in (r"torch\.device\(", r"\.to\(", r"map_location\s*=", r"device ?=(?!=)")
+    for begins in (
+        *(r"torch\.device\(", r"\.to\(", r"map_location\s*=", r"device ?=(?!=)"),
+        *(r"init_process_group\(", r"backend ?=(?!=)"),
+    )
 )
-# What says nothing of a configuration: ``device`` is a device by its name.
-_COMMON_KEYS = frozenset({"device", "dtype", "type", "name", "value"})
+# What says nothing of a configuration, and names that say device or backend by themselves.
+_COMMON_KEYS = frozenset({"device", "backend", "dtype", "type", "name", "value"})
 # A class that is moved by a cuda() or to() that Lightning defines.
 _LIGHTNING = re.compile(r"^[ \t]*class[ \t]+(\w+)[ \t]*\([^()\n]{0,200}\bLightningModule\b", re.MULTILINE)
 # Questions for names of torch, and for its release.
@@ -72,7 +75,7 @@ class ProgramFacts(NamedTuple):
     a parameter over the ranks, each with the parameter's place and name, as ``mean:0:x``; ``doubles``: those
     that give a tensor of float64. ``saved``: what its files hold that ``weights_only`` does not read.
     ``modules``: what stands for torch or torch.cuda in a file under another name, as ``acme.th=torch``.
-    ``device_keys``: the members and items, in lower case, that go into a device, but for ``device`` itself.
+    ``device_keys``: the members and items, in lower case, that go into a device or are a backend.
     ``foreign``: the scripts that use Horovod with another framework than PyTorch, as ``train.py:Keras``.
     ``flags``: what names hold or give an answer, and of what, as ``acme.config.HAS_SDPA=version``;
     ``called``: the functions of other files that modules, or files with torch.jit.script, call:
@@ -152,7 +155,7 @@ def _reducers(text: str) -> frozenset[str]:
 
 
 def _device_keys(text: str) -> frozenset[str]:
-    if "device" not in text or "torch" not in text:
+    if "torch" not in text:
         return frozenset()
     found = (key.lower() for each in _DEVICE_READ for keys in each.findall(text) for key in keys if key)
     return frozenset(found) - _COMMON_KEYS

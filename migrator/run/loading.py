@@ -52,6 +52,7 @@ _MAY_TELL = (
     b"= torch\n",
     b"torch.device(",
     b"map_location",
+    b"init_process_group",
     b"save_on_master(",
     b"save_checkpoint(",
     b"horovod",
