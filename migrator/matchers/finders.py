@@ -94,6 +94,7 @@ HANDLERS = {
     "cuda-way": Finder("structural.cuda_way", words_from="cuda_operators", takes_match=False),
     "data-loader": Finder("structural.data_loader", "find_slow"),
     "data-parallel": Finder("structural.data_parallel"),
+    "detectron-config": Finder("structural.detectron_config"),
     "device-before-collective": Finder("structural.device_before_collective", options="DeviceOptions"),
     "device-slice": Finder("structural.device_slice", options="SliceOptions", takes_match=False),
     "device-properties": Finder("structural.capability", "find_properties", "PropertyOptions"),
