@@ -103,6 +103,7 @@ def choose_fixes(context: FileContext, matches: list[Match], admit: Admit, rules
 
     imports = _imports(context, [item for item in made if needs_import(item)], rules)
     shared = tuple(edit for item in imports for edit in item.edits)
+    reported = [item for item in reported if not _is_settled(item, made, rules)]
     if shared:
         made = [_with_imports(item, shared) if needs_import(item) else item for item in made]
     return Choice(made, [*reported, *refused], imports, whole)
@@ -132,6 +133,14 @@ def _fitting(matches: list[Match], admit: Admit) -> tuple[list[Match], list[Matc
         if item.claims is not None:
             claimed.append(item.claims)
     return made, reported
+
+
+def _is_settled(item: Match, made: list[Match], rules: Rules) -> bool:
+    """Whether a match says that a string is unclear which another rule understands, and changes."""
+    if getattr(rules.every[item.finding.code].options, "verdict", "") != "unclear":
+        return False
+    start, end = item.finding.span
+    return any(start <= edit.start and edit.end <= end for other in made for edit in other.edits)
 
 
 def _with_imports(item: Match, imports: tuple[Edit, ...]) -> Match:

@@ -9,7 +9,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Optional
 
+from migrator.names.flow import parameter_of
 from migrator.names.index import ModuleIndex
+from migrator.names.reducers import given
 from migrator.names.tree import called_name, string_value
 
 _SHELLS = ("os.system", "os.popen", "subprocess.getoutput", "subprocess.getstatusoutput")
@@ -93,7 +95,7 @@ class _Reader:
     def listed(self, node: ast.expr, depth: int = 0) -> Optional[list[Word]]:
         """The words of a list, or of a text that is split into one; None for anything else."""
         if isinstance(node, (ast.List, ast.Tuple)):
-            return [self._word(item) for item in node.elts]
+            return [word for item in node.elts for word in self._words(item, depth)]
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
             left, right = self.listed(node.left, depth + 1), self.listed(node.right, depth + 1)
             if left is None and right is None:
@@ -121,8 +123,22 @@ class _Reader:
         value = self._assigned(node, depth)
         return None if value is None else self.line(value, depth + 1)
 
+    def _words(self, node: ast.expr, depth: int) -> list[Word]:
+        """The words of an element: of ``*options`` those that its list holds, or that callers hand in.
+
+        Behind those one that is not known, as there may be others, too.
+        """
+        if not isinstance(node, ast.Starred):
+            return [self._word(node)]
+        lists = [node.value]
+        parameter = parameter_of(self.index, node.value) if isinstance(node.value, ast.Name) else None
+        if parameter is not None and depth < _DEEPEST:
+            lists = list(given(self.index, parameter))
+        known = [word for each in lists for word in self.listed(each, depth + 1) or ()]
+        return [*known, Word("", node)]
+
     def _word(self, node: ast.expr) -> Word:
-        text = string_value(node)
+        text = string_value(node) or _script(node)
         if text is None and isinstance(node, ast.Name):
             value = self._assigned(node, 0, follows=False)
             text = string_value(value)
@@ -148,6 +164,16 @@ class _Reader:
         if follows and isinstance(statement, ast.stmt):
             self.through.append(statement)
         return bindings[0].value
+
+
+def _script(node: ast.expr) -> Optional[str]:
+    """The name of the script at the end of a path: ``str(HERE / "t.py")``, ``os.path.join(HERE, "t.py")``."""
+    if isinstance(node, ast.Call) and called_name(node) in ("str", "fspath", "join") and node.args:
+        return _script(node.args[-1])
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
+        return _script(node.right)
+    text = string_value(node)
+    return text if text and text.endswith(".py") else None
 
 
 def _summands(node: ast.expr) -> list[ast.expr]:

@@ -48,7 +48,7 @@ def sources(index: ModuleIndex, node: ast.expr) -> Iterator[Source]:
             continue
         seen.add(id(each))
         if isinstance(each, ast.Name):
-            parameter = _parameter(index, each)
+            parameter = parameter_of(index, each)
             if parameter is not None:
                 yield parameter
             waiting += ((value, depth + 1) for value in _given(index, each))
@@ -187,7 +187,8 @@ def _given(index: ModuleIndex, node: ast.Name) -> list[ast.expr]:
     return found
 
 
-def _parameter(index: ModuleIndex, node: ast.Name) -> Optional[Parameter]:
+def parameter_of(index: ModuleIndex, node: ast.Name) -> Optional[Parameter]:
+    """The parameter that a name is; None for any other name."""
     for binding in index.bindings(node):
         function = index.function_of(node)
         while function is not None and binding.kind == "param":

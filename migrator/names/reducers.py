@@ -39,7 +39,7 @@ def reduced(index: ModuleIndex, reduces: Callable[[str], bool]) -> tuple[list[Re
         for source in sources(index, item.value):
             if isinstance(source, Parameter) and (source.function, source.place) not in handed_in:
                 handed_in[source.function, source.place] = source
-                waiting += [Reduced(value, item.api) for value in _given(index, source)]
+                waiting += [Reduced(value, item.api) for value in given(index, source)]
     return found, list(handed_in.values())
 
 
@@ -48,7 +48,7 @@ def argument_at(call: ast.Call, place: int, name: str) -> list[ast.expr]:
     return call.args[place : place + 1] or [item.value for item in call.keywords if item.arg == name]
 
 
-def _given(index: ModuleIndex, parameter: Parameter) -> Iterator[ast.expr]:
+def given(index: ModuleIndex, parameter: Parameter) -> Iterator[ast.expr]:
     """What the calls of a function of the file give one of its parameters."""
     function, place, name = parameter.function, parameter.place, parameter.name
     owner = index.parent(function)

@@ -30,11 +30,29 @@ def found(text: str) -> list[Command]:
         ('subprocess.run(["tool"] + options + ["-L"])', ["tool", "", "-L"]),
         ('subprocess.run([sys.executable, "t.py"])', ["python", "t.py"]),
         ('os.system("tool " + name + " -L")', ["tool", "", "-L"]),
+        (
+            'subprocess.run([str(HERE / "t.py"), os.path.join(HERE, "u.py"), HERE / "v"])',
+            ["t.py", "u.py", ""],
+        ),
+        ('options = ["-L"]\nsubprocess.run(["tool", *options])', ["tool", "-L", ""]),
+        ('subprocess.run(["tool", *options, "-L"])', ["tool", "", "-L"]),
     ],
 )
 def test_the_words_of_a_command(run, words):
     (command,) = found(f"import os, shlex, subprocess, sys\n{run}\n")
     assert command.texts == words
+
+
+def test_options_that_callers_hand_in():
+    text = """
+        import subprocess
+        def start(name, options):
+            subprocess.run(["tool", name, *options])
+        start("a", ["-L"])
+        start("b", options=("-q", "--id"))
+        """
+    (command,) = found(text)
+    assert sorted(command.texts[2:]) == ["", "--id", "-L", "-q"]  # which are of one call is not known
 
 
 def test_a_command_comes_by_the_last_assignment_before_it():

@@ -70,7 +70,7 @@ def _read(index: ModuleIndex, command: Command) -> Optional[Content]:
         words = []
         for word in command.words:
             place = inside(index, word.node)
-            known = word.text and (place is not None or word.text == "python")
+            known = word.text and (place is not None or word.text.endswith(("python", ".py")))
             words.append(Word(word.text if known else None, place or _span(index, word.node)))
         return shell.listed(words, _span(index, command.call))
     place = inside(index, command.words[0].node) if command.words else None

@@ -20,7 +20,7 @@ def main():
     for task in range(args.tasks):
         done = start(task, ["--device=cuda"])
         print(done.stdout, end="")
-    subprocess.run(f"{sys.executable} {HERE}/worker.py --task 7 --device cuda", shell=True, check=True)
+    subprocess.run("python worker.py --task 7 --device cuda", shell=True, check=True, cwd=HERE)
 
 
 if __name__ == "__main__":
