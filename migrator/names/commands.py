@@ -6,8 +6,7 @@ import ast
 import re
 import shlex
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Optional
+from typing import NamedTuple, Optional
 
 from migrator.names.flow import parameter_of
 from migrator.names.index import ModuleIndex
@@ -26,16 +25,14 @@ _UNKNOWN = re.compile(r"[\0$`]")
 _DEEPEST = 8
 
 
-@dataclass(frozen=True)
-class Word:
+class Word(NamedTuple):
     """A word of a command: its text, empty where that is not known, and the literal that holds it."""
 
     text: str
     node: ast.expr
 
 
-@dataclass(frozen=True)
-class Command:
+class Command(NamedTuple):
     """A command that a call runs.
 
     ``runner`` is what runs it, by its full name. ``line`` says that it is one text, which is read by a shell

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Optional
 
 from migrator.files.lines import Lines
@@ -28,8 +27,7 @@ def read_shell(data: bytes, span: Span, commands_before: int, without: Iterable[
         return place[0] + start, place[1] + start
 
     def setting(item: Setting) -> Setting:
-        return replace(
-            item,
+        return item._replace(
             name_span=moved(item.name_span),
             value_span=moved(item.value_span) if item.value_span else None,
             command=_behind(item.command, commands_before),
@@ -37,7 +35,7 @@ def read_shell(data: bytes, span: Span, commands_before: int, without: Iterable[
 
     def command(item: Command) -> Command:
         words = tuple(Word(word.text, moved(word.span)) for word in item.words)
-        return replace(item, words=words, span=moved(item.span))
+        return item._replace(words=words, span=moved(item.span))
 
     return Content(
         tuple(map(setting, content.settings)),
@@ -79,13 +77,12 @@ def read_written(data: bytes, value: str, span: Span) -> Content:
 
     found = shell.read(own.data.decode("utf-8"), own)
     settings = [
-        replace(item, name_span=name_span, value_span=same(item.value_span))
+        item._replace(name_span=name_span, value_span=same(item.value_span))
         for item in found.settings
         if (name_span := same(item.name_span))
     ]
     commands = [
-        replace(
-            each,
+        each._replace(
             words=tuple(Word(word.text, moved(word.span)) for word in each.words),
             span=moved(each.span),
         )

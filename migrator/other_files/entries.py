@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Optional, Union
 
@@ -77,7 +77,7 @@ def content_of(entries: Sequence[Entry], lines: Lines, comments: Iterable[Span] 
         commands += found.commands
         all_comments += found.comments
         settings += [
-            replace(item, command=None if item.command is None else item.command + first)
+            item._replace(command=None if item.command is None else item.command + first)
             for item in found.settings
         ]
     return Content(tuple(settings), tuple(commands), tuple(all_comments))

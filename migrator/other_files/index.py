@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Callable, Literal, Optional, cast
+from typing import Callable, Literal, NamedTuple, Optional, cast
 
 from migrator.files.lines import Lines
 
@@ -25,8 +25,7 @@ class NotParsedError(ValueError):
         self.line = line
 
 
-@dataclass(frozen=True)
-class Setting:
+class Setting(NamedTuple):
     """A name and, where one is written beside it, its value.
 
     ``kind``: a ``variable`` of the environment; an ``option`` of a command, named as it is written, such as
@@ -52,16 +51,14 @@ class Setting:
     exported: bool = False
 
 
-@dataclass(frozen=True)
-class Word:
+class Word(NamedTuple):
     """A word of a command; ``text`` is None where a shell fills something in."""
 
     text: Optional[str]
     span: Span
 
 
-@dataclass(frozen=True)
-class Program:
+class Program(NamedTuple):
     """A program that a command starts: ``nohup``, ``torchrun`` and ``train.py`` are three of one command.
 
     ``name`` is the last part of a command's path, the path of a ``script``, the dotted name of a ``module``,
@@ -76,8 +73,7 @@ class Program:
     words: tuple[int, int]
 
 
-@dataclass(frozen=True)
-class Command:
+class Command(NamedTuple):
     """A command of a shell: its words, the program first, and the place of all, settings before it too.
 
     ``programs`` are those that it starts, each by the one before it. ``captured``: another command, or the
@@ -90,8 +86,7 @@ class Command:
     captured: bool = False
 
 
-@dataclass(frozen=True)
-class Requirement:
+class Requirement(NamedTuple):
     """A package that is to be installed.
 
     ``name`` is in lower case with ``-``; ``specifier`` what stands for its version (``>=2,<3``; ``=1.12``
@@ -113,8 +108,7 @@ class Requirement:
     locked: bool = False
 
 
-@dataclass(frozen=True)
-class Content:
+class Content(NamedTuple):
     """All that a reader tells of a text. ``comments`` are the spans of comments, with their signs.
 
     ``requirements`` are told by readers of files that hold little else; ``other_files.requirements`` finds

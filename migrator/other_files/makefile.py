@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 
 from migrator.files.lines import Lines
 from migrator.other_files.index import Content, Setting, Span
@@ -35,7 +34,7 @@ def read(text: str, lines: Lines) -> Content:
     own = list(_variables(data))
     values = {setting.name: setting for setting in own if setting.value}
     flows = [
-        replace(setting, value=found.value, value_span=found.value_span)
+        setting._replace(value=found.value, value_span=found.value_span)
         for setting in shell.settings
         if setting.kind in ("option", "key") and setting.value is None and setting.value_span is None
         for found in [values.get(_handed(data, setting))]
@@ -44,7 +43,7 @@ def read(text: str, lines: Lines) -> Content:
     comments = tuple(found.span(1) for found in _COMMENT.finditer(data))
     written = (_as_written(setting, data) for setting in shell.settings)
     settings = sorted([*written, *own, *flows], key=lambda item: item.name_span)
-    return replace(shell, settings=tuple(settings), comments=(*shell.comments, *comments))
+    return shell._replace(settings=tuple(settings), comments=(*shell.comments, *comments))
 
 
 def _recipes(data: bytes) -> bytearray:
@@ -74,7 +73,7 @@ def _as_written(setting: Setting, data: bytes) -> Setting:
     there = data[slice(*setting.value_span)] if setting.value_span is not None else b""
     if there == (setting.value or setting.begins).encode("utf-8"):
         return setting
-    return replace(setting, value=None, value_span=None, begins="")
+    return setting._replace(value=None, value_span=None, begins="")
 
 
 def _handed(data: bytes, setting: Setting) -> str:

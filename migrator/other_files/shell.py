@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from functools import cache
 from itertools import accumulate
 from typing import Optional
@@ -305,7 +304,7 @@ class _Script:
         for variable, held in self._lists.items():
             command, program = self._handed.get(variable, (None, None))
             if command is not None:
-                owned |= {setting: replace(setting, command=command, program=program) for setting in held}
+                owned |= {setting: setting._replace(command=command, program=program) for setting in held}
         self._settings = [owned.get(setting, setting) for setting in self._settings]
         for variable, flows in self._flows.items():
             names = {setting.name.lstrip("-").replace("-", "_") for setting, _ in flows}
@@ -313,7 +312,7 @@ class _Script:
             for text, span in self._texts.get(variable, ()):
                 for setting, _ in flows:
                     own = owned.get(setting, setting)
-                    self._settings.append(replace(own, value=text, value_span=span if plain else None))
+                    self._settings.append(own._replace(value=text, value_span=span if plain else None))
 
     def _only_flows(self, variable: str, flows: list[Span]) -> bool:
         """Whether a variable is used for these options only, and to be printed."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from migrator.api_support.versions import TorchVersion, known
 from migrator.files.errors import shown
@@ -23,8 +23,7 @@ _PART = re.compile(r"(?:(===|==|~=|>=|<=|!=|=|<|>|\^|~)\s*)?v?(\d+(?:\.\d+)*)")
 _MARKER = re.compile(r";\s*(?:\(\s*)?[\w'\"]+\s*(?:==|!=|<|>|in\b|not\b)")
 
 
-@dataclass(frozen=True)
-class Requirement:
+class Requirement(NamedTuple):
     """What a line asks for: its words, and the limits in them, such as ``("==", (2, 1, 0))``."""
 
     place: str
@@ -39,8 +38,7 @@ class Requirement:
         )
 
 
-@dataclass(frozen=True)
-class Choice:
+class Choice(NamedTuple):
     """The version to migrate for, and why, in a line for the user."""
 
     version: str

@@ -6,11 +6,11 @@ Which do, in which versions, and what helps is in ``api_db/library_defaults.csv`
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Optional
 
-from migrator.api_support.library_defaults import LibraryDefault, known
+from migrator.api_support.library_defaults import LibraryDefault, Limits, known
 from migrator.findings.finding import Edit
 from migrator.matchers.calls import argument_of, hands_on
 from migrator.matchers.context import FileContext, Match, found
@@ -20,7 +20,6 @@ from migrator.matchers.options import Options
 from migrator.matchers.packs import Rule
 from migrator.names.index import ModuleIndex
 from migrator.names.tree import string_value
-from migrator.project.wanted_libraries import wanted_libraries
 
 
 @dataclass(frozen=True)
@@ -50,7 +49,7 @@ def _defaults(context: FileContext, call: ast.Call) -> Iterator[tuple[LibraryDef
         every = tuple(each for each in methods if _imports(context.index, each.api.partition(".")[0]))
     elif context.project.owns(name, context.name):
         return
-    doubtful, wanted = None, wanted_libraries(context.project.requirements)
+    doubtful, wanted = None, _wanted(context.project.requirements)
     for default in every:
         limits = (wanted.get(each) for each in default.library.lower().split())
         holds = default.holds(next(filter(None, limits), None))
@@ -61,6 +60,15 @@ def _defaults(context: FileContext, call: ast.Call) -> Iterator[tuple[LibraryDef
             doubtful = default
     if doubtful is not None and doubtful.outcome != "cpu":
         yield doubtful, False
+
+
+def _wanted(requirements: tuple[str, ...]) -> Mapping[str, Limits]:
+    """The versions of libraries that a project asks for; most ask for none."""
+    if not requirements:
+        return {}
+    from migrator.project.wanted_libraries import wanted_libraries
+
+    return wanted_libraries(requirements)
 
 
 def _imports(index: ModuleIndex, package: str) -> bool:
