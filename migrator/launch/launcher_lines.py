@@ -27,7 +27,7 @@ def find_lines(text: str, foreign: Collection[str] = ()) -> Iterator[Finding]:
         position = found.start()
         launcher = found[1]
         line = _whole(re.sub(r"\\\r?\n\s*", " ", found.group()))
-        if launcher != "horovodrun" and not _PYTHON.search(line):
+        if not is_of_python(launcher, line):
             continue
         yield Finding(
             code=_CODE,
@@ -36,12 +36,13 @@ def find_lines(text: str, foreign: Collection[str] = ()) -> Iterator[Finding]:
             end_line=first + found.group().count("\n"),
             column=1,
             end_column=1,
-            message=f"{launcher} starts the program over {_OVER.get(launcher, 'MPI')}",
-            advice=_of_other_framework(line, foreign) or _advice(line),
+            message=message_for(launcher),
+            advice=advice_for(line, foreign),
         )
 
 
-def _of_other_framework(line: str, foreign: Collection[str]) -> str:
+def of_other_framework(line: str, foreign: Collection[str]) -> str:
+    """Why a line stays, where it starts a script of another framework than PyTorch; else empty."""
     words = {word.rpartition("/")[2] for word in line.split()}
     scripts = (each.partition(":") for each in sorted(foreign))
     return next((why_not_started(name, framework) for name, _, framework in scripts if name in words), "")
@@ -55,7 +56,30 @@ def _whole(line: str) -> str:
     return line.rstrip("\r \"'\\")
 
 
-def _advice(line: str) -> str:
+def is_of_python(launcher: str, line: str) -> bool:
+    """Whether a launcher's line starts Python."""
+    return launcher == "horovodrun" or _PYTHON.search(line) is not None
+
+
+def message_for(launcher: str) -> str:
+    """What is said of a launcher."""
+    return f"{launcher} starts the program over {_OVER.get(launcher, 'MPI')}"
+
+
+def one_command(line: str) -> str:
+    """The launcher's command that starts what a line starts; empty for several, and where none is sure."""
+    try:
+        planned = plan_line(line, _unread, alone=True)
+    except (MpiLineError, RankTableError):
+        return ""
+    return planned.commands[0] if len(planned.commands) == 1 and not planned.notes else ""
+
+
+def advice_for(line: str, foreign: Collection[str] = ()) -> str:
+    """The lines to write instead of a line, or why none are known; ``foreign`` as in ``find_lines``."""
+    other = of_other_framework(line, foreign)
+    if other:
+        return other
     try:
         planned = plan_line(line, _unread, alone=True)
     except (MpiLineError, RankTableError) as error:

@@ -67,6 +67,7 @@ KINDS = {
     "container": Finder("kinds.container", takes_match=False, other=True),
     "command": Finder("kinds.command", options="CommandOptions", other=True),
     "body": Finder("kinds.body", other=True),
+    "mpi-line": Finder("kinds.mpi_line", takes_match=False, other=True),
     "requirement": Finder("kinds.requirement", options="RequirementOptions", takes_match=False, other=True),
     "image": Finder("kinds.image", options="ImageOptions", takes_match=False, other=True),
 }

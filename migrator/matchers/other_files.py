@@ -96,7 +96,7 @@ def with_mentions(result: Result, document: Document, foreign: Collection[str] =
     """
     data = document.text.encode("utf-8", "replace")
     findings = list(result.findings)
-    if any(mark in data for mark in _LAUNCHERS):
+    if document.type not in ("shell", "makefile") and any(mark in data for mark in _LAUNCHERS):
         from migrator.launch.launcher_lines import find_lines as launcher_lines  # few projects have them
 
         findings += launcher_lines(result.text or document.text, foreign)

@@ -78,14 +78,15 @@ def _options(
 ) -> Iterator[Finding]:
     values = _values(before)
     for setting in after.content.settings:
-        program = after.content.program_of(setting)
-        if setting.kind != "option" or program is None or program.kind == "command":
+        if setting.kind != "option":
             continue
-        file = trees.after.started(after.name, after.content, program)
-        parsers = trees.after.parsers(file) if file else None
-        old = trees.before.parsers(file) if parsers is not None else None
+        parsers = trees.after.asked(after.name, after.content, setting)
+        old = trees.before.asked(after.name, after.content, setting) if parsers is not None else None
         if parsers is None or old is None:
             continue
+        program = after.content.program_of(setting)
+        file = trees.after.started(after.name, after.content, program) if program is not None else ""
+        file = file or "what is started"
         now, then = _named(parsers, setting.name), _named(old, setting.name)
         line = after.lines.line_of(setting.name_span[0])
         given = values.get((line, setting.name), frozenset())

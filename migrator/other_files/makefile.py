@@ -53,7 +53,8 @@ def _recipes(data: bytes) -> bytearray:
         start, end = found.span(1)
         recipe = _VARIABLE.sub(rb"${\1}", data[start:end])
         recipe = _FUNCTION.sub(lambda match: b"$(" + b" " * (len(match.group()) - 2), recipe)
-        blank[start:end] = recipe.replace(b"$$", b"_$").replace(b"\\\n\t", b"\\\n ")
+        recipe = recipe.replace(b"$$", b"_$").replace(b"$<", b"$_").replace(b"$^", b"$_")
+        blank[start:end] = recipe.replace(b"\\\n\t", b"\\\n ")
     return blank
 
 

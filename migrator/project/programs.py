@@ -26,7 +26,7 @@ from migrator.names.device_strings import (
 from migrator.names.device_vocabulary import DeviceVocabulary
 from migrator.names.index import ModuleIndex
 from migrator.names.tree import walk
-from migrator.other_files.index import FILLED, Content, Program
+from migrator.other_files.index import FILLED, Content, Program, Setting
 from migrator.project.imports import files_of
 from migrator.project.parser_options import WORDS, Option, options
 
@@ -104,6 +104,33 @@ class Programs:
             self._read[file] = parsers(file, self.text)
         return self._read[file]
 
+    def asked(self, script: str, content: Content, setting: Setting) -> Optional[Parsers]:
+        """The parsers that get an option which a script's command is given.
+
+        Where only the shell knows the program, or it is another script that may hand the option on, these are
+        all of the project that have an option of that name. None where none is known.
+        """
+        program = content.program_of(setting)
+        if program is None:
+            return None
+        file = self.started(script, content, program)
+        if file:
+            return self.parsers(file)
+        if not program.name or FILLED in program.name or program.name.endswith(".sh"):
+            return self._with_option(setting.name)
+        return None
+
+    def _with_option(self, name: str) -> Optional[Parsers]:
+        if name not in self._read:
+            written = (f'"{name}"', f"'{name}'")
+            texts = ((file, self.text(file) or "") for file in self.files)
+            named = [file for file, text in texts if any(each in text for each in written)]
+            found = [each for each in map(self.parsers, named) if each is not None and each.named(name)]
+            files = {file: index for each in found for file, index in each.files.items()}
+            options = [option for each in found for option in each.options]
+            self._read[name] = Parsers(files, options) if found else None
+        return self._read[name]
+
     def text(self, name: str) -> Optional[str]:
         """The text of a file; None where there is none that can be read."""
         path = self.files.get(name)
@@ -155,7 +182,7 @@ def taken(program: Parsers, name: str, value: str, vocabularies: Vocabularies) -
             elif not is_backend and names_device(index, node):
                 verdicts.add(context_of_device(index, vocabulary, node).verdict)
     if verdicts:
-        return Taken(not verdicts.isdisjoint((CERTAIN, LIKELY)), verdicts == {CERTAIN}, choices)
+        return Taken(verdicts <= {CERTAIN, LIKELY}, verdicts == {CERTAIN} and len(found) == 1, choices)
     if choices:
         return Taken(False, choices=choices)
     dest = found[0][1].dest

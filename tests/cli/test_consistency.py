@@ -53,6 +53,9 @@ def migrated(npumigrate, source: Path, *options: str) -> tuple[str, list[dict[st
         ("torchrun --nproc_per_node 2 train.py --on cuda", "torchrun --nproc_per_node 2 train.py --on npu"),
         ("cd tools && python train.py --on cuda", "cd tools && python train.py --on npu"),
         ("python -m tools.train --on cuda", "python -m tools.train --on npu"),
+        # Which program is meant only the shell knows: every parser with that option takes a device.
+        ('python "$SCRIPT" --where cuda --kernel cuda', 'python "$SCRIPT" --where npu --kernel cuda'),
+        ("bash tools/dist.sh 8 --where cuda --mode cuda", "bash tools/dist.sh 8 --where npu --mode cuda"),
         # These are no devices, though they are called cuda.
         ("python tools/train.py --mode cuda", "python tools/train.py --mode cuda"),
         ("python tools/train.py --kernel cuda", "python tools/train.py --kernel cuda"),
@@ -125,6 +128,26 @@ def test_a_variable_has_one_name(npumigrate, tmp_path: Path, ignored: str, messa
     source = project(tmp_path, "export CUDA_LAUNCH_BLOCKING=1\npython tools/train.py\n")
     _, rows = migrated(npumigrate, source, "--ignore", ignored)
     assert [(row["Rule"], row["Message"]) for row in rows] == [("NPU942", message)]
+
+
+def test_a_horovodrun_line_becomes_the_launchers(npumigrate, tmp_path: Path) -> None:
+    train = TRAIN + "x.requires_grad_().sum().backward()\n"
+    source = tmp_path / "project"
+    source.mkdir()
+    (source / "train.py").write_text(train.replace("import os", "import os\nimport horovod.torch as hvd"))
+    line = "horovodrun -np 2 -H localhost:2 python train.py --where cuda --on=cuda:0\n"
+    first = 'cd "$(dirname "$0")" || exit\n'
+    (source / "run.sh").write_text(first + line + "horovodrun -np 2 python $X/train.py\n")
+    (source / "sub.sh").write_text("cd sub || exit\n" + line)
+    npumigrate("-i", source, "-o", tmp_path / "out", "-v", "2.6")
+    assert (tmp_path / "out/project_msft/run_distributed_npu.sh").exists()
+    assert (tmp_path / "out/project_msft/run.sh").read_text().splitlines() == [
+        first.strip(),
+        "bash run_distributed_npu.sh --entry train.py --nproc 2 -- --where npu --on=npu:0",
+        "horovodrun -np 2 python $X/train.py",
+    ]
+    sub = (tmp_path / "out/project_msft/sub.sh").read_text()
+    assert sub == "cd sub || exit\n" + line.replace("cuda", "npu")
 
 
 def test_a_result_that_fits_together_is_left_in_peace(npumigrate, tmp_path: Path) -> None:

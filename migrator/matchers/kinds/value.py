@@ -103,15 +103,13 @@ def taken_by_own(
 
     None where it starts none of the project's, and where nobody knows.
     """
-    programs, program = project.programs, content.program_of(setting)
-    if programs is None or program is None or program.kind == "command":
+    if project.programs is None:
+        return None
+    parsers = project.programs.asked(file, content, setting)
+    if parsers is None:
         return None
     from migrator.project.programs import taken
 
-    started = programs.started(file, content, program)
-    parsers = programs.parsers(started) if started else None
-    if parsers is None:
-        return None
     return taken(parsers, setting.name, setting.value or setting.begins, vocabularies())
 
 

@@ -1,0 +1,54 @@
+"""Kind ``mpi-line``: commands that start a program's ranks with mpirun or horovodrun."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from migrator.findings.finding import Edit
+from migrator.launch.launcher_lines import (
+    advice_for,
+    is_of_python,
+    message_for,
+    of_other_framework,
+    one_command,
+)
+from migrator.launch.mpi import LAUNCHERS
+from migrator.matchers.context import Match
+from migrator.matchers.options import Options
+from migrator.matchers.other_context import TextContext, found_in_text
+from migrator.matchers.packs import Rule
+from migrator.other_files.index import Command
+
+
+def find(context: TextContext, rules: list[Rule[Options]]) -> Iterator[Match]:
+    """The commands, with the launcher's where all of the line is understood and the launcher is there."""
+    index = context.index
+    for command in index.content.commands if index.type in ("shell", "makefile") else ():
+        launcher = next((each.name for each in command.programs if each.name in LAUNCHERS), "")
+        line = index.text_of(command.span)
+        if not launcher or not is_of_python(launcher, line):
+            continue
+        foreign = context.project.program.foreign
+        beside = _starts_beside_launcher(context, command) and not of_other_framework(line, foreign)
+        new = one_command(line) if beside else ""
+        yield found_in_text(
+            context,
+            rules[0],
+            command.span,
+            api=launcher,
+            edits=[Edit(*command.span, new)] if new else (),
+            message=message_for(launcher),
+            advice="" if new else advice_for(line, foreign),
+        )
+
+
+def _starts_beside_launcher(context: TextContext, command: Command) -> bool:
+    """Whether a command starts a script in the top folder, where the migrated project has its launcher."""
+    project, program, content = context.project, command.programs[-1], context.index.content
+    if project.programs is None or not any(start.candidate for start in project.starts):
+        return False
+    goes = any(
+        each.programs and each.programs[0].name == "cd" and each.words[-1].text for each in content.commands
+    )
+    started = project.programs.started(context.index.name, content, program)
+    return not goes and bool(started) and started == program.name and "/" not in started
