@@ -25,6 +25,7 @@ REFUSED, UNKNOWN, UNREAD = "NPU940", "NPU941", "NPU942"
 CODES = frozenset({REFUSED, UNKNOWN, UNREAD})
 _OF_CUDA = re.compile(r"cuda(?::\d*)?\Z|nccl\Z")
 _STARTS_PYTHON = (b".py", b"python", b"torchrun", b"launch")
+_VARIABLES = (b"CUDA", b"NCCL", b"CUDNN", b"ASCEND", b"HCCL", b"NPU", b"ACL")
 
 
 @dataclass(frozen=True)
@@ -53,9 +54,11 @@ def mismatches(trees: Trees, vocabularies: Callable[[], Vocabularies]) -> Iterat
 
 
 def _indexes(name: str, before: Path, after: Path) -> tuple[Optional[TextIndex], Optional[TextIndex]]:
-    """A text before and after; the same object where it did not change."""
+    """A text before and after, the same object where it did not change; None where it tells nothing."""
     try:
         old, new = read_bytes(before), read_bytes(after)
+        if not any(word in new for word in (*_STARTS_PYTHON, *_VARIABLES)):
+            return None, None
         first = _index(name, old)
         return first, first if old == new else _index(name, new)
     except (OSError, Unreadable, NotParsedError):

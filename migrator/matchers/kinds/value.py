@@ -27,8 +27,8 @@ class ValueOptions(Options):
 
     ``of``: options of commands, keys of configurations, variables that programs get. ``types``: the types of
     files, all without; ``programs``: only what these get; ``unless``: the values that are left. Without
-    ``values`` all are reported. ``by_parser``: where a program of the project gets an option, what its parser
-    does with the value decides, and no name.
+    ``values`` all are reported, or those that hold the word ``holding``. ``by_parser``: where a program of the
+    project gets an option, what its parser does with the value decides, and no name.
     """
 
     values: dict[str, str] = field(default_factory=dict)
@@ -37,6 +37,7 @@ class ValueOptions(Options):
     by_parser: bool = False
     programs: tuple[str, ...] = ()
     unless: tuple[str, ...] = ()
+    holding: str = ""
 
 
 def find(context: TextContext, rules: list[Rule[ValueOptions]]) -> Iterator[Match]:
@@ -71,6 +72,8 @@ def find(context: TextContext, rules: list[Rule[ValueOptions]]) -> Iterator[Matc
 def _is_meant(context: TextContext, options: ValueOptions, setting: Setting) -> bool:
     """Whether a rule is about the program that gets a setting, and about its value."""
     if setting.value in options.unless and setting.value is not None:
+        return False
+    if options.holding not in (setting.value or setting.begins):
         return False
     if setting.kind == "variable" and (setting.reads or not (setting.exported or _is_environment(context))):
         return False
