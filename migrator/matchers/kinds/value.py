@@ -27,8 +27,8 @@ class ValueOptions(Options):
 
     ``of``: options of commands, keys of configurations, variables that programs get. ``types``: the types of
     files, all without; ``programs``: only what these get; ``unless``: the values that are left. Without
-    ``values`` all are reported, or those that hold the word ``holding``. ``by_parser``: where a program of the
-    project gets an option, what its parser does with the value decides, and no name.
+    ``values`` all are reported, or those that hold the word ``holding``. ``by_parser``: where a program of
+    the project gets an option, what its parser does with the value decides, and no name.
     """
 
     values: dict[str, str] = field(default_factory=dict)
