@@ -64,7 +64,7 @@ def _alone(word: Word) -> ShellWord:
     if word.text is None:
         return ShellWord(word.span, FILLED, [word.span[0]], [""])
     starts = accumulate((len(char.encode("utf-8")) for char in word.text), initial=word.span[0])
-    return ShellWord(word.span, word.text, list(starts)[:-1])
+    return ShellWord(word.span, word.text, list(starts)[:-1], [""] * word.text.count(FILLED))
 
 
 @cache

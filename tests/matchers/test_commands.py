@@ -93,3 +93,18 @@ def test_a_library_of_cuda_is_needed_for_more_than_limits():
         result = migrate(text + more)
         assert result.text is None
         assert [finding.severity for finding in result.findings] == ["blocker"]
+
+
+def test_a_name_that_older_releases_of_nvml_give_as_bytes():
+    text = (
+        "import pynvml\ndef name():\n    h = pynvml.nvmlDeviceGetHandleByIndex(0)\n"
+        "    name = pynvml.nvmlDeviceGetName(h)\n    if isinstance(name, bytes):\n"
+        "        name = name.decode()\n    return name\n"
+    )
+    assert "    name = torch_npu.npu.get_device_name(h)\n    if isinstance(name, bytes):\n" in migrated(text)
+    assert migrate(text.replace("isinstance(name, bytes)", "name")).text is None
+
+
+def test_a_handle_that_goes_elsewhere_stays():
+    text = "import pynvml\ndef handle():\n    return pynvml.nvmlDeviceGetHandleByIndex(0)\n"
+    assert migrate(text).text is None

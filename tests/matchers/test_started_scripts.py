@@ -48,6 +48,14 @@ def became(folder: Path, **files: str) -> str:
             'subprocess.Popen(["python", "-m", "tools.t", "--device=cuda"])',
             'subprocess.Popen(["python", "-m", "tools.t", "--device=npu"])',
         ),
+        (
+            'subprocess.run(f"{sys.executable} tools/t.py --device cuda:{rank} --seed {rank}", shell=True)',
+            'subprocess.run(f"{sys.executable} tools/t.py --device npu:{rank} --seed {rank}", shell=True)',
+        ),
+        (
+            'subprocess.run(["torchrun", f"--nproc_per_node={n}", "tools/t.py", "--device", f"cuda:{rank}"])',
+            'subprocess.run(["torchrun", f"--nproc_per_node={n}", "tools/t.py", "--device", f"npu:{rank}"])',
+        ),
         ('os.system("python tools/t.py --device cuda")', 'os.system("python tools/t.py --device npu")'),
     ],
 )

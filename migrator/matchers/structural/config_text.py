@@ -32,7 +32,7 @@ def find(context: FileContext, rule: Rule[ConfigOptions]) -> Iterator[Match]:
     index = context.index
     for call in index.calls:
         kind = rule.options.reads.get(index.qualified_name(call.func))
-        node = call.args[0] if call.args else None
+        node = _text(context, call.args[0]) if call.args else None
         text, place = string_value(node), inside(index, node) if isinstance(node, ast.expr) else None
         if kind is None or text is None or place is None or node is None:
             continue
@@ -46,3 +46,9 @@ def find(context: FileContext, rule: Rule[ConfigOptions]) -> Iterator[Match]:
             if new is not None and span and any(name_fits(pattern, setting) for pattern in rule.match):
                 edit = Edit(place[0] + span[0], place[0] + span[1], new)
                 yield found(context, rule, node, api=f"{setting.name}: {setting.value}", edits=[edit])
+
+
+def _text(context: FileContext, node: ast.expr) -> ast.expr:
+    """The text that a call is given, also by the only name that it has."""
+    values = context.index.assigned(node) if isinstance(node, ast.Name) else []
+    return values[0] if len(values) == 1 else node

@@ -194,9 +194,10 @@ def _read(
     if isinstance(held, ast.Assign) and len(held.targets) == 1 and isinstance(held.targets[0], ast.Name):
         scope = index.scope_of(held)
         uses = index.uses(held.targets[0].id, scope.owner(held.targets[0].id) or scope)
-        if any(len(index.bindings(use)) > 1 for use in uses):
+        bound = [each.node for use in uses[:1] for each in index.bindings(use)]
+        if any(each is not held and not _is_for_bytes(index, each) for each in bound):
             return None
-        values = list(uses)
+        values = [use for use in uses if not _is_for_bytes(index, use)]
     read: list[tuple[ast.expr, list[Edit]]] = []
     for value in values:
         around = index.parent(value)
@@ -212,6 +213,12 @@ def _read(
             behind = Edit(index.end(value), end, index.segment(value).join(rest))
             read.append((value, [*edits, behind]))
     return read
+
+
+def _is_for_bytes(index: ModuleIndex, node: ast.AST) -> bool:
+    """Whether code is for bytes only, which older releases give: ``if isinstance(name, bytes):``."""
+    tests = (up.test for up in index.above(node) if isinstance(up, (ast.If, ast.IfExp)))
+    return any(called_name(test) == "isinstance" and "bytes" in index.segment(test) for test in tests)
 
 
 def _without(index: ModuleIndex, statement: ast.AST, gone: Sequence[ast.AST]) -> Edit:

@@ -18,13 +18,14 @@ from migrator.matchers.expressions import EXPRESSION
 from migrator.matchers.kinds.value import name_fits, new_value, taken_by_own
 from migrator.matchers.options import Options
 from migrator.matchers.packs import Rule
-from migrator.names.commands import Command, commands
+from migrator.names import commands
+from migrator.names.commands import Command
 from migrator.names.device_strings import written
 from migrator.names.index import ModuleIndex
 from migrator.names.strings import inside
 from migrator.names.tree import called_name
 from migrator.other_files import shell
-from migrator.other_files.index import Content, Setting, Word
+from migrator.other_files.index import FILLED, Content, Setting, Word
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ def find(context: FileContext, rule: StartedRule) -> Iterator[Match]:
     """The options of commands, and of what may be one."""
     index = context.index
     seen: set[int] = set()
-    for command in commands(index):
+    for command in commands.commands(index):
         content = _read(index, command)
         if content is None:
             continue
@@ -67,14 +68,42 @@ def find(context: FileContext, rule: StartedRule) -> Iterator[Match]:
 def _read(index: ModuleIndex, command: Command) -> Optional[Content]:
     """The programs and options of a command, with their places; None where these are not known."""
     if not command.line:
-        words = []
-        for word in command.words:
-            place = inside(index, word.node)
-            known = word.text and (place is not None or word.text.endswith(("python", ".py")))
-            words.append(Word(word.text if known else None, place or _span(index, word.node)))
-        return shell.listed(words, _span(index, command.call))
-    place = inside(index, command.words[0].node) if command.words else None
+        return shell.listed([_word(index, word) for word in command.words], _span(index, command.call))
+    node = command.words[0].node if command.words else None
+    if isinstance(node, ast.JoinedStr):
+        return _read_fstring(index, node)
+    place = inside(index, node) if node is not None else None
     return shell.read_shell(index.data, (place,)) if place is not None else None
+
+
+def _word(index: ModuleIndex, word: commands.Word) -> Word:
+    """A word of a list, as the reader of shells has it; of an f-string what stands before its first field."""
+    place = inside(index, word.node)
+    if word.text and (place is not None or word.text.endswith(("python", ".py"))):
+        return Word(word.text, place or _span(index, word.node))
+    parts = index.parts(word.node) if isinstance(word.node, ast.JoinedStr) else ()
+    if parts and parts[0].expression is None:
+        return Word(parts[0].raw + FILLED, (parts[0].start, index.end(word.node)))
+    return Word(None, _span(index, word.node))
+
+
+def _read_fstring(index: ModuleIndex, node: ast.JoinedStr) -> Optional[Content]:
+    """The same of a line with fields, in whose places variables of a shell are put, of the same length."""
+    parts = index.parts(node)
+    if not parts:
+        return None
+    data = bytearray(index.data)
+    fields = []
+    for before, part, behind in zip((None, *parts), parts, (*parts[1:], None)):
+        if part.expression is not None:
+            first = before.end if before and before.expression is None else part.start - len("{")
+            last = behind.start if behind and behind.expression is None else part.end + len("}")
+            is_python = index.qualified_name(part.expression) == "sys.executable"
+            name, fill = (b"python", b"0") if is_python else (b"$", b"x")
+            data[first:last] = name.ljust(last - first, fill)[: last - first]
+            fields.append((first, last))
+    places = [*fields, *((part.start, part.end) for part in parts if part.expression is None)]
+    return shell.read_shell(bytes(data), ((min(places)[0], max(last for _, last in places)),))
 
 
 def _span(index: ModuleIndex, node: ast.AST) -> tuple[int, int]:
