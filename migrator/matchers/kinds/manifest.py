@@ -33,7 +33,7 @@ def find(context: TextContext, rules: list[Rule]) -> Iterator[Match]:
             if what:
                 converted = bool(job_kind(document))
                 told = converted
-                yield _found(context, rules[0], setting, what, str(document.get("kind")), converted)
+                yield _found(context, rules[0], setting, what, document.get("kind") or "manifest", converted)
 
 
 def _what(context: TextContext, setting: Setting) -> str:
