@@ -125,3 +125,22 @@ class OffsetMap(NamedTuple):
         None where the offset is in text that stood there before.
         """
         return self.steps[-1].replaced(offset) if self.steps else None
+
+
+def line_edits(old: bytes, new: bytes) -> list[Edit]:
+    """The edits that make one text of another, by lines; what is inserted belongs to the line before it."""
+    from difflib import SequenceMatcher  # few files need it
+    from itertools import accumulate
+
+    before, after = old.splitlines(keepends=True), new.splitlines(keepends=True)
+    starts = [0, *accumulate(map(len, before))]
+    edits = []
+    for kind, first, last, begin, end in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
+        start, stop, text = starts[first], starts[last], b"".join(after[begin:end])
+        if kind == "insert" and first:
+            newline = before[first - 1][len(before[first - 1].rstrip(b"\r\n")) :]
+            start = stop = start - len(newline)
+            text = newline + text[: len(text) - len(newline)]
+        if kind != "equal":
+            edits.append(Edit(start, stop, text.decode("utf-8")))
+    return edits

@@ -49,11 +49,29 @@ def test_the_arguments_of_a_development_container() -> None:
 
 
 def test_a_job_is_reported_once_with_the_command_that_converts_it() -> None:
-    rules = engine("2.6", select=("NPU946",), hardware="A3")
-    result = check_text(rules, "k8s/job.yaml", MANIFEST.read_text(), Project())
+    result = check_text(engine("2.6", select=("NPU946",)), "k8s/job.yaml", MANIFEST.read_text(), Project())
     (found,) = result.findings
-    assert "launch k8s --from k8s/job.yaml --hw A3" in found.advice
+    assert "launch k8s --from k8s/job.yaml --hw HW" in found.advice
     assert found.fix is None
+
+
+def test_a_job_is_converted_where_the_hardware_is_named() -> None:
+    rules = engine("2.6", hardware="A3")
+    result = migrate_text(rules, "k8s/job.yaml", MANIFEST.read_text(), Project())
+    assert result.text is not None
+    assert "nvidia.com/gpu: " not in result.text
+    assert "huawei.com/Ascend910: " in result.text
+    assert "# BERT on two nodes" in result.text
+    assert migrate_text(rules, "k8s/job.yaml", result.text, Project()).text is None
+    (found,) = [item for item in result.findings if item.code == "NPU946"]
+    assert "for another cluster: npumigrate launch k8s" in found.advice
+
+
+def test_a_job_that_is_not_understood_is_reported_with_the_reason() -> None:
+    text = MANIFEST.read_text().replace("kubeflow.org/v1", "kubeflow.org/v2")
+    result = check_text(engine("2.6", select=("NPU946",), hardware="A3"), "a.yaml", text, Project())
+    assert all(item.fix is None for item in result.findings)
+    assert "kubeflow.org/v2 is not understood" in result.findings[0].advice
 
 
 def test_of_other_manifests_each_place_is_reported() -> None:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from difflib import SequenceMatcher
-from itertools import accumulate
 
+from migrator.findings.edits import line_edits
 from migrator.findings.finding import Edit
 from migrator.launch.containers import ContainerError, Service, numbers_of, run_options, services
 from migrator.matchers.context import Match
@@ -33,7 +32,7 @@ def _of_service(context: TextContext, rule: Rule, service: Service) -> Match:
     lines = context.index.lines
     first, _ = lines.span(service.line, service.line)
     place = first + len(lines.data[first:]) - len(lines.data[first:].lstrip())
-    edits = [] if service.text is None else _edits(lines.data, service.text.encode("utf-8"))
+    edits = [] if service.text is None else line_edits(lines.data, service.text.encode("utf-8"))
     advice = _EVERY if service.every else ""
     if service.text is None:
         advice = f"{service.reason}. {_LINES}{' '.join(run_options([0]))}."
@@ -46,22 +45,6 @@ def _of_service(context: TextContext, rule: Rule, service: Service) -> Match:
         message=f"the service {service.name} is given GPUs",
         advice=advice,
     )
-
-
-def _edits(old: bytes, new: bytes) -> list[Edit]:
-    """The lines that differ; what is inserted belongs to the line before it."""
-    before, after = old.splitlines(keepends=True), new.splitlines(keepends=True)
-    starts = [0, *accumulate(map(len, before))]
-    edits = []
-    for kind, first, last, begin, end in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
-        start, stop, text = starts[first], starts[last], b"".join(after[begin:end])
-        if kind == "insert" and first:
-            newline = before[first - 1][len(before[first - 1].rstrip(b"\r\n")) :]
-            start = stop = start - len(newline)
-            text = newline + text[: len(text) - len(newline)]
-        if kind != "equal":
-            edits.append(Edit(start, stop, text.decode("utf-8")))
-    return edits
 
 
 def _of_run_arguments(context: TextContext, rule: Rule) -> Iterator[Match]:

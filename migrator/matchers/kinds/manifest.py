@@ -1,4 +1,8 @@
-"""Kind ``manifest``: manifests of Kubernetes that ask for GPUs; they are reported with what to do."""
+"""Kind ``manifest``: manifests of Kubernetes that ask for GPUs.
+
+What a cluster calls its NPUs depends on the product line: where that is named, jobs are converted as by
+``launch k8s --from``; everything else is reported with what to do.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +10,10 @@ import re
 from collections.abc import Iterator
 from typing import Optional
 
-from migrator.launch.k8s.cluster import DEFAULT_HARDWARE, tables
-from migrator.launch.k8s.convert import job_kind
+from migrator.findings.edits import line_edits
+from migrator.findings.finding import Edit
+from migrator.launch.k8s.cluster import DEFAULT_HARDWARE, ManifestError, cluster, tables
+from migrator.launch.k8s.convert import convert, job_kind
 from migrator.launch.k8s.resources import is_gpu
 from migrator.matchers.context import Match
 from migrator.matchers.other_context import TextContext, found_in_text
@@ -20,9 +26,10 @@ _NODES = re.compile(r"\b(?:nodeSelector\.|tolerations\.\d+\.key\Z|matchExpressio
 
 
 def find(context: TextContext, rules: list[Rule]) -> Iterator[Match]:
-    """The places of manifests that ask for GPUs; of a job that is converted by a command the first one."""
+    """The places of manifests that ask for GPUs; of a job that can be converted the first one."""
     document: dict[str, Optional[str]] = {}
     told = False
+    edits = None
     for setting in context.index.content.settings:
         if setting.name in ("apiVersion", "kind"):
             if setting.name in document:
@@ -31,9 +38,13 @@ def find(context: TextContext, rules: list[Rule]) -> Iterator[Match]:
         elif setting.kind == "key" and document.get("apiVersion") and not told:
             what = _what(context, setting)
             if what:
-                converted = bool(job_kind(document))
-                told = converted
-                yield _found(context, rules[0], setting, what, document.get("kind") or "manifest", converted)
+                kind = document.get("kind") or "manifest"
+                told = bool(job_kind(document))
+                if told and edits is None:  # all jobs of a file are converted together
+                    edits, problem = _converted(context)
+                    yield _of_job(context, rules[0], setting, what, kind, edits, problem)
+                elif not told:
+                    yield _reported(context, rules[0], setting, what, kind)
 
 
 def _what(context: TextContext, setting: Setting) -> str:
@@ -49,25 +60,46 @@ def _what(context: TextContext, setting: Setting) -> str:
     return ""
 
 
-def _found(
-    context: TextContext, rule: Rule, setting: Setting, what: str, kind: str, converted: bool
+def _converted(context: TextContext) -> tuple[list[Edit], str]:
+    """The edits that convert a file, or why there are none."""
+    if not context.hardware or context.index.type != "yaml":
+        return [], ""
+    data, name = context.index.data, context.index.name
+    try:
+        new = convert(data.decode("utf-8"), name, cluster(hardware=context.hardware)).text
+    except ManifestError as error:
+        return [], f"{error}. "
+    return line_edits(data, new.encode("utf-8")), ""
+
+
+def _of_job(
+    context: TextContext, rule: Rule, setting: Setting, what: str, kind: str, edits: list[Edit], problem: str
 ) -> Match:
-    hardware = context.hardware or DEFAULT_HARDWARE
-    if converted:
-        chosen = context.hardware or "HW"
-        advice = (
-            f"Convert it: npumigrate launch k8s --from {context.index.name} --hw {chosen} --platform PLATFORM"
-            " (docs/launch.md), which knows the names of resources, labels and nodes."
-        )
+    command = f"npumigrate launch k8s --from {context.index.name} --hw {context.hardware or 'HW'}"
+    if edits:
+        about = cluster(hardware=context.hardware).about
+        advice = f"It is converted for {about}; for another cluster: {command} --platform PLATFORM."
+    elif context.hardware and not problem and context.index.type == "yaml":
+        advice = "It is left: whether the job needs it, its owner knows."
     else:
-        names = " or ".join(
-            f"{entry['hw'][hardware]['resource']} ({name})"
-            for name, entry in tables()["platforms"].items()
-            if hardware in entry["hw"]
-        )
         advice = (
-            f"Name what the cluster calls an NPU, such as {names} on {hardware}, and nodes that have them."
+            f"{problem}Convert it: {command} --platform PLATFORM (docs/launch.md), which knows the names of"
+            " resources, labels and nodes."
         )
+    message = f"this {kind} asks for {what}"
+    span = setting.name_span
     return found_in_text(
-        context, rule, setting.name_span, api=what, message=f"this {kind} asks for {what}", advice=advice
+        context, rule, span, api=what, edits=edits, message=message, advice=advice, safety="unsafe"
     )
+
+
+def _reported(context: TextContext, rule: Rule, setting: Setting, what: str, kind: str) -> Match:
+    hardware = context.hardware or DEFAULT_HARDWARE
+    names = " or ".join(
+        f"{entry['hw'][hardware]['resource']} ({name})"
+        for name, entry in tables()["platforms"].items()
+        if hardware in entry["hw"]
+    )
+    advice = f"Name what the cluster calls an NPU, such as {names} on {hardware}, and nodes that have them."
+    message = f"this {kind} asks for {what}"
+    return found_in_text(context, rule, setting.name_span, api=what, message=message, advice=advice)
