@@ -24,7 +24,9 @@ _OF_TORCH = frozenset({"amp", "backends", "cuda", "device", "distributed", "nn"}
 # Modules that programs keep in attributes and hand to functions.
 _KEPT = frozenset({"torch", "torch.amp", "torch.cuda", "torch.cuda.amp", "torch.distributed"})
 # Names of functions that import what a string names: optional_import, lazy_import, LazyModule.
-_IMPORTS = re.compile(r"(?:^|_)import(?:_|$)|^_?lazy_?(?:import|load|module)", re.IGNORECASE)
+_IMPORTS = re.compile(
+    r"(?:^|_)import(?:_|$)|^_?lazy_?(?:import|load|module)|^(?:get|load|require)_module$", re.IGNORECASE
+)
 _IMPORT_CALLS = ("__import__", "import_module", "importorskip")
 _DEEPEST = 12
 
@@ -136,7 +138,7 @@ def _of_call(index: ModuleIndex, call: ast.Call, depth: int) -> str:
     if called == "__import__":
         return first.partition(".")[0]
     if called in _IMPORT_CALLS:
-        return first if len(call.args) == 1 else ""
+        return "" if first.startswith(".") else first
     if first.partition(".")[0] != "torch" or not imports(call):
         return ""
     # optional_import("torch", name="nn")

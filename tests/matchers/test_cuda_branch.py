@@ -108,3 +108,22 @@ def test_a_way_for_cuda_that_an_npu_now_takes_is_reported(case: str) -> None:
 @pytest.mark.parametrize("case", AS_BEFORE)
 def test_what_an_npu_does_as_before_is_not(case: str) -> None:
     assert turned(AS_BEFORE[case]) == []
+
+
+def test_operators_for_cuda_alone_stop_where_they_are_called() -> None:
+    text = """
+    import torch
+    KNOWN = {torch._weight_int4pack_mm: 1}
+    torch._weight_int4pack_mm(x, w, 32, s)
+    """
+    found = migrate(dedent(text)).findings
+    assert [(item.line, item.severity) for item in found if item.code == "NPU179"] == [
+        (3, "info"),
+        (4, "blocker"),
+    ]
+
+
+def test_keywords_that_are_handed_on_may_name_a_backend() -> None:
+    text = "import torch\none = torch.compile(net, **options)\ntwo = torch.compile(net)\n"
+    found = migrate(text).findings
+    assert [item.severity for item in found if item.code == "NPU522"] == ["info", "warning"]

@@ -67,6 +67,25 @@ def test_a_module_that_is_handed_in_is_an_unsafe_fix() -> None:
     assert migrate(text, safe_only=True).text is None
 
 
+IMPORTED = [
+    "importorskip('torch', '2.0')",
+    "get_module('torch', 'no torch')",
+    "lazy_import('torch')",
+    "try_import('torch')[0]",
+]
+
+
+@pytest.mark.parametrize("value", IMPORTED)
+def test_functions_that_import_a_name(value: str) -> None:
+    text = f"torch = helpers.{value}\ntorch.cuda.synchronize()\n"
+    assert "torch.npu.synchronize()" in migrated(text)
+
+
+@pytest.mark.parametrize("value", ["ModuleType('torch')", "load('torch')", "lazy_load('torch.pt')"])
+def test_functions_that_make_something_else(value: str) -> None:
+    assert migrate(f"import types\nlib = helpers.{value}\nlib.cuda.memory_allocated\n").text is None
+
+
 def test_names_that_another_file_gives_a_module() -> None:
     helpers = "import torch as th\nfrom torch import cuda as cards\nlib = th\nbackend = torch\n"
     text = dedent(

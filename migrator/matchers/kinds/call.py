@@ -59,7 +59,12 @@ def find(context: FileContext, rules: list[Rule[CallOptions]]) -> Iterator[Match
                     once.add(place)
                     edits = _renaming(context, rule, call)
                     form = "function" if name.startswith(".") or not name else "torch"
-                    yield found(context, rule, call, api=name or method, edits=edits, form=form)
+                    # What ** brings may be the keyword that is missed.
+                    doubtful = rule.options.has_not and any(each.arg is None for each in call.keywords)
+                    severity = "info" if doubtful else ""
+                    yield found(
+                        *(context, rule, call), api=name or method, edits=edits, form=form, severity=severity
+                    )
     yield from _decorators(context, rules)
 
 

@@ -29,13 +29,15 @@ class NameOptions(Options):
     ``only_called``: all but calls. ``without_arguments``: calls with arguments. ``may_be_none`` makes an
     ``info`` of a question for the value, and of a use behind one, and a ``blocker`` of what stops without it.
     ``unless_asked``: nothing is said where the program asks for the name, or the version of torch, before.
-    ``forms`` are the NPU names of some, by their last parts.
+    ``if_called``: only a call is as grave as the rule says, other uses are an ``info``. ``forms`` are the NPU
+    names of some, by their last parts.
     """
 
     only_called: bool = False
     without_arguments: bool = False
     may_be_none: bool = False
     unless_asked: bool = False
+    if_called: bool = False
     forms: dict[str, str] = field(default_factory=dict)
 
 
@@ -170,6 +172,7 @@ def _report(context: FileContext, rule: NameRule, node: ast.AST, name: str, advi
     """What is said of a name without an NPU form, or of one that the database does not know."""
     if rule.replace != "api_db":
         foreseen = rule.status == "absent" and _is_asked_for(context, name)
+        foreseen = foreseen or (rule.options.if_called and context.index.call_of(node) is None)
         severity = "info" if foreseen else ""
         if rule.options.may_be_none and isinstance(node, ast.expr):
             severity = _severity_of_none(context.index, node, name)
