@@ -29,6 +29,11 @@ LEFT = {
         "        return self.lib.cuda.is_available()\n",
         4,
     ),
+    "a text that is split": (
+        "import torch\nfrom functools import reduce\n"
+        "ready = reduce(getattr, 'cuda.is_available'.split('.'), torch)\n",
+        3,
+    ),
     "a text by a name": ("import torch\ncode = 'torch.ones(1).cuda()'\nready = eval(code)\n", 2),
     "a text for another Python": (
         "import subprocess\nsubprocess.run(['python', '-c', 'import torch; torch.cuda.init()'])\n",

@@ -290,7 +290,7 @@ def _attribute(context: FileContext, rules: Rules, vocabulary: DeviceVocabulary,
     index, project = context.index, context.project
     holder = _attribute_of(index, node)
     if holder is None:
-        return None
+        return _split_name(context, rules, node, value)
     qualified = index.qualified_name(holder)
     is_certain = qualified == "torch" and value.partition(".")[0] == "cuda"
     if is_certain and "." in value:
@@ -315,6 +315,23 @@ def _attribute(context: FileContext, rules: Rules, vocabulary: DeviceVocabulary,
         api=value,
         edits=replace_text(index, node, value, new, 1),
         message=f"the name of an attribute in a text: {new!r} on an NPU",
+    )
+
+
+def _split_name(context: FileContext, rules: Rules, node: ast.Constant, value: str) -> Outcome:
+    """``reduce(getattr, "cuda.is_available".split("."), torch)``: whose attribute it is, is not followed."""
+    known = npu_names.look_up(f"torch.{value}", context.version) if "." in value else None
+    rule = _with_verdict(rules, LIKELY)
+    if (
+        known is None
+        or not known.npu
+        or rule is None
+        or getattr(context.index.parent(node), "attr", "") != "split"
+    ):
+        return None
+    message = f"torch.{value} in a text that is split is left as it is"
+    return found(
+        context, rule, node, api=value, message=message, advice=f"Write {known.npu[len('torch.') :]}."
     )
 
 
