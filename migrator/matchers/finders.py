@@ -50,7 +50,7 @@ KINDS = {
     "name": Finder("kinds.name", options="NameOptions", replaces="may"),
     "import": Finder("kinds.library", options="ImportOptions"),
     "method": Finder("kinds.method", "find_methods", options="MethodOptions", replaces="must"),
-    "attribute": Finder("kinds.method", "find_attributes", replaces="must"),
+    "attribute": Finder("kinds.method", "find_attributes", replaces="may"),
     "argument": Finder("kinds.argument", options="ArgumentOptions"),
     "string": Finder("kinds.string", options="StringOptions", replaces="may"),
     "text": Finder("kinds.text", options="TextOptions", replaces="may"),

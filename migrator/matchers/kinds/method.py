@@ -11,6 +11,7 @@ from migrator.matchers.context import FileContext, Match, found
 from migrator.matchers.kinds.move import MethodOptions, moved_with_to
 from migrator.matchers.kinds.torchscript import in_torchscript
 from migrator.matchers.packs import Rule
+from migrator.names.guards import is_guarded
 from migrator.names.tree import attributes, bare_name, imported
 from migrator.names.values import CLASS, FOREIGN, MODULE, TENSOR, Value, options_like
 
@@ -34,10 +35,20 @@ def find_methods(context: FileContext, rules: list[Rule]) -> Iterator[Match]:
 
 
 def find_attributes(context: FileContext, rules: list[Rule]) -> Iterator[Match]:
-    """Reads of ``x.member``."""
+    """Reads of ``x.member``; those that become nothing else are reported, where nobody asks first."""
     for node, rule in _members(context, rules):
         if isinstance(node.ctx, ast.Load) and (node.attr == "is_cuda" or not _is_own(node)):
-            yield from _judged(context, rule, node)
+            if rule.replace:
+                yield from _judged(context, rule, node)
+            elif not _is_of_others(context, node.value) and not is_guarded(context.index, node, {node.attr}):
+                yield found(context, rule, node, api=f".{node.attr}")
+
+
+def _is_of_others(context: FileContext, holder: ast.expr) -> bool:
+    """Whether what has a member is another library's: that is imported, or that one of its calls gives."""
+    made = holder.func if isinstance(holder, ast.Call) else holder
+    name = context.index.qualified_name(made)
+    return context.value(holder).kind == FOREIGN or (bool(name) and not name.startswith("torch."))
 
 
 def _members(context: FileContext, rules: list[Rule]) -> Iterator[tuple[ast.Attribute, Rule]]:
