@@ -56,11 +56,11 @@ def analyze(
     quiet: options.Quiet = False,
     verbose: options.Verbose = False,
 ) -> None:
-    """List what a project uses that an NPU has not, has in part, or does better another way.
+    """List the APIs of a project that NPUs do not support, or only in part, and what runs faster otherwise.
 
     Nothing is changed: the result is OUT/<name>_analysis, a folder of tables.
 
-    Exit status: 0 done; 1 done, but some files could not be analysed; 2 wrong use
+    Exit status: 0 done; 1 done, but some files could not be analysed; 2 usage error
     or nothing done; 130 interrupted.
     """
     options.refuse_missing({"-i/--input": source, "-o/--output": output}, "npumigrate analyze")

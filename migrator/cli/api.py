@@ -11,13 +11,13 @@ from migrator.cli.own_parser import Parser, ended, fail
 
 _NOTHING_KNOWN = 1
 _DESCRIPTION = """\
-Show what an NPU makes of a torch API, a torch.cuda name, or a variable.
+Show how a torch API, a torch.cuda name or an environment variable works on NPUs.
 
 Names may lack their beginning (nn.Linear, F.relu, Tensor.mode); with * or ? they
 stand for all that fit. torch_npu's own APIs, operators (aten::add) and environment
 variables are known, too.
 """
-_EXIT_STATUS = "Exit status: 0 something is known; 1 nothing is; 2 wrong use."
+_EXIT_STATUS = "Exit status: 0 something is known; 1 nothing is; 2 usage error."
 
 
 def api(arguments: Sequence[str]) -> int:

@@ -174,7 +174,7 @@ def releases(
 ) -> None:
     """Show which releases belong together: torch_npu, torch, Python, torchvision, torchaudio, CANN, apex.
 
-    What is not known is -. Exit status: 0 done; 1 no torch_npu is known for that torch; 2 wrong use.
+    What is not known is -. Exit status: 0 done; 1 no torch_npu is known for that torch; 2 usage error.
     """
     from dataclasses import asdict
 
@@ -212,7 +212,7 @@ def verify(
 
     The second needs the emulator (npumigrate emulate); torch runs in a process of its own.
 
-    Exit status: 0 no problem; 1 problems, one a line; 2 wrong use.
+    Exit status: 0 no problem; 1 problems, one a line; 2 usage error.
     """
     from migrator.api_support import check, tables
 

@@ -27,12 +27,12 @@ def doctor(
     as_json: bool = typer.Option(False, "--json", help="Print JSON, for other programs."),
     brief: bool = typer.Option(False, "--brief", help="Print the first error in one line, and nothing else."),
 ) -> None:
-    """Say what keeps this machine from running programs on NPUs, each with what to do.
+    """Check whether this machine can run programs on NPUs, and say what to do.
 
     Reads files and variables: CANN's environment, the driver, device files, releases that do not belong
     together, HCCL's variables, the rank table, limits. Needs no NPU, and runs and imports nothing.
 
-    Exit status: 0 no error (there may be warnings); 1 errors; 2 wrong use.
+    Exit status: 0 no error (there may be warnings); 1 errors; 2 usage error.
     """
     from migrator.doctor.machine import this_machine
     from migrator.doctor.packages import python_at, running_python

@@ -37,7 +37,7 @@ def emulate(
     The installed torch_npu works as on an NPU, over an emulated CANN; numbers and speed
     are the CPU's. Without a program: show what is installed and what to install.
 
-    Exit status: that of the program; 2 wrong use; 126 the emulator cannot run here;
+    Exit status: that of the program; 2 usage error; 126 the emulator cannot run here;
     127 no such program.
     """
     if not command:

@@ -57,7 +57,7 @@ def make(
     """Make an HCCL rank table from hosts, or check and convert one.
 
     What was assumed is said on the standard error. Exit status: 0 done; 1 check
-    found problems; 2 wrong use or unreadable input.
+    found problems; 2 usage error or unreadable input.
     """
     if context.invoked_subcommand:
         return

@@ -34,7 +34,7 @@ def modelarts(
 ) -> None:
     """Make a boot file for ModelArts that starts the training script as torch wants it.
 
-    What was assumed is said on the standard error. Exit status: 0 done; 2 wrong use
+    What was assumed is said on the standard error. Exit status: 0 done; 2 usage error
     or nothing written.
     """
     from migrator.files.errors import SourceError, shown
@@ -60,7 +60,7 @@ def modelarts(
         stop(str(error))
     if start.way is not None and start.way.ranks in ("none", "unseen"):
         notes.append(
-            "the training runs on one card: nothing shows that it is distributed, and on several cards each "
+            "the training runs on one NPU: nothing shows that it is distributed, and on several NPUs each "
             "rank would do the whole work"
         )
     if reads_init_method(text):

@@ -23,7 +23,7 @@ The findings are what a migration would change or report. Settings are read from
 npumigrate.toml, or [tool.npumigrate] in pyproject.toml: the nearest to each file.
 """
 _EXIT_STATUS = """\
-Exit status: 0 no findings; 1 findings; 2 wrong use, or files that could not be
+Exit status: 0 no findings; 1 findings; 2 usage error, or files that could not be
 looked at; 130 interrupted.
 """
 

@@ -61,7 +61,7 @@ def lint_command(context: typer.Context) -> None:
 
 
 def api_command(context: typer.Context) -> None:
-    """Show what an NPU makes of a torch API, a torch.cuda name, or a variable."""
+    """Show how a torch API, a torch.cuda name or an environment variable works on NPUs."""
     from migrator.cli.api import api
 
     raise typer.Exit(api(context.args))

@@ -33,7 +33,7 @@ class What(str, Enum):
 
 def migrate(
     what: Optional[What] = typer.Argument(
-        None, help="distributed: make the training script for one card one for many, as --distributed."
+        None, help="distributed: make the training script train on many NPUs, as --distributed."
     ),
     source: options.Source = None,
     output: Optional[str] = typer.Option(
@@ -51,13 +51,11 @@ def migrate(
         help="These rules as well, also those that are off: NPU7,NPU801.",
     ),
     ignore: options.Ignore = None,
-    safe_only: bool = typer.Option(
-        False, "--safe-only", help="Make only the changes that no person has to look at."
-    ),
+    safe_only: bool = typer.Option(False, "--safe-only", help="Make the safe changes only."),
     show_left_alone: bool = typer.Option(
         False,
         "--show-left-alone",
-        help="List the strings that were judged to be no device and no backend: left_alone.csv.",
+        help="List the strings that were left alone, with the reason: left_alone.csv.",
     ),
     rules: options.Rules = None,
     exclude: Several = typer.Option(
@@ -73,7 +71,7 @@ def migrate(
     distributed: bool = typer.Option(
         False,
         "--distributed",
-        help="Let that script, made for one card, train on many: OUT/<name>_msft_multi.",
+        help="Make that script, written for one device, train on many: OUT/<name>_msft_multi.",
     ),
     target_model: str = typer.Option(
         "", "--target-model", "-t", metavar="NAME", help="What that script calls the model; else found."
@@ -96,7 +94,7 @@ def migrate(
     SRC stays as it is; the result is OUT/<name>_msft, with reports in its folder
     migration_report.
 
-    Exit status: 0 done; 1 done, but some files could not be processed; 2 wrong use
+    Exit status: 0 done; 1 done, but some files could not be processed; 2 usage error
     or nothing done; 130 interrupted.
     """
     needed = {"-i/--input": source}

@@ -26,7 +26,7 @@ Version = Annotated[
 ]
 Hardware = Annotated[
     Optional[str],
-    typer.Option("--hw", metavar="HW", help="What it runs on: A1, A2, A3 or 950DT; judge APIs for it, too."),
+    typer.Option("--hw", metavar="HW", help="Product line: A1, A2, A3 or 950DT; judge APIs for it, too."),
 ]
 Ignore = Annotated[Several, typer.Option("--ignore", metavar="RULES", help="Not these rules.")]
 Rules = Annotated[
@@ -35,7 +35,7 @@ Rules = Annotated[
 Jobs = Annotated[
     Optional[int],
     typer.Option(
-        "--jobs", "-j", metavar="N", min=1, help="Processes; default: one a CPU for large projects."
+        "--jobs", "-j", metavar="N", min=1, help="Worker processes (default: one per CPU for large projects)."
     ),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]

@@ -39,7 +39,7 @@ def rule(
 ) -> None:
     """Explain rules: why, before and after, versions, references. Or test a rule pack.
 
-    Exit status: 0 done; 1 an example of the pack fails; 2 wrong use, such as a rule that does not exist or a
+    Exit status: 0 done; 1 an example of the pack fails; 2 usage error, such as a rule that does not exist or a
     pack that cannot be used.
     """
     from migrator.matchers.packs import RuleError, load_all

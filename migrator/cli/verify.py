@@ -36,12 +36,12 @@ def verify(
     ),
     seed: int = typer.Option(0, "--seed", metavar="N", help="For programs that set no seed (--compare-cpu)."),
 ) -> None:
-    """Run a migrated project on emulated NPUs, and say what that proves.
+    """Run a migrated project on emulated NPUs, and report what the run proves.
 
     The program's own output stays what it is; the verdict follows on the standard error.
 
     Exit status: 0 it ran on the NPUs to its end (and its numbers are the original's);
-    1 the program failed or ran out of time; 2 wrong use; 3 it ended, but not all of it ran
+    1 the program failed or ran out of time; 2 usage error; 3 it ended, but not all of it ran
     on NPUs; 4 the numbers differ; 5 they could not be compared; 126 the emulator cannot
     run here; 127 no such program; 130 interrupted.
     """

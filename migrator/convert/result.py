@@ -26,6 +26,6 @@ class Conversion:
         if self.reason:
             failed = any(one.failed for one in self.files.values())
             more = "npumigrate.log has the details" if failed else "manual_review.csv has the lines to write"
-            return f"{self.entry} stays a program for one card: {self.reason} ({more})"
+            return f"{self.entry} stays a program for one device: {self.reason} ({more})"
         changed = sum(bool(one.edits) for one in self.files.values())
-        return f"{self.entry} trains on many cards; files changed for that: {changed}"
+        return f"{self.entry} trains on many NPUs; files changed for that: {changed}"

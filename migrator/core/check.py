@@ -47,7 +47,7 @@ _DEEP = "an expression is nested too deeply to be parsed"
 class Converted(NamedTuple):
     """What a conversion (to many NPUs, from Horovod) makes of a file before the rules see it.
 
-    ``failed`` is the internal error for which the file is left as it was, not even migrated.
+    ``failed`` is the internal error for which the file is left unchanged, not even migrated.
     """
 
     before: str
@@ -191,7 +191,7 @@ class _Check:
                     self._parse(text)  # a mistake of ours must not break the user's code
                 break
         else:
-            reason = "internal error, file left as it was: the rules do not settle"
+            reason = "internal error, file left unchanged: the rules do not settle"
             return Result(self.name, skipped=reason)
         if write:
             result = Lines(text)

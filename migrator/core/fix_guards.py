@@ -36,7 +36,7 @@ def guarded(context: FileContext, matches: list[Match], knows_npus: bool) -> lis
 
 def without_fix(item: Match, reason: str, severity: Severity = "info") -> Match:
     """The match as a report only."""
-    message = f"{item.finding.message}; left as it is: {reason}"
+    message = f"{item.finding.message}; left unchanged: {reason}"
     return replace(item, finding=replace(item.finding, fix=None, severity=severity, message=message))
 
 
@@ -44,7 +44,7 @@ def _reason(index: ModuleIndex, item: Match, knows_npus: bool) -> str:
     if knows_npus and (has_npu_branch(index, item.node) or patches_cuda(index, item.node)):
         return "the code has a case of its own for NPUs"
     if isinstance(item.node, (ast.Constant, ast.JoinedStr)) and is_flag_for_nvidia(index, item.node):
-        return "the name of the outcome speaks of NVIDIA's cards"
+        return "the name of the outcome speaks of NVIDIA GPUs"
     if guards_cuda_build(index, item.node):
         return "it decides whether CUDA sources are compiled"
     return ""

@@ -125,7 +125,7 @@ def changed_cells(notebook: Notebook, text: str) -> list[tuple[Cell, str]]:
         else:
             gathered.append(line)
     if len(new) != len(notebook.cells):
-        raise Unreadable("the changed cells cannot be told apart: left as it is")
+        raise Unreadable("the changed cells cannot be told apart: left unchanged")
     pairs = ((cell, new[cell.number]) for cell in notebook.cells)
     return [(cell, source) for cell, source in pairs if cell.checked and source != cell.source]
 

@@ -125,7 +125,7 @@ class Result:
     """What became of one file.
 
     ``text`` is its text with all admitted fixes, or None where nothing changed. ``skipped`` is the reason
-    for which the file could not be processed and was left as it was, empty otherwise; ``syntax`` says where
+    for which the file could not be processed and was left unchanged, empty otherwise; ``syntax`` says where
     that is its syntax. ``left`` is the reason for which a file that looks relevant is not meant to be
     processed. ``left_alone`` counts the strings that look like CUDA and were judged to be something else.
     ``trace`` is the traceback of an internal error, for the log. ``type`` is that of a file that is no
@@ -148,4 +148,4 @@ def internal_error(name: str, error: BaseException) -> Result:
     import traceback
 
     trace = "".join(traceback.format_exception(type(error), error, error.__traceback__))
-    return Result(name, skipped=f"internal error, file left as it was: {error!r}", trace=trace)
+    return Result(name, skipped=f"internal error, file left unchanged: {error!r}", trace=trace)

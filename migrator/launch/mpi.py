@@ -88,7 +88,7 @@ def plan_line(text: str, read_text: Callable[[str], str], alone: bool = False) -
     commands = [command + redirections for command in found.commands]
     if not alone:
         if any(is_launcher(word) for word in shell.after.split()):
-            notes.append(f"left as it is:{shell.after.rstrip()}")
+            notes.append(f"left unchanged:{shell.after.rstrip()}")
         commands = [f"{shell.before}{command}{shell.after.rstrip()}" for command in commands]
     return Plan(found.hosts, tuple(commands), tuple(notes), found.entry)
 

@@ -61,7 +61,7 @@ OPTIONS: Mapping[str, tuple[Option, ...]] = {
             "hw",
             "choice",
             metavar="HW",
-            help="what it runs on: A1, A2, A3 or 950DT (default: none in particular)",
+            help="product line: A1, A2, A3 or 950DT (default: none in particular)",
             key="The product line that it will run on: APIs are judged for it, too.",
             choices=HARDWARE,
             by_path=True,

@@ -82,10 +82,10 @@ def examine(name: str, data: bytes, operators: Catalog) -> Result | None:
         if not findings:
             return None
         what = f"starts programs with {findings[0].api} (first in line {findings[0].line})"
-        return Result(name, findings=findings, left=f"not Python: left as it is; {what}")
+        return Result(name, findings=findings, left=f"not Python: left unchanged; {what}")
     if suffix in _SCRIPTS:
         findings = (*findings, *find_lines(data.decode("utf-8", "replace")))
-    return Result(name, findings=findings, left=f"not Python: left as it is; {_mentions(data, found)}")
+    return Result(name, findings=findings, left=f"not Python: left unchanged; {_mentions(data, found)}")
 
 
 def with_mentions(result: Result, document: Document, foreign: Collection[str] = ()) -> Result:
@@ -139,7 +139,7 @@ def beside_python(notebook: Notebook) -> Result | None:
     if not found:
         return None
     listed = ", ".join(sorted(words)[:4])
-    left = f"what is not Python in it is left as it is; mentions {listed} (first in cell {found[0]})"
+    left = f"what is not Python in it is left unchanged; mentions {listed} (first in cell {found[0]})"
     return Result(shown(notebook.name), findings=tuple(findings), left=left)
 
 

@@ -344,12 +344,12 @@ def _summary(plan: Plan, tally: Tally, code: int, entry: str) -> bytes:
 
 def _log_file(result: Result, changed: bool) -> None:
     if result.skipped:
-        _LOG.warning("%s: left as it was: %s", result.name, result.skipped)
+        _LOG.warning("%s: left unchanged: %s", result.name, result.skipped)
         log_trace(result)
     elif changed:
         changes = sum(finding.fixed for finding in result.findings)
         _LOG.info(
-            "%s: changes %d, places for a person %d", result.name, changes, len(result.findings) - changes
+            "%s: changes %d, for manual review %d", result.name, changes, len(result.findings) - changes
         )
     elif result.left:
         _LOG.info("%s: %s", result.name, result.left)

@@ -66,7 +66,7 @@ def device_context(
     context = _Climb(index, vocabulary, depth).from_node(node)
     handed_on = context.verdict == NO and context.reason.startswith("an argument of")
     if (handed_on or context.verdict in (LIKELY, UNCLEAR)) and chosen_beside_cpu(index, node):
-        context = DeviceContext(CERTAIN, "chosen where there is a card, and else cpu", context.api)
+        context = DeviceContext(CERTAIN, "chosen where there is a GPU, and else cpu", context.api)
     if context.verdict == LIKELY and depth == 0 and (library := works_with_foreign(index, vocabulary, node)):
         reason = f"in code that works with {library}, whose devices are not torch's"
         context = DeviceContext(UNCLEAR, reason, context.api)
@@ -217,7 +217,7 @@ class _Climb:
         """What a name, and the values beside it, say."""
         every = self.siblings | more
         if self.siblings.question and every.cpu:
-            return DeviceContext(CERTAIN, f"{where}: the choice between a card and the CPU")
+            return DeviceContext(CERTAIN, f"{where}: the choice between a GPU and the CPU")
         if name and self.vocabulary.says(name):
             return DeviceContext(LIKELY, f"{where}, whose name says {self.vocabulary.noun}")
         if every.device:

@@ -37,7 +37,7 @@ def show_summary(
     console.print(Text(head, style="bold"), soft_wrap=True)
     console.print(_files_line(tally))
     if conversion:
-        console.print(Text(f"Many cards: {conversion}"), soft_wrap=True)
+        console.print(Text(f"Multi-NPU: {conversion}"), soft_wrap=True)
     if tally.changes():
         show_block(console, _change_lines(tally, width))
     if tally.groups or tally.unsafe:
@@ -47,7 +47,7 @@ def show_summary(
     if tally.other_files:
         where = f" ({SKIPPED})" if reports else ""
         console.print()
-        console.print(Text(f"Not Python, and mention CUDA: {_number(tally.other_files, 'file')}{where}"))
+        console.print(Text(f"Other files that mention CUDA: {_number(tally.other_files, 'file')}{where}"))
     if reports:
         show_block(console, _place_lines(result, reports, launcher, not_copied))
 
@@ -95,7 +95,7 @@ def _open_lines(tally: Tally, width: int, reports: bool) -> Iterator[Text]:
         if blockers
         else ""
     )
-    yield Text(f"Needs a person{surely}", style="bold")
+    yield Text(f"Manual review{surely}", style="bold")
     for group in groups[:_GROUPS_SHOWN]:
         line = Text(f"{group.severity:<7}", style=_COLOURS.get(group.severity, ""))
         times = f"{group.count} × " if group.count > 1 else ""
@@ -111,11 +111,11 @@ def _open_lines(tally: Tally, width: int, reports: bool) -> Iterator[Text]:
         yield Text(f"and {sum(group.count for group in hidden)} more by {_number(len(codes), 'rule')}")
     files = sorted(set().union(*(group.reports for group in groups)))
     if files and reports:
-        yield Text(f"Every place: {', '.join(files)}")
+        yield Text(f"All findings: {', '.join(files)}")
     unsafe = sum(tally.unsafe.values())
     if unsafe:
         where = f" ({CHANGES}, Safety = unsafe)" if reports else ""
-        yield Text(f"And look at the {_number(unsafe, 'unsafe change')}{where}")
+        yield Text(f"Review the {_number(unsafe, 'unsafe change')}{where}")
 
 
 def _rule_text(tally: Tally, code: str) -> str:

@@ -46,7 +46,7 @@ def skipped(result: Path) -> list[tuple[str, str]]:
     return [row for row in rows if "internal" in row[1]]
 
 
-GONE = "internal error, file left as it was: KeyError('gone')"
+GONE = "internal error, file left unchanged: KeyError('gone')"
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_a_conversion_for_many_cards_is_guarded(npumigrate, project, tmp_path, m
     )
     result = tmp_path / "out" / "project_msft_multi"
     assert (answer.code, skipped(result)) == (1, [("bad.py", GONE)])
-    assert "stays a program for one card: internal error: KeyError('gone') (npumigrate.log" in answer.out
+    assert "stays a program for one device: internal error: KeyError('gone') (npumigrate.log" in answer.out
     assert "x.npu()" in (result / "models" / "net.py").read_text()
 
 

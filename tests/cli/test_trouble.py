@@ -58,7 +58,7 @@ def test_an_internal_error_in_one_file_is_traced_in_the_log(
     assert answer.code == 1
     (log,) = (tmp_path / "out").rglob("npumigrate.log")
     text = log.read_text()
-    assert "internal error, file left as it was: KeyError('unexpected')" in text
+    assert "internal error, file left unchanged: KeyError('unexpected')" in text
     assert "Traceback (most recent call last):" in text
     assert "in fail\n" in text
 

@@ -83,14 +83,14 @@ def test_what_is_said_has_its_line(k8s):
         said.setdefault(lines[int(number) - 1].strip().lstrip("- "), []).append(text.strip())
     assert said["runtimeClassName: nvidia"] == ["left out: the runtime class nvidia"]
     assert said["nvidia.com/gpu: 4  # all of them"] == ["nvidia.com/gpu became huawei.com/Ascend910"]
-    assert said["name: NCCL_BUFFSIZE"][0].startswith("left as it is: NCCL_BUFFSIZE, which is HCCL_BUFFSIZE")
-    assert said["name: NCCL_FOO"] == ["left as it is: NCCL_FOO, which is not known"]
-    assert said["rdma/hca: 1"][0].startswith("left as it is: rdma/hca")
-    assert said["image: nvcr.io/nvidia/pytorch:23.10-py3"][0].startswith("left as it is: the image nvcr.io")
+    assert said["name: NCCL_BUFFSIZE"][0].startswith("left unchanged: NCCL_BUFFSIZE, which is HCCL_BUFFSIZE")
+    assert said["name: NCCL_FOO"] == ["left unchanged: NCCL_FOO, which is not known"]
+    assert said["rdma/hca: 1"][0].startswith("left unchanged: rdma/hca")
+    assert said["image: nvcr.io/nvidia/pytorch:23.10-py3"][0].startswith("left unchanged: the image nvcr.io")
     assert said['{key: nvidia.com/gpu.count, operator: Gt, values: ["3"]}'] == [
-        "left as it is: nvidia.com/gpu.count"
+        "left unchanged: nvidia.com/gpu.count"
     ]
-    assert said["run.sh: |"] == ["left as it is: NCCL_DEBUG=INFO"]
+    assert said["run.sh: |"] == ["left unchanged: NCCL_DEBUG=INFO"]
     assert any("world size 8" in text for text in said['apiVersion: "kubeflow.org/v1"'])
 
 
@@ -228,7 +228,7 @@ def test_mounts_that_are_there_are_used():
     }
     assert [one["name"] for one in pod_of(job)["volumes"]] == ["mem", "dshm", "host", "cudas", "localtime"]
     assert "left out: the volume of the node's /usr/local/nvidia/lib64" in notes
-    assert "left as it is: /data/cuda" in notes
+    assert "left unchanged: /data/cuda" in notes
 
 
 def test_scheduling():
@@ -258,8 +258,8 @@ def test_an_empty_environment(env):
 @pytest.mark.parametrize(
     ("variable", "name", "note"),
     [
-        ("{name: CUDA_VISIBLE_DEVICES, value: '-1'}", "CUDA_VISIBLE_DEVICES", "left as it is"),
-        ("{name: CUDA_VISIBLE_DEVICES, value: GPU-8f}", "CUDA_VISIBLE_DEVICES", "left as it is"),
+        ("{name: CUDA_VISIBLE_DEVICES, value: '-1'}", "CUDA_VISIBLE_DEVICES", "left unchanged"),
+        ("{name: CUDA_VISIBLE_DEVICES, value: GPU-8f}", "CUDA_VISIBLE_DEVICES", "left unchanged"),
         (
             "{name: PYTORCH_CUDA_ALLOC_CONF, value: 'backend:cudaMallocAsync'}",
             "PYTORCH_CUDA_ALLOC_CONF",
@@ -312,7 +312,7 @@ def test_commands(before, after, style):
     job, notes = converted(text)
     assert container_of(job)["args"][0].rstrip("\n") == (after or before)
     left = [word for word in ("cuda", "nccl", "nvidia", "NCCL", "gpu") if word in (after or before)]
-    assert ("left as it is" in notes.replace("the image", "").replace("left as it is:  i.", "")) == bool(
+    assert ("left unchanged" in notes.replace("the image", "").replace("left unchanged:  i.", "")) == bool(
         left
     ) or ("run" in before)
     assert "anew" not in notes
@@ -333,7 +333,7 @@ def test_a_command_in_words():
         "nccl",
     ]
     assert job["spec"]["nprocPerNode"] == "8"
-    assert "left as it is: nccl" in notes
+    assert "left unchanged: nccl" in notes
 
 
 @pytest.mark.parametrize(
@@ -363,7 +363,7 @@ def test_an_image():
     job, notes = converted(one_pod(GPU + "env: [{name: A, value: nccl}]\n"), image="ascend:1")
     assert container_of(job)["image"] == "ascend:1"
     assert "m.yaml:13: the image i became ascend:1" in notes
-    assert "left as it is: nccl" in notes
+    assert "left unchanged: nccl" in notes
 
 
 def test_a_job_without_gpus_stays():

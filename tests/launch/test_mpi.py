@@ -170,7 +170,7 @@ def test_a_shell_gives_the_program_the_same_words(mpi, tmp_path, arguments):
 def test_a_second_launcher_and_ranks_of_the_shell(mpi, tmp_path):
     _, out, err = mpi("mpirun -n 2 python a.py && mpirun -n 2 python b.py")
     assert out == f"{RUN} a.py --nproc 2 && mpirun -n 2 python b.py\n"
-    assert "left as it is: && mpirun -n 2 python b.py" in err
+    assert "left unchanged: && mpirun -n 2 python b.py" in err
     for line, message in (
         ("mpirun -n $N -H a:2 python t.py", "-n $N: with hosts it has to be a number"),
         ("mpirun -N $N python t.py", "word 2: -N $N is no number of processes"),

@@ -428,7 +428,7 @@ def test_an_internal_error_says_where_its_details_are(lint, train: Path, monkeyp
     answer = lint(train)
     assert answer.code == 2
     line = answer.err.splitlines()[0]
-    assert "train.py: internal error, file left as it was: KeyError('gone'); details: " in line
+    assert "train.py: internal error, file left unchanged: KeyError('gone'); details: " in line
     trace = Path(line.partition("details: ")[2]).read_text()
     assert trace.startswith("npumigrate ")
     assert "in fails" in trace

@@ -100,4 +100,4 @@ def test_an_internal_error_in_a_native_file_is_told(lint, scaled, monkeypatch) -
     for _ in range(2):  # and again, where the cache knows the rest
         answer = lint("--select=NPU65", "-j1")
         assert (answer.code, answer.err.count("\n")) == (2, 1)
-        assert "scale.cu: internal error, file left as it was: KeyError('gone'); " in answer.err
+        assert "scale.cu: internal error, file left unchanged: KeyError('gone'); " in answer.err

@@ -40,7 +40,7 @@ def test_shell_script_is_named_with_its_first_place() -> None:
     result = examine("run.ps1", b"#!/bin/sh\nexport CUDA_VISIBLE_DEVICES=0\nNCCL_DEBUG=INFO torchrun x.py\n")
     assert result is not None
     assert result.left == (
-        "not Python: left as it is; mentions CUDA_VISIBLE_DEVICES, NCCL_DEBUG (first in line 2)"
+        "not Python: left unchanged; mentions CUDA_VISIBLE_DEVICES, NCCL_DEBUG (first in line 2)"
     )
 
 

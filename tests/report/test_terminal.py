@@ -81,13 +81,13 @@ NPU101   torch.cuda has an NPU form for this [name]                    2
 NPU110   a very long summary of a rule that goes on and on and …       1       1
 all                                                                    3       1
 
-Needs a person
+Manual review
 error    NPU501  an NPU has no such API
          torch.cuda.nvtx.mark: train.py:5
 info     NPU701  this is slow on an NPU
          torch.cuda.x: train.py:4
-Every place: manual_review.csv, unsupported_api.csv
-And look at the 1 unsafe change (change_list.csv, Safety = unsafe)
+All findings: manual_review.csv, unsupported_api.csv
+Review the 1 unsafe change (change_list.csv, Safety = unsafe)
 
 Left as they were
 old.py: line 3: invalid syntax
@@ -112,7 +112,7 @@ def test_errors_come_first_and_the_rest_is_counted() -> None:
     findings += [found(f"NPU5{number:02}", number, severity="error") for number in range(1, 4)]
     text = shown(tally_of(Result("a.py", findings=tuple(findings))))
     lines = text.splitlines()
-    start = lines.index("Needs a person")
+    start = lines.index("Manual review")
     assert [line.split()[0] for line in lines[start + 1 : start + 7 : 2]] == ["error"] * 3
     assert "and 16 more by 16 rules" in text
     assert len(lines) < 24

@@ -1,7 +1,7 @@
 """The ways through a function's body: what is done on each of them, and on which condition.
 
 A body is a sequence of steps. It can be asked whether some way through it does without a set of uses: a
-function *cannot work* where every way that ends well comes by something that an NPU has not.
+function *cannot work* where every way that ends well needs something that is unsupported on NPUs.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ class Link:
 class Verdict:
     """What is known of one function.
 
-    ``word`` is unsupported (every way through it that ends well comes by something that an NPU has not),
+    ``word`` is unsupported (every way through it that ends well needs something that is unsupported on NPUs),
     unknown (some ways do, or it is not known) or migration_needed (it works once it is migrated, or has
     another way where there is no CUDA). ``chain`` leads from the function to the reason.
     """

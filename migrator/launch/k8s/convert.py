@@ -90,7 +90,7 @@ def change(document: Any, cluster: Cluster, image: str) -> Draft:
     for path, text in _texts(document, ()):
         words = commands.about_gpus([text])
         if words and not draft.settled(path) and path[-1:] not in (("name",), ("namespace",)):
-            draft.note(path, f"left as it is: {', '.join(words)}")
+            draft.note(path, f"left unchanged: {', '.join(words)}")
     return draft
 
 
@@ -127,7 +127,7 @@ def _ranks_per_pod(draft: Draft, spec: dict[str, Any], pods: Sequence[tuple[int,
             draft.changes.append(Set(path, str(number)))
             draft.note(path, f"{path[-1]}: {value} became {number}")
         elif value is not None and str(value) != str(number):
-            draft.note(path, f"left as it is: {path[-1]} is {value}, and a pod has {number} NPUs")
+            draft.note(path, f"left unchanged: {path[-1]} is {value}, and a pod has {number} NPUs")
     if any(pod.asks for _, pod in pods) and all(value is None for _, value in places):
         draft.changes.append(Put(("spec",), "nprocPerNode", str(number), first=True))
         draft.remark(("spec",), f"added: nprocPerNode {number}, as torchrun does not count NPUs by itself")
@@ -146,7 +146,7 @@ def _volcano_job(draft: Draft, job: dict[str, Any], cluster: Cluster, image: str
     total = sum(count for count, _ in pods)
     least = spec.get("minAvailable")
     if isinstance(least, int) and least > total:
-        draft.note(("spec", "minAvailable"), f"left as it is: minAvailable is {least} of {total} pods")
+        draft.note(("spec", "minAvailable"), f"left unchanged: minAvailable is {least} of {total} pods")
 
 
 def _replicas(holder: dict[str, Any], path: Path) -> int:
@@ -162,7 +162,7 @@ def _finish(draft: Draft, job: dict[str, Any], cluster: Cluster, pods: Sequence[
     """The labels of the job itself, and the sum of its NPUs."""
     with_npus = [(count, pod.npus) for count, pod in pods if pod.npus]
     if not with_npus:
-        draft.remark((), "left as it is: no container of this job asks for GPUs")
+        draft.remark((), "left unchanged: no container of this job asks for GPUs")
         return
     change_labels(draft, (), job, cluster)
     shares = ", ".join(f"{count} × {npus}" for count, npus in with_npus)

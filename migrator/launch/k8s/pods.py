@@ -117,9 +117,11 @@ def _environment(
                 draft.note((*path, number), f"{name} became {known.npu}")
                 names[number] = known.npu
             else:
-                draft.note((*path, number), f"left as it is: {name}, which is {known.npu} ({_advice(known)})")
+                draft.note(
+                    (*path, number), f"left unchanged: {name}, which is {known.npu} ({_advice(known)})"
+                )
         elif known is None and _CUDA_SIDE.match(name):
-            draft.note((*path, number), f"left as it is: {name}, which is not known")
+            draft.note((*path, number), f"left unchanged: {name}, which is not known")
     added = [value for name, value in additions.items() if name not in names]
     if added:
         draft.remark(place, f"added: {', '.join(one['name'] for one in added)}")
@@ -162,12 +164,12 @@ def _command(draft: Draft, place: Path, container: Mapping[str, Any], npus: int)
     for (path, _), word in zip(words, new):
         left = commands.about_gpus([word])
         if left:
-            draft.note(path, f"left as it is: {', '.join(left)}")
+            draft.note(path, f"left unchanged: {', '.join(left)}")
         if commands.is_launcher(word):
-            draft.note(path, "left as it is: an MPI line with hosts (see npumigrate launch mpi)")
+            draft.note(path, "left unchanged: an MPI line with hosts (see npumigrate launch mpi)")
     for count in commands.process_counts(new) if npus else ():
         if count != npus:
-            draft.remark(place, f"left as it is: {count} ranks are started in a pod with {npus} NPUs")
+            draft.remark(place, f"left unchanged: {count} ranks are started in a pod with {npus} NPUs")
     return bool(npus) and commands.starts_ranks(new)
 
 
@@ -192,7 +194,7 @@ def _image(draft: Draft, place: Path, container: Mapping[str, Any], image: str) 
         draft.changes.append(Put(place, "image", image))
     elif not image and not _NPU_IMAGE.search(str(present)):
         draft.note(
-            path, f"left as it is: the image {present}. It has to hold CANN and torch_npu (--image sets one)"
+            path, f"left unchanged: the image {present}. It has to hold CANN and torch_npu (--image sets one)"
         )
 
 

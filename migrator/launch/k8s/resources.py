@@ -57,7 +57,7 @@ def change_resources(draft: Draft, place: Path, container: Mapping[str, Any], cl
             draft.entries(path, resources, section, {name: npus})
     problem = cluster.count_problem(npus) if npus else ""
     if problem:
-        draft.remark(path, f"left as it is: {problem}")
+        draft.remark(path, f"left unchanged: {problem}")
     return npus
 
 
@@ -67,7 +67,7 @@ def _section(draft: Draft, path: Path, held: Mapping[str, Any], cluster: Cluster
     npus = [name for name in held if name == cluster.resource or _NPU.match(str(name))]
     for name in held:
         if _NETWORK.search(str(name)):
-            draft.note((*path, name), f"left as it is: {name} (HCCL uses the NPU's own network ports)")
+            draft.note((*path, name), f"left unchanged: {name} (HCCL uses the NPU's own network ports)")
     if gpus and npus:
         raise PlaceError((*path, gpus[0]), f"{gpus[0]} and {npus[0]} in one container")
     if not gpus and not npus:

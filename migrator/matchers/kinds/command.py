@@ -1,4 +1,4 @@
-"""Kind ``command``: a command of a shell that is not there on a machine with NPUs."""
+"""Kind ``command``: a command of a shell that is not available on NPU machines."""
 
 from __future__ import annotations
 

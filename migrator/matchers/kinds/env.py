@@ -259,7 +259,7 @@ def _inside(context: FileContext, by_verdict: dict[str, Rule], node: ast.AST, te
                 rule,
                 node,
                 api=name,
-                message=f"{name} is set inside a text, which is left as it is",
+                message=f"{name} is set inside a text, which is left unchanged",
                 advice=f"Where this is a command that runs: {other}",
                 needs_npu=False,
             )

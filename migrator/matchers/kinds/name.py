@@ -140,7 +140,7 @@ def _kept_module(
         rule,
         written[-1],
         api=name,
-        message=f"{name} through what is called {called} is left as it is",
+        message=f"{name} through what is called {called} is left unchanged",
         advice=f"Where that is the module torch, write {known.npu}.",
         severity="" if named else "warning",
     )

@@ -238,7 +238,7 @@ def test_files_that_every_rank_would_write() -> None:
 
 def test_several_cards() -> None:
     text = BASE.replace("model.cuda()", 'model.to("cuda:0")').replace("x.cuda()", 'x.to("cuda:1")')
-    assert converted(text).reason == "the program uses several cards by their numbers"
+    assert converted(text).reason == "the program uses several devices by their numbers"
 
 
 def test_checkpoints() -> None:
@@ -293,7 +293,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     (source / "train.py").write_text(BASE)
     start = ["-i", str(source), "-o", str(out), "-v", "2.6"]
     assert run([*start, "distributed", "-m", "train.py"]) == 0
-    assert "Many cards: train.py trains on many cards" in capsys.readouterr().out
+    assert "Multi-NPU: train.py trains on many NPUs" in capsys.readouterr().out
     result = out / "proj_msft_multi"
     text = (result / "train.py").read_text()
     assert 'backend = "hccl"' in text

@@ -12,7 +12,7 @@ from migrator.convert.syntax import dotted, is_alone, method_name, parent
 
 _NUMBERED = re.compile(r"cuda:(\d+)$")
 _LOCAL_RANK = 'int(os.environ.get("LOCAL_RANK", 0))'
-_MESSAGE = "the card is the one of the rank"
+_MESSAGE = "the device is the rank's own"
 
 
 def use_own_card(program: Program, draft: Draft) -> None:
@@ -107,4 +107,4 @@ def _visible_devices(draft: Draft, file: File, node: ast.Assign) -> None:
     if is_alone(node) or not file.own_line(node):
         raise UncertainError("visible_devices", file, node)
     draft.of(file).removed.add(node)
-    draft.changed(file, node, "the launcher chooses the cards (--devices)", "DELETE")
+    draft.changed(file, node, "the launcher chooses the devices (--devices)", "DELETE")
