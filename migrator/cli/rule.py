@@ -39,8 +39,8 @@ def rule(
 ) -> None:
     """Explain rules: why, before and after, versions, references. Or test a rule pack.
 
-    Exit status: 0 done; 1 an example of the pack fails; 2 usage error, such as a rule that does not exist or a
-    pack that cannot be used.
+    Exit status: 0 done; 1 an example of the pack fails; 2 usage error, such as a rule that does not exist or
+    a pack that cannot be used.
     """
     from migrator.matchers.packs import RuleError, load_all
     from migrator.report.rule_text import all_as_markdown, as_json, as_markdown
