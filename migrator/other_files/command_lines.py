@@ -159,7 +159,12 @@ def settings(
         name, sign, _ = word.text.partition("=")
         if launcher is not None and name in launcher.variables:
             value = word if sign else words[place] if place < end else None
-            yield from ((each, None) for each in _named(value, len(name) + 1 if sign else 0, command, number))
+            beside = words[place + 1] if launcher.takes(name) == 2 and place + 1 < end else None
+            for each in _named(value, len(name) + 1 if sign else 0, command, number):
+                if beside is not None:  # -genv NAME VALUE
+                    where = beside.place(0, len(beside.text)) if beside.known else None
+                    each = each._replace(value=beside.known, value_span=where, reads=False)
+                yield each, None
         if not word.text.startswith("-") or word.text in ("-", "--") or FILLED in name:
             key = _KEY.match(word.text)
             if key is not None and (launcher is None or program.name == "env"):

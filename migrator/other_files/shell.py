@@ -94,9 +94,9 @@ def _text(node: Node) -> str:
 class _Script:
     """A script while it is read.
 
-    ``_texts`` are the texts that each variable is given, ``_lists`` the options that it holds; ``_flows`` the
-    options whose value is a variable. ``_reads`` are the places at which each is asked for, ``_shown`` those
-    that only print.
+    ``_texts`` are the texts that each variable is given, or compared with, ``_lists`` the options that it
+    holds; ``_flows`` the options whose value is a variable. ``_reads`` are the places at which each is asked
+    for, ``_shown`` those that only print or compare.
     """
 
     def __init__(self, data: bytes) -> None:
@@ -131,6 +131,12 @@ class _Script:
                 self._loop(node)
             elif node.type == "expansion":
                 self._default(node)
+            elif node.type == "binary_expression":
+                self._test(node)
+            elif node.type == "unary_expression":
+                self._shown.append(_span(node))  # whether it has a value says nothing of the value
+            elif node.type == "case_statement":
+                self._case(node)
             elif node.type == "heredoc_body":
                 self._bodies.append(_span(node))
             elif node.type == "variable_name" and not _is_bound(node):
@@ -289,6 +295,33 @@ class _Script:
                 if word.known:
                     place = word.place(0, len(word.text))
                     self._texts.setdefault(_text(variable), []).append((word.text, place))  # type: ignore[arg-type]
+
+    def _test(self, node: Node) -> None:
+        """``[ "$DEVICE" = cuda ]``"""
+        sides = node.children[0], node.children[-1]
+        if len(node.children) == 3 and _text(node.children[1]) in ("=", "==", "!="):
+            for asked, other in (sides, sides[::-1]):
+                if other.type in _WORDS:
+                    self._compare(asked, [other])
+
+    def _case(self, node: Node) -> None:
+        """``case $DEVICE in cuda) … ;; *) … ;; esac``"""
+        asked = node.child_by_field_name("value")
+        items = [child for child in node.children if child.type == "case_item"]
+        words = [word for item in items for word in item.children_by_field_name("value")]
+        if asked is not None:
+            self._compare(asked, [word for word in words if _text(word) != "*"])
+
+    def _compare(self, asked: Node, others: list[Node]) -> None:
+        """A variable is compared with texts, which are what it may be; a pattern may be more than one."""
+        variable = shell_word(asked, self._data).variable if asked.type in _WORDS else ""
+        words = [shell_word(other, self._data) for other in others]
+        if not variable or any(word.known is None or set("*?[") & set(word.text) for word in words):
+            return
+        self._shown.append(_span(asked))
+        for word in words:
+            if word.text:
+                self._texts.setdefault(variable, []).append((word.text, word.place(0, len(word.text))))
 
     def _default(self, node: Node) -> None:
         """``${DEVICE:-cuda}``: what the variable is where nobody gives it."""

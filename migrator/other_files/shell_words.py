@@ -81,10 +81,15 @@ def _add(word: ShellWord, node: Node, data: bytes) -> None:
                 _fill(word, child)
                 at = child.end_byte
         _take(word, data, at, node.end_byte - 1, _ESCAPED_IN_STRING)
-    elif node.type in _VERBATIM and not node.children:
+    elif not node.children and (node.type in _VERBATIM or _is_plain_pattern(node)):
         _take(word, data, node.start_byte, node.end_byte, "*")
     else:
         _fill(word, node)
+
+
+def _is_plain_pattern(node: Node) -> bool:
+    """Whether a pattern fits one text alone."""
+    return node.type == "extglob_pattern" and not set(node.text or b"") & set(b"*?[](){}!+@\\")
 
 
 def _fill(word: ShellWord, node: Node) -> None:

@@ -34,3 +34,32 @@ def test_a_comment_suppresses_a_finding(npumigrate, tmp_path: Path, monkeypatch,
     assert [line.split(":")[1] for line in answer.out.splitlines() if line.startswith("a.sh")] == ["4"]
     npumigrate("lint", "--isolated", "--no-cache", "-v2.6", "--fix")
     assert (tmp_path / "a.sh").read_text().splitlines()[-1] == "export ASCEND_RT_VISIBLE_DEVICES=2"
+
+
+@pytest.mark.parametrize(
+    ("script", "after"),
+    [
+        # What is set under its old name is asked for by that.
+        ('export CUDA_VISIBLE_DEVICES=-1\necho "$CUDA_VISIBLE_DEVICES"\n', None),
+        ("CUDA_VISIBLE_DEVICES=GPU-$ID python a.py\n", None),
+        ("CUDA_VISIBLE_DEVICES=0,$ID python a.py\n", "ASCEND_RT_VISIBLE_DEVICES=0,$ID python a.py\n"),
+        ("env -u CUDA_VISIBLE_DEVICES python a.py\n", "env -u ASCEND_RT_VISIBLE_DEVICES python a.py\n"),
+        (
+            "srun --export=ALL,CUDA_VISIBLE_DEVICES=0 python a.py\n",
+            "srun --export=ALL,ASCEND_RT_VISIBLE_DEVICES=0 python a.py\n",
+        ),
+        (
+            "mpirun -x CUDA_VISIBLE_DEVICES -genv NCCL_IB_TIMEOUT 30 -genv NCCL_IB_TC 132 ./solver\n",
+            "mpirun -x ASCEND_RT_VISIBLE_DEVICES -genv NCCL_IB_TIMEOUT 30 -genv HCCL_RDMA_TC 132 ./solver\n",
+        ),
+        (
+            'D=cuda\n[ "$D" = cuda ] && python a.py --device "$D"\n',
+            'D=npu\n[ "$D" = npu ] && python a.py --device "$D"\n',
+        ),
+        ('D=cuda\n[[ "$D" == cuda* ]] && python a.py --device "$D"\n', None),
+    ],
+)
+def test_a_name_and_a_value_are_the_same_in_all_of_a_script(script: str, after: str | None) -> None:
+    from migrator.core.examples import migrated
+
+    assert migrated(script, "2.6", False, name="run.sh").text == after

@@ -105,7 +105,7 @@ def test_a_setting_is_of_the_program_that_gets_it(
     assert (index.text_of(span) if span else None) == value
 
 
-@pytest.mark.parametrize("use", ["[ $D = cuda ]", "cp x out_$D", "python b.py --name $D"])
+@pytest.mark.parametrize("use", ["[[ $D == cuda* ]]", "cp x out_$D", "python b.py --name $D"])
 def test_a_variable_with_another_use_is_only_reported(use: str) -> None:
     index = of(f'D=cuda\npython a.py --device "$D"\n{use}\n')
     spans = {
@@ -114,6 +114,18 @@ def test_a_variable_with_another_use_is_only_reported(use: str) -> None:
     assert spans == {None}
     index = of('D=cuda\npython a.py --device "$D"\necho "on $D"\n')
     assert any(item.kind == "option" and item.value_span for item in index.content.settings)
+
+
+def test_what_a_variable_is_compared_with_is_what_it_may_be() -> None:
+    text = (
+        'python a.py --device "$D"\n'
+        'if [ "$D" = "cuda" ]; then x; fi\n[[ -n $D && $D != cuda:0 ]]\n'
+        "case $D in cuda|cpu) y ;; *) z ;; esac\n"
+    )
+    index = of(text)
+    found = [plain(index, item)[2:] for item in index.content.settings if item.kind == "option"]
+    values = ("cpu", "cuda", "cuda", "cuda:0", None)
+    assert sorted(found, key=str) == [(each, each) for each in values]
 
 
 def test_what_is_printed_is_no_option_and_other_languages_stay_apart() -> None:

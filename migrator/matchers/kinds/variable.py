@@ -56,6 +56,8 @@ def _renames(known: env_vars.EnvVar, setting: Setting) -> bool:
     """Whether the NPU's variable takes what stands there; what only a shell knows is taken to be right."""
     if not known.npu:
         return False
+    if setting.begins:
+        return env_vars.carries_over(known, setting.begins)
     if setting.reads or not setting.value:
         return known.same_values or known.name in env_vars.ALLOCATOR_VARIABLES
     return env_vars.carries_over(known, setting.value)
