@@ -108,3 +108,22 @@ def test_a_name_that_older_releases_of_nvml_give_as_bytes():
 def test_a_handle_that_goes_elsewhere_stays():
     text = "import pynvml\ndef handle():\n    return pynvml.nvmlDeviceGetHandleByIndex(0)\n"
     assert migrate(text).text is None
+
+
+def test_a_pipe_whose_name_is_used_again():
+    text = (
+        f"{HEAD}p = subprocess.Popen(['uname'], stdout=subprocess.PIPE)\nsystem = p.communicate()[0]\n"
+        "p = os.popen('nvidia-smi -L')\np = p.read().splitlines()\nprint(len(p), system)\n"
+    )
+    lines = migrated(text).splitlines()
+    assert "system = p.communicate()[0]" in lines
+    assert [line.partition(" = [f")[0] for line in lines if "GPU {i}" in line] == ["p"]
+    twice = text.replace("p = p.read().splitlines()", "n = p.read()\nm = p.read()")
+    assert migrate(twice).text is None
+
+
+def test_visible_devices_do_not_matter_for_names():
+    text = HEAD + "seen = os.environ.get('HIP_VISIBLE_DEVICES')\n"
+    query = "subprocess.check_output(['nvidia-smi', '--query-gpu={}', '--format=csv'])\n"
+    assert migrate(text + query.format("name")).text is not None
+    assert migrate(text + query.format("memory.used")).text is None

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Optional
 
@@ -40,6 +40,8 @@ _KEYWORDS = frozenset(
 )
 # What stands once in each line of a list of devices.
 _ONCE_A_LINE = frozenset({"UUID", "UUID:", "GPU ", "\n"})
+# What asks for no more than how many devices are visible, and of what kind.
+_PLAIN = frozenset({"device_count", "get_device_name"})
 _SHOWING = frozenset({"print", "info", "debug", "warning", "write", "log"})
 _IN_TEXT = ("text", "universal_newlines", "encoding")
 
@@ -119,7 +121,7 @@ def _judged(context: FileContext, rule: Rule[OutputOptions], command: Command) -
         return
     listing = read(rule.options.prints, command.texts)
     known = listing is not None and all_known(context, functions(listing))
-    asks = listing is not None and functions(listing) > {"device_count"}
+    asks = listing is not None and bool(functions(listing) - _PLAIN)
     chooses = known and asks and knows_visible_devices(context.index.text)
     changes = _changes(context.index, command, listing) if listing and known and not chooses else []
     if not changes:
@@ -249,16 +251,21 @@ def _from_pipe(index: ModuleIndex, command: Command, form: Form) -> Optional[_Re
 
 
 def _only_use(index: ModuleIndex, held: ast.Assign, target: ast.Name) -> Optional[ast.Name]:
-    """The one read of what a statement assigns, also where the next statement assigns another value."""
+    """The one read of what a statement assigns, before the name gets another value."""
     scope = index.scope_of(held)
     uses = index.uses(target.id, scope.owner(target.id) or scope)
-    block = index.block(held)
-    following = block[block.index(held) + 1] if held is not block[-1] else None
-    if isinstance(following, ast.Assign) and ast.dump(following.targets[0]) == ast.dump(target):
-        uses = [use for use in uses if index.statement_of(use) is following]
-    elif any(len(index.bindings(use)) > 1 for use in uses):
+    read = _read_before_next(index, held, uses)
+    if len(read) != 1 or (len(uses) > 1 and index.statement_of(read[0]) not in index.block(held)):
         return None
-    return uses[0] if len(uses) == 1 else None
+    return read[0]
+
+
+def _read_before_next(index: ModuleIndex, held: ast.stmt, uses: Sequence[ast.Name]) -> list[ast.Name]:
+    """The reads of a name that stand between an assignment and the next one."""
+    lines = (each.node.lineno for use in uses[:1] for each in index.bindings(use))
+    # The next assignment may read the name before it binds it.
+    end = min((line for line in lines if line > held.lineno), default=sys.maxsize)
+    return [use for use in uses if held.lineno <= use.lineno <= end]
 
 
 def _used(index: ModuleIndex, reading: _Reading, listing: Listing) -> tuple[ast.expr, Form]:
@@ -350,9 +357,5 @@ def _unused(index: ModuleIndex, command: Command, reading: _Reading) -> Iterator
         target = statement.targets[0] if isinstance(statement, ast.Assign) else None
         if isinstance(target, ast.Name):
             uses = index.uses(target.id, index.scope_of(target))
-            later = [
-                each.node.lineno for each in index.bindings(uses[0]) if each.node.lineno > statement.lineno
-            ]
-            read = [use for use in uses if statement.lineno <= use.lineno < min(later, default=sys.maxsize)]
-            if len(read) == 1:
+            if len(_read_before_next(index, statement, uses)) == 1:
                 yield statement
