@@ -8,7 +8,6 @@ from collections.abc import Collection, Iterator
 from migrator.findings.finding import Finding
 from migrator.launch.mpi import MpiLineError, plan_line
 from migrator.launch.rank_table import RankTableError
-from migrator.project.frameworks import why_not_started
 
 _CODE = "NPU932"
 _LINE = re.compile(r"\b(horovodrun|mpirun|mpiexec(?:\.hydra)?)[ \t]+-(?:[^\\\n`]|\\\r?\n|\\.)*")
@@ -19,7 +18,7 @@ _OVER = {"horovodrun": "MPI or gloo"}
 def find_lines(text: str, foreign: Collection[str] = ()) -> Iterator[Finding]:
     """A finding for each line that starts a Python program so; its advice has the lines to write.
 
-    Of the scripts of other frameworks, ``foreign`` as ``train.py:Keras``, none is started otherwise.
+    Nothing is said where it starts a script of another framework, of ``foreign``, such as ``train.py:Keras``.
     """
     first, position = 1, 0
     for found in _LINE.finditer(text):
@@ -27,7 +26,7 @@ def find_lines(text: str, foreign: Collection[str] = ()) -> Iterator[Finding]:
         position = found.start()
         launcher = found[1]
         line = _whole(re.sub(r"\\\r?\n\s*", " ", found.group()))
-        if not is_of_python(launcher, line):
+        if not is_of_python(launcher, line) or is_of_other_framework(line, foreign):
             continue
         yield Finding(
             code=_CODE,
@@ -37,15 +36,14 @@ def find_lines(text: str, foreign: Collection[str] = ()) -> Iterator[Finding]:
             column=1,
             end_column=1,
             message=message_for(launcher),
-            advice=advice_for(line, foreign),
+            advice=advice_for(line),
         )
 
 
-def of_other_framework(line: str, foreign: Collection[str]) -> str:
-    """Why a line stays, where it starts a script of another framework than PyTorch; else empty."""
+def is_of_other_framework(line: str, foreign: Collection[str]) -> bool:
+    """Whether a line starts a script of another framework than PyTorch: no launcher of ours takes its place."""
     words = {word.rpartition("/")[2] for word in line.split()}
-    scripts = (each.partition(":") for each in sorted(foreign))
-    return next((why_not_started(name, framework) for name, _, framework in scripts if name in words), "")
+    return any(each.partition(":")[0] in words for each in foreign)
 
 
 def _whole(line: str) -> str:
@@ -75,11 +73,8 @@ def one_command(line: str) -> str:
     return planned.commands[0] if len(planned.commands) == 1 and not planned.notes else ""
 
 
-def advice_for(line: str, foreign: Collection[str] = ()) -> str:
-    """The lines to write instead of a line, or why none are known; ``foreign`` as in ``find_lines``."""
-    other = of_other_framework(line, foreign)
-    if other:
-        return other
+def advice_for(line: str) -> str:
+    """The lines to write instead of a line, or why none are known."""
     try:
         planned = plan_line(line, _unread, alone=True)
     except (MpiLineError, RankTableError) as error:

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from migrator.findings.finding import Edit
 from migrator.launch.launcher_lines import (
     advice_for,
+    is_of_other_framework,
     is_of_python,
     message_for,
-    of_other_framework,
     one_command,
 )
 from migrator.launch.mpi import LAUNCHERS
@@ -28,9 +28,9 @@ def find(context: TextContext, rules: list[Rule[Options]]) -> Iterator[Match]:
         line = index.text_of(command.span)
         if not launcher or not is_of_python(launcher, line):
             continue
-        foreign = context.project.program.foreign
-        beside = _starts_beside_launcher(context, command) and not of_other_framework(line, foreign)
-        new = one_command(line) if beside else ""
+        if is_of_other_framework(line, context.project.program.foreign):
+            continue
+        new = one_command(line) if _starts_beside_launcher(context, command) else ""
         yield found_in_text(
             context,
             rules[0],
@@ -38,7 +38,7 @@ def find(context: TextContext, rules: list[Rule[Options]]) -> Iterator[Match]:
             api=launcher,
             edits=[Edit(*command.span, new)] if new else (),
             message=message_for(launcher),
-            advice="" if new else advice_for(line, foreign),
+            advice="" if new else advice_for(line),
         )
 
 
