@@ -41,7 +41,7 @@ def find_lines(text: str, foreign: Collection[str] = ()) -> Iterator[Finding]:
 
 
 def is_of_other_framework(line: str, foreign: Collection[str]) -> bool:
-    """Whether a line starts a script of another framework than PyTorch: no launcher of ours takes its place."""
+    """Whether a line starts a script of another framework than PyTorch, which our launcher does not."""
     words = {word.rpartition("/")[2] for word in line.split()}
     return any(each.partition(":")[0] in words for each in foreign)
 
