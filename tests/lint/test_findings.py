@@ -30,6 +30,7 @@ BEFORE = [
         example.get("version", "2.6"),
         rule.opt_in,
         example.get("file", "example.py"),
+        example.get("program", ""),
         id=f"{rule.code}-{place}",
     )
     for rule in load_all()
@@ -46,15 +47,17 @@ def engine(version: str, opt_in: bool = False) -> Rules:
     return Rules(Settings(version=version, select=OPT_IN if opt_in else ("ALL",)))
 
 
-def facts_of(name: str, text: str) -> Project:
-    return merge_facts([scan_file(name, text)] if name.endswith(".py") else [])
+def facts_of(name: str, text: str, program: str) -> Project:
+    """The project of an example: itself, or the Python beside a file that is none."""
+    python = {name: text} if name.endswith(".py") else {"example.py": program}
+    return merge_facts([scan_file(*item) for item in python.items()])
 
 
-@pytest.mark.parametrize(("before", "after", "version", "opt_in", "name"), BEFORE)
+@pytest.mark.parametrize(("before", "after", "version", "opt_in", "name", "program"), BEFORE)
 def test_lint_finds_what_a_migration_changes_and_reports(
-    before: str, after: str, version: str, opt_in: bool, name: str
+    before: str, after: str, version: str, opt_in: bool, name: str, program: str
 ) -> None:
-    project = facts_of(name, before)
+    project = facts_of(name, before, program)
     migrated = migrate_text(engine(version, opt_in), name, before, project)
     checked = check_text(engine(version, opt_in), name, before, project)
     assert migrated.text is not None
@@ -64,13 +67,13 @@ def test_lint_finds_what_a_migration_changes_and_reports(
     assert checked.text is None
 
 
-@pytest.mark.parametrize(("before", "after", "version", "opt_in", "name"), BEFORE)
+@pytest.mark.parametrize(("before", "after", "version", "opt_in", "name", "program"), BEFORE)
 def test_the_fixes_of_the_findings_add_up_to_the_migration(
-    before: str, after: str, version: str, opt_in: bool, name: str
+    before: str, after: str, version: str, opt_in: bool, name: str, program: str
 ) -> None:
     text = before
     for _ in range(8):
-        project = facts_of(name, text)
+        project = facts_of(name, text, program)
         found = check_text(engine(version, opt_in), name, text, project).findings
         text, made = with_fixes(text, found)
         if not made:

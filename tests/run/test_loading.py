@@ -50,7 +50,10 @@ def test_the_cache_gives_what_the_files_give(entries, tmp_path, monkeypatch) -> 
     plain, size = load_project(entries, 1)
     assert size == sum(len(text) for name, text in FILES.items() if name.endswith(".py"))
     assert [facts.name for facts in plain.classes] == ["Odd", "Box"]
-    assert plain.packages == {"pkg"}
+    assert plain.packages == {
+        "pkg",
+        *(name[:-3] for name in FILES if "/" not in name and name.endswith(".py")),
+    }
     first = known(entries, Cache(tmp_path / "cache", "tool"))
     monkeypatch.setattr(loading, "read_python", None)
     monkeypatch.setattr(loading, "read_native", None)
