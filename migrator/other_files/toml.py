@@ -31,7 +31,7 @@ _TOKEN = re.compile(
 
 @dataclass
 class _Holder:
-    """A table or a list on the way down; ``keys`` are the parts of a key that waits for its value."""
+    """A table or a list on the way down, and how many items of the list there were."""
 
     path: tuple[Step, ...]
     is_list: bool
