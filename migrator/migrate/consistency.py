@@ -101,7 +101,7 @@ def _options(
             message = f"{file} takes {choices} for {setting.name}, not {setting.value}"
             place = setting.value_span or setting.name_span
             yield _finding(REFUSED, after, place, str(setting.value), message, "error", "Pass one of these.")
-        elif now and _OF_CUDA.match(setting.value or setting.begins):
+        elif now and _OF_CUDA.match(setting.value or setting.begins) and not _names_cuda(now):
             value = setting.value or setting.begins
             means = taken(parsers, setting.name, value, vocabularies())
             if means is not None and means.device:
@@ -130,6 +130,12 @@ def _refuses(options: list[Option], value: Optional[str]) -> bool:
     if not value or not options:
         return False
     return all(option.choices and value not in map(str, option.choices) for option in options)
+
+
+def _names_cuda(options: list[Option]) -> bool:
+    """Whether a parser was left as it was, as where only safe fixes are made."""
+    texts = (str(each) for option in options for each in (option.default, *option.choices))
+    return any(_OF_CUDA.match(text) for text in texts)
 
 
 # -- variables of the environment -----------------------------------------------

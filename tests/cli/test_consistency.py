@@ -150,6 +150,15 @@ def test_a_horovodrun_line_becomes_the_launchers(npumigrate, tmp_path: Path) -> 
     assert sub == "cd sub || exit\n" + line.replace("cuda", "npu")
 
 
+def test_safe_fixes_alone_leave_both_sides(npumigrate, tmp_path: Path) -> None:
+    source = project(tmp_path, "python tools/train.py --where cuda --on cuda\n")
+    script, rows = migrated(npumigrate, source, "--safe-only")
+    assert (
+        script == "python tools/train.py --where cuda --on npu\n"
+    )  # --on goes into a device and nowhere else
+    assert rows == []
+
+
 def test_a_result_that_fits_together_is_left_in_peace(npumigrate, tmp_path: Path) -> None:
     text = "export CUDA_LAUNCH_BLOCKING=1\nW=cuda\npython tools/train.py --where $W --mode slow --on cuda\n"
     script, rows = migrated(npumigrate, project(tmp_path, text))
