@@ -134,8 +134,7 @@ class ModuleIndex:
         for scope in self.scopes:
             for name, bindings in scope.bindings.items():
                 for binding in bindings:
-                    value = binding.value
-                    if isinstance(value, ast.Attribute) and value.attr in words:
+                    if not words.isdisjoint(_named_last(binding.value)):
                         found.add(name)
         return found
 
@@ -399,6 +398,20 @@ class ModuleIndex:
         spans = ((bisect_left(lasts, line), bisect_right(firsts, line)) for line in lines)
         found = (each for first, behind in spans for each in scope.statements[first:behind])
         return [*dict.fromkeys(found)]
+
+
+def _named_last(value: ast.expr | None) -> list[str]:
+    """What a value is looked up by: ``cuda`` of ``torch.cuda``, and of ``getattr(torch, "cuda")``."""
+    if isinstance(value, ast.Attribute):
+        return [value.attr]
+    named = (
+        value.args
+        if isinstance(value, ast.Call)
+        else [value.slice]
+        if isinstance(value, ast.Subscript)
+        else []
+    )
+    return [text for text in map(string_value, named) if text]
 
 
 def _on_self(statement: Statement) -> Iterator[tuple[str, ast.expr]]:

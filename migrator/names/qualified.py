@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Optional
 
 from migrator.names.scopes import Binding
@@ -134,7 +134,7 @@ def _of_call(index: ModuleIndex, call: ast.Call, depth: int) -> str:
     if first is None:
         return ""
     if called == "get" and isinstance(call.func, ast.Attribute):  # sys.modules.get("torch")
-        return first if full_name(index, call.func.value, depth + 1) == "sys.modules" else ""
+        return _of_key(index, call.func.value, first, depth)
     if called == "__import__":
         return first.partition(".")[0]
     if called in _IMPORT_CALLS:
@@ -155,6 +155,10 @@ def _at_key(index: ModuleIndex, node: ast.Subscript, depth: int) -> str:
         return full_name(index, held, depth + 1) if is_first and imports(held) else ""
     if isinstance(held, ast.Call) and bare_name(held.func) == "globals":
         return _bound(index, key, index.module_scope.look_up(key), depth)
+    return _of_key(index, held, key, depth)
+
+
+def _of_key(index: ModuleIndex, held: ast.expr, key: str, depth: int) -> str:
     owner = namespace_of(held)
     if owner is not None:
         base = full_name(index, owner, depth + 1)
@@ -196,11 +200,22 @@ def _kept_in(index: ModuleIndex, owner: ast.ClassDef, name: str, depth: int) -> 
 def _find_kept(index: ModuleIndex, owner: ast.ClassDef, name: str, depth: int) -> str:
     scope = index.inside(owner)
     in_body = scope.bindings.get(name, ()) if scope is not None else ()
-    values = [*index.stored_on_self(owner).get(name, ()), *(each.value for each in in_body)]
+    values = [*index.stored_on_self(owner).get(name, ()), *_held_in_body(index, in_body)]
     if values:
         return _same_module(index, values, depth)
     bases = (_class_named(index, base) for base in owner.bases) if depth < _DEEPEST else ()
     return next(filter(None, (_kept_in(index, base, name, depth + 1) for base in bases if base)), "")
+
+
+def _held_in_body(index: ModuleIndex, bindings: Sequence[Binding]) -> Iterator[_Value]:
+    """What a class's body gives a name: a value, or what a property returns."""
+    for binding in bindings:
+        if isinstance(binding.node, FUNCTIONS):
+            is_property = any(bare_name(each) == "property" for each in binding.node.decorator_list)
+            returned = (each for each in index.statements_in(binding.node) if isinstance(each, ast.Return))
+            yield from (each.value if is_property else None for each in returned)
+        else:
+            yield binding.value
 
 
 def _given(index: ModuleIndex, node: ast.Name, depth: int) -> str:

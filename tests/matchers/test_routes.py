@@ -91,6 +91,24 @@ def test_functions_that_make_something_else(value: str) -> None:
     assert migrate(f"import types\nlib = helpers.{value}\nlib.cuda.memory_allocated\n").text is None
 
 
+KEPT = [
+    (
+        "class A:\n    @property\n    def lib(self):\n        return torch\n",
+        "self.lib.cuda.init()",
+        "self.lib.npu.init()",
+    ),
+    ("class A:\n    lib = torch.cuda\n", "self.lib.CUDAGraph()", "self.lib.NPUGraph()"),
+    ("class B:\n    lib = torch\nclass A(B):\n", "B.lib.cuda.init()", "B.lib.npu.init()"),
+    ("cards = vars(torch).get('cuda')\nclass A:\n", "cards.CUDAGraph()", "cards.NPUGraph()"),
+    ("def lib():\n    return torch\nclass A:\n", "lib().cuda.init()", "lib().npu.init()"),
+]
+
+
+@pytest.mark.parametrize(("before", "used", "after"), KEPT)
+def test_where_torch_is_kept(before: str, used: str, after: str) -> None:
+    assert after in migrated(f"import torch\n{before}    def run(self):\n        {used}\n")
+
+
 def test_names_that_another_file_gives_a_module() -> None:
     helpers = "import torch as th\nfrom torch import cuda as cards\nlib = th\nbackend = torch\n"
     text = dedent(

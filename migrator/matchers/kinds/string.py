@@ -183,6 +183,9 @@ def _attribute_of(index: ModuleIndex, node: ast.AST) -> ast.expr | None:
     if isinstance(around, ast.Subscript) and around.slice is node:
         owner = namespace_of(around.value)  # of other objects it holds settings, as often as not
         return owner if owner is not None and _is_torch(index, owner) else None
+    if isinstance(around, ast.Call) and called_name(around) == "get" and around.args[:1] == [node]:
+        owner = namespace_of(around.func.value) if isinstance(around.func, ast.Attribute) else None
+        return owner if owner is not None and _is_torch(index, owner) else None
     if isinstance(around, ast.Call) and called_name(around) in _ATTRIBUTE_CALLS:
         if called_name(around) == "attrgetter":
             call = index.call_of(around)
