@@ -199,6 +199,9 @@ class _Climb:
         if parent.__class__.__name__ == "MatchValue":
             return self._match_case(parent)
         if isinstance(parent, ast.Expr):
+            called = called_name(child)  # groups.get(ranks, "nccl"), and not the name of an option
+            if called and called not in self.vocabulary.option_calls:
+                return DeviceContext(UNCLEAR, f"an argument of {called}()")
             return DeviceContext(NO, "a text that nobody reads")
         return DeviceContext(UNCLEAR, "a place that is not known")
 

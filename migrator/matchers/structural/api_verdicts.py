@@ -206,7 +206,7 @@ def _asks_for_type(index: ModuleIndex, ref: ast.expr) -> bool:
     child, call = ref, index.parent(ref)
     if isinstance(call, ast.Tuple):
         child, call = call, index.parent(call)
-    if isinstance(call, (ast.Set, ast.Compare)):
+    if isinstance(call, (ast.Set, ast.Compare)) or (isinstance(call, ast.Subscript) and call.slice is child):
         return True
     if not isinstance(call, ast.Call) or child not in call.args[1:]:
         return False
