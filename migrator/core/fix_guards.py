@@ -12,6 +12,7 @@ from migrator.names.index import ModuleIndex
 from migrator.names.npu_branches import has_npu_branch, is_flag_for_nvidia, patches_cuda
 from migrator.names.ways import guards_cuda_build
 
+_OF_CUDA = ("cuda.", "cudart.", "cupy.", "numba.cuda.", "pycuda.")
 _TWIN = "the project has a file of its own for NPUs beside this one"
 _QUOTE = re.compile(r"[fFrRuUbB]*(\"\"\"|'''|\"|')")
 
@@ -25,7 +26,7 @@ def guarded(context: FileContext, matches: list[Match], knows_npus: bool) -> lis
     result = []
     for item in matches:
         if item.finding.fix:
-            reason = _TWIN if has_twin else _reason(index, item, knows_npus)
+            reason = _TWIN if has_twin else _reason(index, item, knows_npus) or _taker(context, item.node)
             if reason:
                 item = without_fix(item, reason)
             else:
@@ -47,6 +48,20 @@ def _reason(index: ModuleIndex, item: Match, knows_npus: bool) -> str:
         return "the name of the outcome speaks of NVIDIA GPUs"
     if guards_cuda_build(index, item.node):
         return "it decides whether CUDA sources are compiled"
+    return ""
+
+
+def _taker(context: FileContext, node: ast.AST) -> str:
+    """That a value is handed to a library that is CUDA's, which has no use for an NPU's; empty where not."""
+    child = node
+    for parent in context.index.above(node):
+        if isinstance(parent, (ast.stmt, ast.Lambda)):
+            return ""
+        if isinstance(parent, ast.Call) and child is not parent.func:
+            name = context.index.qualified_name(parent.func)
+            if name.startswith(_OF_CUDA) and not context.project.owns(name, context.name):
+                return f"it is handed to {name}, which is CUDA's"
+        child = parent
     return ""
 
 
