@@ -12,7 +12,7 @@ from migrator.matchers.kinds.move import MethodOptions, moved_with_to
 from migrator.matchers.kinds.torchscript import in_torchscript
 from migrator.matchers.packs import Rule
 from migrator.names.guards import is_guarded
-from migrator.names.tree import attributes, bare_name, imported
+from migrator.names.tree import attributes, bare_name, called_name, imported
 from migrator.names.values import CLASS, FOREIGN, MODULE, TENSOR, Value, options_like
 
 _KEYWORDS = frozenset({"device", "non_blocking", "memory_format"})
@@ -37,11 +37,19 @@ def find_methods(context: FileContext, rules: list[Rule]) -> Iterator[Match]:
 def find_attributes(context: FileContext, rules: list[Rule]) -> Iterator[Match]:
     """Reads of ``x.member``; those that become nothing else are reported, where nobody asks first."""
     for node, rule in _members(context, rules):
-        if isinstance(node.ctx, ast.Load) and (node.attr == "is_cuda" or not _is_own(node)):
-            if rule.replace:
-                yield from _judged(context, rule, node)
-            elif not _is_of_others(context, node.value) and not is_guarded(context.index, node, {node.attr}):
+        if not isinstance(node.ctx, ast.Load) or (node.attr != "is_cuda" and _is_own(node)):
+            continue
+        if not rule.replace:
+            if not _is_of_others(context, node.value) and not is_guarded(context.index, node, {node.attr}):
                 yield found(context, rule, node, api=f".{node.attr}")
+        elif node.attr == "is_cuda" or _is_handle(context, node):
+            yield from _judged(context, rule, node)
+        elif not _is_given(context, node.attr):
+            message = f".{node.attr} is left: it is not known whether it is torch's"
+            advice = f"Where it is, write {rule.replace}."
+            yield found(
+                context, rule, node, api=f".{node.attr}", message=message, advice=advice, severity="warning"
+            )
 
 
 def _is_of_others(context: FileContext, holder: ast.expr) -> bool:
@@ -49,6 +57,22 @@ def _is_of_others(context: FileContext, holder: ast.expr) -> bool:
     made = holder.func if isinstance(holder, ast.Call) else holder
     name = context.index.qualified_name(made)
     return context.value(holder).kind == FOREIGN or (bool(name) and not name.startswith("torch."))
+
+
+def _is_handle(context: FileContext, node: ast.Attribute) -> bool:
+    """Whether ``.cuda_stream`` is read of a stream, by its name or by what it was made with."""
+    kind, holder, index = node.attr.rpartition("_")[2], node.value, context.index
+    owner = index.class_of(holder) if isinstance(holder, ast.Attribute) and _is_own(holder) else None
+    made = index.assigned(holder) if isinstance(holder, ast.Name) else []
+    made = index.stored_on_self(owner).get(bare_name(holder), []) if owner is not None else made
+    names = (called_name(each) or bare_name(each) for each in (holder, *made))
+    return any(kind in name.lower() for name in names)
+
+
+def _is_given(context: FileContext, name: str) -> bool:
+    """Whether the file itself stores something under the name of an attribute."""
+    every = (node for ref in context.index.refs for node in attributes(ref))
+    return any(node.attr == name and isinstance(node.ctx, ast.Store) for node in every)
 
 
 def _members(context: FileContext, rules: list[Rule]) -> Iterator[tuple[ast.Attribute, Rule]]:
