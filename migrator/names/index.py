@@ -269,15 +269,17 @@ class ModuleIndex:
     def _statement_around(self, node: Any) -> Statement:
         """The statement of a node that was not walked, because no word led to it; walks it."""
         place = (node.lineno, node.col_offset)
-        around: Statement = self.tree.body[0]
-        for statement in self.statements:  # an inner one comes behind its outer one
-            if isinstance(statement, (ast.stmt, ast.ExceptHandler)):
-                heads = [statement, *getattr(statement, "decorator_list", ())]
-                start = min((head.lineno, head.col_offset) for head in heads)
-                if start <= place < (statement.end_lineno or 0, statement.end_col_offset or 0):
-                    around = statement
+        starts, statements = self.once(("places of statements",), self._places_of_statements)
+        before = statements[: bisect_right(starts, place)]
+        # An inner one comes behind its outer one.
+        around = next((each for each in reversed(before) if place < _end(each)), statements[0])
         self.expand(around)
         return around
+
+    def _places_of_statements(self) -> tuple[list[tuple[int, int]], list[ast.stmt | ast.ExceptHandler]]:
+        statements = [each for each in self.statements if isinstance(each, (ast.stmt, ast.ExceptHandler))]
+        heads = ([each, *getattr(each, "decorator_list", ())] for each in statements)
+        return [min((head.lineno, head.col_offset) for head in every) for every in heads], statements
 
     def scope_of(self, node: ast.AST) -> Scope:
         """The scope in which a node's names are looked up."""
@@ -412,6 +414,10 @@ def _named_last(value: ast.expr | None) -> list[str]:
         else []
     )
     return [text for text in map(string_value, named) if text]
+
+
+def _end(statement: ast.stmt | ast.ExceptHandler) -> tuple[int, int]:
+    return statement.end_lineno or 0, statement.end_col_offset or 0
 
 
 def _on_self(statement: Statement) -> Iterator[tuple[str, ast.expr]]:
