@@ -125,6 +125,8 @@ class Rules:
                 if source in FROM_PROJECT:
                     self._words[rule.code] = project.words(source)
                     self._line_words[rule.code] = project.line_words(source)
+                elif rule.handler == "library-default":  # a library's own files use it in each
+                    self._words[rule.code] = starting_words(rule) - project.main_packages
 
     def _triggers(self, rules: list[Rule]) -> set[str]:
         words = set().union(*(self._words[rule.code] for rule in rules if not _reads_text(rule)))

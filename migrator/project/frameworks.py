@@ -20,8 +20,10 @@ _TORCH = re.compile(r"\btorch\b")
 
 def other_framework(text: str) -> str:
     """The framework that a Python file imports and that is not PyTorch; empty with torch in it."""
+    if "torch" in text and _TORCH.search(text):
+        return ""
     found = _IMPORT.search(text)
-    return _NAMES[found[1]] if found and not _TORCH.search(text) else ""
+    return _NAMES[found[1]] if found else ""
 
 
 def why_not_started(file: str, framework: str) -> str:

@@ -74,6 +74,12 @@ class Project:
             )
         return frozenset(name.rpartition(".")[2] for name in self.libraries)
 
+    @property
+    def main_packages(self) -> frozenset[str]:
+        """The packages that all files of the project mean by their names: at its top, or in ``src``."""
+        names = (package[4:] if package.startswith("src/") else package for package in self.packages)
+        return frozenset(name for name in names if "/" not in name)
+
     def line_words(self, source: str) -> frozenset[str]:
         """The words beside these that the lines hold at which such a rule looks, once it has started."""
         return self.operators.function_names() if source == "cuda_operators" else frozenset()

@@ -43,7 +43,7 @@ class Saved(NamedTuple):
 
 def scan_saved(text: str) -> frozenset[str]:
     """The objects in the files that a Python file saves, each as ``Saved.as_text`` writes it."""
-    if not _SAVES.search(text):
+    if "save" not in text or not _SAVES.search(text):
         return frozenset()
     try:
         shared = outline(text)

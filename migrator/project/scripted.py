@@ -21,12 +21,17 @@ def scan_called(file: str, text: str) -> Iterator[str]:
     why = SCRIPT if "jit.script" in text else FORWARD if "def forward(" in text else ""
     if not why:
         return
-    called = {*_CALLED.findall(text), *((name, "") for name in _GIVEN.findall(text))}
-    for bound, full in imported_names(text):
-        if not full.startswith("torch"):
-            name = absolute_name(full, file)
-            yield from (
-                f"{name}.{member}={why}" if member else f"{name}={why}"
-                for holder, member in called
-                if holder == bound and (member or bound)[:1].islower()
-            )
+    names = ((bound, full) for bound, full in imported_names(text) if not full.startswith("torch"))
+    # A file mostly calls nothing of what it imports so: then its calls need not be listed.
+    known = [
+        (bound, absolute_name(full, file))
+        for bound, full in names
+        if f"{bound}." in text or (bound[:1].islower() and f"{bound}(" in text) or why == SCRIPT
+    ]
+    called = {*_CALLED.findall(text), *((name, "") for name in _GIVEN.findall(text))} if known else set()
+    for bound, name in known:
+        yield from (
+            f"{name}.{member}={why}" if member else f"{name}={why}"
+            for holder, member in called
+            if holder == bound and (member or bound)[:1].islower()
+        )
