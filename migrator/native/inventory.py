@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -12,7 +13,7 @@ import yaml
 
 from migrator.data_folders import data_folder
 
-_LAUNCH = re.compile(r"\b(?P<word>[A-Za-z_]\w*)(?:[ \t]{0,3}<[^<>;(){}\n]{1,200}>)?[ \t\n]{0,40}<<<")
+_FAR = 300  # characters before <<< in which a kernel's name and its template arguments stand
 # Places in code only; what is blanked keeps its length, and so the lines.
 _NO_CODE = re.compile(r"//[^\n]*|/\*[\s\S]*?(?:\*/|\Z)|\"(?:[^\"\\\n]|\\.)*\"")
 _INCLUDED = re.compile(r"^[ \t]*#[ \t]*include[ \t]*[<\"](?P<word>[^>\"\n]{1,200})[>\"]", re.MULTILINE)
@@ -36,8 +37,8 @@ def inventory(text: str) -> list[Use]:
     code = _NO_CODE.sub(lambda found: re.sub(r"[^\n]", " ", found.group()), text)
     starts = [0, *(found.end() for found in re.finditer("\n", text))]
     places: dict[tuple[str, str], list[int]] = {}
-    for found in _LAUNCH.finditer(code):
-        places.setdefault((found["word"], ""), []).append(found.start())
+    for at, name in _launches(code):
+        places.setdefault((name, ""), []).append(at)
     for pattern, where in ((_words(), code), (_INCLUDED, text)):
         for found in pattern.finditer(where):
             known = _library(found["word"])
@@ -48,6 +49,30 @@ def inventory(text: str) -> list[Use]:
         for (name, route), every in places.items()
     ]
     return sorted(uses, key=lambda use: (use.line, use.name))
+
+
+def _launches(code: str) -> Iterator[tuple[int, str]]:
+    """Where kernels are started, and their names."""
+    at = code.find("<<<")
+    while at >= 0:
+        name = _name_at_end(code[max(at - _FAR, 0) : at])
+        if name:
+            yield at, name
+        at = code.find("<<<", at + 3)
+
+
+def _name_at_end(text: str) -> str:
+    """The name that a text ends with, before its template arguments; empty where it ends with none."""
+    text = text.rstrip()
+    end, depth = len(text), 0
+    while end and (depth or text[end - 1] == ">"):
+        end -= 1
+        depth += {">": 1, "<": -1}.get(text[end], 0)
+    text = text[:end].rstrip()
+    start = len(text)
+    while start and (text[start - 1].isalnum() or text[start - 1] == "_"):
+        start -= 1
+    return "" if text[start : start + 1].isdigit() else text[start:]
 
 
 @cache
@@ -61,8 +86,12 @@ def _libraries() -> dict[str, tuple[str, str]]:
 @cache
 def _words() -> re.Pattern[str]:
     """Words that begin as one of a library, where they are called or name a space of names."""
-    known = sorted((re.escape(word) for word in _libraries() if "/" not in word), key=len, reverse=True)
-    return re.compile(rf"\b(?P<word>(?:{'|'.join(known)})(?![a-z])\w*)(?=[ \t]*(?:\(|::))")
+    known: dict[str, list[str]] = {}  # by their beginnings: so few are tried at a word
+    for word in sorted(_libraries(), key=len, reverse=True):
+        if "/" not in word:
+            known.setdefault(word[:3], []).append(re.escape(word[3:]))
+    choice = "|".join(f"{re.escape(begins)}(?:{'|'.join(rest)})" for begins, rest in known.items())
+    return re.compile(rf"\b(?P<word>(?:{choice})(?![a-z])\w*)(?=[ \t]*(?:\(|::))")
 
 
 def _library(word: str) -> tuple[str, str] | None:

@@ -21,6 +21,7 @@ void f(float* x) {
   scale<float><<<1, 256, 0, stream>>>(x);
   scale<float><<<2, 256>>>(x);
   add_kernel <<<1, 1>>>(x);
+  fused<float, Pack<4>, true> <<<2, 2>>>(x);
   int a = b << 3;
 }
 """
@@ -33,8 +34,9 @@ def test_what_a_source_uses() -> None:
         ("torch for CUDA", 9, 1),
         ("scale", 12, 2),
         ("add_kernel", 14, 1),
+        ("fused", 15, 1),
     ]
-    assert all(bool(use.route) != (use.name in ("scale", "add_kernel")) for use in inventory(SOURCE))
+    assert all(bool(use.route) != (use.name in ("scale", "add_kernel", "fused")) for use in inventory(SOURCE))
 
 
 def test_plain_code_has_none() -> None:
