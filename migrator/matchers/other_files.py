@@ -17,9 +17,11 @@ from migrator.native.files import CUDA_SUFFIXES, MAX_BYTES, NATIVE_SUFFIXES
 from migrator.native.inventory import Use, inventory
 from migrator.project.operators import Catalog, Operator
 
-_TEXTS = frozenset(".conf .cmake .bat .ps1 .j2 .pyx .pxd".split())  # others have a type: files/file_types.py
+_TEXTS = frozenset(
+    ".conf .cmake .bat .ps1 .j2 .pyx .pxd .lock".split()
+)  # others have a type: files/file_types.py
 _DOCUMENTS = frozenset({".md", ".rst", ".txt"})  # they speak of CUDA without needing a change
-_SCRIPTS = _TEXTS - {".cmake", ".pyx", ".pxd"}  # what a build needs of CUDA is not to be renamed
+_SCRIPTS = _TEXTS - {".cmake", ".pyx", ".pxd", ".lock"}  # what a build needs of CUDA is not to be renamed
 _NAMES = re.compile(r"CMakeLists\.txt", re.I)
 
 _MENTION = re.compile(
@@ -85,7 +87,10 @@ def examine(name: str, data: bytes, operators: Catalog) -> Result | None:
         return Result(name, findings=findings, left=f"not Python: left unchanged; {what}")
     if suffix in _SCRIPTS:
         findings = (*findings, *find_lines(data.decode("utf-8", "replace")))
-    return Result(name, findings=findings, left=f"not Python: left unchanged; {_mentions(data, found)}")
+    left = f"not Python: left unchanged; {_mentions(data, found)}"
+    if suffix == ".lock":
+        left = f"lock file: make it again for the migrated requirements; {_mentions(data, found)}"
+    return Result(name, findings=findings, left=left)
 
 
 def with_mentions(result: Result, document: Document, foreign: Collection[str] = ()) -> Result:
