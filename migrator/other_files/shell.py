@@ -72,15 +72,24 @@ def _language() -> Language:
     return Language(tree_sitter_bash.language())
 
 
-def _nodes(root: Node) -> Iterator[Node]:
-    """All nodes in the order of the text, without recursion; none of a part that is no shell."""
+# The nodes around a node, by its id: tree-sitter finds a parent by a walk from the root.
+_Around = dict[int, Node]
+
+
+def _nodes(root: Node, around: _Around) -> Iterator[Node]:
+    """All nodes in the order of the text, without recursion; none of a part that is no shell.
+
+    ``around`` gets the parent of each that was given.
+    """
     waiting = [root]
     while waiting:
         node = waiting.pop()
         if node.type == "ERROR":
             continue
         yield node
-        waiting += reversed(node.children)
+        children = node.children
+        around.update((child.id, node) for child in children)
+        waiting += reversed(children)
 
 
 def _span(node: Node) -> Span:
@@ -111,13 +120,16 @@ class _Script:
         self._handed: dict[str, tuple[int, int]] = {}
         self._reads: list[tuple[str, Span]] = []
         self._shown: list[Span] = []
+        self._around: _Around = {}
 
     def take(self, spans: tuple[Span, ...], depth: int = 0) -> None:
         """Read all of the data, or the parts of it that are shell."""
         parser = Parser(_language())
         if spans:
             parser.included_ranges = [Range(Point(0, a), Point(0, b), a, b) for a, b in spans]
-        for node in _nodes(parser.parse(self._data).root_node):
+        around: _Around = {}
+        for node in _nodes(parser.parse(self._data).root_node, around):
+            self._around = around  # a shell inside of this one has another tree
             if node.type == "comment":
                 self._comments.append(_span(node))
                 directive = _DIRECTIVE.match(node.text or b"")
@@ -139,7 +151,7 @@ class _Script:
                 self._case(node)
             elif node.type == "heredoc_body":
                 self._bodies.append(_span(node))
-            elif node.type == "variable_name" and not _is_bound(node):
+            elif node.type == "variable_name" and not _is_bound(node, self._around):
                 self._reads.append((_text(node), _span(node)))
                 self._settings.append(Setting("variable", _text(node), _span(node), reads=True))
 
@@ -155,7 +167,7 @@ class _Script:
         number = len(self._commands)
         started = tuple(programs(words))
         shown = tuple(Word(word.known, word.span) for word in words)
-        self._commands.append(Command(shown, _span(node), started, _is_captured(node)))
+        self._commands.append(Command(shown, _span(node), started, _is_captured(node, self._around)))
         if started and started[0].name in _PRINTING:
             self._shown.append(_span(node))
             return
@@ -222,7 +234,7 @@ class _Script:
         data = self._data[:start] + _SOME_COMMAND + self._data[span[0] :]
         parser = Parser(_language())
         parser.included_ranges = [Range(Point(0, start), Point(0, span[1]), start, span[1])]
-        nodes = _nodes(parser.parse(data).root_node)
+        nodes = _nodes(parser.parse(data).root_node, {})
         command = next((node for node in nodes if node.type == "command"), None)
         return [shell_word(child, data) for child in _word_nodes(command)][1:] if command else []
 
@@ -230,9 +242,10 @@ class _Script:
         name = node.child_by_field_name("name") or node.children[0]
         value = node.child_by_field_name("value")
         # Those before a command come after it in the walk's order, so the command is the last one.
-        is_before = node.parent is not None and node.parent.type == "command"
+        parent = self._around.get(node.id)
+        is_before = parent is not None and parent.type == "command"
         command = len(self._commands) - 1 if is_before else None
-        exported = is_before or _is_export(node)
+        exported = is_before or _is_export(self._around.get(node.id))
         own, text = _text(name), ""
         found: Optional[str] = ""
         span: Optional[Span] = (node.end_byte, node.end_byte)
@@ -371,32 +384,32 @@ def _word_nodes(command: Node) -> Iterator[Node]:
             yield child
 
 
-def _is_bound(node: Node) -> bool:
+def _is_bound(node: Node, around: _Around) -> bool:
     """Whether a name is given a value here."""
-    parent = node.parent
+    parent = around.get(node.id)
     if parent is None:
         return False
     if parent.type == "subscript":
-        return parent.parent is not None and parent.parent.type == "variable_assignment"
+        outer = around.get(parent.id)
+        return outer is not None and outer.type == "variable_assignment"
     return parent.type in ("variable_assignment", "for_statement")
 
 
-def _is_export(assignment: Node) -> bool:
-    """Whether an assignment stands behind ``export`` or ``declare -x``."""
-    parent = assignment.parent
+def _is_export(parent: Optional[Node]) -> bool:
+    """Whether what stands around an assignment is ``export`` or ``declare -x``."""
     return (
         parent is not None
         and re.match(rb"export\b|(?:declare|typeset) -\w*x", parent.text or b"") is not None
     )
 
 
-def _is_captured(command: Node) -> bool:
+def _is_captured(command: Node, around: _Around) -> bool:
     """Whether something reads what a command prints: another command, the script."""
-    child, parent = command, command.parent
+    child, parent = command, around.get(command.id)
     while parent is not None and parent.type in ("pipeline", "redirected_statement", "negated_command"):
         if parent.type == "pipeline" and parent.children[-1] != child:
             return True
-        child, parent = parent, parent.parent
+        child, parent = parent, around.get(parent.id)
     return parent is not None and parent.type in ("command_substitution", "process_substitution")
 
 

@@ -101,7 +101,7 @@ def _fill(word: ShellWord, node: Node) -> None:
 def _take(word: ShellWord, data: bytes, start: int, end: int, escapes: str) -> None:
     """Add a text in which a backslash stands before what it makes plain: ``escapes``, or all for a ``*``."""
     text, at = data[start:end].decode("utf-8", "replace"), start
-    skip = False
+    skip, taken = False, list[str]()
     for place, char in enumerate(text):
         following = text[place + 1 : place + 2]
         if not skip and char == "\\" and following and escapes and (escapes == "*" or following in escapes):
@@ -110,6 +110,7 @@ def _take(word: ShellWord, data: bytes, start: int, end: int, escapes: str) -> N
             skip = False
         else:
             skip = False
-            word.text += char
+            taken.append(char)
             word.places.append(at)
         at += len(char.encode("utf-8"))
+    word.text += "".join(taken)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from migrator.files.document import document, encoded
@@ -181,3 +183,25 @@ def test_what_is_no_text_is_not_read() -> None:
         document(b"\xff\xfe\x00", "a.sh")
     with pytest.raises(Unreadable):
         document(b"A=\x00", "a.sh")
+
+
+def test_a_shell_inside_leaves_the_outer_one_as_it_is() -> None:
+    index = of("bash -c 'A=1 python a.py | tee log'\nexport B=2\nnvidia-smi | grep MiB\nC=3 python b.py\n")
+    captured = [
+        command.captured for command in index.content.commands if command.words[0].text == "nvidia-smi"
+    ]
+    assert captured == [True]
+    assert {item.name for item in index.content.settings if item.kind == "variable"} == {"A", "B", "C"}
+    of_command = [item.command is not None for item in index.content.settings if item.name in ("A", "C")]
+    assert of_command == [True, True]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["echo " + "$(" * 8000 + "ls" + ")" * 8000, "a && \\\n" * 20_000 + "b", "echo " + "x" * 400_000],
+    ids=["nested", "joined", "long word"],
+)
+def test_odd_shapes_take_no_time(text: str) -> None:
+    begin = time.perf_counter()
+    of(text + "\n")
+    assert time.perf_counter() - begin < 4
