@@ -11,9 +11,8 @@ import tree_sitter_dockerfile
 from tree_sitter import Language, Node, Parser
 
 from migrator.files.lines import Lines
-from migrator.other_files.embedded import read_shell
-from migrator.other_files.index import Command, Content, NotParsedError, Setting, Span, Word
-from migrator.other_files.shell import listed
+from migrator.other_files.index import Content, NotParsedError, Setting, Span, Word, joined
+from migrator.other_files.shell import listed, read_shell
 
 _WITH_COMMANDS = frozenset({"run_instruction", "cmd_instruction", "entrypoint_instruction"})
 
@@ -31,25 +30,34 @@ def read(text: str, lines: Lines) -> Content:
     Raises NotParsedError where no line of it is an instruction.
     """
     del text
-    settings: list[Setting] = []
-    commands: list[Command] = []
-    comments: list[Span] = []
     root = _parser().parse(lines.data).root_node
     if not any(node.type.endswith("_instruction") for node in root.children):
         raise NotParsedError(0, "no instruction")
-    for node in root.children:
-        if node.type == "comment":
-            comments.append(_span(node))
-        elif node.type == "from_instruction":
-            settings += _base_image(node)
-        elif node.type in ("env_instruction", "arg_instruction"):
-            settings += _variables(node)
-        elif node.type in _WITH_COMMANDS:
-            found = _commands(node, lines.data, len(commands))
-            settings += found.settings
-            commands += found.commands
-            comments += found.comments
-    return Content(tuple(settings), tuple(commands), tuple(comments))
+    hidden = [
+        _whole_line(part, lines.data)
+        for node in root.children
+        for shell in node.children
+        if shell.type == "shell_command"
+        for part in shell.children
+        if part.type == "comment"
+    ]
+    seen = bytearray(lines.data)  # by the shell, which gets no comments of Docker
+    for start, end in hidden:
+        seen[start:end] = b" " * (end - start)
+    data = bytes(seen)
+    found = joined(_instruction(node, data) for node in root.children)
+    return found._replace(comments=tuple(sorted((*found.comments, *hidden))))
+
+
+def _instruction(node: Node, data: bytes) -> Content:
+    """What an instruction says; ``data`` is the file without the comments inside commands."""
+    if node.type == "comment":
+        return Content(comments=(_span(node),))
+    if node.type == "from_instruction":
+        return Content(tuple(_base_image(node)))
+    if node.type in ("env_instruction", "arg_instruction"):
+        return Content(tuple(_variables(node)))
+    return _commands(node, data) if node.type in _WITH_COMMANDS else Content()
 
 
 def _base_image(node: Node) -> Iterator[Setting]:
@@ -78,22 +86,20 @@ def _value(node: Node) -> tuple[Optional[str], Optional[Span]]:
     return (None, None) if "$" in text or "\\" in text else (text, (start, end))
 
 
-def _commands(node: Node, data: bytes, before: int) -> Content:
+def _commands(node: Node, data: bytes) -> Content:
     for child in node.children:
         if child.type == "json_string_array":
             words = [part for part in child.children if part.type == "json_string"]
             texts = tuple(Word(_text(word)[1:-1], (word.start_byte + 1, word.end_byte - 1)) for word in words)
-            return listed(texts, _span(child), before) if texts else Content()
+            return listed(texts, _span(child)) if texts else Content()
     shell = next((child for child in node.children if child.type == "shell_command"), None)
     if shell is None:
         return Content()
     block = next((child for child in node.children if child.type == "heredoc_block"), None)
-    hidden = [_whole_line(part, data) for part in shell.children if part.type == "comment"]
-    if block is None:
-        found = read_shell(data, _span(shell), before, hidden)
-        return Content(found.settings, found.commands, tuple(hidden))
-    lines = [part for part in block.children if part.type == "heredoc_line"]
-    return read_shell(data, (lines[0].start_byte, lines[-1].end_byte), before) if lines else Content()
+    if block is not None:
+        lines = [part for part in block.children if part.type == "heredoc_line"]
+        return read_shell(data, ((lines[0].start_byte, lines[-1].end_byte),)) if lines else Content()
+    return read_shell(data, (_span(shell),))._replace(comments=())
 
 
 def _whole_line(node: Node, data: bytes) -> Span:

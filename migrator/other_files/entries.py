@@ -15,7 +15,7 @@ from typing import Optional, Union
 from migrator.files.lines import Lines
 from migrator.other_files import shell
 from migrator.other_files.embedded import read_written
-from migrator.other_files.index import Command, Content, Setting, Span, Word
+from migrator.other_files.index import Content, Setting, Span, Word, joined
 
 Step = Union[str, int]
 _DEEPEST = 200  # lists and mappings inside each other
@@ -62,8 +62,6 @@ def too_deep(depth: int) -> bool:
 def content_of(entries: Sequence[Entry], lines: Lines, comments: Iterable[Span] = ()) -> Content:
     """What the entries of a file say."""
     settings: list[Setting] = []
-    commands: list[Command] = []
-    all_comments = [*comments]
     named = _values_beside_names(entries)
     for entry in entries:
         variable = _variable(entry, named)
@@ -72,15 +70,8 @@ def content_of(entries: Sequence[Entry], lines: Lines, comments: Iterable[Span] 
         else:
             name = ".".join(map(str, entry.path))
             settings.append(Setting("key", name, entry.span, entry.value, entry.place))
-    for found in _commands(entries, lines):
-        first = len(commands)
-        commands += found.commands
-        all_comments += found.comments
-        settings += [
-            item._replace(command=None if item.command is None else item.command + first)
-            for item in found.settings
-        ]
-    return Content(tuple(settings), tuple(commands), tuple(all_comments))
+    own = Content(tuple(settings), comments=tuple(comments))
+    return joined((own, *_commands(entries, lines)))
 
 
 @lru_cache(maxsize=1024)

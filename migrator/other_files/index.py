@@ -7,6 +7,7 @@ Spans are bytes of the UTF-8 text.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Callable, Literal, NamedTuple, Optional, cast
@@ -127,6 +128,22 @@ class Content(NamedTuple):
         if setting.command is None or setting.program is None:
             return None
         return self.commands[setting.command].programs[setting.program]
+
+
+def joined(parts: Iterable[Content]) -> Content:
+    """The settings, commands and comments of parts of a file, each of which counts its commands from 0."""
+    settings: list[Setting] = []
+    commands: list[Command] = []
+    comments: list[Span] = []
+    for part in parts:
+        first = len(commands)
+        settings += [
+            item if item.command is None else item._replace(command=item.command + first)
+            for item in part.settings
+        ]
+        commands += part.commands
+        comments += part.comments
+    return Content(tuple(settings), tuple(commands), tuple(comments))
 
 
 @dataclass(frozen=True)

@@ -44,17 +44,12 @@ def read_shell(data: bytes, spans: tuple[Span, ...] = ()) -> Content:
     return script.content()
 
 
-def listed(words: Sequence[Word], span: Span, number: int = 0) -> Content:
-    """A command whose words stand one by one in a list, each with the place of its text.
-
-    ``number`` is its place among the commands of its file.
-    """
+def listed(words: Sequence[Word], span: Span) -> Content:
+    """A command whose words stand one by one in a list, each with the place of its text."""
     known = [_alone(word) for word in words]
     started = tuple(programs(known))
     found = [
-        setting
-        for place, program in enumerate(started)
-        for setting, _ in settings(program, known, number, place)
+        setting for place, program in enumerate(started) for setting, _ in settings(program, known, 0, place)
     ]
     return Content(tuple(found), (Command(tuple(words), span, started),))
 
