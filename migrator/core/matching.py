@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Callable, NamedTuple
 
@@ -27,10 +28,7 @@ Admit = Callable[[Finding], bool]
 
 def match_rules_in_text(context: TextContext, chosen: list[Rule], rules: Rules) -> list[Match]:
     """What the chosen rules match in a file that is no Python."""
-    kinds: dict[str, list[Rule]] = {}
-    for rule in chosen:
-        kinds.setdefault(rule.kind, []).append(rule)
-    matches = [match for kind, several in kinds.items() for match in KINDS[kind].code(context, several)]
+    matches = [match for kind, several in _by_kind(chosen) for match in KINDS[kind].code(context, several)]
     return sorted(matches, key=lambda item: _precedence(item, rules))
 
 
@@ -45,12 +43,9 @@ def match_rules(context: FileContext, chosen: list[Rule], rules: Rules) -> tuple
 
 
 def _matched(context: FileContext, chosen: list[Rule], rules: Rules) -> tuple[list[Match], int]:
-    kinds: dict[str, list[Rule]] = {}
-    for rule in chosen:
-        kinds.setdefault(rule.kind, []).append(rule)
     matches: list[Match] = []
     alone = 0
-    for kind, several in kinds.items():
+    for kind, several in _by_kind(chosen):
         if kind == "structural":
             for rule in several:
                 matches += rule.finder.code(context, rule)
@@ -62,6 +57,13 @@ def _matched(context: FileContext, chosen: list[Rule], rules: Rules) -> tuple[li
     if any(of_other_framework(rules.every[item.finding.code]) for item in matches):
         matches = [item for item in matches if rules.every[item.finding.code].kind == "import"]
     return sorted(matches, key=lambda item: _precedence(item, rules)), alone
+
+
+def _by_kind(chosen: list[Rule]) -> Iterable[tuple[str, list[Rule]]]:
+    kinds: dict[str, list[Rule]] = {}
+    for rule in chosen:
+        kinds.setdefault(rule.kind, []).append(rule)
+    return kinds.items()
 
 
 def _precedence(item: Match, rules: Rules) -> tuple[bool, int, bool, int]:

@@ -176,9 +176,9 @@ def of_comments(text: str, found: Iterable[tuple[tuple[int, int], str]]) -> Supp
     for (start, _), comment in found:
         if _MAY_HOLD.search(comment):
             row, column = rows.place(start)
-            own = _comments("#" + comment.lstrip("#;/ "), row, column - 1)
-            skip = skip or bool(re.match(_SKIP_FILE, "#" + comment.lstrip("#;/ ")))
-            comments += own
+            as_python = "#" + comment.lstrip("#;/ ")
+            skip = skip or bool(re.match(_SKIP_FILE, as_python))
+            comments += _comments(as_python, row, column - 1)
             if not lines[row - 1][: column - 1].strip():
                 ends[row + 1] = row
     return Suppressions(tuple(comments), ends, skip, tuple(lines))

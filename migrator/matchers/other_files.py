@@ -11,15 +11,14 @@ from migrator.files.discover import Entry
 from migrator.files.document import Document
 from migrator.files.errors import shown
 from migrator.files.notebook import Notebook, other_lines
-from migrator.findings.finding import Finding, Result
+from migrator.findings.finding import Finding, Result, Severity
 from migrator.matchers.script_lines import find_lines
 from migrator.native.files import CUDA_SUFFIXES, MAX_BYTES, NATIVE_SUFFIXES
 from migrator.native.inventory import Use, inventory
 from migrator.project.operators import Catalog, Operator
 
-_TEXTS = frozenset(
-    ".conf .cmake .bat .ps1 .j2 .pyx .pxd .lock".split()
-)  # others have a type: files/file_types.py
+# Others have a type: files/file_types.py.
+_TEXTS = frozenset(".conf .cmake .bat .ps1 .j2 .pyx .pxd .lock".split())
 _DOCUMENTS = frozenset({".md", ".rst", ".txt"})  # they speak of CUDA without needing a change
 _SCRIPTS = _TEXTS - {".cmake", ".pyx", ".pxd", ".lock"}  # what a build needs of CUDA is not to be renamed
 _NAMES = re.compile(r"CMakeLists\.txt", re.I)
@@ -156,17 +155,7 @@ def _use(use: Use) -> Finding:
     else:
         code, message = "NPU657", f"kernel {use.name} is started{times}"
     advice = use.route or "It goes with its kernel: write an Ascend C kernel, or use torch's operators."
-    return Finding(
-        code=code,
-        api=use.name,
-        line=use.line,
-        end_line=use.line,
-        column=1,
-        end_column=1,
-        message=message,
-        severity="info",
-        advice=advice,
-    )
+    return _in_source(code, use.name, use.line, message, advice, "info")
 
 
 def _finding(operator: Operator) -> Finding:
@@ -177,14 +166,9 @@ def _finding(operator: Operator) -> Finding:
     advice = "Use PyTorch or torch_npu operators instead, or write an Ascend C operator."
     if operator.npu:
         advice = "An implementation for NPUs is among the sources: build the extension with it."
-    return Finding(
-        code="NPU652",
-        api=operator.name,
-        line=operator.line,
-        end_line=operator.line,
-        column=1,
-        end_column=1,
-        message=message,
-        severity="info" if operator.npu else "error",
-        advice=advice,
-    )
+    severity: Severity = "info" if operator.npu else "error"
+    return _in_source("NPU652", operator.name, operator.line, message, advice, severity)
+
+
+def _in_source(code: str, api: str, line: int, message: str, advice: str, severity: Severity) -> Finding:
+    return Finding(code, message, line, 1, line, 1, severity, api=api, advice=advice)

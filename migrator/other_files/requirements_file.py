@@ -49,13 +49,12 @@ def _logical(lines: Lines, comments: list[Span]) -> Iterator[tuple[int, str]]:
             comments.append((behind, end))
             line = line[: found.start()]
         first = first if joined else start
-        if line.endswith("\\"):
-            joined += line[:-1] + "  "  # as long as the line and its end: places in it are right
+        if line.endswith("\\") and number < len(lines.starts):
+            # As long as the line and its end: places behind it are right.
+            joined += line[:-1] + " " * (lines.starts[number] - end + 1)
             continue
         yield first, joined + line
         joined = ""
-    if joined:
-        yield first, joined
 
 
 def _option(text: str, start: int) -> Setting | None:

@@ -103,3 +103,13 @@ def test_a_dockerfile() -> None:
         ("torch", "==2.1.0", "torch==2.1.0"),
         ("torchvision", ">=0.16", '"torchvision>=0.16"'),
     ]
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+def test_a_joined_line_has_its_places(newline: str) -> None:
+    index = read("requirements.txt", "requirements", newline.join(["torch \\", "  ==2.1.0", "tqdm"]))
+    items = list(requirements_of(index))
+    assert [(item.name, index.text_of(item.specifier_span)) for item in items] == [
+        ("torch", "==2.1.0"),
+        ("tqdm", ""),
+    ]

@@ -11,12 +11,12 @@ from typing import Optional
 from migrator.files.file_types import is_of_ci
 from migrator.findings.finding import Edit
 from migrator.matchers.context import Match
+from migrator.matchers.kinds.value import replaced
 from migrator.matchers.options import Options
 from migrator.matchers.other_context import TextContext, found_in_text
 from migrator.matchers.packs import Rule
 from migrator.other_files.index import Setting
 
-_INDEX = re.compile(r"(?<=:)\d+\Z")
 # What Compose or OmegaConf takes where a variable is not set.
 _OTHERWISE = re.compile(r"(\$\{(?:\w+:?-|oc\.env:\w+, ?))([\w:]+)\}")
 # Hydra's list of files to put together: a value there is the name of a file.
@@ -25,7 +25,7 @@ _DEFAULTS = re.compile(r"defaults\.\d+\.")
 
 @dataclass(frozen=True)
 class KeyOptions(Options):
-    """``values``: what is written instead of a value; ``:*`` at both ends keeps an index (``cuda:*: npu:*``).
+    """``values``: what is written instead of a value, as of the kind ``value`` (``cuda:*: npu:*``).
 
     ``reported``: patterns of values that are only reported. ``types``: the types of files, all without.
     ``read_as_device``: of the keys that fit, those whose value goes into a device in the project's Python.
@@ -107,8 +107,4 @@ def _new_value(options: KeyOptions, value: str) -> Optional[str]:
     if otherwise:
         new = _new_value(options, otherwise[2])
         return f"{otherwise[1]}{new}}}" if new is not None else None
-    if value in options.values:
-        return options.values[value]
-    index = _INDEX.search(value)
-    kept = options.values.get(f"{value[: index.start()]}*") if index else None
-    return kept.replace("*", index.group()) if index and kept else None
+    return replaced(options.values, value)

@@ -138,6 +138,11 @@ def new_value(values: Mapping[str, str], setting: Setting) -> Optional[str]:
     if value is None:
         kept = values.get(f"{setting.begins}*") if setting.begins else None  # cuda:$RANK
         return kept.rstrip("*") if kept else None
+    return replaced(values, value)
+
+
+def replaced(values: Mapping[str, str], value: str) -> Optional[str]:
+    """What a table has for a value; a ``*`` at the end of what it has is a number, which is kept."""
     if value in values:
         return values[value]
     number = _NUMBER.search(value)
