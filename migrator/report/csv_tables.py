@@ -22,13 +22,14 @@ from migrator.report.rows import SKIPPED, report_of, row_of
 # none, and programs compare it with the files.
 _FORMULA = ("=", "+", "-", "@", "\t")
 _SOURCE = ("before", "after")
+ENCODING = "utf-8-sig"
 
 
 class CsvTables:
     """The CSV reports of these commands or analysis modes in one folder, as a context manager.
 
-    ``rows`` counts what was written. They are plain UTF-8 with ``\\n`` at the end of a row. The byte order
-    mark that Excel likes would become part of the first heading for other readers.
+    ``rows`` counts what was written. They are UTF-8 with ``\\n`` at the end of a row, and begin with a byte
+    order mark: without one, spreadsheets take them for another encoding.
     """
 
     def __init__(self, folder: Path, runs: tuple[str, ...] = ("migrate",)) -> None:
@@ -39,7 +40,7 @@ class CsvTables:
             for name, table in tables_of(runs).items():
                 # A file name that is not UTF-8 comes as surrogates, which are written as \udc80.
                 file = opened.enter_context(
-                    (folder / name).open("w", encoding="utf-8", errors="backslashreplace", newline="")
+                    (folder / name).open("w", encoding=ENCODING, errors="backslashreplace", newline="")
                 )
                 writer = csv.writer(file, lineterminator="\n")
                 writer.writerow([column.name for column in table.columns])
@@ -73,7 +74,8 @@ class CsvTables:
                 self.write(name, row)
         reason = result.skipped or result.left
         if reason:
-            self.write(SKIPPED, {"file": result.name, "reason": reason})
+            severity = "error" if result.skipped else "info"
+            self.write(SKIPPED, {"file": result.name, "reason": reason, "severity": severity})
 
     def write(self, name: str, row: Mapping[str, Any]) -> None:
         """Write one row: values under the names that ``reports/columns.yaml`` uses."""

@@ -49,7 +49,7 @@ def project(tmp_path: Path) -> Path:
 
 
 def rows(reports: Path, table: str) -> list[dict[str, str]]:
-    with (reports / table).open(encoding="utf-8", newline="") as file:
+    with (reports / table).open(encoding="utf-8-sig", newline="") as file:
         return list(csv.DictReader(file))
 
 

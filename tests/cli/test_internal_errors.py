@@ -41,7 +41,7 @@ def broken(project: Path) -> Path:
 
 
 def skipped(result: Path) -> list[tuple[str, str]]:
-    with (result / "migration_report" / "skipped_files.csv").open(encoding="utf-8", newline="") as file:
+    with (result / "migration_report" / "skipped_files.csv").open(encoding="utf-8-sig", newline="") as file:
         rows = [(row["File"], row["Reason"]) for row in csv.DictReader(file)]
     return [row for row in rows if "internal" in row[1]]
 

@@ -39,7 +39,7 @@ def sources(folder: Path) -> dict[str, bytes]:
 
 
 def rows(report: Path) -> list[dict[str, str]]:
-    with report.open(encoding="utf-8", newline="") as file:
+    with report.open(encoding="utf-8-sig", newline="") as file:
         return list(csv.DictReader(file))
 
 
@@ -334,7 +334,7 @@ def test_strings_left_alone_are_listed_where_that_is_asked_for(npumigrate, tmp_p
     assert npumigrate("-i", source, "-o", tmp_path, "-v", "2.6", "--show-left-alone").code == 0
     table = tmp_path / "project_msft/migration_report/left_alone.csv"
     assert table.read_text().splitlines()[1:] == [
-        "a.py,2,2,cuda,'cuda' is left alone (a dictionary's key),NPU995"
+        "a.py,2,2,cuda,'cuda' is left alone (a dictionary's key),NPU995,info"
     ]
     assert npumigrate("-i", source, "-o", tmp_path, "-v", "2.6", "--overwrite").code == 0
     assert not table.exists()

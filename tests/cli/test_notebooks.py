@@ -24,7 +24,7 @@ def notebook(cells: list[tuple[str, str]]) -> str:
 
 
 def rows(report: Path) -> list[dict[str, str]]:
-    with report.open(encoding="utf-8", newline="") as file:
+    with report.open(encoding="utf-8-sig", newline="") as file:
         return list(csv.DictReader(file))
 
 

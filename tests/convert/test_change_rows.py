@@ -29,7 +29,7 @@ def test_rows_are_read(tmp_path: Path, sample: str, option: str | None) -> None:
     options = [option] if option else []
     assert run(["-i", str(source), "-o", str(tmp_path), "-v", "2.6", "-q", *options]) == 0
     (result,) = tmp_path.iterdir()
-    with (result / "migration_report" / "change_list.csv").open(encoding="utf-8", newline="") as table:
+    with (result / "migration_report" / "change_list.csv").open(encoding="utf-8-sig", newline="") as table:
         rows = [row for row in csv.DictReader(table) if row["Rule"] in ("NPU920", "NPU930")]
     assert len(rows) > 3
     for row in rows:

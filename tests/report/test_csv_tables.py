@@ -29,20 +29,22 @@ def written(folder: Path, *results: Result) -> list[list[str]]:
     with CsvTables(folder) as tables:
         for result in results:
             tables.add(result)
-    with (folder / "change_list.csv").open(encoding="utf-8", newline="") as file:
+    with (folder / "change_list.csv").open(encoding="utf-8-sig", newline="") as file:
         return list(csv.reader(file))
 
 
 def test_headings_are_those_that_users_of_the_vendors_tool_know(tmp_path) -> None:
     written(tmp_path)
-    headings = {path.name: path.read_text().rstrip("\n") for path in tmp_path.iterdir()}
+    headings = {path.name: path.read_text("utf-8-sig").rstrip("\n") for path in tmp_path.iterdir()}
+    api = "File,Start Line,End Line,OP,Tips,Rule,Status,Documents,Kernel,Certainty,Severity"
+    place = "File,Start Line,End Line"
     assert headings == {
-        "change_list.csv": "File,Start Line,End Line,Operation Type,Message,Rule,Before,After,Safety",
-        "unsupported_api.csv": "File,Start Line,End Line,OP,Tips,Rule,Status,Documents,Kernel,Certainty",
-        "unknown_api.csv": "File,Start Line,End Line,OP,Tips,Rule,Status,Documents,Kernel,Certainty",
-        "cuda_op_list.csv": "File,Start Line,End Line,OP,Tips,Rule,Status",
-        "manual_review.csv": "File,Start Line,End Line,Rule,Severity,Message,Advice",
-        "skipped_files.csv": "File,Reason",
+        "change_list.csv": f"{place},Operation Type,Message,Rule,Before,After,Safety,Severity",
+        "unsupported_api.csv": api,
+        "unknown_api.csv": api,
+        "cuda_op_list.csv": f"{place},OP,Tips,Rule,Status,Severity",
+        "manual_review.csv": f"{place},Rule,Severity,Message,Advice",
+        "skipped_files.csv": "File,Reason,Severity",
     }
 
 
@@ -80,10 +82,10 @@ def test_quoting(tmp_path) -> None:
     assert frame["Before"][0] == rows[1][6]
 
 
-def test_one_newline_after_a_row_and_no_byte_order_mark(tmp_path) -> None:
+def test_one_newline_after_a_row_and_a_byte_order_mark(tmp_path) -> None:
     written(tmp_path, Result("a.py", findings=(change(),)))
     data = (tmp_path / "change_list.csv").read_bytes()
-    assert data.startswith(b"File,")
+    assert data.startswith(b"\xef\xbb\xbfFile,")
     assert data.count(b"\n") == 2
     assert b"\r" not in data
 

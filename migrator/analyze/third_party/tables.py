@@ -32,6 +32,7 @@ _TABLES = {
     ("unknown", "api"): "unknown_op.csv",
     ("unknown", "cuda"): "unknown_op.csv",
 }
+_SEVERITIES = {"unsupported": "error", "unknown": "warning", "migration_needed": "info"}
 _SHOWN_STEPS = 12
 
 
@@ -68,6 +69,7 @@ def find(survey: Survey, progress: Progress) -> Iterator[Row]:
             "chain": _chain(library, verdict),
             "tips": verdict.reason.tips,
             "also": " ".join(sorted(also.get(key, set()) - {name})),
+            "severity": _SEVERITIES[verdict.word],
         }
         yield FULL, row
         yield _TABLES[verdict.word, verdict.reason.kind], row

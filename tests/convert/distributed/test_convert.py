@@ -275,9 +275,9 @@ def test_no_report_speaks_of_what_the_conversion_wrote(tmp_path: Path, version: 
         reports = tmp_path / f"{name}_msft_multi/migration_report"
         text = "".join(file.read_text() for file in folder.rglob("*.py"))
         for table in ("unknown_api", "unsupported_api", "cuda_op_list"):
-            for row in csv.DictReader((reports / f"{table}.csv").open()):
+            for row in csv.DictReader((reports / f"{table}.csv").open(encoding="utf-8-sig")):
                 assert row["OP"].rpartition(".")[2] in text
-        rows = list(csv.DictReader((reports / "manual_review.csv").open()))
+        rows = list(csv.DictReader((reports / "manual_review.csv").open(encoding="utf-8-sig")))
         assert {row["Rule"] for row in rows} <= {"NPU921"}
 
 
@@ -300,7 +300,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert "torch.npu.set_device(" in text
     assert "cuda" not in text
     assert "  train.py) ranks_by=launcher ;;\n" in (result / "run_distributed_npu.sh").read_text()
-    rows = list(csv.DictReader((result / "migration_report/change_list.csv").open()))
+    rows = list(csv.DictReader((result / "migration_report/change_list.csv").open(encoding="utf-8-sig")))
     wrapped = next(row for row in rows if "wrapped" in row["Message"])
     assert (wrapped["Rule"], wrapped["Start Line"], wrapped["Safety"]) == ("NPU920", "9", "unsafe")
     moved = [row["Start Line"] for row in rows if row["Rule"] == "NPU111"]
@@ -330,7 +330,7 @@ def test_what_cannot_be_converted_is_migrated(tmp_path: Path) -> None:
     assert run(["-q", "-i", str(source), "-o", str(tmp_path), "-v", "2.6", "distributed"]) == 0
     result = tmp_path / "train_msft_multi"
     assert "model.npu()" in (result / "train.py").read_text()
-    rows = list(csv.DictReader((result / "migration_report/manual_review.csv").open()))
+    rows = list(csv.DictReader((result / "migration_report/manual_review.csv").open(encoding="utf-8-sig")))
     (first,) = [row for row in rows if row["Severity"] == "error"]
     assert (first["Rule"], first["Start Line"]) == ("NPU921", "6")
     assert "  train.py) ranks_by=none ;;\n" in (result / "run_distributed_npu.sh").read_text()
