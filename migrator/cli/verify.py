@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Optional
 
@@ -15,7 +16,11 @@ from migrator.cli.values import Several
 
 def verify(
     migrated: Path = typer.Argument(..., metavar="MIGRATED_DIR", help="A result of npumigrate."),
-    command: Several = typer.Argument(None, metavar="-- CMD…", help="The program; it runs in MIGRATED_DIR."),
+    command: Several = typer.Argument(
+        None,
+        metavar="-- CMD…",
+        help="The program; it runs in MIGRATED_DIR. Without it: what the launcher starts.",
+    ),
     devices: Devices = 8,
     soc: Soc = "Ascend910B2",
     memory: Memory = "64GiB",
@@ -31,6 +36,15 @@ def verify(
     original: Optional[Path] = typer.Option(
         None, "--original", metavar="DIR", help="The original, where it is no longer at its place."
     ),
+    steps: Optional[int] = typer.Option(
+        None, "--steps", metavar="N", min=1, help="End every rank in order after N steps of its optimizers."
+    ),
+    shrink: bool = typer.Option(
+        False, "--shrink", help="Bound batch size and data workers by the program's own options."
+    ),
+    idle: float = typer.Option(
+        60.0, "--idle", metavar="S", min=1.0, help="End a program that does nothing for S seconds."
+    ),
     tolerance: float = typer.Option(
         1e-3, "--tolerance", metavar="T", min=0.0, help="Largest relative difference of two numbers."
     ),
@@ -42,13 +56,12 @@ def verify(
 
     Exit status: 0 it ran on the NPUs to its end (and its numbers are the original's);
     1 the program failed or ran out of time; 2 usage error; 3 it ended, but not all of it ran
-    on NPUs; 4 the numbers differ; 5 they could not be compared; 126 the emulator cannot
-    run here; 127 no such program; 130 interrupted.
+    on NPUs; 4 the numbers differ; 5 they could not be compared; 6 something is lacking that has
+    nothing to do with NPUs (data, a port, a rank, input); 126 the emulator cannot run here;
+    127 no such program; 130 interrupted.
     """
     if not migrated.is_dir():
         stop(f"no such folder: {migrated}")
-    if not command:
-        stop("no program: npumigrate verify MIGRATED_DIR -- python train.py")
     if original is not None and not compare_cpu:
         stop("--original is for --compare-cpu")
     if json_file is not None and not json_file.absolute().parent.is_dir():
@@ -65,11 +78,23 @@ def verify(
         size(memory),
         random_from_cpu=compare_cpu,
         seed=seed if compare_cpu else None,
+        steps=steps,
     )
+    folder = migrated.resolve()
+    command = list(command) if command else _started(folder, devices)
+    set_to: tuple[str, ...] = ()
+    if shrink:
+        from migrator.verify.started import shrink as shrunk
+
+        small = shrunk(command, folder, devices)
+        command, set_to = list(small.command), small.said
+        for line in set_to or ("nothing: no option for batch size or workers is known, or all are small",):
+            say(f"--shrink sets {line}")
     source = _original(migrated, original) if compare_cpu else None
     emulator = prepare()
     try:
-        verdict = run(migrated.resolve(), command, machine, emulator, source, timeout, tolerance, say)
+        verdict = run(folder, command, machine, emulator, source, timeout, tolerance, say, idle)
+        verdict = replace(verdict, set_to=set_to)
     except NoProgram:
         stop(f"command not found: {command[0]}", NO_PROGRAM)
     except OSError as error:
@@ -94,6 +119,25 @@ def verify(
         except CannotWrite as error:
             stop(f"--json: {error}")
     raise typer.Exit(verdict.exit_code)
+
+
+def _started(folder: Path, devices: int) -> list[str]:
+    """What the project's launcher would start; stop where no training script is found."""
+    import shlex
+
+    from migrator.cli.launch_files import find_start
+    from migrator.files.errors import SourceError
+    from migrator.verify.started import command_of, launched
+
+    try:
+        start, _, notes = find_start(folder, launched(folder) or None)
+    except SourceError as error:
+        stop(f"no program: {error}; npumigrate verify MIGRATED_DIR -- python train.py")
+    command = command_of(start, folder, devices)
+    for line in notes:
+        say(line)
+    say(f"starts {shlex.join(command)}")
+    return command
 
 
 def _original(migrated: Path, given: Path | None) -> Path:

@@ -32,6 +32,8 @@ class Machine:
     random_from_cpu: bool = False
     places: Path | None = None  # what to watch the project for: see bootstrap/npumigrate_emulator/reached.py
     seed: int | None = None  # for programs that set none
+    steps: int | None = None  # of its optimizers, after which a program ends
+    watched: bool = False  # into the report's folder: what ended a process, and where it is when it is asked
 
 
 def environment(
@@ -56,7 +58,14 @@ def environment(
             "CUDA_VISIBLE_DEVICES": "",
         }
     )
-    for name, value in (("REPORT", machine.report), ("PLACES", machine.places), ("SEED", machine.seed)):
+    given = {
+        "REPORT": machine.report,
+        "PLACES": machine.places,
+        "SEED": machine.seed,
+        "STEPS": machine.steps,
+        "WATCHED": machine.watched or None,
+    }
+    for name, value in given.items():
         changed.pop(f"NPUMIGRATE_EMULATOR_{name}", None)
         if value is not None:
             changed[f"NPUMIGRATE_EMULATOR_{name}"] = str(value)

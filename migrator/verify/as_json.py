@@ -8,6 +8,7 @@ from dataclasses import asdict
 from typing import Any
 
 from migrator import __version__
+from migrator.verify.diagnosis import Failure
 from migrator.verify.numbers import Comparison
 from migrator.verify.observed import Process
 from migrator.verify.processes import Ended
@@ -32,6 +33,10 @@ def verdict_text(verdict: Verdict, project: str, command: Sequence[str], machine
         "migrated_for": verdict.migrated_for or None,
         "machine": dict(machine),
         "program": _ended(verdict.ended),
+        "set": verdict.set_to,
+        "bounded": [asdict(process) for process in verdict.course.bounded],
+        "lacks": None if verdict.course.lack is None else asdict(verdict.course.lack),
+        "failures": [_failure(failure) for failure in verdict.course.failures],
         "ran_on": shares.place,
         "trained": verdict.trained,
         "npu_share": asdict(shares),
@@ -64,6 +69,18 @@ def _ended(ended: Ended) -> dict[str, Any]:
         "seconds": round(ended.seconds, 1),
         "timed_out": ended.timed_out,
         "processes_left": ended.left,
+        "still_seconds": round(ended.still, 1),
+    }
+
+
+def _failure(failure: Failure) -> dict[str, Any]:
+    inner = failure.frames[-1] if failure.frames else None
+    return {
+        "process": failure.process,
+        "rank": failure.rank,
+        "type": failure.type,
+        "text": failure.text,
+        "place": None if inner is None else f"{inner.file}:{inner.line}",
     }
 
 

@@ -45,6 +45,17 @@ class NewShapes:
 
 
 @dataclass(frozen=True)
+class Bounded:
+    """A process that ended because it had made the steps, or else the forward passes, that were asked for."""
+
+    pid: int
+    parent: int
+    rank: str | None
+    steps: int
+    passes: int
+
+
+@dataclass(frozen=True)
 class Process:
     """One process that imported torch."""
 
@@ -101,6 +112,15 @@ def read_processes(folder: Path) -> list[Process]:
                 tuple(NewShapes(**entry) for entry in data["dynamic_shapes"]["operators"]),
             )
         )
+    return sorted(found, key=lambda process: (_number(process.rank), process.pid))
+
+
+def read_bounded(folder: Path) -> list[Bounded]:
+    """Return the processes that came to the end of their steps, by rank and number."""
+    found = []
+    for path in folder.glob("steps-*.json"):
+        data: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        found.append(Bounded(data["process"], data["parent"], data["rank"], data["steps"], data["passes"]))
     return sorted(found, key=lambda process: (_number(process.rank), process.pid))
 
 

@@ -16,6 +16,8 @@ from pathlib import Path
 from typing import IO, BinaryIO
 
 from migrator.emulator.launch import one_launch, shell_code, when_asked_to_end
+from migrator.verify.stacks import ask_where
+from migrator.verify.stillness import Stillness
 
 _SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER, see prctl(2)
 _GRACE = 10.0  # seconds to end in order, once asked to
@@ -36,6 +38,7 @@ class Ended:
     interrupted: bool = False
     left: int = 0  # processes that outlived it, and were ended
     output: str = ""
+    still: float = 0.0  # seconds before it was ended in which it did nothing
 
     @property
     def well(self) -> bool:
@@ -51,12 +54,14 @@ def run(
     keep: bool = False,
     shown: bool = True,
     notes: Path | None = None,
+    patience: float | None = None,
 ) -> Ended:
     """Run a command in a folder.
 
-    ``keep`` keeps what it prints, ``shown`` also lets it through. What asks this process to end
-    is passed on, and so is the end of the time. The death of this process ends all that the command has
-    started, and removes the folder of ``notes``.
+    ``keep`` keeps what it prints, ``shown`` also lets it through. Where it does nothing for ``patience``
+    seconds, it is ended as at the end of the time; before that, its processes write into ``notes`` where
+    they are. What asks this process to end is passed on, and so is the end of the time. The death of this
+    process ends all that the command has started, and removes the folder of ``notes``.
 
     Raises OSError if it cannot be started.
     """
@@ -91,7 +96,8 @@ def run(
             _ask(process, number)
 
         with when_asked_to_end(pass_on):
-            timed_out = _wait(process, asked, timeout)
+            own = Stillness(lambda: (pid for pid in _descendants() if pid not in before))
+            timed_out, still = _wait(process, asked, timeout, patience, own, notes)
             seconds = time.monotonic() - start
             left = _end_rest(before)
     for reader in readers:
@@ -103,24 +109,39 @@ def run(
         bool(asked),
         left,
         b"\n".join(b"".join(kept) for kept in output).decode("utf-8", "replace"),
+        still if timed_out else 0.0,
     )
 
 
-def _wait(process: subprocess.Popen[bytes], asked: list[int], timeout: float | None) -> bool:
-    """Wait for the end; return whether the time was up."""
+def _wait(
+    process: subprocess.Popen[bytes],
+    asked: list[int],
+    timeout: float | None,
+    patience: float | None,
+    own: Stillness,
+    notes: Path | None,
+) -> tuple[bool, float]:
+    """Wait for the end; return whether the time or the patience was up, and for how long nothing was done."""
     end = float("inf") if timeout is None else time.monotonic() + timeout
     ending = timed_out = False
+    still = 0.0
     while True:
         with suppress(subprocess.TimeoutExpired):
             process.wait(0.1)
-            return timed_out
+            return timed_out, still
         now = time.monotonic()
+        if not ending and patience is not None:
+            still = own.seconds()
+            if still >= patience:
+                end = now
         if asked and not ending:
             ending, end = True, now + _GRACE
         elif now >= end and ending:
             process.kill()
         elif now >= end:
             timed_out = ending = True
+            if notes is not None:
+                ask_where(notes)
             _ask(process, signal.SIGTERM)
             end = now + _GRACE
 

@@ -15,11 +15,15 @@ from migrator.emulator.build import Built
 from migrator.emulator.installed import Installed
 from migrator.emulator.launch import Machine, environment, find, with_cuda_on_cpu
 from migrator.verify import processes
+from migrator.verify.diagnosis import read_failures, what_fails, what_waits
 from migrator.verify.numbers import compare
-from migrator.verify.observed import read_processes, read_reached, write_places
+from migrator.verify.observed import read_bounded, read_processes, read_reached, write_places
 from migrator.verify.places import find_places
-from migrator.verify.verdict import Original, Verdict, judge
+from migrator.verify.processes import Ended
+from migrator.verify.stacks import read_stacks
+from migrator.verify.verdict import Course, Original, Verdict, judge
 
+_STILL = 5.0  # seconds without any work, after which a program waits, and does not compute
 _REPORTS = "migration_report"
 _INPUT = re.compile(r" INFO input (.+); Settings\(")
 
@@ -81,11 +85,13 @@ def verify(
     timeout: Optional[float],
     tolerance: float,
     say: Callable[[str], None],
+    patience: Optional[float] = None,
 ) -> Verdict:
     """Run a command in a migrated project, and judge.
 
-    ``original`` is run, too, where it lies, and compared, where it is given; ``timeout`` is in seconds.
-    ``say`` gets a line for each run where there are two.
+    ``original`` is run, too, where it lies, and compared, where it is given; ``timeout`` is in
+    seconds, and so is ``patience`` with a program that does nothing. ``say`` gets a line for each run
+    where there are two.
 
     Raises NoProgram, and OSError where the program cannot be started.
     """
@@ -94,31 +100,45 @@ def verify(
         notes = Path(name)
         places = find_places(migrated)
         write_places(notes / "places.json", places)
-        watched = replace(machine, report=notes, places=notes / "places.json")
+        watched = replace(machine, report=notes, places=notes / "places.json", watched=True)
         env = environment(watched, built, installed, os.environ)
         program = find(command[0], env, migrated)
         if program is None:
             raise NoProgram
         if original is not None:
             say("running the migrated project on emulated NPUs")
+        keep = original is not None
         ended = processes.run(
-            [program, *command[1:]], env, migrated, timeout, keep=original is not None, notes=notes
+            [program, *command[1:]], env, migrated, timeout, keep, notes=notes, patience=patience
         )
         noted = read_processes(notes)
+        course = _course(ended, notes, migrated)
         reached = read_reached(notes, places, noted)
         compared = None
-        if original is not None and ended.well:
+        if original is not None and (ended.well or course.only_followed(ended)):
             say(f"running the original on the CPU: {original}")
-            unwatched = replace(machine, report=notes / "original")
+            unwatched = replace(machine, report=notes / "original", watched=True)
             env = with_cuda_on_cpu(environment(unwatched, built, installed, os.environ))
             folder = original if original.is_dir() else original.parent
             first, *rest = _command_for(command, migrated, folder)
             second = [find(first, env, folder) or first, *rest]
-            cpu = processes.run(second, env, folder, timeout, keep=True, shown=False, notes=notes)
-            comparison = compare(cpu.output, ended.output, tolerance) if cpu.well else None
+            cpu = processes.run(second, env, folder, timeout, True, False, notes, patience)
+            followed = _course(cpu, notes / "original", folder).only_followed(cpu)
+            comparison = compare(cpu.output, ended.output, tolerance) if cpu.well or followed else None
             compared = Original(str(original), cpu, tuple(read_processes(notes / "original")), comparison)
-        verdict = judge(ended, noted, reached, places, compared)
+        verdict = judge(ended, noted, reached, places, compared, course)
         return replace(verdict, torch=installed.torch, migrated_for=migrated_for(migrated))
+
+
+def _course(ended: Ended, notes: Path, folder: Path) -> Course:
+    """How a run went: what is lacking is asked where it failed, or did nothing for a while."""
+    failures = read_failures(notes)
+    lack = None
+    if ended.timed_out and ended.still >= _STILL:
+        lack = what_waits(read_stacks(notes), folder)
+    elif ended.code and not ended.timed_out and not ended.interrupted:
+        lack = what_fails(failures, folder)
+    return Course(tuple(failures), lack, tuple(read_bounded(notes)))
 
 
 def _command_for(command: Sequence[str], migrated: Path, original: Path) -> list[str]:

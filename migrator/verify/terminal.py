@@ -56,6 +56,18 @@ def _block(console: Console, head: str, lines: Iterable[Text]) -> None:
 def _facts(verdict: Verdict) -> Iterator[Text]:
     ended = verdict.ended
     yield Text(f"Program  ended with {ended.code} after {ended.seconds:.1f} s")
+    for process in verdict.course.bounded[:_PROCESSES_SHOWN]:
+        what = (
+            _number(process.steps, "step")
+            if process.steps
+            else _number(process.passes, "forward pass", "forward passes")
+        )
+        who = f"process {process.pid}" if process.rank is None else f"rank {process.rank}"
+        yield Text(f"         {who} was ended after {what}")
+    if verdict.course.only_followed(ended) and not ended.well:
+        yield Text("         what was left of it then had nothing to do but to wait, or to fail", "yellow")
+    for line in verdict.set_to:
+        yield Text(f"Set      {line}")
     if verdict.other_torch:
         yield Text(
             f"Torch    {verdict.torch}, and the project was migrated for {verdict.migrated_for}:", "yellow"

@@ -6,8 +6,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from migrator.verify.diagnosis import Failure, Lack
 from migrator.verify.numbers import Comparison
-from migrator.verify.observed import Process, Reached, sum_work
+from migrator.verify.observed import Bounded, Process, Reached, sum_work
 from migrator.verify.places import Place
 from migrator.verify.processes import Ended
 
@@ -17,6 +18,7 @@ TIMED_OUT = "timed out"
 NOT_ON_NPU = "not on the NPU"
 DIFFERENT = "numbers differ"
 NOT_COMPARED = "not compared"
+WAITS = "lacks something"
 INTERRUPTED = "interrupted"
 EXIT_CODES = {
     PASSED: 0,
@@ -25,6 +27,7 @@ EXIT_CODES = {
     NOT_ON_NPU: 3,
     DIFFERENT: 4,
     NOT_COMPARED: 5,
+    WAITS: 6,
     INTERRUPTED: 130,
 }
 # A share of the CPU that preparing data and computing metrics do not reach.
@@ -61,6 +64,28 @@ class Original:
 
 
 @dataclass(frozen=True)
+class Course:
+    """How a run went: the failures that were noted, what is lacking, and the processes that ended as asked.
+
+    ``lack`` is None where nothing but the program's own code is known to be the reason of its end.
+    """
+
+    failures: tuple[Failure, ...] = ()
+    lack: Lack | None = None
+    bounded: tuple[Bounded, ...] = ()
+
+    def only_followed(self, ended: Ended) -> bool:
+        """Whether it failed, or waited, only because the ranks had been ended after their steps."""
+        parents = {process.parent for process in self.bounded}
+        if ended.still:
+            return bool(parents)
+        return bool(self.failures) and all(failure.process in parents for failure in self.failures)
+
+
+_NOTHING_NOTED = Course()
+
+
+@dataclass(frozen=True)
 class Verdict:
     """A run of a migrated project, and what it proves.
 
@@ -77,6 +102,8 @@ class Verdict:
     original: Original | None
     torch: str = ""
     migrated_for: str = ""
+    course: Course = _NOTHING_NOTED
+    set_to: tuple[str, ...] = ()  # the options that --shrink has set
 
     @property
     def other_torch(self) -> bool:
@@ -129,10 +156,11 @@ def judge(
     reached: Sequence[Reached],
     places: Sequence[Place],
     original: Original | None,
+    course: Course = _NOTHING_NOTED,
 ) -> Verdict:
     """Return the verdict on a run; ``original`` where a comparison was asked for."""
     shares = measure(processes)
-    outcome, reasons = _outcome(ended, processes, shares, original)
+    outcome, reasons = _outcome(ended, processes, shares, original, course)
     return Verdict(
         outcome,
         tuple(reasons),
@@ -142,6 +170,7 @@ def judge(
         tuple(reached),
         len(places) - len(reached),
         original,
+        course=course,
     )
 
 
@@ -164,14 +193,21 @@ def _share(npu: int, cpu: int) -> float | None:
 
 
 def _outcome(
-    ended: Ended, processes: Sequence[Process], shares: Shares, original: Original | None
+    ended: Ended,
+    processes: Sequence[Process],
+    shares: Shares,
+    original: Original | None,
+    course: Course,
 ) -> tuple[str, list[str]]:
     if ended.interrupted:
         return INTERRUPTED, ["the run was interrupted"]
-    if ended.timed_out:
-        return TIMED_OUT, [f"the program was ended after {ended.seconds:.0f} s"]
-    if ended.code:
-        return FAILED, [_how_it_failed(ended.code)]
+    if (ended.timed_out or ended.code) and not course.only_followed(ended):
+        if course.lack is not None:
+            return WAITS, [course.lack.name, *course.lack.lines, course.lack.advice]
+        if ended.timed_out:
+            return TIMED_OUT, [f"the program was ended after {ended.seconds:.0f} s"]
+        first = [f"{failure.who}: {failure.line}" for failure in course.failures[:1]]
+        return FAILED, [_how_it_failed(ended.code), *first]
     trouble = _not_on_npu(processes, shares)
     if trouble:
         return NOT_ON_NPU, trouble

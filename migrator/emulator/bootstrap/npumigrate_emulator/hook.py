@@ -46,6 +46,11 @@ def install() -> None:
         from npumigrate_emulator import leaving
 
         leaving.install()
+    if "NPUMIGRATE_EMULATOR_WATCHED" in os.environ:
+        from npumigrate_emulator import failures, waiting
+
+        failures.install()
+        waiting.install()
     seed = os.environ.get("NPUMIGRATE_EMULATOR_SEED")
     if seed is not None:
         import random
@@ -67,9 +72,12 @@ def _check_torch(spec: ModuleSpec) -> None:
 
 
 def _after_torch() -> None:
-    from npumigrate_emulator import report
+    from npumigrate_emulator import failures, report, steps
 
     report.begin()
+    steps.begin()
+    if "NPUMIGRATE_EMULATOR_WATCHED" in os.environ:
+        failures.after_torch()
     if "NPUMIGRATE_EMULATOR_STAND_IN" in os.environ:
         from npumigrate_emulator import cuda_on_cpu
 
@@ -101,9 +109,10 @@ def _before_torch_npu(spec: ModuleSpec) -> None:
 
 
 def _after_torch_npu() -> None:
-    from npumigrate_emulator import device
+    from npumigrate_emulator import device, steps
 
     device.take_over()
+    steps.count_skipped(sys.modules["torch_npu"].npu.amp.GradScaler)
 
 
 def _before_torchvision(spec: ModuleSpec) -> None:

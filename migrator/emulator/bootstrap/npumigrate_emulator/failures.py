@@ -1,0 +1,223 @@
+"""What ended this process: the exception, the lines of the program, and what its values were there."""
+
+from __future__ import annotations
+
+import ast
+import json
+import linecache
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import wraps
+from itertools import islice
+from types import CodeType, FrameType, TracebackType
+from typing import Any
+
+from npumigrate_emulator import steps
+
+_LONGEST = 4000  # characters of a message
+_FRAMES = 60
+_PEER_GONE = (
+    "has gone; its peers end",
+    "Connection closed by peer",
+    "Connection reset by peer",
+    "Broken pipe",
+)
+_noted: set[int] = set()
+
+
+def install() -> None:
+    """Note what nobody catches, and what is being handled where the program leaves with an error."""
+    import multiprocessing.process
+
+    hook, leave = sys.excepthook, sys.exit
+
+    def failed(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        if note(error):
+            _end_well()
+        hook(kind, error, trace)
+
+    def leave_with(status: Any = None) -> Any:
+        error = sys.exc_info()[1]
+        if status not in (None, 0) and isinstance(error, Exception):
+            note(error)
+        leave(status)
+
+    sys.excepthook, sys.exit = failed, leave_with
+    process: Any = multiprocessing.process.BaseProcess
+    process.run = noting(process.run)
+
+
+def after_torch() -> None:
+    """``torch.multiprocessing.spawn`` catches what its functions raise (torch must be imported)."""
+    spawn: Any = sys.modules.get("torch.multiprocessing.spawn")
+    if spawn is not None:
+        spawn._wrap = _calling_noted(spawn._wrap)
+
+
+def noting(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that notes what it raises."""
+
+    @wraps(function)
+    def noted(*arguments: Any, **options: Any) -> Any:
+        try:
+            return function(*arguments, **options)
+        except Exception as error:
+            if note(error):
+                return None
+            raise
+
+    return noted
+
+
+def _calling_noted(wrap: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(wrap)
+    def noted(function: Callable[..., Any], *arguments: Any) -> Any:
+        return wrap(noting(function), *arguments)
+
+    return noted
+
+
+def note(error: BaseException) -> bool:
+    """Write down an exception, once; return whether it only follows from the end of other ranks' steps."""
+    if isinstance(error, KeyboardInterrupt) or id(error) in _noted:
+        return False
+    _noted.add(id(error))
+    text = str(error)
+    if steps.others_are_done() and any(each in text for each in _PEER_GONE):
+        return True
+    with suppress(Exception):  # the program fails in its own way, whatever comes of this
+        _write(error, text)
+    return False
+
+
+def _end_well() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    os._exit(0)
+
+
+def _write(error: BaseException, text: str) -> None:
+    inner = error
+    while inner.__cause__ is not None and inner.__cause__.__traceback__ is not None:
+        inner = inner.__cause__
+    result = {
+        "process": os.getpid(),
+        "rank": os.environ.get("RANK"),
+        "command": sys.argv,
+        "type": type(inner).__name__,
+        "kinds": [kind.__name__ for kind in type(inner).__mro__],
+        "text": (str(inner) or text)[:_LONGEST],
+        "frames": list(_frames(inner.__traceback__)),
+    }
+    path = os.path.join(os.environ["NPUMIGRATE_EMULATOR_REPORT"], f"failure-{os.getpid()}-{len(_noted)}.json")
+    with open(f"{path}.part", "w", encoding="utf-8") as file:
+        json.dump(result, file)
+    os.replace(f"{path}.part", path)
+
+
+def _frames(trace: TracebackType | None) -> Iterator[dict[str, Any]]:
+    """The frames from the outermost to the innermost; the program's own with the values on their lines."""
+    found = []
+    while trace is not None:
+        found.append(trace)
+        trace = trace.tb_next
+    for each in found[-_FRAMES:]:
+        code = each.tb_frame.f_code
+        line, column, last, behind = _position(code, each.tb_lasti, each.tb_lineno)
+        file = os.path.realpath(code.co_filename)
+        entry: dict[str, Any] = {
+            "file": file,
+            "line": line,
+            "column": column,
+            "end_line": last,
+            "end_column": behind,
+            "function": code.co_name,
+            "source": linecache.getline(code.co_filename, each.tb_lineno).strip(),
+            "values": [],
+        }
+        if f"{os.sep}site-packages{os.sep}" not in file and os.path.isfile(file):
+            entry["values"] = list(_values(each.tb_frame, code, each.tb_lineno))
+        yield entry
+
+
+def _position(code: CodeType, instruction: int, line: int) -> tuple[int, int, int, int]:
+    """Line, column, last line, column behind it (in bytes); columns of -1 where Python knows none."""
+    if hasattr(code, "co_positions"):
+        nothing = (None, None, None, None)
+        first, last, column, behind = next(islice(code.co_positions(), instruction // 2, None), nothing)
+        if first is not None and last is not None and column is not None and behind is not None:
+            return first, column, last, behind
+    return line, -1, line, -1
+
+
+def _values(frame: FrameType, code: CodeType, line: int) -> Iterator[dict[str, Any]]:
+    """What the names and attributes in the statement of a line were."""
+    source = "".join(linecache.getlines(code.co_filename))
+    tree = ast.parse(source)
+    statements = [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.stmt) and node.lineno <= line <= (node.end_lineno or node.lineno)
+    ]
+    if not statements:
+        return
+    statement = max(statements, key=lambda node: node.lineno)
+    scope = {**frame.f_globals, **frame.f_locals}
+    seen: set[str] = set()
+    for node in ast.walk(statement):
+        if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)) and isinstance(node.ctx, ast.Load):
+            expression = ast.unparse(node)
+            if expression not in seen:
+                seen.add(expression)
+                try:
+                    value = _value(node, scope)
+                except Exception:  # the program's own attributes may raise anything
+                    continue
+                yield {"expression": expression, **_described(value)}
+
+
+def _value(node: ast.expr, scope: dict[str, Any]) -> Any:
+    if isinstance(node, ast.Name):
+        return scope[node.id]
+    if isinstance(node, ast.Attribute):
+        return getattr(_value(node.value, scope), node.attr)
+    if isinstance(node, ast.Subscript):
+        key = node.slice.value if isinstance(node.slice, ast.Constant) else _value(node.slice, scope)
+        return _value(node.value, scope)[key]
+    raise KeyError
+
+
+def _described(value: Any) -> dict[str, Any]:
+    torch: Any = sys.modules.get("torch")
+    kind = type(value).__name__
+    if torch is None:
+        return {"kind": kind}
+    if isinstance(value, torch.Tensor):
+        return {
+            "kind": "tensor",
+            "device": value.device.type,
+            "index": value.device.index,
+            "dtype": str(value.dtype).removeprefix("torch."),
+            "shape": list(value.shape),
+        }
+    if isinstance(value, torch.nn.Module):
+        file = getattr(sys.modules.get(type(value).__module__), "__file__", None)
+        parts = [*value.named_parameters(), *value.named_buffers()]
+        devices: dict[str, list[str]] = {}
+        for name, tensor in parts:
+            devices.setdefault(tensor.device.type, []).append(name)
+        return {
+            "kind": "module",
+            "class": kind,
+            "file": file,
+            "devices": {k: v[:5] for k, v in devices.items()},
+        }
+    if value is None or isinstance(value, (str, int, float, bool, torch.device, torch.dtype)):
+        return {"kind": kind, "value": str(value)[:200]}
+    if isinstance(value, (list, tuple, dict)):
+        inside = value.values() if isinstance(value, dict) else value
+        tensors = [each for each in islice(inside, 20) if isinstance(each, torch.Tensor)]
+        return {"kind": kind, "devices": sorted({each.device.type for each in tensors})}
+    return {"kind": kind}

@@ -1,0 +1,183 @@
+"""The program that a command starts, and what of its own options makes it small: ``verify --shrink``."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import socket
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from migrator.data_folders import reports_yaml
+from migrator.files.errors import Unreadable
+from migrator.files.source import read
+from migrator.launch.script import NAME as LAUNCHER
+from migrator.launch.target import Start
+from migrator.names.tree import imported
+from migrator.project.parser_options import Option
+from migrator.project.programs import parsers
+from migrator.project.start_ways import start_ways
+
+_LAUNCHERS = ("torch.distributed.run", "torch.distributed.launch", "accelerate.commands.launch")
+_OF_A_RANK = ("%RANK%", "%LOCAL_RANK%")
+
+
+@dataclass(frozen=True)
+class Shrunk:
+    """A command with options that make it small; ``said`` tells each, or that none is known."""
+
+    command: tuple[str, ...]
+    said: tuple[str, ...]
+
+
+def command_of(start: Start, folder: Path, devices: int) -> list[str]:
+    """The command that starts a project as its launcher does, with a rank for each NPU."""
+    way = start.way
+    options = list(way.options) if way else []
+    per_rank = any(mark in option for mark in _OF_A_RANK for option in options)
+    if (folder / LAUNCHER).is_file() and (per_rank or (way is not None and way.variables)):
+        return ["bash", LAUNCHER]  # which knows how to give each rank its own
+    values = {
+        "%NPROC%": devices,
+        "%WORLD_SIZE%": devices,
+        "%NNODES%": 1,
+        "%NODE_RANK%": 0,
+        "%MASTER_ADDR%": "127.0.0.1",
+        "%MASTER_PORT%": free_port(),
+    }
+    for mark, value in values.items():
+        options = [option.replace(mark, str(value)) for option in options]
+    program = ["-m", start.module] if start.module else [start.entry]
+    if way is not None and way.ranks == "launcher" and devices > 1:
+        return ["torchrun", f"--nproc_per_node={devices}", f"--master_port={free_port()}", *program, *options]
+    return ["python", *program, *options]
+
+
+def free_port() -> int:
+    """A port of this machine that nobody has."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def entry_of(command: Sequence[str], folder: Path) -> str:
+    """The Python file below ``folder`` that a command starts; empty where none is seen."""
+    if LAUNCHER in (os.path.basename(word) for word in command[:2]):
+        return launched(folder)
+    words = iter(command)
+    for word in words:
+        if word == "-m":
+            module = next(words, "")
+            path = module.replace(".", "/")
+            for name in (f"{path}.py", f"{path}/__main__.py"):
+                if module not in _LAUNCHERS and (folder / name).is_file():
+                    return name
+        elif word.endswith(".py") and (folder / word).is_file():
+            return os.path.relpath(os.path.realpath(folder / word), folder.resolve())
+    return ""
+
+
+def launched(folder: Path) -> str:
+    """The file that a project's own launcher starts; empty where there is none."""
+    if not (folder / LAUNCHER).is_file():
+        return ""
+    for line in (folder / LAUNCHER).read_text(encoding="utf-8").splitlines():
+        if line.startswith("entry="):
+            return shlex.split(line.partition("=")[2])[0]
+    return ""
+
+
+def shrink(command: Sequence[str], folder: Path, devices: int) -> Shrunk:
+    """Bound batch size and data workers by the program's own options, as far as these are known."""
+    entry = entry_of(command, folder)
+    found = list(_found(entry, folder, _ranks(entry, folder, devices))) if entry else []
+    begin = _behind_program(command, entry)
+    head, given = list(command[:begin]), list(command[begin:])
+    said = []
+    for option, most in found:
+        before = _given(given, option)
+        now = option.default if before is None else before
+        with suppress(TypeError, ValueError):
+            if now is not None and int(str(now)) <= most:
+                continue
+        _set(given, option, str(most))
+        said.append(f"{option.name} {most} (was {now if now is not None else 'not given'})")
+    if said and os.path.basename(head[-1]) == LAUNCHER and "--" not in given:
+        head.append("--")
+    return Shrunk((*head, *given), tuple(said))
+
+
+def _behind_program(command: Sequence[str], entry: str) -> int:
+    """Where a command's arguments for its program begin."""
+    ends = (entry, os.path.basename(entry), LAUNCHER)
+    module = entry.removesuffix(".py").removesuffix("/__main__").replace("/", ".")
+    for place, word in enumerate(command):
+        if word == module or os.path.basename(word) in map(os.path.basename, ends):
+            return place + 1
+    return len(command)
+
+
+def _ranks(entry: str, folder: Path, devices: int) -> int:
+    """How many ranks share what one process of the program is given."""
+    way = start_ways([entry], lambda name: _text(folder, name), mended=False).get(entry)
+    return devices if way is not None and way.ranks == "program" else 1
+
+
+def _found(entry: str, folder: Path, ranks: int) -> Iterator[tuple[Option, int]]:
+    known = parsers(entry, lambda name: _text(folder, name))
+    if known is None:
+        return
+    table = reports_yaml("shrink.yaml")
+    most = {
+        name: table[kind]["most"] * (ranks if kind == "batch" else 1)
+        for kind in ("batch", "workers")
+        for name in table[kind]["names"]
+    }
+    options = [option for _, option in known.options]
+    for index in known.files.values():
+        for statement in index.imports:
+            for full in imported(statement):
+                options += [
+                    Option(name, (name,), name.lstrip("-")) for name in table["libraries"].get(full, ())
+                ]
+    seen: set[str] = set()
+    for option in options:
+        name = next((each for each in map(_plain, option.names) if each in most), "")
+        if name and not option.flag and option.name not in seen:
+            seen.add(option.name)
+            yield option, most[name]
+
+
+def _plain(name: str) -> str:
+    return name.lstrip("-").replace("-", "_").lower()
+
+
+def _text(folder: Path, name: str) -> str | None:
+    with suppress(Unreadable):
+        return read(folder / name, name).text if (folder / name).is_file() else None
+    return None
+
+
+def _given(command: list[str], option: Option) -> str | None:
+    """The value that a command gives to an option, where it does."""
+    for place, word in enumerate(command):
+        name, sign, value = word.partition("=")
+        if name in option.names and sign:
+            return value
+        if word in option.names and place + 1 < len(command):
+            return command[place + 1]
+    return None
+
+
+def _set(command: list[str], option: Option, value: str) -> None:
+    for place, word in enumerate(command):
+        name, sign, _ = word.partition("=")
+        if name in option.names and sign:
+            command[place] = f"{name}={value}"
+            return
+        if word in option.names and place + 1 < len(command):
+            command[place + 1] = value
+            return
+    command += [option.name, value]
