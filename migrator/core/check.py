@@ -234,7 +234,7 @@ class _Check:
                 self.rules.version,
                 self.project,
                 self.rules.settings.hardware,
-                lambda: self.rules.vocabularies,
+                partial(self.rules.vocabularies, self.project),
             )
             matches, alone = match_rules_in_text(other, chosen, self.rules), 0
             choice, lines = choose_fixes_in_text(matches, admit), other.index.lines
@@ -257,7 +257,7 @@ class _Check:
             self.project,
             partial(definitions.kind_of, self.name, index) if definitions else None,
             self.rules.settings.hardware,
-            lambda: self.rules.vocabularies,
+            partial(self.rules.vocabularies, self.project),
         )
 
     def _is_ours(self, lines: Lines, finding: Finding) -> bool:

@@ -17,7 +17,7 @@ from migrator.matchers.finders import KINDS
 from migrator.matchers.kinds.library import of_other_framework
 from migrator.matchers.npu_import import names_package, torch_npu_imports
 from migrator.matchers.packs import Rule
-from migrator.names.tree import parse
+from migrator.names.tree import kept_as, parse
 
 if TYPE_CHECKING:
     from migrator.matchers.other_context import TextContext
@@ -50,13 +50,22 @@ def _matched(context: FileContext, chosen: list[Rule], rules: Rules) -> tuple[li
             for rule in several:
                 matches += rule.finder.code(context, rule)
         elif kind == "string":
-            more, alone = KINDS[kind].code(context, several, *rules.vocabularies)
+            more, alone = KINDS[kind].code(context, several, *rules.vocabularies(context.project))
             matches += more
         else:
             matches += KINDS[kind].code(context, several)
-    if any(of_other_framework(rules.every[item.finding.code]) for item in matches):
+    foreign = [item for item in matches if of_other_framework(rules.every[item.finding.code])]
+    if foreign and any(_is_read_elsewhere(context, item) for item in matches):
+        matches = [item for item in matches if item not in foreign]  # settings of a PyTorch program
+    elif foreign:
         matches = [item for item in matches if rules.every[item.finding.code].kind == "import"]
     return sorted(matches, key=lambda item: _precedence(item, rules)), alone
+
+
+def _is_read_elsewhere(context: FileContext, item: Match) -> bool:
+    """Whether what is found is the value of a name that PyTorch files of the project read as a device."""
+    keys = context.project.program.device_keys
+    return bool(keys) and kept_as(context.index.parent(item.node), item.node).lower() in keys
 
 
 def _by_kind(chosen: list[Rule]) -> Iterable[tuple[str, list[Rule]]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property
 
 from migrator.api_support import versions
@@ -42,10 +43,18 @@ class Rules:
         self._words = {rule.code: starting_words(rule) for rule in self._of_python}
         self._line_words: dict[str, frozenset[str]] = {}  # of names that only the project knows
         self._project: Project | None = None
+        self._vocabularies: dict[frozenset[str], tuple[DeviceVocabulary, DeviceVocabulary]] = {}
+
+    def vocabularies(self, project: Project) -> tuple[DeviceVocabulary, DeviceVocabulary]:
+        """What the rule packs, and a project, know of where devices go: for device strings, and for backends."""
+        keys = project.program.device_keys
+        if keys not in self._vocabularies:
+            device, backend = self._of_packs
+            self._vocabularies = {keys: (replace(device, keys=keys), replace(backend, keys=keys))}
+        return self._vocabularies[keys]
 
     @cached_property
-    def vocabularies(self) -> tuple[DeviceVocabulary, DeviceVocabulary]:
-        """What the rule packs know of where devices go: for device strings, and for backends."""
+    def _of_packs(self) -> tuple[DeviceVocabulary, DeviceVocabulary]:
         from migrator.matchers.kinds import string
 
         return string.vocabularies(rule for rule in self.every.values() if rule.kind == "string")

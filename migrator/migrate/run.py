@@ -9,7 +9,7 @@ import logging
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Optional
 
@@ -288,7 +288,7 @@ def _mismatches(survey: _Survey, rules: Rules, tree: OutputTree) -> Iterator[Res
     after = Programs({name: tree.building / name for name in before.files})
     texts = {name: (path, tree.building / name) for name, path in paths.items()}
     try:
-        for result in mismatches(Trees(before, after, texts), lambda: rules.vocabularies):
+        for result in mismatches(Trees(before, after, texts), partial(rules.vocabularies, survey.project)):
             wanted = tuple(finding for finding in result.findings if finding.code in rules.enabled)
             yield replace(result, findings=wanted)
     except Exception:

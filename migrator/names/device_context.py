@@ -222,7 +222,9 @@ class _Climb:
         if self.siblings.question and every.cpu:
             return DeviceContext(CERTAIN, f"{where}: the choice between a GPU and the CPU")
         if name and self.vocabulary.says(name):
-            return DeviceContext(LIKELY, f"{where}, whose name says {self.vocabulary.noun}")
+            known = name.lower() in self.vocabulary.keys
+            says = "which the project uses as a" if known else "whose name says"
+            return DeviceContext(LIKELY, f"{where}, {says} {self.vocabulary.noun}")
         if every.device:
             return DeviceContext(LIKELY, f"{where}, beside another device")
         return DeviceContext(UNCLEAR, where)
@@ -274,7 +276,10 @@ class _Climb:
         if called in self.vocabulary.option_calls and name in _OPTION_KEYWORDS:
             return self._option(call)
         qualified = self._called_api(call.func)
-        if qualified.partition(".")[0] in self.vocabulary.foreign:
+        if (
+            qualified.partition(".")[0] in self.vocabulary.foreign
+            and name.lower() not in self.vocabulary.keys
+        ):
             return DeviceContext(UNCLEAR, f"an argument of {qualified}(), which is not torch's")
         if name in self._takers(qualified, called):
             return DeviceContext(CERTAIN, f"{called}({name}=…)", name)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from migrator.names.index import ModuleIndex
-from migrator.names.tree import string_value
+from migrator.names.tree import kept_as, string_value
 
 _CARD_QUESTIONS = frozenset({"torch.cuda.is_available", "torch.cuda.device_count"})
 _MOVES = re.compile(r"\btorch\.(?:cuda|npu|device|zeros|ones|empty|tensor|load)\b|\.(?:to|cuda|npu)\(")
@@ -26,7 +26,8 @@ class DeviceVocabulary:
     to the positions and keywords that take a device. ``keywords`` are device
     keywords of any call. ``never`` are calls whose strings are something else.
     ``hint`` fits a name that says device, backend or accelerator. ``noun`` is what such a value is called
-    in reports. ``foreign`` are packages whose devices are not torch's.
+    in reports. ``foreign`` are packages whose devices are not torch's. ``keys`` are the names, in lower case,
+    whose values the project reads as devices.
     """
 
     apis: Mapping[str, tuple[object, ...]]
@@ -36,10 +37,11 @@ class DeviceVocabulary:
     hint: re.Pattern[str]
     foreign: frozenset[str] = field(default_factory=frozenset)
     noun: str = "device"
+    keys: frozenset[str] = field(default_factory=frozenset)
 
     def says(self, name: str) -> bool:
-        """Whether a name says device, backend or accelerator."""
-        return bool(self.hint.search(name, 0, _LONGEST_NAME))
+        """Whether a name says device, backend or accelerator, or the project reads it as one."""
+        return bool(self.hint.search(name, 0, _LONGEST_NAME)) or name.lower() in self.keys
 
     def says_device(self, node: ast.expr) -> bool:
         """Whether an expression's name says that its value is a device, a device type or a backend."""
@@ -136,8 +138,11 @@ def _asks_torch(index: ModuleIndex, test: ast.expr) -> bool:
 def works_with_foreign(index: ModuleIndex, vocabulary: DeviceVocabulary, node: ast.expr) -> str:
     """The package whose devices are not torch's, where the code around a node uses it.
 
-    That is the class, or the function, and it moves nothing of torch.
+    That is the class, or the function, and it moves nothing of torch. A value that the project itself reads as
+    a device is one, wherever it stands.
     """
+    if kept_as(index.parent(node), node).lower() in vocabulary.keys:
+        return ""
     names: dict[str, str] = {}
     for statement in index.imports:
         module = statement.module if isinstance(statement, ast.ImportFrom) else None

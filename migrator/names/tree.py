@@ -90,6 +90,21 @@ def string_value(node: ast.AST | None) -> str | None:
     return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else None
 
 
+def kept_as(holder: ast.AST | None, value: ast.AST) -> str:
+    """The name under which ``holder``, the node above a value, keeps it; empty where it has none.
+
+    That is an argument's name, a dictionary's key, or a variable's or an attribute's name.
+    """
+    if isinstance(holder, ast.keyword):
+        return holder.arg or ""
+    if isinstance(holder, ast.Dict):
+        pairs = zip(holder.keys, holder.values)
+        return next((string_value(key) or "" for key, each in pairs if each is value), "")
+    if isinstance(holder, ast.Assign):
+        return last_name(holder.targets[0])
+    return last_name(holder.target) if isinstance(holder, ast.AnnAssign) else ""
+
+
 def attributes(node: ast.AST) -> Iterator[ast.Attribute]:
     """The attributes of a dotted name, the last one first: ``a.b.c`` and ``a.b``."""
     while isinstance(node, ast.Attribute):

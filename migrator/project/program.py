@@ -47,7 +47,7 @@ _DEVICE_READ = tuple(
     )
 )
 # What says nothing of a configuration, and names that say device or backend by themselves.
-_COMMON_KEYS = frozenset({"device", "backend", "dtype", "type", "name", "value"})
+_COMMON_KEYS = frozenset("device backend dtype type name value mode target data weight x y".split())
 # A class that is moved by a cuda() or to() that Lightning defines.
 _LIGHTNING = re.compile(r"^[ \t]*class[ \t]+(\w+)[ \t]*\([^()\n]{0,200}\bLightningModule\b", re.MULTILINE)
 # Questions for names of torch, and for its release.

@@ -1,0 +1,58 @@
+"""Values that one file keeps under a name and another reads as a device or a backend."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.matchers.migrating import migrate, migrated
+
+READS = """\
+import torch
+import torch.distributed as dist
+from example import settings, Config, create_hparams
+x = torch.ones(2).to(settings["run_on"])
+y = torch.zeros(2, device=Config.spot)
+d = torch.device(settings.get("where"))
+hparams = create_hparams()
+dist.init_process_group(backend=hparams.dist_way)
+"""
+PLAIN = "import torch\nfrom example import settings\nprint(settings['run_on'], torch.ones(2))\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ('settings = dict(run_on="cuda")\n', 'settings = dict(run_on="npu")\n'),
+        ('settings = {"where": "cuda"}\n', 'settings = {"where": "npu"}\n'),
+        ('settings = {}\nsettings["run_on"] = "cuda"\n', 'settings = {}\nsettings["run_on"] = "npu"\n'),
+        ('class Config:\n    spot: str = "cuda"\n', 'class Config:\n    spot: str = "npu"\n'),
+        ('def make(dist_way="nccl"):\n    pass\n', 'def make(dist_way="hccl"):\n    pass\n'),
+    ],
+)
+def test_what_another_file_reads_as_a_device_is_one(before: str, after: str) -> None:
+    assert migrated(before, others=(READS,)) == after
+    assert migrated(before, others=(PLAIN,)) == before
+
+
+def test_other_names_stay() -> None:
+    text = 'settings = dict(title="cuda", run_on_text="cuda", mode="cuda")\n'
+    assert migrated(text, others=(READS, "import torch\nx = torch.ones(1).to(settings.mode)\n")) == text
+
+
+SETTINGS = """\
+import tensorflow as tf
+def create_hparams():
+    return tf.contrib.training.HParams(epochs=500, dist_way="nccl", title="cuda")
+"""
+
+
+def test_settings_in_a_class_of_another_framework() -> None:
+    result = migrate(SETTINGS, others=(READS,))
+    assert result.text == SETTINGS.replace("nccl", "hccl")
+    assert "NPU661" not in {finding.code for finding in result.findings}
+
+
+def test_a_program_of_another_framework_stays() -> None:
+    result = migrate(SETTINGS, others=(PLAIN,))
+    assert result.text is None
+    assert [finding.code for finding in result.findings] == ["NPU661"]
