@@ -46,7 +46,7 @@ class Rules:
         self._vocabularies: dict[frozenset[str], tuple[DeviceVocabulary, DeviceVocabulary]] = {}
 
     def vocabularies(self, project: Project) -> tuple[DeviceVocabulary, DeviceVocabulary]:
-        """What the rule packs, and a project, know of where devices go: for device strings, and for backends."""
+        """Where devices go, by the rule packs and the project: for device strings, and for backends."""
         keys = project.program.device_keys
         if keys not in self._vocabularies:
             device, backend = self._of_packs
