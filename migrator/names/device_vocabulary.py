@@ -138,8 +138,8 @@ def _asks_torch(index: ModuleIndex, test: ast.expr) -> bool:
 def works_with_foreign(index: ModuleIndex, vocabulary: DeviceVocabulary, node: ast.expr) -> str:
     """The package whose devices are not torch's, where the code around a node uses it.
 
-    That is the class, or the function, and it moves nothing of torch. A value that the project itself reads as
-    a device is one, wherever it stands.
+    That is the class, or the function, and it moves nothing of torch. A value that the project reads as a
+    device is one, wherever it stands.
     """
     if kept_as(index.parent(node), node).lower() in vocabulary.keys:
         return ""
