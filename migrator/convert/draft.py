@@ -9,9 +9,10 @@ from typing import Any
 
 from migrator.convert.program import File
 from migrator.convert.texts import Text, text
-from migrator.convert.write import Changes, changed_arguments, replaced, write
+from migrator.convert.write import Changes, changed_arguments, write
 from migrator.core.check import Converted
 from migrator.findings.finding import Finding, Fix, Operation
+from migrator.matchers.context import instead_of
 
 CHANGED = "NPU920"
 REPORTED = "NPU921"
@@ -47,7 +48,7 @@ class Draft:
 
     def replace(self, file: File, node: ast.AST, code: str, message: str = "") -> None:
         """Put code in the place of a node, and say so where there is a message."""
-        self.of(file).edits.append(replaced(file.index, node, code))
+        self.of(file).edits.append(instead_of(file.index, node, code))
         if message:
             self.changed(file, node, message)
 
@@ -94,6 +95,5 @@ def converted(files: Mapping[str, File], draft: Draft) -> dict[str, Converted]:
 def _finding(code: str, file: File, node: Any, message: str) -> Finding:
     if node is None:
         return Finding(code, message, 1, 1, 1, 1)
-    start, end = file.index.start(node), file.index.end(node)
     last = node.end_lineno if not hasattr(node, "body") or isinstance(node.body, str) else node.lineno
-    return Finding(code, message, node.lineno, node.col_offset + 1, last, 1, span=(start, end))
+    return Finding(code, message, node.lineno, node.col_offset + 1, last, 1, span=file.index.span(node))

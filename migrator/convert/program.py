@@ -143,7 +143,7 @@ def _put_fields(index: ModuleIndex) -> None:
                 values.append(ast.copy_location(ast.FormattedValue(part.expression, -1, None), text))
                 for node in ast.walk(part.expression):
                     if isinstance(node, ast.expr):
-                        start, end = index.start(node), index.end(node)
+                        start, end = index.span(node)
                         node.lineno, node.col_offset = _place(index, start)
                         node.end_lineno, node.end_col_offset = _place(index, end)
         text.values = values

@@ -51,11 +51,6 @@ class Changes:
 # -- inside of statements -------------------------------------------------
 
 
-def replaced(index: ModuleIndex, node: ast.AST, code: str) -> Edit:
-    """Other code in the place of a node."""
-    return Edit(index.start(node), index.end(node), code)
-
-
 def first_argument(index: ModuleIndex, call: ast.Call) -> list[Edit]:
     """The first argument of a call in the call's place."""
     start, end = _argument_spans(index, call)[0]
@@ -64,7 +59,7 @@ def first_argument(index: ModuleIndex, call: ast.Call) -> list[Edit]:
 
 def rewritten(index: ModuleIndex, node: ast.AST, edits: Sequence[Edit]) -> str:
     """The source of a node with those edits made that are inside of it."""
-    start, end = index.start(node), index.end(node)
+    start, end = index.span(node)
     inside = [edit for edit in edits if start <= edit.start and edit.end <= end]
     moved = [Edit(edit.start - start, edit.end - start, edit.text) for edit in _outermost(inside)]
     return apply(index.data[start:end], moved).decode("utf-8")

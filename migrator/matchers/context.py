@@ -110,7 +110,13 @@ def found(
 
 def instead_of(index: ModuleIndex, node: ast.AST, text: str) -> Edit:
     """The edit that writes something else in a node's place."""
-    return Edit(index.start(node), index.end(node), text)
+    return Edit(*index.span(node), text)
+
+
+def put_around(index: ModuleIndex, node: ast.AST, before: str, behind: str) -> list[Edit]:
+    """The edits that write something before and behind a node."""
+    start, end = index.span(node)
+    return [Edit(start, start, before), Edit(end, end, behind)]
 
 
 def insertion(context: FileContext, rule: Rule, node: ast.AST, edit: Edit, api: str = "torch_npu") -> Match:

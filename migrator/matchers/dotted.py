@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import ast
+from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import Optional
 
 from migrator.matchers.packs import OptionsOf, Rule
+from migrator.names.index import ModuleIndex
 
 
 @cache
@@ -32,6 +34,14 @@ def pattern_fits(pattern: str, name: str) -> bool:
 def rule_fits(rule: Rule, name: str) -> bool:
     """Whether a rule's ``match`` fits a qualified name, and its ``except`` does not."""
     return bool(fitting(rule.match, rule.excluded, name))
+
+
+def calls_of(index: ModuleIndex, rule: Rule) -> Iterator[tuple[ast.Call, str]]:
+    """The calls of what a rule's ``match`` names, each with its qualified name."""
+    for call in index.calls:
+        name = index.qualified_name(call.func)
+        if name and rule_fits(rule, name):
+            yield call, name
 
 
 def rule_of(rules: Iterable[Rule[OptionsOf]], name: str) -> Optional[Rule[OptionsOf]]:

@@ -25,7 +25,7 @@ def without_arguments(index: ModuleIndex, call: ast.Call, gone: Collection[Argum
             continue
         # With the comma behind the one before it; of the first ones, with their own.
         first = all(earlier in gone for earlier in given[:place])
-        start, end = index.start(each), index.end(each)
+        start, end = index.span(each)
         around = (end, index.start(given[place + 1])) if first else (index.end(given[place - 1]), start)
         if index.data[slice(*around)].strip() != b",":
             return None
@@ -35,7 +35,7 @@ def without_arguments(index: ModuleIndex, call: ast.Call, gone: Collection[Argum
 
 def without_statement(index: ModuleIndex, statement: ast.stmt) -> Edit:
     """The edit that takes a statement out with its line; where that cannot be, ``pass`` stands for it."""
-    start, end = index.start(statement), index.end(statement)
+    start, end = index.span(statement)
     line = index.line_span(index.line_of(start), index.line_of(max(end - 1, start)))
     alone = not (index.data[line[0] : start] + index.data[end : line[1]]).strip()
     if alone and len(index.block(statement)) > 1:

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterable
 
 from migrator.findings.finding import Edit
+from migrator.matchers.context import instead_of, put_around
 from migrator.names.index import ModuleIndex
 from migrator.names.scopes import Binding
 
@@ -26,13 +27,12 @@ def surely_int(index: ModuleIndex, integers: Iterable[str], node: ast.AST, depth
 
 def as_device(index: ModuleIndex, node: ast.AST) -> list[Edit]:
     """The edits that make a whole number the name of a device: ``"npu:0"``, ``f"npu:{rank}"``."""
-    start, end = index.start(node), index.end(node)
     source = index.segment(node)
     if isinstance(node, ast.Constant):
-        return [Edit(start, end, f'"npu:{source}"')]
+        return [instead_of(index, node, f'"npu:{source}"')]
     if '"' in source or "\\" in source or "\n" in source:
-        return [Edit(start, start, '"npu:" + str('), Edit(end, end, ")")]
-    return [Edit(start, start, 'f"npu:{'), Edit(end, end, '}"')]
+        return put_around(index, node, '"npu:" + str(', ")")
+    return put_around(index, node, 'f"npu:{', '}"')
 
 
 def _int_binding(index: ModuleIndex, integers: Iterable[str], binding: Binding, depth: int) -> bool:

@@ -8,10 +8,9 @@ import shlex
 from collections.abc import Iterator
 from typing import NamedTuple, Optional
 
-from migrator.names.flow import parameter_of
+from migrator.names.flow import given, parameter_of
 from migrator.names.index import ModuleIndex
-from migrator.names.reducers import given
-from migrator.names.tree import called_name, string_value
+from migrator.names.tree import argument_of, called_name, string_value
 
 _SHELLS = ("os.system", "os.popen", "subprocess.getoutput", "subprocess.getstatusoutput")
 RUNNERS = frozenset(
@@ -51,10 +50,6 @@ class Command(NamedTuple):
         """The words; empty ones are not known."""
         return [word.text for word in self.words]
 
-    def keyword(self, name: str) -> Optional[ast.expr]:
-        """The value of a keyword of the call; None where it is not given."""
-        return next((each.value for each in self.call.keywords if each.arg == name), None)
-
 
 def commands(index: ModuleIndex) -> Iterator[Command]:
     """The commands of a file, in the order in which its calls are known."""
@@ -67,19 +62,17 @@ def commands(index: ModuleIndex) -> Iterator[Command]:
 
 
 def _command(index: ModuleIndex, call: ast.Call, runner: str) -> Optional[Command]:
-    given = call.args[0] if call.args else next((k.value for k in call.keywords if k.arg == "args"), None)
-    if given is None:
+    written = argument_of(call, "args", 0)
+    if written is None:
         return None
-    shell = next((k.value for k in call.keywords if k.arg == "shell"), None)
+    shell = argument_of(call, "shell")
     in_shell = runner in _SHELLS or (isinstance(shell, ast.Constant) and bool(shell.value))
     reader = _Reader(index)
-    words = reader.listed(given)
-    if words is None:
-        line = reader.line(given)
-        if not line:
-            return None
-        return Command(call, runner, tuple(line), True, in_shell, tuple(reader.through))
-    return Command(call, runner, tuple(words), False, in_shell, tuple(reader.through))
+    listed = reader.listed(written)
+    words = listed if listed is not None else reader.line(written)
+    if listed is None and not words:
+        return None
+    return Command(call, runner, tuple(words or ()), listed is None, in_shell, tuple(reader.through))
 
 
 class _Reader:

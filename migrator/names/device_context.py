@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from migrator.names.device_vocabulary import (
@@ -23,7 +23,15 @@ from migrator.names.device_vocabulary import (
 from migrator.names.flow import candidates
 from migrator.names.index import ModuleIndex
 from migrator.names.npu_branches import beside_npu
-from migrator.names.tree import FUNCTIONS, called_name, last_name, string_value
+from migrator.names.tree import (
+    FUNCTIONS,
+    argument_of,
+    called_name,
+    defaults,
+    elements,
+    last_name,
+    string_value,
+)
 
 _STRING_METHODS = frozenset(
     "startswith endswith removeprefix removesuffix replace split rsplit partition find index lstrip"
@@ -247,15 +255,11 @@ class _Climb:
         """The verdicts on the uses of a variable, and the API that decided on the first of them."""
 
         def find() -> tuple[set[str], str]:
-            contexts = [self.of(use) for use in self._uses(target)]
+            contexts = [self.of(use) for use in self.index.uses_of(target)]
             return {context.verdict for context in contexts}, contexts[0].api if contexts else ""
 
         owner = self.index.scope_of(target).owner(target.id)
         return self.index.once(("used as", target.id, owner, self.vocabulary, self.depth), find)
-
-    def _uses(self, target: ast.Name) -> Sequence[ast.Name]:
-        owner = self.index.scope_of(target).owner(target.id)
-        return self.index.uses(target.id, owner) if owner is not None else []
 
     def _returned(self, statement: ast.Return) -> DeviceContext:
         function, owner = self.index.function_of(statement), self.index.class_of(statement)
@@ -410,7 +414,7 @@ class _Climb:
         if any(self.vocabulary.says(name.strip("-").replace("-", "_")) for name in names):
             return DeviceContext(LIKELY, f"an option whose name says {self.vocabulary.noun} ({names[0]})")
         offered = [k.value for k in call.keywords if k.arg in ("default", "choices")]
-        choices = beside(each for value in offered for each in _elements(value) or [value])
+        choices = beside(each for value in offered for each in elements(value) or [value])
         if (self.siblings | choices).device:
             return DeviceContext(LIKELY, "an option that also offers other devices")
         if names:
@@ -419,8 +423,7 @@ class _Climb:
 
     def _chooses_key(self, call: ast.Call) -> bool:
         """Whether an option offers the keys of a dictionary, of which some are no devices or backends."""
-        offered = (_elements(k.value) for k in call.keywords if k.arg == "choices")
-        texts = {string_value(each) for elements in offered for each in elements} - {None}
+        texts = {string_value(each) for each in elements(argument_of(call, "choices"))} - {None}
         if not texts or all(is_device_or_backend(str(text)) for text in texts):
             return False
         tables = (self.index.parent(string) for string in self.index.strings)
@@ -437,7 +440,7 @@ class _Climb:
             return DeviceContext(CERTAIN, "compared with a device or a backend")
         if any(isinstance(other, ast.Attribute) and other.attr in ("type", "param") for other in others):
             return DeviceContext(LIKELY, "compared with a type")
-        if self._among(child, _elements(child)).device:
+        if self._among(child, elements(child)).device:
             return DeviceContext(LIKELY, "compared together with other devices")
         return DeviceContext(UNCLEAR, "a comparison")
 
@@ -485,7 +488,7 @@ class _Climb:
             target = parent.targets[0]
             name = last_name(target)
             if isinstance(target, ast.Name):
-                holders += self._uses(target)
+                holders += self.index.uses_of(target)
         holders += [ref for ref in self.index.refs if isinstance(ref, ast.Attribute) and ref.attr == name]
         return any(
             not isinstance(key, ast.Constant) and self.vocabulary.says_device(key)
@@ -515,9 +518,7 @@ class _Climb:
 
     def _default(self, arguments: ast.arguments, child: ast.AST) -> DeviceContext:
         """A parameter's default is what the parameter's name says, or is used for."""
-        positional = [*arguments.posonlyargs, *arguments.args]
-        parameters = [*positional[len(positional) - len(arguments.defaults) :], *arguments.kwonlyargs]
-        for parameter, default in zip(parameters, [*arguments.defaults, *arguments.kw_defaults]):
+        for parameter, default in defaults(arguments):
             if default is child:
                 return self._of_parameter(parameter, f"the default of {parameter.arg}")
         return DeviceContext(UNCLEAR, "a default")
@@ -530,7 +531,3 @@ class _Climb:
         if any(self.of(use).verdict == CERTAIN for use in uses):
             return DeviceContext(LIKELY, f"{where}, which is used as a {self.vocabulary.noun}")
         return self._hinted(name, where)
-
-
-def _elements(node: ast.AST) -> list[ast.expr]:
-    return node.elts if isinstance(node, (ast.List, ast.Tuple, ast.Set)) else []

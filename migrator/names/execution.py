@@ -65,7 +65,7 @@ def _is_called(index: ModuleIndex, function: Function, asked: frozenset[ast.AST]
 
 
 def _is_used(index: ModuleIndex, defined: Function | ast.ClassDef, asked: frozenset[ast.AST]) -> bool:
-    for use in index.uses(defined.name, index.scope_of(defined)):
+    for use in index.uses_of(defined):
         call = index.call_of(use) or index.parent(use)
         called = isinstance(call, ast.Call) and (call.func is use or called_name(call) in _STARTERS)
         if called and _runs(index, use, asked):

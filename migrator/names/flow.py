@@ -1,13 +1,15 @@
-"""What a value is made from: through names, lists, functions that keep the dtype, and those of the file."""
+"""Following values: to what they are made from, through names, lists and functions, and to who gives them."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Container, Iterator
-from typing import NamedTuple, Optional, Union
+from typing import TYPE_CHECKING, NamedTuple, Optional, Union
 
-from migrator.names.index import ModuleIndex
-from migrator.names.tree import FUNCTIONS, Function, bare_name, parameters
+from migrator.names.tree import Function, argument_of, arguments_of, called_name, parameters
+
+if TYPE_CHECKING:
+    from migrator.names.index import ModuleIndex
 
 # Functions that give what they are given, as far as its dtype goes.
 _KEEPING = frozenset(
@@ -74,13 +76,10 @@ def candidates(index: ModuleIndex, node: ast.expr, depth: int = 0) -> Iterator[a
         inner = list(node.values)
     elif isinstance(node, ast.Subscript):
         inner = [node.value]
-    elif isinstance(node, ast.Attribute) and bare_name(node.value) == "self":
-        owner = index.class_of(node)
-        inner = index.stored_on_self(owner).get(node.attr, []) if owner is not None else []
-    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-        made = [each.node for each in index.bindings(node.func)]
-        if len(made) == 1 and isinstance(made[0], FUNCTIONS):
-            inner = returned_values(index, made[0])
+    elif isinstance(node, ast.Attribute):
+        inner = index.stored_as(node)
+    elif isinstance(node, ast.Call) and (function := index.function_called(node)) is not None:
+        inner = returned_values(index, function)
     if not inner:
         yield node
     for each in inner:
@@ -91,7 +90,7 @@ def made_with(index: ModuleIndex, source: Source, dtypes: Container[str]) -> Opt
     """What gives a tensor one of ``dtypes``: ``dtype=torch.float64``, ``.double()``, a constructor."""
     node = source
     while isinstance(node, ast.Call):
-        for value in [*node.args, *(k.value for k in node.keywords)]:
+        for value in arguments_of(node):
             name = index.qualified_name(value) if isinstance(value, (ast.Name, ast.Attribute)) else ""
             if name in dtypes:
                 return value
@@ -109,12 +108,7 @@ def made_with(index: ModuleIndex, source: Source, dtypes: Container[str]) -> Opt
 
 def returned_values(index: ModuleIndex, function: Function) -> list[ast.expr]:
     """What a function's return statements give."""
-    values = []
-    for statement in index.statements_in(function):
-        if isinstance(statement, ast.Return) and statement.value is not None:
-            index.expand(statement)
-            values.append(statement.value)
-    return values
+    return [value for value in index.returned(function) if value is not None]
 
 
 def _inside(index: ModuleIndex, node: ast.AST) -> Optional[list[ast.expr]]:
@@ -132,8 +126,7 @@ def _inside(index: ModuleIndex, node: ast.AST) -> Optional[list[ast.expr]]:
     if isinstance(node, ast.Subscript):
         return [node.value]
     if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self":
-        owner = index.class_of(node)
-        return index.stored_on_self(owner).get(node.attr, []) if owner is not None else []
+        return index.stored_as(node)
     return _of_call(index, node) if isinstance(node, ast.Call) else None
 
 
@@ -144,10 +137,8 @@ def _of_call(index: ModuleIndex, node: ast.Call) -> Optional[list[ast.expr]]:
     if isinstance(node.func, ast.Name):
         if node.func.id in _BUILTINS:
             return node.args[:1]
-        made = [each.node for each in index.bindings(node.func)]
-        if len(made) == 1 and isinstance(made[0], FUNCTIONS):
-            return returned_values(index, made[0])
-        return None
+        function = index.function_called(node)
+        return returned_values(index, function) if function is not None else None
     if isinstance(node.func, ast.Attribute) and not name:
         if node.func.attr in _CHANGING:
             return []
@@ -159,30 +150,22 @@ def _of_call(index: ModuleIndex, node: ast.Call) -> Optional[list[ast.expr]]:
 
 def _names_dtype(index: ModuleIndex, node: ast.Call) -> bool:
     """Whether a method may give its result a dtype: ``x.to(torch.float64)``, ``x.double()``."""
-    if isinstance(node.func, ast.Attribute) and node.func.attr in ("double", "to", "new_tensor", "new_zeros"):
-        given = [*node.args, *(keyword.value for keyword in node.keywords)]
-        return node.func.attr == "double" or any(
-            index.qualified_name(each).startswith("torch.") for each in given
-        )
-    return False
+    if called_name(node) not in ("double", "to", "new_tensor", "new_zeros"):
+        return False
+    given = map(index.qualified_name, arguments_of(node))
+    return called_name(node) == "double" or any(name.startswith("torch.") for name in given)
 
 
 def _given(index: ModuleIndex, node: ast.Name) -> list[ast.expr]:
     """What a name is assigned, what is looped over, and what is appended to it."""
-    found = []
+    found = index.assigned(node)
     for binding in index.bindings(node):
-        if binding.kind == "assign" and binding.value is not None:
-            index.expand(binding.node)
-            found.append(binding.value)
-        elif isinstance(binding.node, (ast.For, ast.AsyncFor)):
+        if isinstance(binding.node, (ast.For, ast.AsyncFor)):
             index.expand(binding.node)
             found.append(binding.node.iter)
-    scope = index.scope_of(node)
-    owner = scope.owner(node.id) or scope
-    for use in index.uses(node.id, owner):
-        around = index.parent(use)
-        call = index.call_of(around) if isinstance(around, ast.Attribute) else None
-        if call is not None and isinstance(around, ast.Attribute) and around.attr in ("append", "extend"):
+    for use in index.uses_of(node):
+        call = index.call_of(index.parent(use))
+        if call is not None and called_name(call) in ("append", "extend"):
             found += call.args[:1]
     return found
 
@@ -198,3 +181,20 @@ def parameter_of(index: ModuleIndex, node: ast.Name) -> Optional[Parameter]:
             outer = index.parent(function)
             function = index.function_of(outer) if outer is not None else None
     return None
+
+
+def given(index: ModuleIndex, parameter: Parameter) -> Iterator[ast.expr]:
+    """What the calls of a function or a method of the file give one of its parameters."""
+    function, place, name = parameter
+    if not isinstance(index.parent(function), ast.ClassDef):
+        yield from filter(None, given_by_each(index, parameter))
+    elif place:  # the first one is the object
+        of_name = (call for call in index.calls if isinstance(call.func, ast.Attribute))
+        found = (argument_of(call, name, place - 1) for call in of_name if called_name(call) == function.name)
+        yield from filter(None, found)
+
+
+def given_by_each(index: ModuleIndex, parameter: Parameter) -> list[Optional[ast.expr]]:
+    """What a function's parameter is given wherever the file names the function; None for what is unknown."""
+    calls = map(index.call_of, index.uses_of(parameter.function))
+    return [argument_of(call, parameter.name, parameter.place) if call else None for call in calls]

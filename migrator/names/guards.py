@@ -294,9 +294,7 @@ class _Question:
                 return True
         if isinstance(node, ast.Name):
             return any(self._is_flag(binding) for binding in self.index.bindings(node))
-        owner = self.index.class_of(node) if bare_name(node.value) == "self" else None
-        stored = self.index.stored_on_self(owner).get(name, ()) if owner else ()
-        return any(map(self.is_asked_by, stored))
+        return any(map(self.is_asked_by, self.index.stored_as(node)))
 
     def _is_flag(self, binding: Binding) -> bool:
         """Whether a name holds an answer: of a condition, of a function, or of what an import came to."""

@@ -32,8 +32,10 @@ from migrator.names.tree import (
     called_name,
     children,
     fields_of,
+    only_target,
     parameters,
     string_value,
+    targets_of,
 )
 
 _WORD = re.compile(r"[^\W\d]\w*")
@@ -88,7 +90,7 @@ class ModuleIndex:
         self._spans: dict[ast.AST, tuple[int, int]] = {}  # of what is inside f-strings
         self._qualified: dict[ast.AST, str] = {}
         self._blocks: dict[object, Sequence[ast.stmt]] = {}
-        self.known_values: dict[tuple[object, ...], Any] = {}  # what others have found out, see once
+        self._known: dict[tuple[object, ...], Any] = {}  # what others have found out, see once
         self._stored: dict[ast.ClassDef, dict[str, list[ast.expr]]] = {}
         words = set(words)
         self._expand_on(self._lines_with(words | self._aliases(words)), self.statements)
@@ -97,13 +99,14 @@ class ModuleIndex:
 
     def start(self, node: ast.AST) -> int:
         """Byte offset of a node's first byte."""
-        return self._span(node)[0]
+        return self.span(node)[0]
 
     def end(self, node: ast.AST) -> int:
         """Byte offset behind a node's last byte."""
-        return self._span(node)[1]
+        return self.span(node)[1]
 
-    def _span(self, node: Any) -> tuple[int, int]:
+    def span(self, node: Any) -> tuple[int, int]:
+        """Byte offsets of a node's first byte and behind its last one."""
         span = self._spans.get(node)
         if span is None:
             starts = self._starts
@@ -115,7 +118,7 @@ class ModuleIndex:
 
     def segment(self, node: ast.AST) -> str:
         """A node's source."""
-        start, end = self._span(node)
+        start, end = self.span(node)
         return self.data[start:end].decode("utf-8")
 
     # -- the walk over expressions ----------------------------------------
@@ -239,7 +242,7 @@ class ModuleIndex:
             yield around
             around = self._parents.get(around)
 
-    def call_of(self, node: ast.AST) -> ast.Call | None:
+    def call_of(self, node: ast.AST | None) -> ast.Call | None:
         """The call that calls a node; None where it is not called."""
         call = self._parents.get(node)
         return call if isinstance(call, ast.Call) and call.func is node else None
@@ -308,6 +311,18 @@ class ModuleIndex:
         """The statements of a function's body, without those of functions and classes inside it."""
         return self._opened[function].statements
 
+    def returned(self, function: Function) -> list[ast.expr | None]:
+        """What a function's return statements give; None for a bare ``return``."""
+        returns = [each for each in self.statements_in(function) if isinstance(each, ast.Return)]
+        for statement in returns:
+            self.expand(statement)
+        return [statement.value for statement in returns]
+
+    def stored_as(self, node: ast.Attribute) -> list[ast.expr]:
+        """The values that the class around ``self.name`` stores under it; nothing for another attribute."""
+        owner = self.class_of(node) if bare_name(node.value) == "self" else None
+        return self.stored_on_self(owner).get(node.attr, []) if owner is not None else []
+
     def stored_on_self(self, owner: ast.ClassDef) -> dict[str, list[ast.expr]]:
         """The values that a class's methods store as ``self.name``, or register as buffers or parameters."""
         stored = self._stored.get(owner)
@@ -357,16 +372,44 @@ class ModuleIndex:
                 found.append(binding.value)
         return found
 
+    def only_assigned(self, node: ast.Name) -> list[ast.expr]:
+        """The values of a name that nothing else binds than assignments to it alone; else nothing."""
+        values = self.assigned(node)
+        return values if len(values) == len(self.bindings(node)) else []
+
+    def definition(self, node: ast.AST) -> Function | ast.ClassDef | None:
+        """The function or class of the file that a name stands for; None where it may be something else."""
+        made = self.bindings(node) if isinstance(node, ast.Name) else []
+        definition = made[0].node if len(made) == 1 else None
+        return definition if isinstance(definition, (*FUNCTIONS, ast.ClassDef)) else None
+
+    def function_called(self, call: ast.Call) -> Function | None:
+        """The one function of the file that a call calls by its name."""
+        definition = self.definition(call.func)
+        return definition if isinstance(definition, FUNCTIONS) else None
+
     def once(self, key: tuple[object, ...], find: Callable[[], Answer]) -> Answer:
         """What ``find`` finds out about the file; it is asked once for each key."""
-        if key not in self.known_values:
-            self.known_values[key] = find()
-        answer: Answer = self.known_values[key]
+        if key not in self._known:
+            self._known[key] = find()
+        answer: Answer = self._known[key]
         return answer
 
     def uses(self, name: str, scope: Scope) -> Sequence[ast.Name]:
         """Every read of a name that a scope binds, there and in the scopes inside it."""
         return self.once(("uses", name, scope), lambda: self._uses(name, scope))
+
+    def uses_of(self, node: ast.Name | Function | ast.ClassDef) -> Sequence[ast.Name]:
+        """Every read of the name that stands at a place, or that a definition has."""
+        name = node.id if isinstance(node, ast.Name) else node.name
+        owner = self.scope_of(node).owner(name)
+        return self.uses(name, owner) if owner is not None else ()
+
+    def reads_of(self, value: ast.expr) -> Sequence[ast.expr]:
+        """Where a value is read: where it stands, or by the one name that it is assigned to."""
+        statement = self._parents.get(value)
+        target = only_target(statement)
+        return self.uses_of(target) if isinstance(target, ast.Name) else [value]
 
     def _uses(self, name: str, scope: Scope) -> list[ast.Name]:
         first = getattr(scope.node, "lineno", 1)
@@ -423,7 +466,7 @@ def _end(statement: ast.stmt | ast.ExceptHandler) -> tuple[int, int]:
 def _on_self(statement: Statement) -> Iterator[tuple[str, ast.expr]]:
     """The attributes of ``self`` that a statement gives a value."""
     if isinstance(statement, (ast.Assign, ast.AnnAssign)) and statement.value is not None:
-        for target in statement.targets if isinstance(statement, ast.Assign) else [statement.target]:
+        for target in targets_of(statement):
             if isinstance(target, ast.Attribute) and bare_name(target.value) == "self":
                 yield target.attr, statement.value
     elif isinstance(statement, ast.Expr) and isinstance(call := statement.value, ast.Call):

@@ -51,10 +51,7 @@ def _given(index: ModuleIndex, node: ast.expr) -> list[ast.expr]:
     """
     if not isinstance(node, ast.Name):
         return [node]
-    values = index.assigned(node)
-    if len(values) != len(index.bindings(node)):
-        return []
-    return [value for value in values if not _is_of_itself(value, node.id)]
+    return [value for value in index.only_assigned(node) if not _is_of_itself(value, node.id)]
 
 
 def _is_of_itself(value: ast.expr, name: str) -> bool:

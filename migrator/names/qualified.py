@@ -13,8 +13,9 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Optional
 
+from migrator.names.flow import given_by_each, parameter_of
 from migrator.names.scopes import Binding
-from migrator.names.tree import FUNCTIONS, Function, attributes, bare_name, parameters, string_value
+from migrator.names.tree import FUNCTIONS, attributes, bare_name, is_none, string_value
 
 if TYPE_CHECKING:
     from migrator.names.index import ModuleIndex
@@ -175,21 +176,16 @@ def namespace_of(node: ast.expr) -> _Value:
 
 def _returned(index: ModuleIndex, call: ast.Call, depth: int) -> str:
     """The module of torch that a function of the file gives: ``get_torch()``."""
-    made = [each.node for each in index.bindings(call.func)] if isinstance(call.func, ast.Name) else []
-    if len(made) != 1 or not isinstance(made[0], FUNCTIONS):
-        return ""
-    returned = [each for each in index.statements_in(made[0]) if isinstance(each, ast.Return)]
-    return _same_module(index, [each.value for each in returned], depth)
+    function = index.function_called(call)
+    return _same_module(index, index.returned(function), depth) if function is not None else ""
 
 
 def _class_named(index: ModuleIndex, node: ast.expr) -> ast.ClassDef | None:
     """The class of the file that ``self``, ``cls`` or its own name means."""
-    if not isinstance(node, ast.Name):
-        return None
-    if node.id in ("self", "cls"):
+    if isinstance(node, ast.Name) and node.id in ("self", "cls"):
         return index.class_of(node)
-    made = [binding.node for binding in index.bindings(node)]
-    return made[0] if len(made) == 1 and isinstance(made[0], ast.ClassDef) else None
+    definition = index.definition(node)
+    return definition if isinstance(definition, ast.ClassDef) else None
 
 
 def _kept_in(index: ModuleIndex, owner: ast.ClassDef, name: str, depth: int) -> str:
@@ -212,8 +208,8 @@ def _held_in_body(index: ModuleIndex, bindings: Sequence[Binding]) -> Iterator[_
     for binding in bindings:
         if isinstance(binding.node, FUNCTIONS):
             is_property = any(bare_name(each) == "property" for each in binding.node.decorator_list)
-            returned = (each for each in index.statements_in(binding.node) if isinstance(each, ast.Return))
-            yield from (each.value if is_property else None for each in returned)
+            returned = index.returned(binding.node)
+            yield from returned if is_property else [None] * len(returned)
         else:
             yield binding.value
 
@@ -221,39 +217,21 @@ def _held_in_body(index: ModuleIndex, bindings: Sequence[Binding]) -> Iterator[_
 def _given(index: ModuleIndex, node: ast.Name, depth: int) -> str:
     """The module of torch that a parameter stands for: by its name, its default, or what all calls give."""
     bindings = index.bindings(node) if depth < _DEEPEST else []
-    if len(bindings) != 1 or not isinstance(parameter := bindings[0].node, ast.arg):
+    if len(bindings) != 1 or not isinstance(written := bindings[0].node, ast.arg):
         return ""
     if node.id == "torch":
         return "torch"
     if bindings[0].value is not None:
         return _same_module(index, [bindings[0].value], depth)
-    function = index.function_of(node)
-    if function is None or isinstance(index.parent(function), ast.ClassDef):
+    parameter = parameter_of(index, node)
+    if parameter is None or isinstance(index.parent(parameter.function), ast.ClassDef):
         return ""
-    return index.once(
-        ("given", parameter), lambda: _same_module(index, _given_by_calls(index, function, node.id), depth)
-    )
-
-
-def _given_by_calls(index: ModuleIndex, function: Function, name: str) -> list[_Value]:
-    """What a function's parameter is given wherever the file names the function; None for what is unknown."""
-    names = [each.arg for each in parameters(function.args)]
-    if name not in names:
-        return []
-    place = names.index(name)
-    found: list[_Value] = []
-    for use in index.uses(function.name, index.scope_of(function)):
-        call = index.call_of(use)
-        given = call.args[place : place + 1] if call else []
-        given += [item.value for item in (call.keywords if call else ()) if item.arg == name]
-        found.append(given[0] if given else None)
-    return found
+    return index.once(("given", written), lambda: _same_module(index, given_by_each(index, parameter), depth))
 
 
 def _same_module(index: ModuleIndex, values: Sequence[_Value], depth: int) -> str:
     """The module of torch that all of some values are, ``None`` aside; empty where they are not one."""
-    present = [each for each in values if not (isinstance(each, ast.Constant) and each.value is None)]
-    names = {_module(index, each, depth + 1) for each in present}
+    names = {_module(index, each, depth + 1) for each in values if not is_none(each)}
     name = names.pop() if len(names) == 1 else ""
     return name if name in _KEPT else ""
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 from typing import Callable, NamedTuple
 
-from migrator.names.flow import Parameter, sources
+from migrator.names.flow import Parameter, given, sources
 from migrator.names.index import ModuleIndex
 from migrator.names.tree import Function
 
@@ -41,23 +40,3 @@ def reduced(index: ModuleIndex, reduces: Callable[[str], bool]) -> tuple[list[Re
                 handed_in[source.function, source.place] = source
                 waiting += [Reduced(value, item.api) for value in given(index, source)]
     return found, list(handed_in.values())
-
-
-def argument_at(call: ast.Call, place: int, name: str) -> list[ast.expr]:
-    """What a call gives a parameter, by its place or its name."""
-    return call.args[place : place + 1] or [item.value for item in call.keywords if item.arg == name]
-
-
-def given(index: ModuleIndex, parameter: Parameter) -> Iterator[ast.expr]:
-    """What the calls of a function of the file give one of its parameters."""
-    function, place, name = parameter.function, parameter.place, parameter.name
-    owner = index.parent(function)
-    if isinstance(owner, ast.ClassDef):
-        for call in index.calls:
-            if isinstance(call.func, ast.Attribute) and call.func.attr == function.name:
-                yield from argument_at(call, place - 1, name) if place else ()  # the first is the object
-        return
-    for use in index.uses(function.name, index.scope_of(function)):
-        called = index.call_of(use)
-        if called is not None:
-            yield from argument_at(called, place, name)

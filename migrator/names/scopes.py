@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple, Union
 
-from migrator.names.tree import Function, Import, Statement, parameters
+from migrator.names.tree import Function, Import, Statement, defaults
 
 # Packages with a module named torch.
 _OWN_TORCH = frozenset({"horovod", "safetensors", "smdistributed"})
@@ -46,10 +46,7 @@ class Scope:
 
     def bind_arguments(self, arguments: ast.arguments) -> None:
         """Record a function's parameters, with their defaults."""
-        positional = len(arguments.posonlyargs) + len(arguments.args)
-        defaults: list[ast.expr | None] = [None] * (positional - len(arguments.defaults))
-        defaults += [*arguments.defaults, *arguments.kw_defaults, None, None]
-        for argument, default in zip(parameters(arguments), defaults):
+        for argument, default in defaults(arguments):
             binding = Binding("param", argument, value=default, annotation=argument.annotation)
             self.bind(argument.arg, binding)
 

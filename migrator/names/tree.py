@@ -121,6 +121,63 @@ def imported(node: Import) -> list[str]:
     return [node.module if alias.name == "*" else f"{node.module}.{alias.name}" for alias in node.names]
 
 
+def is_none(node: ast.AST | None) -> bool:
+    """Whether an expression is written ``None``."""
+    return isinstance(node, ast.Constant) and node.value is None
+
+
+def is_off(node: ast.AST | None) -> bool:
+    """Whether an argument is not given, or is ``False`` or ``None``."""
+    return node is None or (isinstance(node, ast.Constant) and node.value in (False, None))
+
+
+def elements(node: ast.AST | None) -> list[ast.expr]:
+    """The elements of a list, a tuple or a set that is written there; none of anything else."""
+    return node.elts if isinstance(node, (ast.List, ast.Tuple, ast.Set)) else []
+
+
+def only_target(node: ast.AST | None) -> ast.expr | None:
+    """What an assignment with one target assigns to; None for any other node."""
+    return node.targets[0] if isinstance(node, ast.Assign) and len(node.targets) == 1 else None
+
+
+def targets_of(node: ast.AST) -> list[ast.expr]:
+    """What an assignment assigns to, with or without an annotation; nothing for any other node."""
+    if isinstance(node, ast.Assign):
+        return node.targets
+    return [node.target] if isinstance(node, ast.AnnAssign) else []
+
+
+def arguments_of(call: ast.Call) -> list[ast.expr]:
+    """The values that a call gives, by place and by keyword."""
+    return [*call.args, *(keyword.value for keyword in call.keywords)]
+
+
+def argument_of(call: ast.Call, keyword: str, position: int | None = None) -> ast.expr | None:
+    """The value of an argument, by its keyword or its place; None where it is not given."""
+    by_keyword = (item.value for item in call.keywords if item.arg == keyword)
+    by_place = call.args[position] if position is not None and 0 <= position < len(call.args) else None
+    return next(by_keyword, by_place)
+
+
+def hands_on(call: ast.Call) -> bool:
+    """Whether a call has ``*args`` or ``**kwargs``: then it is not known which arguments it gives."""
+    starred = any(isinstance(item, ast.Starred) for item in call.args)
+    return starred or any(keyword.arg is None for keyword in call.keywords)
+
+
+def holder_of(call: ast.Call) -> ast.expr | None:
+    """What the method belongs to that a call calls; None where it calls a plain name."""
+    return call.func.value if isinstance(call.func, ast.Attribute) else None
+
+
+def defaults(arguments: ast.arguments) -> Iterator[tuple[ast.arg, ast.expr | None]]:
+    """A function's parameters, as ``parameters`` gives them, each with its default."""
+    missing = len(arguments.posonlyargs) + len(arguments.args) - len(arguments.defaults)
+    given = [*[None] * missing, *arguments.defaults, *arguments.kw_defaults, None, None]
+    return zip(parameters(arguments), given)
+
+
 def parameters(arguments: ast.arguments) -> list[ast.arg]:
     """A function's parameters: by position, by keyword, and the starred ones."""
     starred = [star for star in (arguments.vararg, arguments.kwarg) if star]

@@ -12,6 +12,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable
 from typing import NamedTuple, Optional, Union
 
+from migrator.names.flow import returned_values
 from migrator.names.index import ModuleIndex
 from migrator.names.scopes import Binding
 from migrator.names.tree import FUNCTIONS, Function, bare_name
@@ -218,12 +219,7 @@ class _Question:
             return answer
         if self.depth > _DEEPEST:
             return _UNKNOWN
-        answers = []
-        for statement in self.index.statements_in(function):
-            if isinstance(statement, ast.Return) and statement.value is not None:
-                self.index.expand(statement)
-                answers.append(self.of(statement.value))
-        return _together(answers)
+        return _together([self.of(value) for value in returned_values(self.index, function)])
 
     def _module_result(self, function: ast.Attribute) -> Value:
         """``self.conv(x)``: what a module of torch.nn gives."""
@@ -235,7 +231,7 @@ class _Question:
             if isinstance(item, ast.FunctionDef) and item.name == function.attr:
                 return self.returned(item)
         answers = []
-        for value in self.index.stored_on_self(owner).get(function.attr, ()):
+        for value in self.index.stored_as(function):
             made = self._made(value)
             one_tensor = made.kind == MODULE and made.name.rpartition(".")[2] not in _TUPLE_MODULES
             answers.append(_TENSOR if one_tensor else _UNKNOWN)
@@ -248,10 +244,8 @@ class _Question:
         if name:
             return _member(name)
         if isinstance(node.value, ast.Name) and node.value.id == "self":
-            owner = self.index.class_of(node)
-            if owner is not None:
-                values = self.index.stored_on_self(owner).get(node.attr, [])
-                return _together([self.of(value) for value in values])
+            if self.index.class_of(node) is not None:
+                return _together([self.of(value) for value in self.index.stored_as(node)])
         if node.attr in _TENSOR_ATTRIBUTES:
             holder = self.of(node.value)
             return holder if holder.kind in (TENSOR, MAYBE) else _UNKNOWN

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from migrator.names.index import ModuleIndex
 from migrator.names.leaving import LEAVING
-from migrator.names.tree import FUNCTIONS, bare_name
+from migrator.names.tree import FUNCTIONS, Function, bare_name
 
 _CUDA_BUILD = re.compile(rb"\bCUDAExtension\b|\bCUDA_HOME\b|\bnvcc\b|\.cu\b")
 QUESTIONS = frozenset({"is_available", "device_count"})
@@ -33,10 +33,8 @@ def choices(index: ModuleIndex, node: ast.AST) -> list[Choice]:
     holder, answer = decided(index, node)
     beside = _not_asked(index, node)
     if isinstance(holder, ast.Assign) and isinstance(holder.targets[0], ast.Name):
-        name = holder.targets[0].id
-        scope = index.scope_of(holder)
         found = []
-        for use in index.uses(name, scope.owner(name) or scope):
+        for use in index.uses_of(holder.targets[0]):
             around, yes = decided(index, use)
             found += _chosen(index, around, yes != answer, beside)
         return found
@@ -85,7 +83,7 @@ def operator_uses(index: ModuleIndex, uses: Collection[ast.AST]) -> set[object]:
     while fresh:
         owners = {owner for use in fresh for owner in _owners(index, use)} - named
         named |= owners
-        fresh = [use for owner in owners for use in _named(index, owner) if use not in found]
+        fresh = [use for owner in owners for use in index.uses_of(owner) if use not in found]
         found.update(fresh)
     return found
 
@@ -95,7 +93,7 @@ def is_inside(index: ModuleIndex, node: ast.AST, around: Sequence[ast.AST]) -> b
     return any(up in around for up in (node, *index.above(node)))
 
 
-def _owners(index: ModuleIndex, use: ast.AST) -> Iterator[ast.AST]:
+def _owners(index: ModuleIndex, use: ast.AST) -> Iterator[Function | ast.ClassDef]:
     """The outermost function or class that a use is in, where no choice inside it has another way."""
     outer = [up for up in index.above(use) if isinstance(up, (*FUNCTIONS, ast.ClassDef))]
     if outer and not any(_has_other_way(index, up, use) for up in index.above(use)):
@@ -114,12 +112,6 @@ def _has_other_way(index: ModuleIndex, around: ast.AST, use: ast.AST) -> bool:
 
 def _is_refusal(way: Sequence[ast.AST]) -> bool:
     return not way or isinstance(way[0], (ast.Raise, ast.Assert))
-
-
-def _named(index: ModuleIndex, owner: ast.AST) -> Iterator[ast.AST]:
-    name = getattr(owner, "name", "")
-    scope = index.scope_of(owner)
-    yield from index.uses(name, scope)
 
 
 def decided(index: ModuleIndex, node: ast.AST) -> tuple[ast.AST | None, bool]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from functools import cache
 
 from migrator.names.index import ModuleIndex
+from migrator.names.tree import imported
 from migrator.project.distributed_names import entries, listed
 
 _LIBRARIES, _CALLS = "distributed_libraries", "distributed_calls"
@@ -35,7 +35,7 @@ def may_be_distributed(text: str) -> bool:
 
 def imports_distributed(index: ModuleIndex) -> bool:
     """Whether a file imports a library that starts or joins ranks."""
-    return any(listed(_LIBRARIES, name) for node in index.imports for name in _imported(node))
+    return any(listed(_LIBRARIES, name) for node in index.imports for name in imported(node))
 
 
 @cache
@@ -51,10 +51,3 @@ def distributed_words() -> frozenset[str]:
 @cache
 def _pattern() -> re.Pattern[str]:
     return re.compile(rf"\b(?:{'|'.join(sorted(distributed_words()))})\b")
-
-
-def _imported(node: ast.Import | ast.ImportFrom) -> list[str]:
-    """The full names of what a statement imports; of the project's own, none."""
-    if isinstance(node, ast.Import):
-        return [alias.name for alias in node.names]
-    return [] if node.level else [f"{node.module}.{alias.name}" for alias in node.names]

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from migrator.names.index import ModuleIndex
 from migrator.names.outline import outline
-from migrator.names.tree import walk
+from migrator.names.tree import targets_of, walk
 from migrator.project.extensions import Extension, dotted, may_build, scan_extensions
 from migrator.project.program import NOTHING, ProgramFacts, scan_program
 
@@ -87,9 +87,7 @@ def _class_facts(file: str, text: str, node: ast.ClassDef) -> ClassFacts:
             elif item.name in _MEMBERS:
                 methods.add(item.name)
                 moves = moves or bool(_MOVES_TENSORS.search(ast.get_source_segment(text, item) or ""))
-        elif isinstance(item, (ast.Assign, ast.AnnAssign)):
-            targets = item.targets if isinstance(item, ast.Assign) else [item.target]
-            stored.update(t.id for t in targets if isinstance(t, ast.Name) and t.id in _MEMBERS)
+        stored.update(t.id for t in targets_of(item) if isinstance(t, ast.Name) and t.id in _MEMBERS)
     for inner in walk(node):
         if isinstance(inner, ast.Attribute) and isinstance(inner.ctx, ast.Store) and inner.attr in _MEMBERS:
             stored.add(inner.attr)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Optional
 
 from migrator.names.index import ModuleIndex
-from migrator.names.tree import called_name, string_value
+from migrator.names.tree import called_name, elements, string_value
 
 WORDS = frozenset({"add_argument", "option"})
 
@@ -59,8 +59,7 @@ def _choices(offered: ast.expr | None, of_type: ast.expr | None) -> Iterable[obj
     """What ``choices=[…]`` and ``type=click.Choice([…])`` offer, where that is plain."""
     if isinstance(of_type, ast.Call) and called_name(of_type) == "Choice" and of_type.args:
         offered = of_type.args[0]
-    elements = offered.elts if isinstance(offered, (ast.List, ast.Tuple, ast.Set)) else []
-    return (one.value for one in elements if isinstance(one, ast.Constant))
+    return (one.value for one in elements(offered) if isinstance(one, ast.Constant))
 
 
 def _value(node: ast.expr | None) -> object:

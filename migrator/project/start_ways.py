@@ -10,7 +10,7 @@ from typing import Any, Literal, Optional
 
 from migrator.data_folders import reports_yaml
 from migrator.names.index import ModuleIndex
-from migrator.names.tree import bare_name, called_name, walk
+from migrator.names.tree import argument_of, bare_name, called_name, only_target, walk
 from migrator.names.tree import imported as imported_in_full
 from migrator.project.distributed_names import listed
 from migrator.project.distributed_use import distributed_words, imports_distributed
@@ -131,7 +131,7 @@ def _starter(program: _Program, joins: bool) -> tuple[ModuleIndex, ast.Call, ast
             continue
         if name in _table("starters") and (joins or not name.startswith("torch.")):
             place, keyword = _table("starters")[name]
-            return index, call, _argument(call, place, keyword)
+            return index, call, argument_of(call, keyword, place)
         if name in _table("processes") and joins:
             loops = (up for up in index.above(call) if isinstance(up, ast.For))
             loop = next((up for up in loops if called_name(up.iter) == "range"), None)
@@ -200,7 +200,7 @@ def _option_in(program: _Program, index: ModuleIndex, node: ast.AST | None, dept
     for other in program.files.values():
         for call in walk(other.tree):
             if isinstance(call, ast.Call) and called_name(call) == function.name:
-                found = _option_in(program, other, _argument(call, place, node.id), depth - 1)
+                found = _option_in(program, other, argument_of(call, node.id, place), depth - 1)
                 if found:
                     return found
     return ""
@@ -210,10 +210,8 @@ def _multiplies(program: _Program, name: str) -> bool:
     """Whether ``args.name = args.name * n`` stands in a program."""
     for index in program.files.values():
         for statement in index.statements:
-            target, value = None, None
-            if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
-                target, value = statement.targets[0], statement.value
-            elif isinstance(statement, ast.AugAssign) and isinstance(statement.op, ast.Mult):
+            target, value = only_target(statement), getattr(statement, "value", None)
+            if isinstance(statement, ast.AugAssign) and isinstance(statement.op, ast.Mult):
                 target, value = statement.target, ast.BinOp(statement.target, ast.Mult(), statement.value)
             if isinstance(target, ast.Attribute) and target.attr == name and isinstance(value, ast.BinOp):
                 products = (one for one in walk(value) if isinstance(one, ast.BinOp))
@@ -250,14 +248,14 @@ def _rank_options(
     given: set[str] = set()
     for index, call in joins:
         for keyword, mark in _table("joined").items():
-            dest = _option_in(program, index, _argument(call, -1, keyword), _DEPTH)
+            dest = _option_in(program, index, argument_of(call, keyword), _DEPTH)
             option = program.options.get(dest)
             if option is not None and dest not in given and option.default != "env://":
                 given.add(dest)
                 yield from (option.name, mark)
 
 
-# -- options and arguments ----------------------------------------------------
+# -- options ----------------------------------------------------------------
 
 
 def _options(index: ModuleIndex) -> Iterator[tuple[str, Option]]:
@@ -269,11 +267,6 @@ def _options(index: ModuleIndex) -> Iterator[tuple[str, Option]]:
             for name in _table("parsers").get(full, ()):
                 dest = name.lstrip("-").replace("-", "_")
                 yield dest, Option(name, (name,), dest)
-
-
-def _argument(call: ast.Call, place: int, keyword: str) -> ast.expr | None:
-    by_keyword = (one.value for one in call.keywords if one.arg == keyword)
-    return next(by_keyword, call.args[place] if 0 <= place < len(call.args) else None)
 
 
 def _table(name: str) -> Any:

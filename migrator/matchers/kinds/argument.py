@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 from typing import Literal, Optional
 
 from migrator.findings.finding import Edit
-from migrator.matchers.calls import hands_on
 from migrator.matchers.context import FileContext, Match, found, instead_of
 from migrator.matchers.dotted import rule_fits
 from migrator.matchers.options import Options
 from migrator.matchers.packs import Rule
 from migrator.names.index import ModuleIndex
+from migrator.names.tree import argument_of, arguments_of, hands_on
 
 # What stands behind a call's last argument: comments, parentheses around the argument, a trailing comma.
 _MARKS = re.compile(rb"#[^\r\n]*|[),]")
@@ -73,7 +73,8 @@ def _subclasses(context: FileContext, rules: list[Rule[ArgumentOptions]]) -> Ite
 def _checked(context: FileContext, rule: Rule[ArgumentOptions], call: ast.Call, name: str) -> Match | None:
     options = rule.options
     wanted, position = options.argument, options.position
-    if hands_on(call) or any(k.arg == options.unless_empty and _is_empty(k.value) for k in call.keywords):
+    unless = argument_of(call, options.unless_empty)
+    if hands_on(call) or (isinstance(unless, (ast.List, ast.Tuple)) and not unless.elts):
         return None
     keyword = next((k for k in call.keywords if k.arg == wanted), None)
     given = keyword is not None or (position is not None and len(call.args) > position)
@@ -99,10 +100,6 @@ def _checked(context: FileContext, rule: Rule[ArgumentOptions], call: ast.Call, 
     return found(context, rule, call, api=name, edits=edits)
 
 
-def _is_empty(node: ast.AST) -> bool:
-    return isinstance(node, (ast.List, ast.Tuple)) and not node.elts
-
-
 def added_argument(index: ModuleIndex, call: ast.Call, keyword: str, value: str) -> list[Edit]:
     """The edits that add an argument at a call's end.
 
@@ -110,7 +107,7 @@ def added_argument(index: ModuleIndex, call: ast.Call, keyword: str, value: str)
     """
     text = f"{keyword}={value}" if keyword else value
     closing = index.end(call) - 1
-    arguments = [*call.args, *(keyword.value for keyword in call.keywords)]
+    arguments = arguments_of(call)
     if not arguments:
         return [Edit(closing, closing, text)]
     last = max(arguments, key=index.end)

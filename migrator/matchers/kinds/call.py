@@ -13,7 +13,7 @@ from migrator.matchers.dotted import rule_fits
 from migrator.matchers.options import Options, Scalar
 from migrator.matchers.packs import Rule
 from migrator.names.guards import IMPORT_ERRORS, is_caught
-from migrator.names.tree import called_name, root
+from migrator.names.tree import arguments_of, called_name, is_off, root
 
 
 @dataclass(frozen=True)
@@ -95,10 +95,10 @@ def _wanted(context: FileContext, call: ast.Call, options: CallOptions) -> bool:
     given = {
         keyword.arg
         for keyword in call.keywords
-        if not _is_off(keyword.value)
+        if not is_off(keyword.value)
         and not (keyword.arg in usual and getattr(keyword.value, "value", None) == usual[keyword.arg])
     }
-    if any(keyword.arg in options.on and _is_off(keyword.value) for keyword in call.keywords):
+    if any(keyword.arg in options.on and is_off(keyword.value) for keyword in call.keywords):
         return False
     unless = options.unless
     if any(k.arg in unless and getattr(k.value, "value", None) == unless[k.arg] for k in call.keywords):
@@ -106,7 +106,7 @@ def _wanted(context: FileContext, call: ast.Call, options: CallOptions) -> bool:
     if options.has and given.isdisjoint(options.has):
         return False
     if options.takes:
-        values = [*call.args, *(keyword.value for keyword in call.keywords)]
+        values = arguments_of(call)
         names = {context.index.qualified_name(v) for v in values if isinstance(v, (ast.Name, ast.Attribute))}
         if names.isdisjoint(options.takes):
             return False
@@ -123,10 +123,6 @@ def _is_replaced(context: FileContext, rule: Rule[CallOptions], call: ast.Call, 
         other.kind in ("class", "def") or (other.kind == "import" and not rule_fits(rule, other.name))
         for other in others
     )
-
-
-def _is_off(node: ast.AST) -> bool:
-    return isinstance(node, ast.Constant) and node.value in (False, None)
 
 
 def _renaming(context: FileContext, rule: Rule[CallOptions], call: ast.Call) -> list[Edit]:

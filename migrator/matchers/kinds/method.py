@@ -62,9 +62,8 @@ def _is_of_others(context: FileContext, holder: ast.expr) -> bool:
 def _is_handle(context: FileContext, node: ast.Attribute) -> bool:
     """Whether ``.cuda_stream`` is read of a stream, by its name or by what it was made with."""
     kind, holder, index = node.attr.rpartition("_")[2], node.value, context.index
-    owner = index.class_of(holder) if isinstance(holder, ast.Attribute) and _is_own(holder) else None
     made = index.assigned(holder) if isinstance(holder, ast.Name) else []
-    made = index.stored_on_self(owner).get(bare_name(holder), []) if owner is not None else made
+    made = index.stored_as(holder) if isinstance(holder, ast.Attribute) else made
     names = (called_name(each) or bare_name(each) for each in (holder, *made))
     return any(kind in name.lower() for name in names)
 
@@ -139,9 +138,8 @@ _MOVABLE = re.compile(r"(?:^|_)(?:tensor|module|model|net|network|layer|encoder|
 
 def _is_called(context: FileContext, assignment: ast.Assign) -> bool:
     """Whether a name that is assigned to is called in the same scope."""
-    scope = context.index.scope_of(assignment)
-    names = [target.id for target in assignment.targets if isinstance(target, ast.Name)]
-    return any(context.index.call_of(use) for name in names for use in context.index.uses(name, scope))
+    names = [target for target in assignment.targets if isinstance(target, ast.Name)]
+    return any(context.index.call_of(use) for name in names for use in context.index.uses_of(name))
 
 
 _MODULES = frozenset({"torch", "torch.version", "torch.backends", "torch._C"})
@@ -253,7 +251,7 @@ _HOLDS_COMPARISON = (
 
 def _device_type(context: FileContext, rule: Rule, node: ast.Attribute) -> Match:
     """The form of ``x.is_cuda`` that TorchScript compiles."""
-    start, end = context.index.start(node), context.index.end(node)
+    start, end = context.index.span(node)
     bare = isinstance(context.index.parent(node), _HOLDS_COMPARISON)
     edits = [Edit(end - len("is_cuda"), end, 'device.type == "npu"' + ("" if bare else ")"))]
     if not bare:

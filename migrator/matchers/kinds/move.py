@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from typing import NamedTuple, Optional
 
 from migrator.findings.finding import Edit
-from migrator.matchers.context import FileContext
+from migrator.matchers.context import FileContext, instead_of, put_around
 from migrator.matchers.npu_import import names_package
 from migrator.matchers.options import Options
 from migrator.matchers.whole_numbers import as_device, surely_int
-from migrator.names.tree import bare_name, called_name
+from migrator.names.tree import argument_of, bare_name, called_name, hands_on, holder_of, is_none
 from migrator.names.values import CLASS, MAYBE, MODULE, TENSOR, UNKNOWN, Value
 
 _DEVICE_NAME = re.compile(r"(?:^|_)(?:device|dev)$", re.IGNORECASE)
@@ -56,9 +56,9 @@ def moved_with_to(
         return None  # it is renamed with its callers
     if call is None or node.attr != "cuda":
         return None
-    if any(isinstance(item, ast.Starred) for item in call.args) or any(k.arg is None for k in call.keywords):
+    if hands_on(call):
         return None
-    device = call.args[0] if call.args else next((k.value for k in call.keywords if k.arg == "device"), None)
+    device = argument_of(call, "device", 0)
     if scripted:
         message = "TorchScript compiles .to(), not .npu()"
     elif _has_own_method(context, options, node.value, value):
@@ -85,16 +85,15 @@ def _written(
         opening = index.data.index(b"(", end) + 1
         edits.append(Edit(opening, opening, '"npu", ' if call.args or call.keywords else '"npu"'))
         return Move(edits, message)
-    if isinstance(device, ast.Constant) and device.value is None:
-        edits.append(Edit(index.start(device), index.end(device), '"npu"'))
+    if is_none(device):
+        edits.append(instead_of(index, device, '"npu"'))
     elif surely_int(index, options.integers, device):
         edits += as_device(index, device)
     elif not _names_device(context, device):
         torch = next((alias for alias in ("torch", "th") if _is_torch(context, call, alias)), None)
         if torch is None:
             return None
-        start, stop = index.start(device), index.end(device)
-        edits += [Edit(start, start, f'{torch}.device("npu", '), Edit(stop, stop, ")")]
+        edits += put_around(index, device, f'{torch}.device("npu", ', ")")
         safety = "unsafe"
     if len(call.args) > 1:  # the second parameter of to() is a dtype
         start = index.start(call.args[1])
@@ -126,10 +125,9 @@ def _ignores_device(
 
 def _may_be_none(context: FileContext, device: ast.expr) -> bool:
     """Whether a device may be left out: ``.to(None)`` moves nothing."""
-    values = [device]
     if isinstance(device, ast.Name):
-        values = [each.value for each in context.index.bindings(device) if each.value is not None]
-    return any(isinstance(each, ast.Constant) and each.value is None for each in values)
+        return any(is_none(each.value) for each in context.index.bindings(device))
+    return is_none(device)
 
 
 def _is_filled_in(context: FileContext, device: ast.expr) -> bool:
@@ -143,8 +141,7 @@ def _is_filled_in(context: FileContext, device: ast.expr) -> bool:
         isinstance(test, ast.Compare)
         and bare_name(test.left) == device.id
         and isinstance(test.ops[0], (ast.Is, ast.Eq))
-        and isinstance(test.comparators[0], ast.Constant)
-        and test.comparators[0].value is None
+        and is_none(test.comparators[0])
         for test in tests
     )
 
@@ -176,21 +173,10 @@ def _names_device(context: FileContext, device: ast.expr) -> bool:
     if isinstance(device, ast.BinOp):
         return any(isinstance(part, ast.Constant) for part in (device.left, device.right))
     if isinstance(device, ast.Call):
-        return _is_device(context, device) or _is_format(device)
-    if isinstance(device, ast.Name) and any(
-        _is_device(context, each) for each in context.index.assigned(device)
-    ):
-        return True
-    return bool(_DEVICE_NAME.search(bare_name(device)))
-
-
-def _is_format(call: ast.Call) -> bool:
-    function = call.func
-    return (
-        isinstance(function, ast.Attribute)
-        and function.attr == "format"
-        and isinstance(function.value, ast.Constant)
-    )
+        is_format = called_name(device) == "format" and isinstance(holder_of(device), ast.Constant)
+        return _is_device(context, device) or is_format
+    assigned = context.index.assigned(device) if isinstance(device, ast.Name) else []
+    return any(_is_device(context, each) for each in assigned) or bool(_DEVICE_NAME.search(bare_name(device)))
 
 
 def _is_torch(context: FileContext, node: ast.AST, name: str) -> bool:
@@ -222,16 +208,15 @@ def _has_own_method(context: FileContext, options: MethodOptions, holder: ast.ex
 
 def _packages(context: FileContext, options: MethodOptions) -> frozenset[str]:
     """The packages with such classes that the file imports; torch where it names one of its own."""
-    known, key = context.index.known_values, ("packages with a cuda() of their own",)
-    if key not in known:
+
+    def find() -> frozenset[str]:
         own = {name.partition(".")[0] for name in options.own} - {"torch"}
         named = (name for name in options.own if name.startswith("torch."))
-        found = {each for each in own if any(names_package(node, each) for node in context.index.imports)}
-        if any(name.rpartition(".")[2] in context.index.text for name in named):
-            found.add("torch")
-        known[key] = frozenset(found)
-    packages: frozenset[str] = known[key]
-    return packages
+        of_torch = any(name.rpartition(".")[2] in context.index.text for name in named)
+        imported = {each for each in own if any(names_package(node, each) for node in context.index.imports)}
+        return frozenset(imported | ({"torch"} if of_torch else set()))
+
+    return context.index.once(("packages with a cuda() of their own",), find)
 
 
 def _class_name(context: FileContext, holder: ast.expr, value: Value, depth: int = 0) -> str:

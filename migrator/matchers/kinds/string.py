@@ -37,7 +37,7 @@ from migrator.names.guards import is_asked_first
 from migrator.names.index import ModuleIndex
 from migrator.names.qualified import namespace_of
 from migrator.names.strings import replace_text
-from migrator.names.tree import String, called_name, last_name, string_value
+from migrator.names.tree import String, called_name, defaults, last_name, string_value, targets_of
 from migrator.names.values import options_like
 
 _API_NAME = re.compile(r"(?=\w+(?:\.\w+)*\Z)((?:\w+\.)*)(torch\.cuda(?:\.\w+)*)\Z")
@@ -194,11 +194,9 @@ def _attribute_of(index: ModuleIndex, node: ast.AST) -> ast.expr | None:
             known = isinstance(around.func, ast.Name) or _is_torch(index, around.args[0])
             return around.args[0] if known else None
     name = around.targets[0] if isinstance(around, ast.Assign) and around.value is node else None
-    if not isinstance(name, ast.Name):
+    if not isinstance(name, ast.Name) or len(index.bindings(name)) != 1:
         return None
-    scope = index.scope_of(name).owner(name.id)
-    uses = index.uses(name.id, scope) if scope is not None and len(scope.bindings[name.id]) == 1 else ()
-    objects = [_attribute_of(index, use) for use in uses]
+    objects = [_attribute_of(index, use) for use in index.uses_of(name)]
     return objects[0] if objects and None not in objects else None
 
 
@@ -363,15 +361,12 @@ def _given_as(index: ModuleIndex, node: String) -> str:
     if isinstance(parent, ast.keyword):
         name = parent.arg
     elif isinstance(parent, (ast.Assign, ast.AnnAssign)) and child is parent.value:
-        target = parent.targets[0] if isinstance(parent, ast.Assign) else parent.target
+        target = targets_of(parent)[0]
         name = string_value(target.slice) if isinstance(target, ast.Subscript) else last_name(target)
     elif isinstance(parent, ast.Dict):
         name = next((string_value(key) for key, item in zip(parent.keys, parent.values) if item is child), "")
     elif isinstance(parent, ast.arguments):
-        positional = [*parent.posonlyargs, *parent.args]
-        taken = [*positional[len(positional) - len(parent.defaults) :], *parent.kwonlyargs]
-        given = zip(taken, [*parent.defaults, *parent.kw_defaults])
-        name = next((each.arg for each, default in given if default is child), "")
+        name = next((each.arg for each, default in defaults(parent) if default is child), "")
     return (name or "").lstrip("_")
 
 

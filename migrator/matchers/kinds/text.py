@@ -13,7 +13,7 @@ from migrator.matchers.expressions import EXPRESSION, LONGEST
 from migrator.matchers.options import Options
 from migrator.matchers.packs import Rule
 from migrator.names.strings import replace_text
-from migrator.names.tree import called_name
+from migrator.names.tree import called_name, targets_of
 
 _TESTS = frozenset(
     "startswith endswith find index count search match fullmatch findall compile raises assertRaisesRegex "
@@ -99,16 +99,8 @@ def _is_given(context: FileContext, node: ast.AST, calls: tuple[str, ...]) -> bo
     if isinstance(parent, ast.Call):
         return called_name(parent) in calls and child in (*parent.args, *parent.keywords)
     target = parent.targets[0] if isinstance(parent, ast.Assign) else None
-    if not isinstance(target, ast.Name):
-        return False
-    owner = context.index.scope_of(target).owner(target.id)
-    uses = context.index.uses(target.id, owner) if owner is not None else ()
-    return any(
-        isinstance(around := context.index.parent(use), ast.Call)
-        and use in around.args
-        and called_name(around) in calls
-        for use in uses
-    )
+    uses = context.index.uses_of(target) if isinstance(target, ast.Name) else ()
+    return any(_called(context.index.parent(use), use) in calls for use in uses)
 
 
 def _called(call: ast.AST | None, argument: ast.AST) -> str:
@@ -128,9 +120,6 @@ def _beside(context: FileContext, node: ast.AST, word: str) -> bool:
 
 def _compared_later(context: FileContext, assignment: ast.Assign | ast.AnnAssign) -> bool:
     """Whether a name that is given the text is compared with something."""
-    target = assignment.targets[0] if isinstance(assignment, ast.Assign) else assignment.target
-    if not isinstance(target, ast.Name):
-        return False
-    owner = context.index.scope_of(target).owner(target.id)
-    uses = context.index.uses(target.id, owner) if owner is not None else []
+    target = targets_of(assignment)[0]
+    uses = context.index.uses_of(target) if isinstance(target, ast.Name) else ()
     return any(isinstance(context.index.parent(use), ast.Compare) for use in uses)

@@ -46,19 +46,19 @@ def _is_compiled(context: FileContext, function: Function) -> bool:
 
 def _methods(context: FileContext, owner: ast.ClassDef) -> frozenset[str]:
     """The methods of a module that ``forward`` reaches; none of another class."""
-    known, key = context.index.known_values, ("compiled", id(owner))
-    if key not in known:
+
+    def find() -> frozenset[str]:
         methods = {item.name: item for item in owner.body if isinstance(item, FUNCTIONS)}
-        known[key] = _reached(methods, ["forward"], own=True) if owner.bases else frozenset()
-    found: frozenset[str] = known[key]
-    return found
+        return _reached(methods, ["forward"], own=True) if owner.bases else frozenset()
+
+    return context.index.once(("compiled", owner), find)
 
 
 def _functions(context: FileContext) -> frozenset[str]:
     """The functions of the file that a call of torch.jit.script compiles, itself or through a module."""
     index = context.index
-    known, key = index.known_values, ("compiled", 0)
-    if key not in known:
+
+    def find() -> frozenset[str]:
         functions = {item.name: item for item in index.tree.body if isinstance(item, FUNCTIONS)}
         first = [
             item.id
@@ -73,9 +73,9 @@ def _functions(context: FileContext) -> frozenset[str]:
             for item in owner.body:
                 if isinstance(item, FUNCTIONS) and item.name in compiled:
                     first += _called(item, own=False)
-        known[key] = _reached(functions, first, own=False)
-    found: frozenset[str] = known[key]
-    return found
+        return _reached(functions, first, own=False)
+
+    return index.once(("compiled",), find)
 
 
 def _reached(functions: Mapping[str, Function], first: Iterable[str], own: bool) -> frozenset[str]:

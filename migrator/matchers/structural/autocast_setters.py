@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from migrator.findings.finding import Edit
-from migrator.matchers.calls import calls_of
 from migrator.matchers.context import FileContext, Match, found
+from migrator.matchers.dotted import calls_of
 from migrator.matchers.options import Options
 from migrator.matchers.packs import Rule
 

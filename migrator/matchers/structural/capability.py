@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from migrator.findings.finding import Edit
-from migrator.matchers.calls import calls_of
-from migrator.matchers.context import FileContext, Match, found
+from migrator.matchers.context import FileContext, Match, found, put_around
+from migrator.matchers.dotted import calls_of
 from migrator.matchers.options import Options
 from migrator.matchers.packs import Rule
 from migrator.names.index import ModuleIndex
@@ -36,9 +36,7 @@ def find_calls(context: FileContext, rule: Rule) -> Iterator[Match]:
             continue  # it has a stand-in
         if isinstance(parent, (ast.Expr, ast.JoinedStr)):
             continue  # printed as None, which is the truth
-        start, end = index.start(call), index.end(call)
-        edits = [Edit(start, start, "("), Edit(end, end, " or (8, 0))")]
-        yield found(context, rule, call, api=name, edits=edits)
+        yield found(context, rule, call, api=name, edits=put_around(index, call, "(", " or (8, 0))"))
 
 
 def find_properties(context: FileContext, rule: Rule[PropertyOptions]) -> Iterator[Match]:

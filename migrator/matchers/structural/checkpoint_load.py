@@ -7,12 +7,12 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from migrator.matchers.calls import argument_of, calls_of, hands_on
 from migrator.matchers.context import FileContext, Match, found
+from migrator.matchers.dotted import calls_of
 from migrator.matchers.kinds.argument import added_argument
 from migrator.matchers.options import Options
 from migrator.matchers.packs import Rule
-from migrator.names.tree import called_name, last_name
+from migrator.names.tree import argument_of, called_name, hands_on, last_name
 
 
 @dataclass(frozen=True)

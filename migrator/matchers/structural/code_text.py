@@ -63,8 +63,7 @@ def _runs(index: ModuleIndex, rule: Rule[CodeOptions], node: ast.expr) -> Option
     """The call that runs a text, also by the only name that it is given."""
     holder = index.parent(node)
     if isinstance(holder, ast.Assign) and isinstance(holder.targets[0], ast.Name):
-        scope = index.scope_of(holder)
-        uses = index.uses(holder.targets[0].id, scope.owner(holder.targets[0].id) or scope)
+        uses = index.uses_of(holder.targets[0])
         return next(filter(None, (_runs(index, rule, use) for use in uses)), None)
     if isinstance(holder, ast.keyword):
         if holder.arg not in _CODE_KEYWORDS:

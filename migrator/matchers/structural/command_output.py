@@ -32,7 +32,7 @@ from migrator.names.commands import Command, commands
 from migrator.names.device_strings import is_docstring, written
 from migrator.names.index import ModuleIndex
 from migrator.names.strings import replace_text
-from migrator.names.tree import bare_name, called_name, string_value
+from migrator.names.tree import argument_of, bare_name, called_name, only_target, string_value
 
 _KEYWORDS = frozenset(
     "args shell stdout stderr stdin text universal_newlines encoding errors check capture_output timeout"
@@ -135,7 +135,7 @@ def _is_shown(index: ModuleIndex, command: Command) -> bool:
     """Whether nobody but a person reads what a command prints."""
     holder = index.parent(command.call)
     if isinstance(holder, ast.Expr):
-        return not any(command.keyword(name) for name in ("stdout", "capture_output"))
+        return not any(argument_of(command.call, name) for name in ("stdout", "capture_output"))
     while isinstance(holder, ast.Attribute) and (call := index.call_of(holder)) is not None:
         holder = index.parent(call)  # .decode(), .read()
     return isinstance(holder, ast.Call) and called_name(holder) in _SHOWING
@@ -191,7 +191,7 @@ def _in_file(index: ModuleIndex, command: Command, listing: Listing) -> Optional
 
 def _reading(index: ModuleIndex, command: Command) -> Optional[_Reading]:
     call, runner = command.call, command.runner.rpartition(".")[2]
-    given = [command.keyword(name) for name in _IN_TEXT]
+    given = [argument_of(call, name) for name in _IN_TEXT]
     form = Form("text" if any(each and not _is_false(each) for each in given) else "bytes")
     if runner == "check_output":
         return _Reading(call, form)
@@ -199,7 +199,7 @@ def _reading(index: ModuleIndex, command: Command) -> Optional[_Reading]:
         return _Reading(call, Form("text", ends=False))
     if runner == "getstatusoutput":
         return _Reading(call, Form("text", ends=False), "(0, {})")
-    if runner == "run" and (command.keyword("stdout") or command.keyword("capture_output")):
+    if runner == "run" and (argument_of(call, "stdout") or argument_of(call, "capture_output")):
         holder = index.parent(call)
         if isinstance(holder, ast.Attribute) and holder.attr == "stdout":
             return _Reading(holder, form)
@@ -214,8 +214,8 @@ def _from_pipe(index: ModuleIndex, command: Command, form: Form) -> Optional[_Re
     """What is read of ``os.popen(…)`` and ``Popen(…)``, also where that has a name and one use."""
     pipe: ast.expr = command.call
     held = index.parent(pipe)
-    if isinstance(held, ast.Assign) and len(held.targets) == 1 and isinstance(held.targets[0], ast.Name):
-        use = _only_use(index, held, held.targets[0])
+    if isinstance(held, ast.Assign) and isinstance(only_target(held), ast.Name):
+        use = _only_use(index, held, index.reads_of(pipe))
         if use is None:
             return None
         pipe = use
@@ -242,7 +242,7 @@ def _from_pipe(index: ModuleIndex, command: Command, form: Form) -> Optional[_Re
     around = index.parent(pipe)
     if isinstance(around, (ast.For, ast.comprehension)) and around.iter is pipe and form.kind == "text":
         return _Reading(pipe, Form("lines", breaks=True), held=held)
-    call = index.call_of(around) if isinstance(around, ast.Attribute) else None
+    call = index.call_of(around)
     if call is None or call.args or not isinstance(around, ast.Attribute):
         return None
     if around.attr == "readlines":
@@ -250,19 +250,18 @@ def _from_pipe(index: ModuleIndex, command: Command, form: Form) -> Optional[_Re
     return _Reading(call, form, held=held) if around.attr == "read" else None
 
 
-def _only_use(index: ModuleIndex, held: ast.Assign, target: ast.Name) -> Optional[ast.Name]:
+def _only_use(index: ModuleIndex, held: ast.Assign, uses: Sequence[ast.expr]) -> Optional[ast.expr]:
     """The one read of what a statement assigns, before the name gets another value."""
-    scope = index.scope_of(held)
-    uses = index.uses(target.id, scope.owner(target.id) or scope)
     read = _read_before_next(index, held, uses)
     if len(read) != 1 or (len(uses) > 1 and index.statement_of(read[0]) not in index.block(held)):
         return None
     return read[0]
 
 
-def _read_before_next(index: ModuleIndex, held: ast.stmt, uses: Sequence[ast.Name]) -> list[ast.Name]:
+def _read_before_next(index: ModuleIndex, held: ast.Assign, uses: Sequence[ast.expr]) -> list[ast.expr]:
     """The reads of a name that stand between an assignment and the next one."""
-    lines = (each.node.lineno for use in uses[:1] for each in index.bindings(use))
+    target = held.targets[0]
+    lines = [each.node.lineno for each in index.bindings(target)] if isinstance(target, ast.Name) else []
     # The next assignment may read the name before it binds it.
     end = min((line for line in lines if line > held.lineno), default=sys.maxsize)
     return [use for use in uses if held.lineno <= use.lineno <= end]
@@ -354,8 +353,6 @@ def _unused(index: ModuleIndex, command: Command, reading: _Reading) -> Iterator
     if reading.held is not None:
         yield reading.held
     for statement in dict.fromkeys(command.through):
-        target = statement.targets[0] if isinstance(statement, ast.Assign) else None
-        if isinstance(target, ast.Name):
-            uses = index.uses(target.id, index.scope_of(target))
-            if len(_read_before_next(index, statement, uses)) == 1:
+        if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
+            if len(_read_before_next(index, statement, index.uses_of(statement.targets[0]))) == 1:
                 yield statement

@@ -14,7 +14,16 @@ from migrator.matchers.packs import Rule
 from migrator.names.guards import IMPORT_ERRORS, is_caught
 from migrator.names.index import ModuleIndex
 from migrator.names.npu_branches import has_npu_branch
-from migrator.names.tree import FUNCTIONS, bare_name, called_name, imported, last_name, string_value, walk
+from migrator.names.tree import (
+    FUNCTIONS,
+    bare_name,
+    called_name,
+    imported,
+    is_off,
+    last_name,
+    string_value,
+    walk,
+)
 from migrator.names.values import options_like
 from migrator.names.ways import choices, decided, guards_cuda_build
 
@@ -117,9 +126,7 @@ def _names_in(index: ModuleIndex, node: ast.AST) -> Iterator[str]:
 
 
 def _is_off(value: ast.expr) -> bool:
-    if isinstance(value, ast.Call) and _ASKS.match(bare_name(value.func)):
-        return True
-    return isinstance(value, ast.Name) or (isinstance(value, ast.Constant) and value.value in (False, None))
+    return isinstance(value, ast.Name) or is_off(value) or bool(_ASKS.match(called_name(value)))
 
 
 def _is_asked_for(index: ModuleIndex, test: ast.expr, name: str) -> bool:

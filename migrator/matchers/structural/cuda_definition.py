@@ -45,7 +45,7 @@ def _renamed(
         edits.append(Edit(start, start + len(old), new))
     first = edits[0]
     scope = index.scope_of(definitions[0])
-    for use in index.uses(old, scope):
+    for use in index.uses_of(definitions[0]):
         if index.scope_of(use) is scope:  # @is_cuda.setter, gpu = property(is_cuda)
             edits.append(instead_of(index, use, new))
     return found(

@@ -10,7 +10,6 @@ import ast
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Optional
 
 from migrator.files.source import newline_of
 from migrator.findings.finding import Edit
@@ -23,7 +22,7 @@ from migrator.matchers.removal import without_statement
 from migrator.names.device_strings import is_docstring
 from migrator.names.guards import is_for_cuda_builds
 from migrator.names.index import ModuleIndex
-from migrator.names.tree import called_name, string_value
+from migrator.names.tree import called_name, only_target, string_value, targets_of
 
 _LOADERS = ("ctypes.CDLL", "ctypes.cdll.LoadLibrary", "ctypes.PyDLL")
 _SIMPLE = (ast.Assign, ast.AnnAssign, ast.Expr, ast.Assert)
@@ -87,11 +86,11 @@ def _library(rule: LibraryRule, text: str) -> str:
 
 def _instead(index: ModuleIndex, options: LibraryOptions, held: ast.Assign) -> list[_Change]:
     """What changes to do without a library that a statement loads; nothing where it is needed."""
-    target = held.targets[0]
-    if len(held.targets) != 1 or not isinstance(target, ast.Name):
+    target = only_target(held)
+    if not isinstance(target, ast.Name):
         return []
-    uses = index.uses(target.id, index.scope_of(held))
-    calls = [_called(index, use) for use in uses]
+    uses = index.uses_of(target)
+    calls = [index.call_of(index.parent(use)) for use in uses]
     if not calls or any(len(index.bindings(use)) != 1 for use in uses):
         return []
     named = [(call, called_name(call)) for call in calls if call is not None]
@@ -102,17 +101,8 @@ def _instead(index: ModuleIndex, options: LibraryOptions, held: ast.Assign) -> l
     asked = [_by_npu(index, options, call, name) for call, name in named]
     if not all(asked):
         return []
-    spans = [_span(index, held), *(_span(index, call) for call, _ in named)]
+    spans = [index.span(held), *(index.span(call) for call, _ in named)]
     return list(zip(spans, [[without_statement(index, held)], *asked]))
-
-
-def _span(index: ModuleIndex, node: ast.AST) -> tuple[int, int]:
-    return index.start(node), index.end(node)
-
-
-def _called(index: ModuleIndex, use: ast.Name) -> Optional[ast.Call]:
-    function = index.parent(use)
-    return index.call_of(function) if isinstance(function, ast.Attribute) else None
 
 
 def _by_npu(index: ModuleIndex, options: LibraryOptions, call: ast.Call, name: str) -> list[Edit]:
@@ -171,15 +161,12 @@ def _names(node: ast.AST) -> set[str]:
 def _is_used_behind(index: ModuleIndex, inside: Sequence[ast.stmt]) -> bool:
     """Whether something that the statements bind is read elsewhere."""
     for statement in inside:
-        targets = statement.targets if isinstance(statement, ast.Assign) else []
-        if isinstance(statement, ast.AnnAssign) or not all(isinstance(each, ast.Name) for each in targets):
+        targets = targets_of(statement)
+        names = [target for target in targets if isinstance(target, ast.Name)]
+        if isinstance(statement, ast.AnnAssign) or len(names) < len(targets):
             return True
-        for target in targets:
-            scope = index.scope_of(statement)
-            name = target.id if isinstance(target, ast.Name) else ""
-            uses = index.uses(name, scope.owner(name) or scope)
-            if any(index.statement_of(use) not in inside for use in uses):
-                return True
+        if any(index.statement_of(use) not in inside for name in names for use in index.uses_of(name)):
+            return True
     return False
 
 

@@ -9,7 +9,7 @@ from migrator.matchers.context import FileContext, Match, found
 from migrator.matchers.dotted import rule_fits
 from migrator.matchers.packs import Rule
 from migrator.names.npu_branches import knows_npus
-from migrator.names.tree import Import, called_name, string_value
+from migrator.names.tree import Import, called_name, holder_of, string_value
 from migrator.project.module_names import absolute_name
 from migrator.project.operators import Module, Operator
 
@@ -198,7 +198,7 @@ class _Users:
         """The module that an expression holds: the result of a loader."""
         index = self.context.index
         if isinstance(node, ast.Name):
-            values = [b.value for b in index.bindings(node) if b.kind == "assign" and b.value is not None]
+            values = index.assigned(node)
             known = next(filter(None, map(self._loaded, values)), None)
             return known or (self.operators.variables.get((self.context.name, node.id)) if values else None)
         if isinstance(node, ast.Attribute) and getattr(node.value, "id", "") in ("self", "cls"):
@@ -209,7 +209,7 @@ class _Users:
         """The module that ``load_ext("_ext", …)`` or ``FusedAdamBuilder().load()`` gives."""
         if not isinstance(value, ast.Call):
             return None
-        maker = value.func.value if isinstance(value.func, ast.Attribute) else None
+        maker = holder_of(value)
         if isinstance(maker, ast.Call) and called_name(value) in ("load", "jit_load"):
             return self.operators.builders.get(called_name(maker))
         if not any(word in called_name(value) for word in _LOADS):

@@ -6,9 +6,10 @@ import ast
 import re
 from collections.abc import Iterator
 
-from migrator.matchers.calls import calls_of, hands_on
 from migrator.matchers.context import FileContext, Match, found
+from migrator.matchers.dotted import calls_of
 from migrator.matchers.packs import Rule
+from migrator.names.tree import hands_on, is_off
 
 _POSITIONS = (
     "dataset batch_size shuffle sampler batch_sampler num_workers collate_fn pin_memory drop_last".split()
@@ -27,19 +28,15 @@ def _loaders(context: FileContext, rule: Rule) -> Iterator[tuple[ast.Call, dict[
         yield call, given
 
 
-def _is_off(node: ast.expr | None) -> bool:
-    return node is None or (isinstance(node, ast.Constant) and not node.value)
-
-
 def find_slow(context: FileContext, rule: Rule) -> Iterator[Match]:
     """Loaders without workers, pinned memory or workers that stay: one finding with what is missing."""
     for call, given in _loaders(context, rule):
         missing = []
-        if _is_off(given.get("num_workers")):
+        if is_off(given.get("num_workers")):
             missing.append("num_workers")
-        if _is_off(given.get("pin_memory")):
+        if is_off(given.get("pin_memory")):
             missing.append("pin_memory=True")
-        if not missing and _is_off(given.get("persistent_workers")) and _is_training(context, call, given):
+        if not missing and is_off(given.get("persistent_workers")) and _is_training(context, call, given):
             missing.append("persistent_workers=True")
         if missing:
             message = rule.message.replace("{missing}", " and ".join(missing))
@@ -49,7 +46,7 @@ def find_slow(context: FileContext, rule: Rule) -> Iterator[Match]:
 def find_last_batch(context: FileContext, rule: Rule) -> Iterator[Match]:
     """Loaders for training whose last batch is smaller than the others."""
     for call, given in _loaders(context, rule):
-        if _is_off(given.get("drop_last")) and "batch_sampler" not in given:
+        if is_off(given.get("drop_last")) and "batch_sampler" not in given:
             if _is_training(context, call, given) and not _is_one(given.get("batch_size")):
                 yield found(context, rule, call, api=rule.match[0])
 
@@ -72,4 +69,4 @@ def _is_training(context: FileContext, call: ast.Call, given: dict[str, ast.expr
             return True
         if _OTHER.search(text):
             return False
-    return not _is_off(given.get("shuffle"))
+    return not is_off(given.get("shuffle"))

@@ -6,10 +6,11 @@ import ast
 from collections.abc import Iterator
 
 from migrator.findings.finding import Edit
-from migrator.matchers.calls import argument_of, calls_of, hands_on
-from migrator.matchers.context import FileContext, Match, found, instead_of
+from migrator.matchers.context import FileContext, Match, found, instead_of, put_around
+from migrator.matchers.dotted import calls_of
 from migrator.matchers.kinds.argument import added_argument
 from migrator.matchers.packs import Rule
+from migrator.names.tree import argument_of, hands_on, is_none
 
 
 def find(context: FileContext, rule: Rule) -> Iterator[Match]:
@@ -27,14 +28,17 @@ def find(context: FileContext, rule: Rule) -> Iterator[Match]:
         edits: list[Edit] = []
         if ids is None:
             edits = added_argument(index, call, "device_ids", "[0]")
-        elif isinstance(ids, ast.Constant) and ids.value is None:
+        elif is_none(ids):
             edits = [instead_of(index, ids, "[0]")]
         elif isinstance(ids, (ast.List, ast.Tuple)):
             if len(ids.elts) > 1 and not isinstance(ids.elts[0], ast.Starred):
                 comma = "," if isinstance(ids, ast.Tuple) else ""
                 edits = [Edit(index.end(ids.elts[0]), index.end(ids.elts[-1]), comma)]
         elif not _is_first_only(ids):
-            edits = _first_only(context, ids)
+            # Without device ids torch takes every card, so None has to become a card as well.
+            plain = isinstance(ids, (ast.Name, ast.Attribute, ast.Call, ast.Subscript))
+            around = ("list(", " or [0])[:1]") if plain else ("list((", ") or [0])[:1]")
+            edits = put_around(index, ids, *around)
         if edits:
             yield found(context, rule, call, api=name, edits=edits)
 
@@ -45,12 +49,3 @@ def _is_first_only(node: ast.AST) -> bool:
         return False
     upper, lower = node.slice.upper, node.slice.lower
     return lower is None and isinstance(upper, ast.Constant) and upper.value == 1
-
-
-def _first_only(context: FileContext, ids: ast.expr) -> list[Edit]:
-    index = context.index
-    start, end = index.start(ids), index.end(ids)
-    # Without device ids torch takes every card, so None has to become a card as well.
-    plain = isinstance(ids, (ast.Name, ast.Attribute, ast.Call, ast.Subscript))
-    opening, closing = ("list(", " or [0])[:1]") if plain else ("list((", ") or [0])[:1]")
-    return [Edit(start, start, opening), Edit(end, end, closing)]

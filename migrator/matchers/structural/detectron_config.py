@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from migrator.matchers.calls import calls_of
 from migrator.matchers.context import FileContext, Match, found
+from migrator.matchers.dotted import calls_of
 from migrator.matchers.npu_import import insert_import
 from migrator.matchers.packs import Rule
 from migrator.names.index import ModuleIndex

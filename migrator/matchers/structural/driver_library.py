@@ -21,7 +21,7 @@ from migrator.matchers.options import Options
 from migrator.matchers.packs import Rule
 from migrator.matchers.removal import without_statement
 from migrator.names.index import ModuleIndex
-from migrator.names.tree import Import, called_name, imported
+from migrator.names.tree import Import, called_name, imported, only_target
 
 
 @dataclass(frozen=True)
@@ -174,13 +174,7 @@ def _answered(context: FileContext, rule: DriverRule, ref: ast.expr, name: str) 
 
 def _stays_inside(index: ModuleIndex, rule: DriverRule, call: ast.Call) -> bool:
     """Whether a handle is given to nothing but functions of the library."""
-    held = index.parent(call)
-    values: list[ast.expr] = [call]
-    if isinstance(held, ast.Assign) and len(held.targets) == 1 and isinstance(held.targets[0], ast.Name):
-        scope = index.scope_of(held)
-        values = list(index.uses(held.targets[0].id, scope.owner(held.targets[0].id) or scope))
-    users = [index.parent(value) for value in values]
-    return all(isinstance(user, ast.Call) and called_name(user) in rule.options.calls for user in users)
+    return all(called_name(index.parent(read)) in rule.options.calls for read in index.reads_of(call))
 
 
 def _read(
@@ -189,19 +183,16 @@ def _read(
     """What is read of a result, at once or by the name that it is given, and the edits for it."""
     if not any(each.startswith(f"{name}.") for each in options.members):
         return []
-    values: list[ast.expr] = [call]
-    held = index.parent(call)
-    if isinstance(held, ast.Assign) and len(held.targets) == 1 and isinstance(held.targets[0], ast.Name):
-        scope = index.scope_of(held)
-        uses = index.uses(held.targets[0].id, scope.owner(held.targets[0].id) or scope)
-        bound = [each.node for use in uses[:1] for each in index.bindings(use)]
-        if any(each is not held and not _is_for_bytes(index, each) for each in bound):
+    values, held = index.reads_of(call), only_target(index.parent(call))
+    if isinstance(held, ast.Name):
+        bound = [each.node for each in index.bindings(held) if each.node is not index.parent(call)]
+        if values and not all(_is_for_bytes(index, each) for each in bound):
             return None
-        values = [use for use in uses if not _is_for_bytes(index, use)]
+        values = [use for use in values if not _is_for_bytes(index, use)]
     read: list[tuple[ast.expr, list[Edit]]] = []
     for value in values:
         around = index.parent(value)
-        method = index.call_of(around) if isinstance(around, ast.Attribute) else None
+        method = index.call_of(around)
         member = f"{around.attr}{'()' if method else ''}" if isinstance(around, ast.Attribute) else ""
         text = options.members.get(f"{name}.{member}")
         if text is None:

@@ -6,9 +6,8 @@ import ast
 import re
 from collections.abc import Iterator
 
-from migrator.matchers.calls import calls_of
 from migrator.matchers.context import FileContext, Match, found
-from migrator.matchers.dotted import rule_fits
+from migrator.matchers.dotted import calls_of, rule_fits
 from migrator.matchers.packs import Rule
 from migrator.names.index import ModuleIndex
 from migrator.names.tree import FUNCTIONS, called_name
@@ -156,8 +155,8 @@ def _mask(index: ModuleIndex, node: ast.AST, asked: tuple[str, ...] = ()) -> str
     if isinstance(node, ast.Name):
         if node.id in asked:
             return ""
-        values = [b.value for b in index.bindings(node) if b.kind == "assign" and b.value is not None]
-        values = [value for value in values if _root_name(value) != node.id]  # mask = mask.cuda()
+        # Not mask = mask.cuda().
+        values = [value for value in index.assigned(node) if _root_name(value) != node.id]
         if not values:
             return "likely" if _MASK.search(node.id) else ""
         way = (*asked, node.id)
@@ -200,7 +199,7 @@ def find_batches(context: FileContext, rule: Rule) -> Iterator[Match]:
         lengths = call.args[0]
         element = getattr(lengths, "elt", None)
         if element is None and isinstance(lengths, ast.Name):
-            values = [b.value for b in context.index.bindings(lengths) if b.kind == "assign"]
+            values = context.index.assigned(lengths)
             element = next((v.elt for v in values if isinstance(v, (ast.ListComp, ast.GeneratorExp))), None)
         if element is not None and any(_is_length(node) for node in ast.walk(element)):
             yield found(context, rule, call, api=function.name)

@@ -14,8 +14,8 @@ from migrator.matchers.packs import Rule
 from migrator.names.flow import Parameter, Source, made_with, sources
 from migrator.names.index import ModuleIndex, identifiers
 from migrator.names.placement import made_on_the_cpu
-from migrator.names.reducers import argument_at, reduced
-from migrator.names.tree import bare_name, parameters
+from migrator.names.reducers import reduced
+from migrator.names.tree import argument_of, bare_name, parameters
 from migrator.project.program import is_reducing
 
 
@@ -55,7 +55,8 @@ def find_handed_over(context: FileContext, rule: Rule[CollectiveOptions]) -> Ite
             continue
         for function, place, parameter in known:
             if function == name.rpartition(".")[2]:
-                given += [(value, name) for value in argument_at(call, int(place), parameter)]
+                value = argument_of(call, parameter, int(place))
+                given += [(value, name)] if value is not None else []
     yield from _makers(context, rule, given)
     doubles = context.project.program.doubles
     here = [(item.value, item.api) for item in reduced(index, is_reducing)[0]]

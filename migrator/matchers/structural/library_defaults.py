@@ -12,14 +12,13 @@ from typing import Optional
 
 from migrator.api_support.library_defaults import LibraryDefault, Limits, known
 from migrator.findings.finding import Edit
-from migrator.matchers.calls import argument_of, hands_on
 from migrator.matchers.context import FileContext, Match, found
 from migrator.matchers.kinds.argument import added_argument
 from migrator.matchers.npu_import import names_package, statement_separator
 from migrator.matchers.options import Options
 from migrator.matchers.packs import Rule
 from migrator.names.index import ModuleIndex
-from migrator.names.tree import string_value
+from migrator.names.tree import argument_of, hands_on, string_value
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from migrator.matchers.context import FileContext, Match, found, instead_of
 from migrator.matchers.npu_import import statement_separator
 from migrator.matchers.packs import Rule
 from migrator.names.index import ModuleIndex
-from migrator.names.tree import called_name, string_value
+from migrator.names.tree import argument_of, called_name, string_value
 
 _NAMES = ("--local_rank", "--local-rank")
 
@@ -20,17 +20,12 @@ def find(context: FileContext, rule: Rule) -> Iterator[Match]:
     index = context.index
     for call in index.calls:
         if called_name(call) == "add_argument" and any(string_value(one) in _NAMES for one in call.args):
-            default = next((word.value for word in call.keywords if word.arg == "default"), None)
+            default = argument_of(call, "default")
             imports = _import_of_os(index, call)
             if default is not None and imports is not None and _is_number(default):
                 code = f'int(os.environ.get("LOCAL_RANK", {index.segment(default)}))'
-                yield found(
-                    context,
-                    rule,
-                    call,
-                    api="--local_rank",
-                    edits=[*imports, instead_of(index, default, code)],
-                )
+                edits = [*imports, instead_of(index, default, code)]
+                yield found(context, rule, call, api="--local_rank", edits=edits)
 
 
 def _is_number(node: ast.expr) -> bool:

@@ -6,9 +6,10 @@ import ast
 from collections.abc import Iterator
 from typing import Optional
 
-from migrator.matchers.calls import argument_of, calls_of
 from migrator.matchers.context import FileContext, Match, found, instead_of
+from migrator.matchers.dotted import calls_of
 from migrator.matchers.packs import Rule
+from migrator.names.tree import argument_of
 
 
 def find(context: FileContext, rule: Rule) -> Iterator[Match]:

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from typing import Optional
 
 from migrator.findings.finding import Edit
-from migrator.matchers.calls import argument_of, without_argument
 from migrator.matchers.context import FileContext, Match, found
 from migrator.matchers.options import Options
 from migrator.matchers.packs import Rule
+from migrator.matchers.removal import without_arguments
 from migrator.names.index import ModuleIndex
 from migrator.names.placement import is_cpu_device, kept_on_the_cpu, made_on_the_cpu
-from migrator.names.tree import bare_name, called_name, string_value
+from migrator.names.tree import argument_of, bare_name, called_name, holder_of, only_target, string_value
 
 _KEYWORD = "memory_format"
 
@@ -69,7 +69,8 @@ def _given(
         message = f"{api}({_KEYWORD}=torch.channels_last) is False for a tensor on an NPU" if asks else ""
         yield found(context, rule, call, api=api, message=message, severity="warning" if asks else "")
         return
-    edits = None if choice else without_argument(index, call, keyword)
+    only = len(call.args) + len(call.keywords) == 1
+    edits = None if choice or only else without_arguments(index, call, [keyword])
     if edits is None:
         edits = _other_format(index, ref, "contiguous_format" if name else "preserve_format")
     certain = method in ("cuda", "npu") or _names_npu(call)
@@ -117,10 +118,11 @@ def _formats_in(index: ModuleIndex, value: ast.AST, parent: Optional[ast.AST]) -
 
     Where else it goes does not matter: an NPU takes a contiguous format everywhere.
     """
-    if not isinstance(parent, ast.Assign) or value is not parent.value or len(parent.targets) != 1:
+    target = only_target(parent)
+    if target is None or value is target:
         return None
     calls = []
-    for use in _uses(index, parent.targets[0]):
+    for use in _uses(index, target):
         keyword = index.parent(use)
         call = index.parent(keyword) if isinstance(keyword, ast.keyword) else None
         if isinstance(keyword, ast.keyword) and keyword.arg == _KEYWORD and isinstance(call, ast.Call):
@@ -131,7 +133,7 @@ def _formats_in(index: ModuleIndex, value: ast.AST, parent: Optional[ast.AST]) -
 def _uses(index: ModuleIndex, target: ast.expr) -> Sequence[ast.expr]:
     """The uses of a name, or of an attribute of ``self`` in its class."""
     if isinstance(target, ast.Name):
-        return index.uses(target.id, index.scope_of(target))
+        return index.uses_of(target)
     owner = index.class_of(target)
     if not isinstance(target, ast.Attribute) or bare_name(target.value) != "self" or owner is None:
         return []
@@ -149,10 +151,8 @@ def _is_named(index: ModuleIndex, value: ast.AST, parent: Optional[ast.AST]) -> 
         return any(
             item is value and string_value(key) == _KEYWORD for key, item in zip(parent.keys, parent.values)
         )
-    if isinstance(parent, ast.Assign) and len(parent.targets) == 1:
-        target = parent.targets[0]
-        return isinstance(target, ast.Subscript) and string_value(target.slice) == _KEYWORD
-    return False
+    target = only_target(parent)
+    return isinstance(target, ast.Subscript) and string_value(target.slice) == _KEYWORD
 
 
 def _keyword(index: ModuleIndex, ref: ast.expr) -> tuple[Optional[ast.keyword], bool]:
@@ -187,11 +187,10 @@ def _stays_on_the_cpu(index: ModuleIndex, call: ast.Call, is_function: bool) -> 
         if index.qualified_name(call.func).endswith("_like") and first is not None:
             return device is None and made_on_the_cpu(index, first)
         return device is None and not any(k.arg is None for k in call.keywords)
-    holder = call.func.value if isinstance(call.func, ast.Attribute) else None
+    holder = holder_of(call)
     if holder is None or kept_on_the_cpu(index, holder):
         return device is None and holder is not None
-    moves = device is not None or (isinstance(call.func, ast.Attribute) and call.func.attr in ("cuda", "npu"))
-    return not moves and made_on_the_cpu(index, holder)
+    return device is None and called_name(call) not in ("cuda", "npu") and made_on_the_cpu(index, holder)
 
 
 def _other_format(index: ModuleIndex, ref: ast.expr, name: str) -> list[Edit]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from migrator.matchers.calls import argument_of, calls_of
 from migrator.matchers.context import FileContext, Match, found, instead_of
+from migrator.matchers.dotted import calls_of
 from migrator.matchers.packs import Rule
 from migrator.names.index import ModuleIndex
 from migrator.names.placement import is_cpu_device
-from migrator.names.tree import string_value
+from migrator.names.tree import argument_of, string_value
 
 
 def find(context: FileContext, rule: Rule) -> Iterator[Match]:

@@ -6,15 +6,14 @@ import ast
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Optional
 
 from migrator.findings.finding import Edit
-from migrator.matchers.calls import argument_of, calls_of, hands_on
-from migrator.matchers.context import FileContext, Match, found
+from migrator.matchers.context import FileContext, Match, found, put_around
+from migrator.matchers.dotted import calls_of
 from migrator.matchers.options import Options
 from migrator.matchers.packs import Rule
 from migrator.names.index import ModuleIndex
-from migrator.names.tree import last_name
+from migrator.names.tree import argument_of, hands_on, last_name
 
 _BYTE_TYPES = ("torch.uint8", "torch.ByteTensor")
 
@@ -38,7 +37,7 @@ def _is_iterator(index: ModuleIndex, node: ast.expr) -> bool:
     if isinstance(node, ast.Call):
         return isinstance(node.func, ast.Name) and node.func.id == "iter" and len(node.args) == 1
     if isinstance(node, ast.Name):
-        values = _assigned(index, node)
+        values = index.only_assigned(node)
         return bool(values) and all(
             isinstance(each, ast.Call) and _is_iterator(index, each) for each in values
         )
@@ -48,12 +47,6 @@ def _is_iterator(index: ModuleIndex, node: ast.expr) -> bool:
         given = [each for each in values_written if each.strip() != "None"]
         return bool(given) and all(each.startswith("iter(") for each in given)
     return False
-
-
-def _assigned(index: ModuleIndex, name: ast.Name) -> list[ast.expr]:
-    """The values of a name that nothing but assignments binds."""
-    only = all(binding.kind == "assign" for binding in index.bindings(name))
-    return index.assigned(name) if only else []
 
 
 @dataclass(frozen=True)
@@ -98,7 +91,7 @@ def _is_byte_call(index: ModuleIndex, node: ast.expr) -> bool:
 
 
 def _is_byte_name(index: ModuleIndex, name: ast.Name) -> bool:
-    values = _assigned(index, name)
+    values = index.only_assigned(name)
     return bool(values) and all(_is_byte_call(index, each) or _makes_bytes(index, each) for each in values)
 
 
@@ -121,15 +114,14 @@ def find_real_spectra(context: FileContext, rule: Rule) -> Iterator[Match]:
         if spectrum is None or not _is_real(index, spectrum):
             continue
         base = index.segment(call.func).rpartition(".")[0]
-        start, end = index.start(spectrum), index.end(spectrum)
-        edits = [Edit(start, start, f"{base}.view_as_complex("), Edit(end, end, ".contiguous())")]
+        edits = put_around(index, spectrum, f"{base}.view_as_complex(", ".contiguous())")
         yield found(context, rule, call, api=api, edits=edits if base else (), needs_npu=False)
 
 
 def _is_real(index: ModuleIndex, node: ast.expr) -> bool:
     """Whether a spectrum is surely one of real numbers."""
     if isinstance(node, ast.Name):
-        values: list[Optional[ast.expr]] = list(_assigned(index, node))
+        values = index.only_assigned(node)
         return bool(values) and all(isinstance(each, ast.Call) and _is_real(index, each) for each in values)
     if not isinstance(node, ast.Call):
         return False

@@ -14,9 +14,8 @@ from migrator.api_support import npu_names
 from migrator.api_support.tables import as_tuple
 from migrator.api_support.torch_names import of_version, short
 from migrator.findings.finding import Edit
-from migrator.matchers.calls import calls_of
 from migrator.matchers.context import FileContext, Match, found, instead_of
-from migrator.matchers.dotted import fitting
+from migrator.matchers.dotted import calls_of, fitting
 from migrator.matchers.moved_imports import import_form, move_names
 from migrator.matchers.options import Options
 from migrator.matchers.packs import Rule

@@ -68,7 +68,7 @@ def find(context: FileContext, rule: StartedRule) -> Iterator[Match]:
 def _read(index: ModuleIndex, command: Command) -> Optional[Content]:
     """The programs and options of a command, with their places; None where these are not known."""
     if not command.line:
-        return shell.listed([_word(index, word) for word in command.words], _span(index, command.call))
+        return shell.listed([_word(index, word) for word in command.words], index.span(command.call))
     node = command.words[0].node if command.words else None
     if isinstance(node, ast.JoinedStr):
         return _read_fstring(index, node)
@@ -80,11 +80,11 @@ def _word(index: ModuleIndex, word: commands.Word) -> Word:
     """A word of a list, as the reader of shells has it; of an f-string what stands before its first field."""
     place = inside(index, word.node)
     if word.text and (place is not None or word.text.endswith(("python", ".py"))):
-        return Word(word.text, place or _span(index, word.node))
+        return Word(word.text, place or index.span(word.node))
     parts = index.parts(word.node) if isinstance(word.node, ast.JoinedStr) else ()
     if parts and parts[0].expression is None:
         return Word(parts[0].raw + FILLED, (parts[0].start, index.end(word.node)))
-    return Word(None, _span(index, word.node))
+    return Word(None, index.span(word.node))
 
 
 def _read_fstring(index: ModuleIndex, node: ast.JoinedStr) -> Optional[Content]:
@@ -104,10 +104,6 @@ def _read_fstring(index: ModuleIndex, node: ast.JoinedStr) -> Optional[Content]:
             fields.append((first, last))
     places = [*fields, *((part.start, part.end) for part in parts if part.expression is None)]
     return shell.read_shell(bytes(data), ((min(places)[0], max(last for _, last in places)),))
-
-
-def _span(index: ModuleIndex, node: ast.AST) -> tuple[int, int]:
-    return index.start(node), index.end(node)
 
 
 def _new_value(rule: StartedRule, setting: Setting) -> Optional[str]:

@@ -12,13 +12,13 @@ from dataclasses import dataclass, field
 from typing import Optional
 
 from migrator.findings.finding import Edit
-from migrator.matchers.calls import calls_of
 from migrator.matchers.context import FileContext, Match, found, instead_of
+from migrator.matchers.dotted import calls_of
 from migrator.matchers.npu_import import statement_separator
 from migrator.matchers.options import Options
 from migrator.matchers.packs import Rule
 from migrator.names.index import ModuleIndex
-from migrator.names.tree import FUNCTIONS, Statement, string_value
+from migrator.names.tree import FUNCTIONS, Statement, arguments_of, called_name, only_target, string_value
 from migrator.names.values import CLASS, MODULE
 
 _MOVES = frozenset({"to", "cuda", "npu", "cpu", "type", "type_as"})
@@ -67,7 +67,7 @@ def find(context: FileContext, rule: Rule[TypeOptions]) -> Iterator[Match]:
 
 def _default(index: ModuleIndex, rule: Rule[TypeOptions], call: ast.Call) -> Optional[_Default]:
     """What a call makes the default; None where that is not seen."""
-    arguments = [*call.args, *(keyword.value for keyword in call.keywords)]
+    arguments = arguments_of(call)
     if len(arguments) != 1:
         return None
     if not isinstance(arguments[0], ast.IfExp):
@@ -175,19 +175,14 @@ def _assignments(statement: ast.stmt) -> Iterator[ast.stmt]:
 def _built(context: FileContext, statement: Statement) -> Optional[ast.Call]:
     """The call that builds a module, where nothing moves it."""
     index = context.index
-    if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
-        return None
-    target, value = statement.targets[0], statement.value
+    target, value = only_target(statement), getattr(statement, "value", None)
     if not isinstance(target, ast.Name) or not isinstance(value, ast.Call):
         return None
     index.expand(statement)
-    function = value.func
-    last = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
-    named = last[:1].isupper() and ("model" in target.id.lower() or "net" in target.id.lower())
+    named = called_name(value)[:1].isupper() and ("model" in target.id.lower() or "net" in target.id.lower())
     if not named and context.value(value).kind not in (MODULE, CLASS):
         return None
-    uses = index.uses(target.id, index.scope_of(statement))
-    return None if any(_is_moved(index, use) for use in uses) else value
+    return None if any(_is_moved(index, use) for use in index.uses_of(target)) else value
 
 
 def _is_moved(index: ModuleIndex, node: ast.expr) -> bool:

@@ -12,7 +12,7 @@ from migrator.matchers.options import Options
 from migrator.matchers.packs import Rule
 from migrator.names.index import ModuleIndex
 from migrator.names.training_loops import Region, every_step, losses, training_regions
-from migrator.names.tree import bare_name, called_name
+from migrator.names.tree import bare_name, called_name, holder_of
 
 _TEXTS = frozenset({"print", "format", "info", "debug", "set_postfix", "set_description", "write"})
 _NUMBERS = frozenset({"float", "int", "bool", "isnan", "isfinite", "isinf"})
@@ -101,7 +101,7 @@ def _is_foreign_call(index: ModuleIndex, node: ast.AST) -> bool:
 
 def _is_of_batch(index: ModuleIndex, call: ast.Call, regions: list[Region]) -> bool:
     """Whether what is moved is what a loop over a loader gave: its target, or a part of that."""
-    node = call.func.value if isinstance(call.func, ast.Attribute) else None
+    node = holder_of(call)
     while isinstance(node, (ast.Attribute, ast.Subscript)):
         node = node.value
     if not isinstance(node, ast.Name):

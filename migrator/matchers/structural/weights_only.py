@@ -8,13 +8,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Optional
 
-from migrator.matchers.calls import calls_of, hands_on
 from migrator.matchers.context import FileContext, Match, found
+from migrator.matchers.dotted import calls_of
 from migrator.matchers.kinds.argument import added_argument
 from migrator.matchers.options import Options
 from migrator.matchers.packs import Rule
 from migrator.names.index import ModuleIndex
-from migrator.names.tree import called_name, last_name, string_value
+from migrator.names.tree import called_name, hands_on, last_name, string_value
 from migrator.project.saved_objects import Saved, is_module_name
 
 _DECIDES = ("weights_only", "pickle_module")
@@ -99,8 +99,7 @@ def _uses(index: ModuleIndex, call: ast.Call) -> Iterator[ast.expr]:
         return
     for target in statement.targets:
         if isinstance(target, ast.Name):
-            every = index.uses(target.id, index.scope_of(statement))
-            yield from (use for use in every if index.start(use) > index.end(statement))
+            yield from (use for use in index.uses_of(target) if index.start(use) > index.end(statement))
 
 
 def _member(index: ModuleIndex, node: Optional[ast.AST]) -> str:

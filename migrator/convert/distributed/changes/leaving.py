@@ -51,7 +51,7 @@ def _agree(draft: Draft, file: File, tests: list[ast.expr], before: str = "") ->
             test, head = test.operand, "on_any_rank("
         elif before:
             head, tail = f"{head}(", "))"
-        start, end = index.start(test), index.end(test)
+        start, end = index.span(test)
         if any(edit.start == start and "on_any_rank" in edit.text for edit in changes.edits):
             continue
         changes.edits += [Edit(start, start, head), Edit(end, end, tail)]

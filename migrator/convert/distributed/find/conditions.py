@@ -18,7 +18,7 @@ from migrator.convert.syntax import (
     walk_all,
 )
 from migrator.convert.values import call_sites
-from migrator.matchers.calls import hands_on
+from migrator.names.tree import hands_on
 
 Guard = tuple[Any, bool]
 _UNKNOWN = object()
