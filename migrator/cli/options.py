@@ -67,7 +67,7 @@ def torch_version(given: Optional[str], source: Optional[str], quiet: bool) -> s
 
     if given:
         return resolve(given).text
-    from migrator.project.wanted_torch import chosen_version
+    from migrator.project.wanted_versions import chosen_version
 
     try:
         choice = chosen_version(Path(source or ""))

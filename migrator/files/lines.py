@@ -27,6 +27,10 @@ class Lines:
         """The line and the column, in characters, of an offset."""
         return self.line_of(offset), self.column_of(offset)
 
+    def ends(self, span: tuple[int, int]) -> tuple[int, int, int, int]:
+        """Line and column of a span's first byte, and of what is behind its last one."""
+        return *self.place(span[0]), *self.place(span[1])
+
     def offset(self, line: int, column: int) -> int:
         """The offset of a line and column."""
         start, end = self.span(line, line)

@@ -28,16 +28,8 @@ def find_lines(text: str, foreign: Collection[str] = ()) -> Iterator[Finding]:
         line = _whole(re.sub(r"\\\r?\n\s*", " ", found.group()))
         if not is_of_python(launcher, line) or is_of_other_framework(line, foreign):
             continue
-        yield Finding(
-            code=_CODE,
-            api=launcher,
-            line=first,
-            end_line=first + found.group().count("\n"),
-            column=1,
-            end_column=1,
-            message=message_for(launcher),
-            advice=advice_for(line),
-        )
+        last = first + found.group().count("\n")
+        yield Finding(_CODE, message_for(launcher), first, 1, last, 1, api=launcher, advice=advice_for(line))
 
 
 def is_of_other_framework(line: str, foreign: Collection[str]) -> bool:

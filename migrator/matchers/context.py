@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Optional, cast
 
 from migrator.api_support.versions import TorchVersion
+from migrator.files.lines import Lines
 from migrator.findings.finding import Edit, Finding, Fix, Safety, Severity
 from migrator.matchers.packs import Rule
 from migrator.names.device_vocabulary import DeviceVocabulary
@@ -80,32 +81,47 @@ def found(
     ``{api}`` in the rule's message and advice is replaced by the API's name.
     """
     index = context.index
-    start, end = span or (index.start(node), index.end(node))
-    end = start + len(index.data[start:end].rstrip(b"\r\n"))
-    finding = Finding(
-        code=rule.code,
-        rule=rule.name,
-        api=api,
-        line=index.line_of(start),
-        column=index.column_of(start),
-        end_line=index.line_of(end),
-        end_column=index.column_of(end),
-        message=(message or rule.message or rule.summary).replace("{api}", api),
-        severity=cast(Severity, severity or rule.severity),
+    start, end = span or index.span(node)
+    span = start, start + len(index.data[start:end].rstrip(b"\r\n"))
+    finding = replace(
+        finding_at(rule, index.lines, span, api, edits, message, advice, severity, safety),
         status=rule.status if status is None else status,
-        advice=(advice or rule.advice).replace("{api}", api),
-        fix=Fix(tuple(edits), cast(Safety, safety or rule.fix)) if edits else None,
         documents=documents,
         kernel=kernel,
         certainty=certainty,
         form=form,
         instead=rule.options.instead.replace("{name}", api.rpartition(".")[2]),
-        url=next(iter(rule.references), ""),
-        span=(start, end),
     )
     if rule.options.needs_npu is not None:
         needs_npu = rule.options.needs_npu
-    return Match(finding, node, needs_npu, (start, end) if claims else None)
+    return Match(finding, node, needs_npu, span if claims else None)
+
+
+def finding_at(
+    rule: Rule,
+    lines: Lines,
+    span: tuple[int, int],
+    api: str,
+    edits: Sequence[Edit],
+    message: str,
+    advice: str,
+    severity: str,
+    safety: str,
+) -> Finding:
+    """A finding of a rule at a place of a text, with the rule's own words where none are given."""
+    return Finding(
+        rule.code,
+        (message or rule.message or rule.summary).replace("{api}", api),
+        *lines.ends(span),
+        cast(Severity, severity or rule.severity),
+        rule.name,
+        api,
+        (advice or rule.advice).replace("{api}", api),
+        Fix(tuple(edits), cast(Safety, safety or rule.fix)) if edits else None,
+        span,
+        url=next(iter(rule.references), ""),
+        status=rule.status,
+    )
 
 
 def instead_of(index: ModuleIndex, node: ast.AST, text: str) -> Edit:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Optional, cast
+from typing import TYPE_CHECKING, Optional
 
 from migrator.api_support.versions import TorchVersion
 from migrator.files.file_types import is_of_ci
-from migrator.findings.finding import Edit, Finding, Fix, Safety, Severity
-from migrator.matchers.context import Match
+from migrator.findings.finding import Edit
+from migrator.matchers.context import Match, finding_at
 from migrator.matchers.packs import Rule
 from migrator.other_files.index import Span, TextIndex
 from migrator.project.project import Project
@@ -51,27 +51,10 @@ def found_in_text(
 
     What a CI system runs on which machines is not in the project: there only safe fixes are made.
     """
-    lines = context.index.lines
     advice = advice or rule.advice
     if edits and (safety or rule.fix) != "safe" and is_of_ci(context.index.name):
         written = " ".join(edit.text.strip() for edit in edits).strip()
         advice = advice or f"Write {written or 'nothing'} here, where the job's machine has NPUs."
         edits = ()
-    (line, column), (end_line, end_column) = lines.place(span[0]), lines.place(span[1])
-    finding = Finding(
-        code=rule.code,
-        rule=rule.name,
-        api=api,
-        line=line,
-        column=column,
-        end_line=end_line,
-        end_column=end_column,
-        message=(message or rule.message or rule.summary).replace("{api}", api),
-        severity=cast(Severity, severity or rule.severity),
-        status=rule.status,
-        advice=advice.replace("{api}", api),
-        fix=Fix(tuple(edits), cast(Safety, safety or rule.fix)) if edits else None,
-        url=next(iter(rule.references), ""),
-        span=span,
-    )
+    finding = finding_at(rule, context.index.lines, span, api, edits, message, advice, severity, safety)
     return Match(finding, _NOWHERE, needs_npu=False)

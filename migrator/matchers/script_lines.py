@@ -66,14 +66,5 @@ def _variable(found: re.Match[str], line: int) -> Iterator[Finding]:
 def _finding(
     code: str, api: str, line: int, column: int, message: str, advice: str, severity: Severity
 ) -> Finding:
-    return Finding(
-        code=code,
-        api=api,
-        line=line,
-        end_line=line,
-        column=column + 1,
-        end_column=column + 1 + len(api),
-        message=message,
-        advice=advice,
-        severity=severity,
-    )
+    end = column + 1 + len(api)
+    return Finding(code, message, line, column + 1, line, end, severity, api=api, advice=advice)

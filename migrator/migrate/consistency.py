@@ -190,16 +190,4 @@ def _read_in(programs: Programs, names: Iterable[str]) -> dict[str, str]:
 def _finding(
     code: str, index: TextIndex, span: Span, api: str, message: str, severity: Severity, advice: str
 ) -> Finding:
-    (line, column), (end_line, end_column) = index.lines.place(span[0]), index.lines.place(span[1])
-    return Finding(
-        code=code,
-        message=message,
-        line=line,
-        column=column,
-        end_line=end_line,
-        end_column=end_column,
-        severity=severity,
-        api=api,
-        advice=advice,
-        span=span,
-    )
+    return Finding(code, message, *index.lines.ends(span), severity, api=api, advice=advice, span=span)

@@ -11,10 +11,9 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
-from typing import Optional
+from typing import TYPE_CHECKING, Optional
 
 from migrator.api_support.versions import resolve
-from migrator.convert.result import Conversion
 from migrator.core.check import Converted, every_fix, safe_fixes
 from migrator.core.rules import Rules, rules_for
 from migrator.core.settings import Settings
@@ -37,6 +36,9 @@ from migrator.report.tally import Tally
 from migrator.run.loading import load_project
 from migrator.run.processes import Progress, processes_for
 from migrator.run.project_files import Done, check_files, refuse_without_python
+
+if TYPE_CHECKING:
+    from migrator.convert.distributed.convert import Conversion
 
 DONE = 0
 SOME_SKIPPED = 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from migrator.names.index import ModuleIndex
-from migrator.names.leaving import ends_run
+from migrator.names.statements import ends_run
 from migrator.names.tree import called_name
 
 # Calls that read a version, or a number, from a text.

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 
 from migrator.names.index import ModuleIndex
-from migrator.names.leaving import ends_run, stops
+from migrator.names.statements import ends_run, stops
 from migrator.names.tree import FUNCTIONS, Function, bare_name, called_name
 
 _TRIES = (ast.Try, getattr(ast, "TryStar", ast.Try))

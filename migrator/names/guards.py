@@ -11,8 +11,8 @@ from collections.abc import Callable, Collection, Iterator
 from itertools import takewhile
 
 from migrator.names.index import ModuleIndex
-from migrator.names.leaving import leaves, stops
 from migrator.names.scopes import Binding
+from migrator.names.statements import leaves, stops
 from migrator.names.tree import FUNCTIONS, bare_name, called_name, imported, string_value, walk
 
 _EVERY_ERROR = frozenset({"Exception", "BaseException"})

@@ -18,9 +18,8 @@ from itertools import islice, takewhile
 from typing import Any, Callable, TypeVar
 
 from migrator.names.fstrings import Part, place_fstring
-from migrator.names.neighbours import Neighbours
 from migrator.names.outline import Outline, outline
-from migrator.names.qualified import full_name
+from migrator.names.qualified import Neighbours, full_name
 from migrator.names.scopes import Binding, Scope
 from migrator.names.statements import body_fields, head_lines, heads, touches
 from migrator.names.tree import (

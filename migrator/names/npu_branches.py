@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from migrator.names.index import ModuleIndex
-from migrator.names.leaving import LEAVING
+from migrator.names.statements import LEAVING
 from migrator.names.tree import FUNCTIONS, last_name, string_value
 
 # The word first, then what is before it: a search for plain text is fast, and most files speak of input.

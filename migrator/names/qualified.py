@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Optional
 
 from migrator.names.flow import given_by_each, parameter_of
@@ -240,3 +241,15 @@ def _module(index: ModuleIndex, node: _Value, depth: int) -> str:
     if node is None:
         return ""
     return full_name(index, node, depth) or (_given(index, node, depth) if isinstance(node, ast.Name) else "")
+
+
+@dataclass(frozen=True)
+class Neighbours:
+    """Answers by the full names that imports bring, relative ones as they are written.
+
+    ``module`` is the module of torch that a name stands for, empty for none; ``asked`` is what a flag, or a
+    function's answer, depends on: names of torch and others, and ``version`` for torch's release.
+    """
+
+    module: Callable[[str], str]
+    asked: Callable[[str], frozenset[str]]

@@ -1,4 +1,4 @@
-"""Compound statements: which fields are their bodies, and where their heads are."""
+"""Statements: the fields that are bodies of compound ones, where their heads are, what leaves a block."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from typing import Any
 
-from migrator.names.tree import children, fields_of
+from migrator.names.tree import called_name, children, fields_of
 
 _BODY_FIELDS = ("body", "handlers", "orelse", "finalbody", "cases")
 _BODIES: dict[type, tuple[str, ...]] = {}
@@ -53,3 +53,27 @@ def heads(statement: ast.AST) -> Iterator[ast.AST]:
                 yield from (item for item in value if isinstance(item, ast.AST))
             elif isinstance(value, ast.AST):
                 yield value
+
+
+LEAVING = (ast.Return, ast.Raise, ast.Continue, ast.Break)
+_END_PROGRAM = frozenset({"exit", "_exit", "quit", "abort"})
+_END_TEST = frozenset({"skip", "skipTest", "fail", "xfail", "importorskip"})
+
+
+def leaves(statement: ast.AST | None) -> bool:
+    """Whether what stands behind a statement in its block does not run."""
+    return isinstance(statement, LEAVING) or ends_run(statement)
+
+
+def ends_run(statement: ast.AST | None) -> bool:
+    """Whether a statement calls what ends the program, or a test."""
+    return _called(statement) in _END_PROGRAM | _END_TEST
+
+
+def stops(statement: ast.AST | None) -> bool:
+    """Whether a statement raises, or ends the program."""
+    return isinstance(statement, ast.Raise) or _called(statement) in _END_PROGRAM
+
+
+def _called(statement: ast.AST | None) -> str:
+    return called_name(statement.value) if isinstance(statement, ast.Expr) else ""

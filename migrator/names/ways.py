@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
 from migrator.names.index import ModuleIndex
-from migrator.names.leaving import LEAVING
+from migrator.names.statements import LEAVING
 from migrator.names.tree import FUNCTIONS, Function, bare_name
 
 _CUDA_BUILD = re.compile(rb"\bCUDAExtension\b|\bCUDA_HOME\b|\bnvcc\b|\.cu\b")

@@ -123,25 +123,11 @@ def imported_names(text: str) -> Iterator[tuple[str, str]]:
 
 def _roots(text: str, package: str) -> dict[str, str]:
     """What the names of a text stand for, as far as it is in the package."""
-    roots: dict[str, str] = {}
     if package not in text:
-        return roots
-    inside = f"{package}."
+        return {}
+    imported = imported_names(text)
+    roots = {bound: full for bound, full in imported if full == package or full.startswith(f"{package}.")}
     text = f"\n{text}"
-    imported: dict[str, str] = {}
-    for plain, module, in_brackets, listed in _imports(text):
-        if plain:
-            for part in plain.split(","):
-                name, _, alias = part.strip().partition(" as ")
-                name = name.strip()
-                if name == package or name.startswith(inside):
-                    roots[alias.strip() or package] = name if alias.strip() else package
-        elif module == package or module.startswith(inside):
-            for part in _COMMENT.sub("", in_brackets or listed).split(","):
-                name, _, alias = part.replace("\\", " ").strip().partition(" as ")
-                if name.strip():
-                    imported[alias.strip() or name.strip()] = f"{module}.{name.strip()}"
-    roots.update(imported)
     for match in _ALIASED.finditer(text):
         root, dot, rest = match[1].partition(".")
         if root in roots:

@@ -1,13 +1,16 @@
-"""Whether a file shows that its program can train with several ranks: by what it imports and calls."""
+"""Whether a file shows that its program can train with several ranks: by what it imports and calls.
+
+The names are in ``reports/distributed/names.yaml``.
+"""
 
 from __future__ import annotations
 
 import re
 from functools import cache
 
+from migrator.data_folders import reports_yaml
 from migrator.names.index import ModuleIndex
 from migrator.names.tree import imported
-from migrator.project.distributed_names import entries, listed
 
 _LIBRARIES, _CALLS = "distributed_libraries", "distributed_calls"
 
@@ -51,3 +54,17 @@ def distributed_words() -> frozenset[str]:
 @cache
 def _pattern() -> re.Pattern[str]:
     return re.compile(rf"\b(?:{'|'.join(sorted(distributed_words()))})\b")
+
+
+def entries(table: str) -> list[str]:
+    """What a table of ``names.yaml`` holds."""
+    found: list[str] = reports_yaml("distributed/names.yaml")[table]
+    return found
+
+
+def listed(table: str, name: str) -> bool:
+    """Whether a table holds a full name, the package of it, or its last part behind a dot."""
+    parts = name.split(".")
+    packages = (".".join(parts[:count]) for count in range(1, len(parts) + 1))
+    known = entries(table)
+    return any(package in known for package in packages) or f".{parts[-1]}" in known

@@ -1,4 +1,4 @@
-"""Which file of a project is started: the training script."""
+"""What a Python file shows of how its program is started: the training script, or with Horovod."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
+from migrator.files.document import is_notebook
 from migrator.project.frameworks import other_framework
 
 _GUARD = re.compile(r"^if\s+__name__\s*==\s*['\"]__main__['\"]", re.M)
@@ -91,3 +92,25 @@ def _only_defines(text: str) -> bool:
 def ranked(candidates: Iterable[Candidate]) -> tuple[Candidate, ...]:
     """The likeliest first; of equals the one nearest to the top, then by name."""
     return tuple(sorted(candidates, key=lambda one: (-one.score, one.name.count("/"), one.name)))
+
+
+_HOROVOD = re.compile(r"^[ \t]*(?:import[^\n]*|from)[ \t]horovod\b", re.M)
+
+
+@dataclass(frozen=True)
+class StartFacts:
+    """One file: whether it imports Horovod, or is a script; the ``framework`` that is not PyTorch."""
+
+    file: str
+    horovod: bool
+    candidate: Candidate | None
+    framework: str = ""
+
+
+def scan_start(name: str, text: str) -> StartFacts | None:
+    """The facts of a file; None where it shows nothing. A notebook is not started."""
+    if is_notebook(name):
+        return None
+    horovod = "horovod" in text and bool(_HOROVOD.search(text))
+    facts = StartFacts(name, horovod, candidate(name, text), other_framework(text))
+    return facts if horovod or facts.candidate or facts.framework else None

@@ -8,12 +8,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from migrator.names.neighbours import Neighbours
+from migrator.names.qualified import Neighbours
 from migrator.project.facts import ClassFacts, FileFacts
+from migrator.project.file_names import npu_twins, packages_of
 from migrator.project.module_names import NamesElsewhere, absolute_name, module_name
-from migrator.project.npu_twins import npu_twins
 from migrator.project.operators import Catalog
-from migrator.project.packages import packages_of
 from migrator.project.program import NOTHING, ProgramFacts, merged
 from migrator.project.scripted import FORWARD, SCRIPT
 
@@ -21,9 +20,9 @@ if TYPE_CHECKING:
     from migrator.findings.finding import Result
     from migrator.native.model import NativeFile
     from migrator.project.definitions import Definitions
+    from migrator.project.entry import StartFacts
     from migrator.project.library_functions import LibraryFunction
     from migrator.project.programs import Programs
-    from migrator.project.start import StartFacts
 
 # Where a project may keep its packages.
 _SOURCE_FOLDERS = ("src", "python", "lib")

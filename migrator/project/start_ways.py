@@ -12,8 +12,7 @@ from migrator.data_folders import reports_yaml
 from migrator.names.index import ModuleIndex
 from migrator.names.tree import argument_of, bare_name, called_name, only_target, walk
 from migrator.names.tree import imported as imported_in_full
-from migrator.project.distributed_names import listed
-from migrator.project.distributed_use import distributed_words, imports_distributed
+from migrator.project.distributed_use import distributed_words, imports_distributed, listed
 from migrator.project.imports import Read, files_of
 from migrator.project.parser_options import Option, options
 

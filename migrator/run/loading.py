@@ -17,8 +17,7 @@ from migrator.files.document import document
 from migrator.files.errors import Unreadable
 from migrator.files.source import read_bytes
 from migrator.findings.finding import internal_error
-from migrator.project.npu_twins import npu_twins
-from migrator.project.packages import packages_of
+from migrator.project.file_names import npu_twins, packages_of
 from migrator.project.requirement_files import lines_with_versions
 from migrator.run.cache import Cache, digest
 from migrator.run.json_form import fits, from_json, to_json
@@ -28,9 +27,9 @@ if TYPE_CHECKING:
     from migrator.files.discover import Entry
     from migrator.findings.finding import Result
     from migrator.native.model import NativeFile
+    from migrator.project.entry import StartFacts
     from migrator.project.facts import FileFacts
     from migrator.project.project import Project
-    from migrator.project.start import StartFacts
 
 # Without one of these a file tells nothing that another one has to know: of a class with a CUDA member, of an
 # extension that it builds (CUDAExtension, cpp_extension, an OpBuilder, a source file), or of all the program.
@@ -266,7 +265,7 @@ def _read(file: PythonFile, starts: bool) -> Read:
     try:
         data = read_bytes(file.path) if file.data is None else file.data
         if starts:
-            from migrator.project.start import scan_start
+            from migrator.project.entry import scan_start
 
             text = document(data, file.name).text
             facts, start = scan_file(file.name, text), scan_start(file.name, text)

@@ -10,7 +10,7 @@ from typing import Any
 from migrator.analyze.third_party.flow import Attempt, Branch, Condition, End, Loop, Step, Steps, Use
 from migrator.findings.finding import Finding
 from migrator.names.index import ModuleIndex
-from migrator.names.leaving import LEAVING
+from migrator.names.statements import LEAVING
 from migrator.project.modules import scopes_by_name, written
 
 # Tests after whose answer a program without CUDA goes another way.

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from migrator.convert.distributed.plan import plan
 from migrator.convert.draft import Draft, UncertainError, converted
 from migrator.convert.load import AlreadyDistributedError, load
 from migrator.convert.program import Program
-from migrator.convert.result import Conversion
 from migrator.convert.write import NotPlacedError
 from migrator.core.check import Converted
 from migrator.findings.finding import internal_error
@@ -59,3 +59,27 @@ def _by_hand(program: Program, error: UncertainError) -> Conversion:
     for key in ("ranks_meet", "model_to_wrap", "data_to_share", "files_to_write"):
         draft.report(key, program.entry, None)
     return Conversion(program.entry.name, converted(program.files, draft), reason=error.text.message)
+
+
+@dataclass(frozen=True)
+class Conversion:
+    """What became of a program. ``files`` are those that changed or of which there is something to say.
+
+    ``reason`` says why it is not converted, empty where it is; ``already``: it was for many cards before.
+    """
+
+    entry: str
+    files: dict[str, Converted] = field(default_factory=dict)
+    reason: str = ""
+    already: bool = False
+
+    def line(self) -> str:
+        """What the user reads of it."""
+        if self.already:
+            return f"{self.entry} is distributed already: it is only migrated"
+        if self.reason:
+            failed = any(one.failed for one in self.files.values())
+            more = "npumigrate.log has the details" if failed else "manual_review.csv has the lines to write"
+            return f"{self.entry} stays a program for one device: {self.reason} ({more})"
+        changed = sum(bool(one.edits) for one in self.files.values())
+        return f"{self.entry} trains on many NPUs; files changed for that: {changed}"

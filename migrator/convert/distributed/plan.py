@@ -7,7 +7,6 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from migrator.convert.distributed.changes.accumulation import accumulate_without_sync
-from migrator.convert.distributed.changes.bars import show_bars_once
 from migrator.convert.distributed.changes.batches import check_batches, share_drawn
 from migrator.convert.distributed.changes.devices import use_own_card
 from migrator.convert.distributed.changes.differences import report_differences
@@ -43,7 +42,7 @@ from migrator.convert.syntax import (
 )
 from migrator.convert.texts import sources
 from migrator.convert.write import first_argument
-from migrator.project.distributed_names import listed
+from migrator.project.distributed_use import listed
 from migrator.project.imports import Read
 
 _IMPORTS = [f"import {name}" for name in ("builtins", "gc", "json", "logging", "os", "subprocess", "sys")]
@@ -242,3 +241,17 @@ def _works_above(entry: File, guard: Any) -> bool:
 def _leaves(statement: ast.stmt) -> bool:
     text = ast.dump(statement)
     return isinstance(statement, ast.Raise) or "attr='exit'" in text or "id='exit'" in text
+
+
+def show_bars_once(program: Program, draft: Draft) -> None:
+    """Plan ``disable=`` for the bars that have none."""
+    for file, call in program.nodes(ast.Call):
+        given = any(one.arg in ("disable", None) for one in call.keywords)
+        if given or not listed("bars", file.called(call)):
+            continue
+        disable = "disable=dist.get_rank() != 0"
+        if file is not program.entry or function_of(call) is None:
+            disable = "disable=dist.is_initialized() and dist.get_rank() != 0"
+        draft.change_arguments(file, call, [], [disable])
+        draft.of(file).imports.append(DIST)
+        draft.changed(file, call, "one rank shows the bar")

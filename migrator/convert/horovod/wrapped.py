@@ -26,7 +26,7 @@ from migrator.convert.syntax import (
     taker_of,
 )
 from migrator.convert.values import call_sites, definition_of
-from migrator.project.distributed_names import listed
+from migrator.project.distributed_use import listed
 
 _MOVES = ("cuda", "to", "npu")
 

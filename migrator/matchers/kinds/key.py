@@ -11,7 +11,7 @@ from typing import Optional
 from migrator.files.file_types import is_of_ci
 from migrator.findings.finding import Edit
 from migrator.matchers.context import Match
-from migrator.matchers.kinds.value import replaced
+from migrator.matchers.kinds.value import name_fits, replaced
 from migrator.matchers.options import Options
 from migrator.matchers.other_context import TextContext, found_in_text
 from migrator.matchers.packs import Rule
@@ -59,10 +59,11 @@ def _fits(context: TextContext, rule: Rule[KeyOptions], setting: Setting) -> boo
         return False
     if options.only_ci and not is_of_ci(context.index.name):
         return False
-    parts = _parts(setting.name)
-    if options.read_as_device and parts[-1] not in context.project.program.device_keys:
+    name = _without_items(setting.name)
+    last = name.rpartition(".")[2].replace("-", "_").lower()
+    if options.read_as_device and last not in context.project.program.device_keys:
         return False
-    return any(_ends(parts, _parts(pattern)) for pattern in rule.match)
+    return name_fits(rule.match, name)
 
 
 def _found(context: TextContext, rule: Rule[KeyOptions], setting: Setting, new: Optional[str]) -> Match:
@@ -80,17 +81,6 @@ def _found(context: TextContext, rule: Rule[KeyOptions], setting: Setting, new: 
         message=f"{name}: {setting.value} is {new} on NPUs",
         advice="" if span else f"Write {new}.",
     )
-
-
-def _ends(have: list[str], wanted: list[str]) -> bool:
-    """Whether a name ends as a pattern does: ``device`` fits ``train.device`` and the items of it."""
-    if len(wanted) > len(have):
-        return False
-    return all(fnmatchcase(part, pattern) for pattern, part in zip(wanted, have[-len(wanted) :]))
-
-
-def _parts(name: str) -> list[str]:
-    return _without_items(name).replace("-", "_").lower().split(".")
 
 
 def _without_items(name: str) -> str:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Optional
 
 from migrator.findings.finding import Edit
@@ -51,8 +52,7 @@ def find(context: TextContext, rules: list[Rule[ValueOptions]]) -> Iterator[Matc
             if (new is None and options.values) or not _is_meant(context, options, setting):
                 continue
             own = _taken(context, setting) if options.by_parser else None
-            fits = any(name_fits(pattern, setting) for pattern in rule.match)
-            if not (fits if own is None else own.device):
+            if not (name_fits(rule.match, setting.name) if own is None else own.device):
                 continue
             fixed = new is not None and rule.fix != "none" and not _is_read(context, setting)
             span = setting.value_span if fixed else None
@@ -116,16 +116,14 @@ def taken_by_own(
     return taken(parsers, setting.name, setting.value or setting.begins, vocabularies())
 
 
-def name_fits(pattern: str, setting: Setting) -> bool:
-    """Whether a pattern is the end of a setting's name: ``device`` fits ``--device`` and ``train.device``.
+def name_fits(patterns: Iterable[str], name: str) -> bool:
+    """Whether a name ends as a pattern does: ``device`` fits ``--device`` and ``train.device``.
 
     A ``*`` stands for the rest of one part; case, and ``-`` or ``_``, make no difference.
     """
-    wanted, have = (_parts(name) for name in (pattern, setting.name))
-    if len(wanted) > len(have):
-        return False
-    pairs = zip(wanted, have[-len(wanted) :])
-    return all(a == b or (a.endswith("*") and b.startswith(a[:-1])) for a, b in pairs)
+    have = _parts(name)
+    every = (wanted for wanted in map(_parts, patterns) if len(wanted) <= len(have))
+    return any(all(map(fnmatchcase, have[-len(wanted) :], wanted)) for wanted in every)
 
 
 def _parts(name: str) -> list[str]:

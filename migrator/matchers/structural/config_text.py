@@ -63,5 +63,5 @@ def _changes(rule: Rule[ConfigOptions], name: str, kind: str, text: str) -> Iter
         return
     for setting in content.settings:
         new = new_value(rule.options.values, setting) if setting.kind == "key" else None
-        if new is not None and any(name_fits(pattern, setting) for pattern in rule.match):
+        if new is not None and name_fits(rule.match, setting.name):
             yield setting, new

@@ -65,7 +65,7 @@ def _wanted(requirements: tuple[str, ...]) -> Mapping[str, Limits]:
     """The versions of libraries that a project asks for; most ask for none."""
     if not requirements:
         return {}
-    from migrator.project.wanted_libraries import wanted_libraries
+    from migrator.project.wanted_versions import wanted_libraries
 
     return wanted_libraries(requirements)
 

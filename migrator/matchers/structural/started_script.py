@@ -107,7 +107,7 @@ def _read_fstring(index: ModuleIndex, node: ast.JoinedStr) -> Optional[Content]:
 
 
 def _new_value(rule: StartedRule, setting: Setting) -> Optional[str]:
-    if setting.kind != "option" or not any(name_fits(pattern, setting) for pattern in rule.match):
+    if setting.kind != "option" or not name_fits(rule.match, setting.name):
         return None
     return new_value(rule.options.values, setting)
 

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from migrator.cli.main import run
-from migrator.convert.distributed.convert import convert
-from migrator.convert.result import Conversion
+from migrator.convert.distributed.convert import Conversion, convert
 from tests.convert.distributed.test_trained import STYLES
 
 HERE = Path(__file__).parent

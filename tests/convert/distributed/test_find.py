@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from migrator.convert.distributed.convert import convert
-from migrator.convert.result import Conversion
+from migrator.convert.distributed.convert import Conversion, convert
 from tests.convert.distributed.test_convert import BASE, converted, new_lines, reported
 
 HEAD, _, LOOP = BASE.partition("for epoch in range(3):\n    for x in loader:\n")

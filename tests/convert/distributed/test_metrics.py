@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from migrator.convert.result import Conversion
+from migrator.convert.distributed.convert import Conversion
 from tests.convert.distributed.test_convert import BASE, converted, new_lines, reported
 
 SUMMED = "sum_over_ranks(total)"

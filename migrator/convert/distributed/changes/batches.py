@@ -11,7 +11,7 @@ from migrator.convert.models import Wrapped
 from migrator.convert.program import File, Program
 from migrator.convert.syntax import dotted, parent
 from migrator.convert.texts import functions
-from migrator.project.distributed_names import entries, listed
+from migrator.project.distributed_use import entries, listed
 
 
 def check_batches(found: list[Training], models: list[Wrapped]) -> None:

@@ -24,8 +24,8 @@ from migrator.convert.syntax import (
     stored_below,
 )
 from migrator.convert.values import call_sites, definition_of, origins
-from migrator.names.leaving import LEAVING
-from migrator.project.distributed_names import listed
+from migrator.names.statements import LEAVING
+from migrator.project.distributed_use import listed
 
 _DEPTH = 6
 _SHOWS = (

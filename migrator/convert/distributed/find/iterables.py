@@ -20,7 +20,7 @@ from migrator.convert.syntax import (
     yields,
 )
 from migrator.convert.values import definition_of, origins
-from migrator.project.distributed_names import listed
+from migrator.project.distributed_use import listed
 
 _DEPTH = 8
 

@@ -22,7 +22,7 @@ from migrator.convert.syntax import (
     parent,
     taker_of,
 )
-from migrator.project.distributed_names import listed
+from migrator.project.distributed_use import listed
 from migrator.project.imports import Read
 
 NAMES = ("torch.nn.DataParallel", "torch.nn.parallel.DataParallel")

@@ -24,7 +24,7 @@ from migrator.convert.syntax import (
     taker_of,
 )
 from migrator.convert.values import call_sites, classes_of, definition_of
-from migrator.project.distributed_names import listed
+from migrator.project.distributed_use import listed
 
 
 def follow(program: Program, wrapped: Wrapped, found: list[Training]) -> None:

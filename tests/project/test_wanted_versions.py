@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from migrator.api_support.versions import newest
-from migrator.project.wanted_torch import chosen_version
+from migrator.project.wanted_versions import chosen_version
 
 
 @pytest.mark.parametrize(

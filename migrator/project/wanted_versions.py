@@ -1,12 +1,14 @@
-"""The torch version that a project asks for in its requirements, and the known one to migrate it for."""
+"""The versions of torch and other libraries that a project asks for, and the torch to migrate it for."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
+from migrator.api_support.library_defaults import Limits, libraries
 from migrator.api_support.versions import TorchVersion, known
 from migrator.files.errors import shown
 from migrator.project.requirement_files import requirement_lines
@@ -114,3 +116,18 @@ def limits_of(specified: str) -> tuple[tuple[str, tuple[int, ...]], ...]:
 
 def _numbers(text: str) -> tuple[int, ...]:
     return tuple(int(part) for part in text.split("."))
+
+
+@cache
+def wanted_libraries(requirements: tuple[str, ...]) -> Mapping[str, Limits]:
+    """The limits for each library that a line of requirements, or of guides, asks for by a version."""
+    named = re.compile(rf"(?<![\w.-])({_either(libraries())})(?:\[[\w, -]*\])?{SPECIFIED}", re.IGNORECASE)
+    found: dict[str, Limits] = {}
+    for line in requirements:
+        for match in named.finditer(line.partition("#")[0]):
+            found.setdefault(match[1].lower().replace("_", "-"), limits_of(match[2]))
+    return found
+
+
+def _either(names: Collection[str]) -> str:
+    return "|".join(sorted(re.escape(name).replace(r"\-", "[-_]") for name in names))
