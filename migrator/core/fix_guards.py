@@ -53,15 +53,13 @@ def _reason(index: ModuleIndex, item: Match, knows_npus: bool) -> str:
 
 def _taker(context: FileContext, node: ast.AST) -> str:
     """That a value is handed to a library that is CUDA's, which has no use for an NPU's; empty where not."""
-    child = node
-    for parent in context.index.above(node):
+    for child, parent in context.index.way_up(node):
         if isinstance(parent, (ast.stmt, ast.Lambda)):
             return ""
         if isinstance(parent, ast.Call) and child is not parent.func:
             name = context.index.qualified_name(parent.func)
             if name.startswith(_OF_CUDA) and not context.project.owns(name, context.name):
                 return f"it is handed to {name}, which is CUDA's"
-        child = parent
     return ""
 
 

@@ -28,22 +28,18 @@ def is_conditional(index: ModuleIndex, node: ast.AST) -> bool:
 
     A ``try`` that may catch what it raises is one, an ``assert`` or an early ``return`` before it, too.
     """
-    child = node
-    for parent in index.above(node):
+    for child, parent in index.way_up(node):
         if _decides(parent, child) or _left_before(index, child, (*_LEAVING, ast.Raise, ast.Assert)):
             return True
-        child = parent
     return False
 
 
 def _runs(index: ModuleIndex, node: ast.AST, asked: frozenset[ast.AST]) -> bool:
-    child = node
-    for parent in index.above(node):
+    for child, parent in index.way_up(node):
         if _decides(parent, child) or isinstance(parent, ast.Lambda) or _left_before(index, child, _LEAVING):
             return False
         if isinstance(parent, FUNCTIONS) and child in parent.body:
             return parent not in asked and _is_called(index, parent, asked | {parent})
-        child = parent
     return True
 
 
@@ -99,11 +95,7 @@ def _is_main(test: ast.If, child: ast.AST) -> bool:
 
 def _left_before(index: ModuleIndex, node: ast.AST, leaving: tuple[type[ast.stmt], ...]) -> bool:
     """Whether an earlier ``if`` of the same block may have left it, or an ``assert`` where that counts."""
-    if not isinstance(node, ast.stmt):
-        return False
-    for earlier in index.block(node):
-        if earlier is node:
-            return False
+    for earlier in index.before(node) if isinstance(node, ast.stmt) else ():
         last = earlier.body[-1] if isinstance(earlier, ast.If) else earlier
         if isinstance(last, leaving) or (ends_run(last) and last is not earlier):
             return True

@@ -61,10 +61,7 @@ def is_caught(index: ModuleIndex, node: ast.AST, errors: Collection[str]) -> boo
 
 def _in_function(index: ModuleIndex, node: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
     """Each node around one with its part, as far as the function goes."""
-    child = node
-    for parent in takewhile(lambda up: not isinstance(up, FUNCTIONS), index.above(node)):
-        yield child, parent
-        child = parent
+    return takewhile(lambda pair: not isinstance(pair[1], FUNCTIONS), index.way_up(node))
 
 
 def _catches(handler: ast.ExceptHandler, errors: Collection[str]) -> bool:
@@ -146,11 +143,9 @@ def _is_alternative(index: ModuleIndex, node: ast.AST) -> bool:
 
 def is_for_types(index: ModuleIndex, node: ast.AST) -> bool:
     """Whether only type checkers read a node: behind ``TYPE_CHECKING``, or in an annotation."""
-    child = node
-    for parent in index.above(node):
+    for child, parent in index.way_up(node):
         if isinstance(parent, ast.If) and child in parent.body and bare_name(parent.test) == "TYPE_CHECKING":
             return True
-        child = parent
     around = annotated(index, node)
     is_local = isinstance(around, ast.AnnAssign) and index.function_of(around) is not None
     return around is not None and (is_local or _postpones(index))
@@ -158,27 +153,23 @@ def is_for_types(index: ModuleIndex, node: ast.AST) -> bool:
 
 def annotated(index: ModuleIndex, node: ast.AST) -> ast.AST | None:
     """The parameter, function or assignment in whose annotation a node is; None where it is in none."""
-    child = node
-    for parent in index.above(node):
+    for child, parent in index.way_up(node):
         if child in (getattr(parent, "annotation", None), getattr(parent, "returns", None)):
             return parent
         if isinstance(parent, ast.stmt):
             return None
-        child = parent
     return None
 
 
 def is_for_cuda_builds(index: ModuleIndex, node: ast.AST) -> bool:
     """Whether a node is only reached in builds of torch for CUDA: ``if torch.version.cuda:``."""
-    child = node
-    for parent in index.above(node):
+    for child, parent in index.way_up(node):
         if isinstance(parent, ast.If) and child in parent.body:
             test = parent.test
             if isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.IsNot):
                 test = test.left
             if index.qualified_name(test) == "torch.version.cuda":
                 return True
-        child = parent
     return False
 
 
@@ -197,8 +188,7 @@ def _conditions(index: ModuleIndex, node: ast.AST) -> Iterator[ast.AST]:
 
     Conditions around it, earlier ones that leave the block, decorators, and what a ``try`` does before it.
     """
-    child = node
-    for parent in index.above(node):
+    for child, parent in index.way_up(node):
         if isinstance(parent, (ast.If, ast.IfExp, ast.While)):
             if child is not parent.test:
                 yield parent.test
@@ -215,14 +205,11 @@ def _conditions(index: ModuleIndex, node: ast.AST) -> Iterator[ast.AST]:
             )
         if isinstance(child, ast.stmt):
             yield from _earlier(index, child)
-        child = parent
 
 
 def _earlier(index: ModuleIndex, statement: ast.stmt) -> Iterator[ast.AST]:
     """The conditions under which the block was left before a statement."""
-    for other in index.block(statement):
-        if other is statement:
-            return
+    for other in index.before(statement):
         if isinstance(other, ast.Assert):
             yield other.test
         elif isinstance(other, ast.If) and leaves(other.body[-1]):

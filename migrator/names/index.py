@@ -14,7 +14,7 @@ import ast
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice, takewhile
+from itertools import dropwhile, islice, takewhile
 from typing import Any, Callable, TypeVar
 
 from migrator.names.fstrings import Part, place_fstring
@@ -241,6 +241,18 @@ class ModuleIndex:
             yield around
             around = self._parents.get(around)
 
+    def way_up(self, node: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
+        """The same, each behind its part that holds the node."""
+        child = node
+        for around in self.above(node):
+            yield child, around
+            child = around
+
+    def chosen(self, node: ast.expr) -> ast.expr:
+        """The widest choice around a value of which it is one: ``a if x else value``; else the value."""
+        around = self._parents.get(node)
+        return self.chosen(around) if isinstance(around, ast.IfExp) and node is not around.test else node
+
     def call_of(self, node: ast.AST | None) -> ast.Call | None:
         """The call that calls a node; None where it is not called."""
         call = self._parents.get(node)
@@ -256,6 +268,14 @@ class ModuleIndex:
                 if isinstance(block, list):
                     self._blocks.update(dict.fromkeys(block, block))
         return self._blocks[statement]
+
+    def before(self, statement: ast.AST) -> Iterator[ast.stmt]:
+        """The statements of the same block before one, in order."""
+        return takewhile(lambda each: each is not statement, self.block(statement))
+
+    def behind(self, statement: ast.AST) -> Iterator[ast.stmt]:
+        """The statements of the same block behind one, in order."""
+        return islice(dropwhile(lambda each: each is not statement, self.block(statement)), 1, None)
 
     def parts(self, string: ast.JoinedStr) -> Sequence[Part]:
         """The parts of an f-string, in order; empty where its text cannot be read."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from migrator.names.index import ModuleIndex
 from migrator.names.statements import LEAVING
@@ -30,8 +30,7 @@ def has_npu_branch(index: ModuleIndex, node: ast.AST) -> bool:
     of the block does the same for them. Or it is in a comparison that another
     one of the block makes with an NPU's name.
     """
-    child = node
-    for parent in index.above(node):
+    for child, parent in index.way_up(node):
         if isinstance(parent, ast.Compare) and _compared_with_npu(index, parent):
             return True
         if isinstance(parent, ast.IfExp):
@@ -40,11 +39,10 @@ def has_npu_branch(index: ModuleIndex, node: ast.AST) -> bool:
         elif isinstance(parent, ast.If):
             if _in_chain(index, parent, child) or (child not in parent.orelse and _has_twin(index, parent)):
                 return True
-        if isinstance(child, ast.stmt) and _after_npu_return(index.block(child), child):
+        if isinstance(child, ast.stmt) and _after_npu_return(index, child):
             return True
         if isinstance(parent, (*FUNCTIONS, ast.ClassDef)):
             return False
-        child = parent
     return False
 
 
@@ -148,11 +146,9 @@ def _as_for_cuda(holder: ast.If) -> str:
     return text.replace("npu", "cuda").replace("hccl", "nccl")
 
 
-def _after_npu_return(block: Sequence[ast.stmt], statement: ast.stmt) -> bool:
+def _after_npu_return(index: ModuleIndex, statement: ast.stmt) -> bool:
     """Whether an earlier ``if`` of the block has left it on NPUs."""
-    for earlier in block:
-        if earlier is statement:
-            return False
+    for earlier in index.before(statement):
         if isinstance(earlier, ast.If) and _speaks_of_npus(earlier.test) and not earlier.orelse:
             if isinstance(earlier.body[-1], LEAVING):
                 return not isinstance(earlier.body[-1], ast.Raise)

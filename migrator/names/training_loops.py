@@ -55,10 +55,10 @@ def _region(index: ModuleIndex, node: ast.AST) -> Region | None:
 
 def every_step(index: ModuleIndex, node: ast.AST, regions: list[Region]) -> Region | None:
     """The region in whose every step a node is reached; None where it is reached now and then, or never."""
-    child: ast.AST = index.statement_of(node)
-    if child in regions:
+    statement = index.statement_of(node)
+    if statement in regions:
         return None  # the head of the loop
-    for up in index.above(child):
+    for child, up in index.way_up(statement):
         if (isinstance(up, ast.If) and _is_rare(index, up)) or isinstance(up, ast.ExceptHandler):
             return None
         region = next((each for each in regions if each is up), None)
@@ -66,7 +66,6 @@ def every_step(index: ModuleIndex, node: ast.AST, regions: list[Region]) -> Regi
             return None if child in getattr(region, "orelse", ()) else region
         if isinstance(up, (*FUNCTIONS, ast.ClassDef)):
             return None
-        child = up
     return None
 
 

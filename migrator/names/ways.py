@@ -105,8 +105,7 @@ def _has_other_way(index: ModuleIndex, around: ast.AST, use: ast.AST) -> bool:
         return use is not around.test
     if isinstance(around, ast.If) and (around.orelse or _behind(index, around)):
         return not _is_refusal(around.orelse or _behind(index, around))
-    block = list(index.block(around)) if isinstance(around, ast.stmt) else []
-    before = block[: block.index(around)] if around in block else []
+    before = index.before(around)
     return any(isinstance(each, ast.If) and isinstance(each.body[-1], ast.Return) for each in before)
 
 
@@ -140,14 +139,12 @@ def _is_zero(node: ast.AST) -> bool:
 
 def _not_asked(index: ModuleIndex, node: ast.AST) -> list[ast.AST]:
     """What stands behind a question in the same ``and``: ``x.is_cuda and load_operators()``."""
-    child: ast.AST = node
-    for around in index.above(node):
+    for child, around in index.way_up(node):
         if isinstance(around, ast.BoolOp):
             behind = around.values[[each is child for each in around.values].index(True) + 1 :]
             return [*behind] if isinstance(around.op, ast.And) else []
         if not isinstance(around, (ast.Compare, ast.Call, ast.Attribute)):
             break
-        child = around
     return []
 
 
@@ -166,10 +163,7 @@ def _chosen(
 
 def _behind(index: ModuleIndex, around: ast.If) -> Sequence[ast.stmt]:
     """What runs in place of a body that leaves the block: the statements behind it."""
-    if not isinstance(around.body[-1], LEAVING):
-        return ()
-    block = index.block(around)
-    return block[list(block).index(around) + 1 :] if around in block else ()
+    return [*index.behind(around)] if isinstance(around.body[-1], LEAVING) else []
 
 
 def _holds(nodes: Sequence[ast.AST], wanted: Collection[object]) -> bool:

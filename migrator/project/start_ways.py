@@ -161,8 +161,7 @@ def _own_options(
 
 def _flags_above(program: _Program, index: ModuleIndex, call: ast.Call) -> Iterator[tuple[str, Option]]:
     """The options without a value that have to be given for a call to be made."""
-    child: ast.AST = call
-    for up in index.above(call):
+    for child, up in index.way_up(call):
         if isinstance(up, ast.If) and any(child is each for each in up.body):
             wanted = up.test.values if isinstance(up.test, ast.BoolOp) else [up.test]
             for test in (
@@ -171,7 +170,6 @@ def _flags_above(program: _Program, index: ModuleIndex, call: ast.Call) -> Itera
                 name = bare_name(test)
                 if name in program.options and program.options[name].flag:
                     yield name, program.options[name]
-        child = up
 
 
 def _option_in(program: _Program, index: ModuleIndex, node: ast.AST | None, depth: int) -> str:

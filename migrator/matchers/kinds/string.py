@@ -353,10 +353,8 @@ def _text(context: FileContext, rules: Rules, vocabulary: DeviceVocabulary, node
 
 def _given_as(index: ModuleIndex, node: String) -> str:
     """The name of the argument, the setting or the key that a string is given as, without ``_`` before it."""
-    child: ast.AST = node
-    parent = index.parent(node)
-    while isinstance(parent, ast.IfExp) and child is not parent.test:
-        child, parent = parent, index.parent(parent)
+    child = index.chosen(node)
+    parent = index.parent(child)
     name: Optional[str] = ""
     if isinstance(parent, ast.keyword):
         name = parent.arg

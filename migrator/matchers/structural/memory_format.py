@@ -80,9 +80,8 @@ def _given(
 def _handed_on(context: FileContext, rule: Rule[FormatOptions], ref: ast.expr) -> Iterator[Match]:
     """A format that is kept, or given to something else than torch's methods."""
     index = context.index
-    child, parent = ref, index.parent(ref)
-    while isinstance(parent, ast.IfExp) and child is not parent.test:
-        child, parent = parent, index.parent(parent)
+    child = index.chosen(ref)
+    parent = index.parent(child)
     if isinstance(parent, (ast.Compare, ast.Tuple, ast.List, ast.Set, ast.Expr)):
         return  # it is compared, or listed
     if _is_harmless(index, rule, parent):
@@ -157,10 +156,8 @@ def _is_named(index: ModuleIndex, value: ast.AST, parent: Optional[ast.AST]) -> 
 
 def _keyword(index: ModuleIndex, ref: ast.expr) -> tuple[Optional[ast.keyword], bool]:
     """The argument ``memory_format`` that a format is given as, and whether only in one case of a choice."""
-    child: ast.AST = ref
-    parent = index.parent(ref)
-    while isinstance(parent, ast.IfExp) and child is not parent.test:
-        child, parent = parent, index.parent(parent)
+    child = index.chosen(ref)
+    parent = index.parent(child)
     is_format = isinstance(parent, ast.keyword) and parent.arg == _KEYWORD
     return (parent if is_format else None), child is not ref  # type: ignore[return-value]
 

@@ -96,11 +96,9 @@ def _takes_back(context: FileContext, call: ast.Call, cuda: list[ast.Call]) -> b
 def _other_branch(index: ModuleIndex, one: ast.AST, other: ast.AST) -> bool:
     """Whether two nodes lie in the two branches of one ``if``."""
     inside = {id(node): node for node in index.above(other)}
-    child: ast.AST = one
-    for around in index.above(one):
+    for child, around in index.way_up(one):
         if isinstance(around, ast.If) and id(around) in inside and id(child) not in inside:
             return child in around.body or child in around.orelse
-        child = around
     return False
 
 
@@ -155,8 +153,7 @@ def _until_taken_back(context: FileContext, rule: Rule[TypeOptions], call: ast.C
     resets = [each for each, _ in calls_of(index, rule) if each is not call]
     statement: Optional[ast.AST] = index.statement_of(call)
     while statement is not None:
-        block = index.block(statement)
-        for following in block[block.index(statement) + 1 :] if statement in block else ():
+        for following in index.behind(statement):
             if any(following in index.above(reset) for reset in resets):
                 return
             yield from _assignments(following)
