@@ -34,6 +34,7 @@ COLUMNS = {
     "launch_commands": "command starts positionals others flags values variables source",
     "limits": "code meaning",
     "npu_names": "cuda_name from to kind npu_name unchanged advice source",
+    "program_options": "programs options values needs_autoload advice source",
     "releases": "torch_npu torch python torchvision torchaudio cann driver apex source",
     "source_names": "cuda_name kind looked_up found_at",
     "torch_names": "name from to kind of parameters",

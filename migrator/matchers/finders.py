@@ -62,6 +62,9 @@ KINDS = {
         "kinds.variable", options="VariableOptions", words_from="env_vars", takes_match=False, other=True
     ),
     "value": Finder("kinds.value", options="ValueOptions", other=True),
+    "program-option": Finder(
+        "kinds.program_option", words_from="program_options", takes_match=False, other=True
+    ),
     "key": Finder("kinds.key", options="KeyOptions", other=True),
     "manifest": Finder("kinds.manifest", takes_match=False, other=True),
     "container": Finder("kinds.container", takes_match=False, other=True),

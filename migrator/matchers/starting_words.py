@@ -6,13 +6,14 @@ import re
 from collections.abc import Iterable
 from typing import Callable
 
-from migrator.api_support import env_vars
+from migrator.api_support import env_vars, program_options
 from migrator.matchers.packs import Rule
 from migrator.names.training_loops import STARTING_WORDS
 
 _WORD = re.compile(r"[^\W\d]\w*")
 _KNOWN: dict[str, Callable[[], Iterable[str]]] = {
     "env_vars": env_vars.known,
+    "program_options": program_options.programs,
     "torch_apis": lambda: {"torch"},
     "torch_names": lambda: {"torch", "torchvision"},
     "training_loops": lambda: STARTING_WORDS,

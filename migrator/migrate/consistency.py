@@ -17,7 +17,7 @@ from migrator.files.errors import Unreadable, shown
 from migrator.files.file_types import file_type
 from migrator.files.source import read_bytes
 from migrator.findings.finding import Finding, Result, Severity
-from migrator.other_files.index import NotParsedError, Setting, Span, TextIndex, has_reader, read
+from migrator.other_files.index import Content, NotParsedError, Setting, Span, TextIndex, has_reader, read
 from migrator.project.parser_options import Option
 from migrator.project.programs import Parsers, Programs, Vocabularies, taken
 
@@ -81,7 +81,7 @@ def _options(
 ) -> Iterator[Finding]:
     values = _values(before)
     for setting in after.content.settings:
-        if setting.kind != "option":
+        if setting.kind not in ("option", "argument"):
             continue
         parsers = trees.after.asked(after.name, after.content, setting)
         old = trees.before.asked(after.name, after.content, setting) if parsers is not None else None
@@ -90,7 +90,7 @@ def _options(
         program = after.content.program_of(setting)
         file = trees.after.started(after.name, after.content, program) if program is not None else ""
         file = file or "what is started"
-        now, then = _named(parsers, setting.name), _named(old, setting.name)
+        now, then = _meant(parsers, after.content, setting), _meant(old, after.content, setting)
         line = after.lines.line_of(setting.name_span[0])
         given = values.get((line, setting.name), frozenset())
         if then and not now:
@@ -103,7 +103,7 @@ def _options(
             yield _finding(REFUSED, after, place, str(setting.value), message, "error", "Pass one of these.")
         elif now and _OF_CUDA.match(setting.value or setting.begins) and not _names_cuda(now):
             value = setting.value or setting.begins
-            means = taken(parsers, setting.name, value, vocabularies())
+            means = taken(parsers, after.content, setting, vocabularies())
             if means is not None and means.device:
                 message = f"{file} takes {setting.name} as a device or backend of NPUs, and {value} is CUDA's"
                 place = setting.value_span or setting.name_span
@@ -115,14 +115,14 @@ def _values(index: Optional[TextIndex]) -> dict[tuple[int, str], frozenset[str]]
     """What options were given before, by line and name."""
     found: dict[tuple[int, str], frozenset[str]] = {}
     for setting in index.content.settings if index is not None else ():
-        if setting.kind == "option" and setting.value:
+        if setting.kind in ("option", "argument") and setting.value:
             key = (index.lines.line_of(setting.name_span[0]), setting.name)  # type: ignore[union-attr]  # above
             found[key] = found.get(key, frozenset()) | {setting.value}
     return found
 
 
-def _named(parsers: Parsers, name: str) -> list[Option]:
-    return [option for _, option in parsers.named(name)]
+def _meant(parsers: Parsers, content: Content, setting: Setting) -> list[Option]:
+    return [option for _, option in parsers.meant(content, setting)]
 
 
 def _refuses(options: list[Option], value: Optional[str]) -> bool:

@@ -150,8 +150,9 @@ class Flow:
 def settings(
     program: Program, words: Sequence[ShellWord], command: Optional[int], number: Optional[int]
 ) -> Iterator[tuple[Setting, Optional[Flow]]]:
-    """The options, keys and variables among a program's own words, and where their values come from."""
+    """The options, arguments, keys and variables among a program's own words, with where values come from."""
     launcher = launcher_of(program)
+    held: Optional[ShellWord] = None  # told with the option before it
     place, end = program.words
     while place < end:
         word = words[place]
@@ -170,6 +171,8 @@ def settings(
             if key is not None and (launcher is None or program.name == "env"):
                 kind = "variable" if program.name == "env" else "key"
                 yield _valued(kind, key.group()[:-1].lstrip("+~"), word, key.end(), word, command, number)
+            elif program.kind != "command" and word is not held:
+                yield _valued("argument", program.name, word, 0, word, command, number, word.span)
             continue
         span = word.place(0, len(name)) or word.span
         if sign:
@@ -182,6 +185,7 @@ def settings(
             continue
         yield _valued("option", name, word, 0, following, command, number, span)
         place += takes or 0  # of other programs nobody knows whether the next word is a value
+        held = following
 
 
 def _valued(
@@ -201,7 +205,7 @@ def _valued(
         begins, known = known, ""
     where = holder.place(start, start + len(begins or known))
     variable = holder.variables[holder.text[:start].count(FILLED)] if text == FILLED else ""
-    if kind != "option":
+    if kind not in ("option", "argument"):
         first = word.text.index(name)
         span = word.place(first, first + len(name))
     return (

@@ -30,8 +30,10 @@ class Setting(NamedTuple):
     """A name and, where one is written beside it, its value.
 
     ``kind``: a ``variable`` of the environment; an ``option`` of a command, named as it is written, such as
-    ``--device``; a ``key`` of a configuration, named with the keys above it (``trainer.accelerator``, numbers
-    for the items of lists). ``value`` is what is meant, without quotes; None where there is none, or where
+    ``--device``; an ``argument`` of a program of Python, named as that program is; a ``case`` of a variable
+    that programs get: another value that the script gives it, or compares it with; a ``key`` of a
+    configuration, named with the keys above it (``trainer.accelerator``, numbers for the items of lists).
+    ``value`` is what is meant, without quotes; None where there is none, or where
     only the program that reads the file can tell. ``value_span`` is None where the text of the value is not
     what it means (escapes, several lines): then it cannot be replaced in place. ``reads``: a variable is
     asked for here, not set. ``command`` is the place in ``Content.commands`` of the one that the setting
@@ -40,7 +42,7 @@ class Setting(NamedTuple):
     ``exported``: the programs that a script starts get the variable.
     """
 
-    kind: Literal["variable", "option", "key"]
+    kind: Literal["variable", "option", "argument", "case", "key"]
     name: str
     name_span: Span
     value: Optional[str] = None

@@ -100,7 +100,7 @@ class _Script:
 
     ``_texts`` are the texts that each variable is given, or compared with, ``_lists`` the options that it
     holds; ``_flows`` the options whose value is a variable. ``_reads`` are the places at which each is asked
-    for, ``_shown`` those that only print or compare.
+    for, ``_shown`` those that only print, compare or export. ``_exported`` variables go to programs.
     """
 
     def __init__(self, data: bytes) -> None:
@@ -115,6 +115,7 @@ class _Script:
         self._handed: dict[str, tuple[int, int]] = {}
         self._reads: list[tuple[str, Span]] = []
         self._shown: list[Span] = []
+        self._exported: set[str] = set()
         self._around: _Around = {}
 
     def take(self, spans: tuple[Span, ...], depth: int = 0) -> None:
@@ -147,6 +148,9 @@ class _Script:
             elif node.type == "heredoc_body":
                 self._bodies.append(_span(node))
             elif node.type == "variable_name" and not _is_bound(node, self._around):
+                if _is_export(self._around.get(node.id)):  # export NAME
+                    self._exported.add(_text(node))
+                    self._shown.append(_span(node))
                 self._reads.append((_text(node), _span(node)))
                 self._settings.append(Setting("variable", _text(node), _span(node), reads=True))
 
@@ -242,6 +246,8 @@ class _Script:
         command = len(self._commands) - 1 if is_before else None
         exported = is_before or _is_export(self._around.get(node.id))
         own, text = _text(name), ""
+        if exported:
+            self._exported.add(own)
         found: Optional[str] = ""
         span: Optional[Span] = (node.end_byte, node.end_byte)
         if value is not None and value.type == "array":
@@ -354,6 +360,25 @@ class _Script:
                 for setting, _ in flows:
                     own = owned.get(setting, setting)
                     self._settings.append(own._replace(value=text, value_span=span if plain else None))
+        self._follow_exported()
+
+    def _follow_exported(self) -> None:
+        """What a variable is that programs get, and what the script compares it with, are the same."""
+        plain = {
+            name: self._only_flows(name, [span for _, span in self._flows.get(name, ())])
+            for name in self._exported
+        }
+        known: dict[str, set[Optional[Span]]] = {}
+        for place, setting in enumerate(self._settings):
+            if setting.kind == "variable" and setting.name in plain and not setting.reads:
+                known.setdefault(setting.name, set()).add(setting.value_span)
+                span = setting.value_span if plain[setting.name] else None
+                self._settings[place] = setting._replace(value_span=span, exported=True)
+        for name, is_plain in plain.items():
+            for text, span in self._texts.get(name, ()):
+                if span is not None and span not in known.get(name, ()):
+                    where = span if is_plain else None
+                    self._settings.append(Setting("case", name, span, text, where, exported=True))
 
     def _only_flows(self, variable: str, flows: list[Span]) -> bool:
         """Whether a variable is used for these options only, and to be printed."""

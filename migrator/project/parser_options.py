@@ -1,16 +1,22 @@
-"""The options that the parsers of a program take: argparse's, click's, and those of known libraries."""
+"""The options that the parsers of a program take: argparse's, click's, and those of known libraries.
+
+Also their positional arguments, and which of them a word of a command is.
+"""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Optional
 
 from migrator.names.index import ModuleIndex
 from migrator.names.tree import called_name, elements, string_value
 
-WORDS = frozenset({"add_argument", "option"})
+WORDS = frozenset({"add_argument", "option", "argument", "add_subparsers"})
+_OPTIONS = ("add_argument", "option")
+_POSITIONALS = ("add_argument", "argument")
+_WITHOUT_VALUE = frozenset({"store_true", "store_false", "store_const", "count", "help", "version"})
 
 
 @dataclass(frozen=True)
@@ -18,6 +24,7 @@ class Option:
     """An option of a program's parser; ``flag``: without a value. ``default`` is None where not plain.
 
     ``name`` is its long one, ``names`` are all. ``dest`` is the name of its value. ``call`` defines it.
+    ``takes`` is how many words are its values, None where that depends on what is there.
     """
 
     name: str
@@ -27,16 +34,49 @@ class Option:
     default: object = None
     choices: tuple[object, ...] = ()
     argparse: bool = True
+    takes: Optional[int] = 1
     call: Optional[ast.Call] = field(default=None, compare=False)
 
 
 def options(index: ModuleIndex) -> Iterator[Option]:
     """The options that a file's calls define."""
     for call in index.calls:
-        if called_name(call) in WORDS:
+        if called_name(call) in _OPTIONS:
             names = [name for name in map(string_value, call.args) if name and name.startswith("-")]
             if names:
                 yield _option(call, names)
+
+
+def positionals(index: ModuleIndex) -> Iterator[Option]:
+    """The positional arguments that a file's calls define, in the order of their calls."""
+    for call in index.calls:
+        if called_name(call) in _POSITIONALS and call.args:
+            name = string_value(call.args[0])
+            if name and not name.startswith("-") and len(call.args) == 1:
+                yield _option(call, [name])
+
+
+def place_of(words: Sequence[Optional[str]], wanted: int, known: Iterable[Option]) -> Optional[int]:
+    """How many positional arguments stand before a word of a program's own; None where nobody knows.
+
+    None also where the word is the value of an option. ``words`` are None where only a shell knows them.
+    """
+    by_name = {name: option for option in known for name in option.names}
+    before, at = 0, 0
+    while at < wanted:
+        word = words[at]
+        at += 1
+        if word is None:
+            return None
+        if not word.startswith("-") or word == "-":
+            before += 1
+            continue
+        name, sign, _ = word.partition("=")
+        option = by_name.get(name)
+        if option is None or option.takes is None:
+            return None
+        at += 0 if sign else option.takes
+    return before if at == wanted else None
 
 
 def _option(call: ast.Call, names: list[str]) -> Option:
@@ -51,8 +91,18 @@ def _option(call: ast.Call, names: list[str]) -> Option:
         _value(plain.get("default")),
         tuple(_choices(plain.get("choices"), plain.get("type"))),
         called_name(call) == "add_argument",
+        _takes(plain.get("nargs"), action, _is_true(plain.get("is_flag"))),
         call,
     )
+
+
+def _takes(count: ast.expr | None, action: str, flag: bool) -> Optional[int]:
+    if flag or action in _WITHOUT_VALUE:
+        return 0
+    if count is None:
+        return 1
+    number = _value(count)
+    return number if isinstance(number, int) else None
 
 
 def _choices(offered: ast.expr | None, of_type: ast.expr | None) -> Iterable[object]:

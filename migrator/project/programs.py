@@ -28,7 +28,8 @@ from migrator.names.index import ModuleIndex
 from migrator.names.tree import walk
 from migrator.other_files.index import FILLED, Content, Program, Setting
 from migrator.project.imports import files_of
-from migrator.project.parser_options import WORDS, Option, options
+from migrator.project.looked_up import verdicts_on
+from migrator.project.parser_options import WORDS, Option, options, place_of, positionals
 
 _SOURCE_FOLDERS = ("", "src", "python", "lib")
 # For device strings, and for backends.
@@ -66,6 +67,34 @@ class Parsers:
             ]
         return found
 
+    def meant(self, content: Content, setting: Setting) -> list[tuple[ModuleIndex, Option]]:
+        """What gets the value of a setting: options of its name, or a positional argument."""
+        if setting.kind == "option":
+            found = self.named(setting.name)
+            if not any(option.takes == 0 for _, option in found) or setting.value is None:
+                return found
+        place = self.position(content, setting)
+        with_some = [index for index in self.files.values() if any(positionals(index))]
+        if place is None or len(with_some) != 1 or "add_subparsers" in with_some[0].text:
+            return []
+        known = list(positionals(with_some[0]))
+        last = known[min(place, len(known) - 1)]
+        if any(option.takes != 1 for option in known[:place]) or (place >= len(known) and last.takes == 1):
+            return []
+        return [(with_some[0], last)]
+
+    def position(self, content: Content, setting: Setting) -> Optional[int]:
+        """How many positional arguments a program is given before this one; None where that is not known."""
+        program, span = content.program_of(setting), setting.value_span or setting.name_span
+        if program is None or setting.command is None:
+            return None
+        own = content.commands[setting.command].words[slice(*program.words)]
+        wanted = next((n for n, word in enumerate(own) if word.span[0] <= span[0] < word.span[1]), None)
+        if wanted is None:  # the value stands elsewhere, in a variable
+            wanted = next((n for n, word in enumerate(own) if word.span == setting.name_span), None)
+        texts = [word.text for word in own]
+        return None if wanted is None else place_of(texts, wanted, (option for _, option in self.options))
+
 
 @dataclass(frozen=True)
 class Programs:
@@ -73,6 +102,9 @@ class Programs:
 
     files: Mapping[str, Path]
     _read: dict[str, Optional[Parsers]] = field(default_factory=dict, compare=False, repr=False)
+    _looked_up: dict[tuple[str, bool, bool], frozenset[str]] = field(
+        default_factory=dict, compare=False, repr=False
+    )
 
     def started(self, script: str, content: Content, program: Program) -> str:
         """The file that a program of a script's command is; empty where it is none of the project's."""
@@ -131,6 +163,33 @@ class Programs:
             self._read[name] = Parsers(files, options) if found else None
         return self._read[name]
 
+    def taken_variable(self, name: str, value: str, vocabularies: Vocabularies) -> Optional[Taken]:
+        """What the project's Python does with a variable of the environment; None where none reads it."""
+        verdicts = self.looked_up(name, names_backend(value), True, vocabularies)
+        if not verdicts:
+            return None
+        vocabulary = vocabularies[names_backend(value)]
+        return Taken(
+            CERTAIN in verdicts or LIKELY in verdicts or vocabulary.says(name), verdicts == {CERTAIN}
+        )
+
+    def looked_up(
+        self, name: str, is_backend: bool, in_environment: bool, vocabularies: Vocabularies
+    ) -> frozenset[str]:
+        """Where what Python looks up by a name goes: the verdicts on it as a device, or as a backend.
+
+        A variable of the environment, or a key or member of anything.
+        """
+        key = (name, is_backend, in_environment)
+        if key not in self._looked_up:
+            vocabulary = vocabularies[is_backend]
+            texts = (text for file in self.files if name in (text := self.text(file) or ""))
+            found = (
+                verdict for text in texts for verdict in verdicts_on(text, name, in_environment, vocabulary)
+            )
+            self._looked_up[key] = frozenset(found)
+        return self._looked_up[key]
+
     def text(self, name: str) -> Optional[str]:
         """The text of a file; None where there is none that can be read."""
         path = self.files.get(name)
@@ -162,14 +221,17 @@ def _folders(script: str, content: Content) -> Iterator[str]:
     yield from around
 
 
-def taken(program: Parsers, name: str, value: str, vocabularies: Vocabularies) -> Optional[Taken]:
-    """What a program does with the value of its option ``name``; None where its parsers have no such option.
+def taken(
+    program: Parsers, content: Content, setting: Setting, vocabularies: Vocabularies
+) -> Optional[Taken]:
+    """What a program does with the value of an option or an argument; None where its parsers have none such.
 
-    ``value`` is a device or a backend of CUDA, or begins as one.
+    The value is a device or a backend of CUDA, or begins as one.
     """
-    found = program.named(name)
+    value = setting.value or setting.begins
+    found = program.meant(content, setting)
     if not found:
-        return None
+        return _from_argv(program, content, setting, vocabularies)
     is_backend = names_backend(value)
     vocabulary = vocabularies[is_backend]
     verdicts: set[str] = set()
@@ -186,10 +248,36 @@ def taken(program: Parsers, name: str, value: str, vocabularies: Vocabularies) -
     if choices:
         return Taken(False, choices=choices)
     dest = found[0][1].dest
-    verdicts = set(_uses(program, dest, vocabulary))
+    for known in program.files.values():
+        verdicts.update(verdicts_on(known.text, dest, False, vocabulary))
     if CERTAIN in verdicts:
         return Taken(True, True)
     return Taken(LIKELY in verdicts or vocabulary.says(dest))
+
+
+def _from_argv(
+    program: Parsers, content: Content, setting: Setting, vocabularies: Vocabularies
+) -> Optional[Taken]:
+    """The same of ``sys.argv[1]``, in a program without a parser."""
+    place = program.position(content, setting) if setting.kind == "argument" else None
+    if place is None or program.options:
+        return None
+    vocabulary = vocabularies[names_backend(setting.value or setting.begins)]
+    verdicts: set[str] = set()
+    for known in program.files.values():
+        if "argv" in known.text:
+            index = ModuleIndex(known.text, {"argv"})
+            read = (node for ref in index.refs for node in walk(ref) if isinstance(node, ast.Subscript))
+            verdicts |= {
+                device_context(index, vocabulary, node).verdict
+                for node in read
+                if index.qualified_name(node.value) == "sys.argv"
+                and isinstance(node.slice, ast.Constant)
+                and node.slice.value == place + 1
+            }
+    return (
+        Taken(bool(verdicts) and verdicts <= {CERTAIN, LIKELY}, verdicts == {CERTAIN}) if verdicts else None
+    )
 
 
 def _strings(option: Option) -> Iterator[ast.Constant]:
@@ -199,15 +287,3 @@ def _strings(option: Option) -> Iterator[ast.Constant]:
             for node in walk(keyword.value):
                 if isinstance(node, ast.Constant) and isinstance(node.value, str):
                     yield node
-
-
-def _uses(program: Parsers, dest: str, vocabulary: DeviceVocabulary) -> Iterator[str]:
-    """Where ``args.dest`` goes, wherever that stands."""
-    for known in program.files.values():
-        if f".{dest}" not in known.text:
-            continue
-        index = ModuleIndex(known.text, {dest})
-        for ref in index.refs:
-            for node in walk(ref):
-                if isinstance(node, ast.Attribute) and node.attr == dest and isinstance(node.ctx, ast.Load):
-                    yield device_context(index, vocabulary, node).verdict

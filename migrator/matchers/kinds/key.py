@@ -11,7 +11,7 @@ from typing import Optional
 from migrator.files.file_types import is_of_ci
 from migrator.findings.finding import Edit
 from migrator.matchers.context import Match
-from migrator.matchers.kinds.value import name_fits, replaced
+from migrator.matchers.kinds.value import known_option, name_fits, replaced
 from migrator.matchers.options import Options
 from migrator.matchers.other_context import TextContext, found_in_text
 from migrator.matchers.packs import Rule
@@ -44,6 +44,8 @@ def find(context: TextContext, rules: list[Rule[KeyOptions]]) -> Iterator[Match]
     for setting in context.index.content.settings:
         if setting.kind != "key" or setting.value is None or _DEFAULTS.match(setting.name):
             continue
+        if known_option(context.index, setting) is not None:
+            continue
         for rule in rules:
             new = _new_value(rule.options, setting.value)
             if new is None and not any(fnmatchcase(setting.value, one) for one in rule.options.reported):
@@ -60,10 +62,23 @@ def _fits(context: TextContext, rule: Rule[KeyOptions], setting: Setting) -> boo
     if options.only_ci and not is_of_ci(context.index.name):
         return False
     name = _without_items(setting.name)
-    last = name.rpartition(".")[2].replace("-", "_").lower()
-    if options.read_as_device and last not in context.project.program.device_keys:
+    if options.read_as_device and not _is_read_as_device(context, setting):
         return False
     return name_fits(rule.match, name)
+
+
+def _is_read_as_device(context: TextContext, setting: Setting) -> bool:
+    """Whether the project's Python gives what it looks up by a key to a device.
+
+    Where other files are not read, only what stands there itself counts, not a variable that holds it.
+    """
+    name = _without_items(setting.name).rpartition(".")[2]
+    if name.replace("-", "_").lower() in context.project.program.device_keys:
+        return True
+    programs, value = context.project.programs, setting.value
+    if programs is None or context.vocabularies is None or value is None:
+        return False
+    return "certain" in programs.looked_up(name, value == "nccl", False, context.vocabularies())
 
 
 def _found(context: TextContext, rule: Rule[KeyOptions], setting: Setting, new: Optional[str]) -> Match:

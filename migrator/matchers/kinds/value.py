@@ -8,28 +8,31 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Optional
 
+from migrator.api_support.program_options import ProgramOption, look_up
 from migrator.findings.finding import Edit
 from migrator.matchers.context import Match
 from migrator.matchers.options import Options
 from migrator.matchers.other_context import TextContext, found_in_text
 from migrator.matchers.packs import Rule
-from migrator.other_files.index import Content, Setting
+from migrator.other_files.index import Content, Setting, TextIndex
 from migrator.project.project import Project
 
 if TYPE_CHECKING:
     from migrator.project.programs import Taken, Vocabularies
 
 _NUMBER = re.compile(r"(?<!\d)\d+\Z")
+_NUMBERS = re.compile(r"\d+(?:,\d+)*\Z")
 
 
 @dataclass(frozen=True)
 class ValueOptions(Options):
     """``values``: what is written instead of a value; a ``*`` at the end is a number (``cuda:*: npu:*``).
 
-    ``of``: options of commands, keys of configurations, variables that programs get. ``types``: the types of
-    files, all without; ``programs``: only what these get; ``unless``: the values that are left. Without
-    ``values`` all are reported, or those that hold the word ``holding``. ``by_parser``: where a program of
-    the project gets an option, what its parser does with the value decides, and no name.
+    ``of``: options and positional arguments of commands, keys of configurations, variables that programs
+    get and the cases of these. ``types``: the types of files, all without; ``programs``: only what these
+    get; ``unless``: the values that are left. Without ``values`` all are reported, or only those that are
+    ``reported``, or that hold the word ``holding``. ``by_parser``: where a program of the project gets a
+    value, or reads a variable, what it does with it decides, and no name.
     """
 
     values: dict[str, str] = field(default_factory=dict)
@@ -38,6 +41,7 @@ class ValueOptions(Options):
     by_parser: bool = False
     programs: tuple[str, ...] = ()
     unless: tuple[str, ...] = ()
+    reported: tuple[str, ...] = ()
     holding: str = ""
 
 
@@ -51,10 +55,13 @@ def find(context: TextContext, rules: list[Rule[ValueOptions]]) -> Iterator[Matc
             new = new_value(options.values, setting)
             if (new is None and options.values) or not _is_meant(context, options, setting):
                 continue
+            if options.by_parser and known_option(context.index, setting) is not None:
+                continue  # the table of such programs decides
             own = _taken(context, setting) if options.by_parser else None
-            if not (name_fits(rule.match, setting.name) if own is None else own.device):
+            fits = setting.kind != "argument" and name_fits(rule.match, setting.name)
+            if not (fits if own is None else own.device):
                 continue
-            fixed = new is not None and rule.fix != "none" and not _is_read(context, setting)
+            fixed = new is not None and rule.fix != "none"
             span = setting.value_span if fixed else None
             yield found_in_text(
                 context,
@@ -69,9 +76,19 @@ def find(context: TextContext, rules: list[Rule[ValueOptions]]) -> Iterator[Matc
             break
 
 
+def known_option(index: TextIndex, setting: Setting) -> Optional[ProgramOption]:
+    """What is known of an option or a key that a command gives to a program which is not the project's."""
+    program = index.content.program_of(setting)
+    if program is None or program.kind == "script":
+        return None
+    return look_up(program.name, setting.name)
+
+
 def _is_meant(context: TextContext, options: ValueOptions, setting: Setting) -> bool:
     """Whether a rule is about the program that gets a setting, and about its value."""
     if setting.value in options.unless and setting.value is not None:
+        return False
+    if options.reported and setting.value not in options.reported:
         return False
     if options.holding not in (setting.value or setting.begins):
         return False
@@ -86,23 +103,22 @@ def _is_environment(context: TextContext) -> bool:
     return context.index.type not in ("shell", "makefile")
 
 
-def _is_read(context: TextContext, setting: Setting) -> bool:
-    """Whether the script itself asks for a variable that it sets."""
-    settings = context.index.content.settings if setting.kind == "variable" else ()
-    return any(other.reads and other.name == setting.name for other in settings)
-
-
 def _taken(context: TextContext, setting: Setting) -> Optional[Taken]:
-    if setting.kind != "option" or context.vocabularies is None:
+    if context.vocabularies is None:
         return None
-    index = context.index
+    index, programs = context.index, context.project.programs
+    if setting.kind in ("variable", "case") and programs is not None:
+        value = setting.value or setting.begins
+        return programs.taken_variable(setting.name, value, context.vocabularies())
+    if setting.kind not in ("option", "argument"):
+        return None
     return taken_by_own(context.project, index.name, index.content, setting, context.vocabularies)
 
 
 def taken_by_own(
     project: Project, file: str, content: Content, setting: Setting, vocabularies: Callable[[], Vocabularies]
 ) -> Optional[Taken]:
-    """What a program of the project does with an option that a command of a file gives it.
+    """What a program of the project does with an option or an argument that a command of a file gives it.
 
     None where it starts none of the project's, and where nobody knows.
     """
@@ -113,7 +129,7 @@ def taken_by_own(
         return None
     from migrator.project.programs import taken
 
-    return taken(parsers, setting.name, setting.value or setting.begins, vocabularies())
+    return taken(parsers, content, setting, vocabularies())
 
 
 def name_fits(patterns: Iterable[str], name: str) -> bool:
@@ -140,9 +156,14 @@ def new_value(values: Mapping[str, str], setting: Setting) -> Optional[str]:
 
 
 def replaced(values: Mapping[str, str], value: str) -> Optional[str]:
-    """What a table has for a value; a ``*`` at the end of what it has is a number, which is kept."""
+    """What a table has for a value; a ``*`` at the end of what it has is a number, which is kept.
+
+    A ``#`` are numbers with commas between them.
+    """
     if value in values:
         return values[value]
+    if "#" in values and _NUMBERS.match(value):
+        return values["#"].replace("#", value)
     number = _NUMBER.search(value)
     kept = values.get(f"{value[: number.start()]}*") if number else None
-    return kept.replace("*", number.group()) if number and kept else None
+    return kept.replace("*", number.group()) if number and kept is not None else None
