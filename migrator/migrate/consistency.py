@@ -22,19 +22,27 @@ from migrator.project.parser_options import Option
 from migrator.project.programs import Parsers, Programs, Vocabularies, taken
 
 REFUSED, UNKNOWN, UNREAD = "NPU940", "NPU941", "NPU942"
-CODES = frozenset({REFUSED, UNKNOWN, UNREAD})
+OF_CUDA, OF_HOROVOD, COMPARED = "NPU943", "NPU944", "NPU945"
+CODES = frozenset({REFUSED, UNKNOWN, UNREAD, OF_CUDA, OF_HOROVOD, COMPARED})
 _OF_CUDA = re.compile(r"cuda(?::\d*)?\Z|nccl\Z")
 _STARTS_PYTHON = (b".py", b"python", b"torchrun", b"launch")
-_VARIABLES = (b"CUDA", b"NCCL", b"CUDNN", b"ASCEND", b"HCCL", b"NPU", b"ACL")
+_VARIABLES = (b"CUDA", b"NCCL", b"CUDNN", b"ASCEND", b"HCCL", b"NPU", b"ACL", b"HOROVOD")
+_DEVICES = (b"cuda", b"nccl", b"npu", b"hccl")
+_OF_NPUS = re.compile(r"npu(?::\d*)?\Z|hccl\Z")
+_IMPORTS_HOROVOD = re.compile(r"^[ \t]*(?:import|from)[ \t]+horovod\b", re.MULTILINE)
 
 
 @dataclass(frozen=True)
 class Trees:
-    """The input and the result: the Python files of both, and the paths of their texts by name."""
+    """The input and the result: the Python files of both, and the paths of their texts by name.
+
+    ``told`` are the lines of texts of which a finding says already that CUDA is left there.
+    """
 
     before: Programs
     after: Programs
     texts: Mapping[str, tuple[Path, Path]]
+    told: frozenset[tuple[str, int]] = frozenset()
 
 
 def mismatches(trees: Trees, vocabularies: Callable[[], Vocabularies]) -> Iterator[Result]:
@@ -45,7 +53,9 @@ def mismatches(trees: Trees, vocabularies: Callable[[], Vocabularies]) -> Iterat
     for name, (before, after) in texts.items():
         if after is not None and any(word in after.data for word in _STARTS_PYTHON):
             found[name] += _options(trees, before, after, vocabularies)
-    for name, finding in _variables(trees, texts):
+        if after is not None and any(word in after.data for word in _DEVICES):
+            found[name] += _looked_up(trees, before, after, vocabularies)
+    for name, finding in (*_variables(trees, texts), *_of_horovod(trees, texts)):
         found[name].append(finding)
     for name, findings in found.items():
         if findings:
@@ -57,7 +67,7 @@ def _indexes(name: str, before: Path, after: Path) -> tuple[Optional[TextIndex],
     """A text before and after, the same object where it did not change; None where it tells nothing."""
     try:
         old, new = read_bytes(before), read_bytes(after)
-        if not any(word in new for word in (*_STARTS_PYTHON, *_VARIABLES)):
+        if not any(word in new for word in (*_STARTS_PYTHON, *_VARIABLES, *_DEVICES)):
             return None, None
         first = _index(name, old)
         return first, first if old == new else _index(name, new)
@@ -92,20 +102,21 @@ def _options(
         file = file or "what is started"
         now, then = _meant(parsers, after.content, setting), _meant(old, after.content, setting)
         line = after.lines.line_of(setting.name_span[0])
-        given = values.get((line, setting.name), frozenset())
+        given = values.get((line, _label(after, setting)), frozenset())
+        name = now[0].name if now and setting.kind == "argument" else setting.name
         if then and not now:
             message = f"{file} has no option {setting.name} any longer"
             yield _finding(UNKNOWN, after, setting.name_span, setting.name, message, "error", "Remove it.")
         elif _refuses(now, setting.value) and not any(_refuses(then, value) for value in given):
             choices = ", ".join(str(choice) for option in now for choice in option.choices)
-            message = f"{file} takes {choices} for {setting.name}, not {setting.value}"
+            message = f"{file} takes {choices} for {name}, not {setting.value}"
             place = setting.value_span or setting.name_span
             yield _finding(REFUSED, after, place, str(setting.value), message, "error", "Pass one of these.")
         elif now and _OF_CUDA.match(setting.value or setting.begins) and not _names_cuda(now):
             value = setting.value or setting.begins
             means = taken(parsers, after.content, setting, vocabularies())
             if means is not None and means.device:
-                message = f"{file} takes {setting.name} as a device or backend of NPUs, and {value} is CUDA's"
+                message = f"{file} takes {name} as a device or backend of NPUs, and {value} is CUDA's"
                 place = setting.value_span or setting.name_span
                 advice = "Pass npu, and hccl for nccl."
                 yield _finding(REFUSED, after, place, value, message, "warning", advice)
@@ -116,9 +127,18 @@ def _values(index: Optional[TextIndex]) -> dict[tuple[int, str], frozenset[str]]
     found: dict[tuple[int, str], frozenset[str]] = {}
     for setting in index.content.settings if index is not None else ():
         if setting.kind in ("option", "argument") and setting.value:
-            key = (index.lines.line_of(setting.name_span[0]), setting.name)  # type: ignore[union-attr]  # above
+            assert index is not None
+            key = (index.lines.line_of(setting.name_span[0]), _label(index, setting))
             found[key] = found.get(key, frozenset()) | {setting.value}
     return found
+
+
+def _label(index: TextIndex, setting: Setting) -> str:
+    """What tells a setting from the others of its line: an option's name, an argument's place in the command."""
+    if setting.kind != "argument" or setting.command is None:
+        return setting.name
+    words = index.content.commands[setting.command].words
+    return str(sum(word.span[0] < setting.name_span[0] for word in words))
 
 
 def _meant(parsers: Parsers, content: Content, setting: Setting) -> list[Option]:
@@ -138,7 +158,83 @@ def _names_cuda(options: list[Option]) -> bool:
     return any(_OF_CUDA.match(text) for text in texts)
 
 
+# -- what Python looks up by a name -----------------------------------------------
+
+
+def _looked_up(
+    trees: Trees,
+    before: Optional[TextIndex],
+    after: TextIndex,
+    vocabularies: Callable[[], Vocabularies],
+) -> Iterator[Finding]:
+    """Keys and variables that are CUDA's where Python takes NPUs, and NPUs' where it knows CUDA alone."""
+    given = {item.name: item.value for item in before.content.settings} if before is not None else {}
+    for setting in after.content.settings:
+        value = setting.value or ""
+        in_environment = setting.kind == "variable" and not setting.reads
+        if setting.kind != "key" and not in_environment:
+            continue
+        name = setting.name if in_environment else _last_key(setting.name)
+        span = setting.value_span or setting.name_span
+        line = after.lines.line_of(span[0])
+        if _OF_CUDA.match(value) and (after.name, line) not in trees.told:
+            verdicts = trees.after.looked_up(name, value == "nccl", in_environment, vocabularies())
+            if "certain" in verdicts:
+                message = f"Python takes {name} as a device or backend of NPUs, and {value} is CUDA's"
+                yield _finding(
+                    OF_CUDA, after, span, value, message, "warning", "Write npu, and hccl for nccl."
+                )
+        elif _OF_NPUS.match(value) and given.get(setting.name) not in (None, value):
+            where = _compared_with_cuda(trees.after, name)
+            if where:
+                message = f"{name} is {value} here, and {where} compares it with CUDA's alone"
+                yield _finding(COMPARED, after, span, value, message, "error", "Compare it with both there.")
+
+
+def _last_key(name: str) -> str:
+    return next((part for part in reversed(name.split(".")) if not part.isdecimal()), name)
+
+
+def _compared_with_cuda(programs: Programs, name: str) -> str:
+    """The first place at which Python compares what it looks up by a name with CUDA's devices, not NPUs'."""
+    pattern = re.compile(
+        rf"""(?:\[["']{re.escape(name)}["']\]|\(["']{re.escape(name)}["'][^()\n]*\)|\.{re.escape(name)})"""
+        r"""[ \t]*(?:==|!=|(?:not[ \t]+)?in\b)[ \t]*([^\n]*)"""
+    )
+    for file in programs.files:
+        text = programs.text(file) or ""
+        for found in pattern.finditer(text) if name in text else ():
+            if re.search(r"""["'](?:cuda|nccl)["':]""", found[1]) and not re.search(r"npu|hccl", found[1]):
+                return f"{shown(file)}:{text.count(chr(10), 0, found.start()) + 1}"
+    return ""
+
+
 # -- variables of the environment -----------------------------------------------
+
+
+def _of_horovod(
+    trees: Trees, texts: Mapping[str, tuple[Optional[TextIndex], Optional[TextIndex]]]
+) -> Iterator[tuple[str, Finding]]:
+    """Horovod's variables, where no Python imports Horovod any longer."""
+    sets = [
+        (name, after, setting)
+        for name, (_, after) in texts.items()
+        if after is not None
+        for setting in _set_in(after).values()
+        if setting.name.startswith("HOROVOD_")
+    ]
+    if sets and _imports_horovod(trees.before) and not _imports_horovod(trees.after):
+        for name, after, setting in sets:
+            variable = setting.name
+            message = f"{variable} is set here, and nothing reads it: the result does without Horovod"
+            yield (
+                name,
+                _finding(OF_HOROVOD, after, setting.name_span, variable, message, "warning", "Remove it."),
+            )
+
+
+def _imports_horovod(programs: Programs) -> bool:
+    return any(_IMPORTS_HOROVOD.search(programs.text(file) or "") for file in programs.files)
 
 
 def _variables(

@@ -114,12 +114,15 @@ def migrate(plan: Plan, out: Path, overwrite: bool, progress: Progress) -> Outco
                 resolve(plan.settings.version),
                 sorted({start.framework for start in survey.project.starts if start.framework}),
             )
+            told: set[tuple[str, int]] = set()
             for entry, done in _results(survey, rules, plan, progress):
                 result = _put(tree, entry, done) if entry.checked else done.result
+                if entry.kind == "text":
+                    told |= {(entry.name, each.line) for each in result.findings if not each.fixed}
                 _log_file(result, bool(done.data))
                 tables.add(result)
                 tally.add(result, changed=bool(done.data) and result is done.result)
-            for result in _mismatches(survey, rules, tree):
+            for result in _mismatches(survey, rules, tree, frozenset(told)):
                 tables.add(result)
                 tally.add(result, changed=False)
             _LOG.info("%d seen, %d changed, %d skipped", tally.seen, tally.changed, tally.skipped)
@@ -279,7 +282,9 @@ def _results(
         yield entry, done
 
 
-def _mismatches(survey: _Survey, rules: Rules, tree: OutputTree) -> Iterator[Result]:
+def _mismatches(
+    survey: _Survey, rules: Rules, tree: OutputTree, told: frozenset[tuple[str, int]]
+) -> Iterator[Result]:
     """What of the result does not fit together; a mistake of ours in that leaves the result as it is."""
     from migrator.migrate.consistency import CODES, Trees, mismatches
 
@@ -290,7 +295,8 @@ def _mismatches(survey: _Survey, rules: Rules, tree: OutputTree) -> Iterator[Res
     after = Programs({name: tree.building / name for name in before.files})
     texts = {name: (path, tree.building / name) for name, path in paths.items()}
     try:
-        for result in mismatches(Trees(before, after, texts), partial(rules.vocabularies, survey.project)):
+        vocabularies = partial(rules.vocabularies, survey.project)
+        for result in mismatches(Trees(before, after, texts, told), vocabularies):
             wanted = tuple(finding for finding in result.findings if finding.code in rules.enabled)
             yield replace(result, findings=wanted)
     except Exception:

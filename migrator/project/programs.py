@@ -98,9 +98,10 @@ class Parsers:
 
 @dataclass(frozen=True)
 class Programs:
-    """The Python files of a project, by their names in it."""
+    """The Python files of a project, by their names in it, and the names of its configurations."""
 
     files: Mapping[str, Path]
+    configurations: frozenset[str] = frozenset()
     _read: dict[str, Optional[Parsers]] = field(default_factory=dict, compare=False, repr=False)
     _looked_up: dict[tuple[str, bool, bool], frozenset[str]] = field(
         default_factory=dict, compare=False, repr=False
@@ -162,6 +163,12 @@ class Programs:
             options = [option for each in found for option in each.options]
             self._read[name] = Parsers(files, options) if found else None
         return self._read[name]
+
+    def is_choice(self, name: str, value: str) -> bool:
+        """Whether a key's value is the name of a file, as Hydra's groups have it: ``device/cuda.yaml``."""
+        path = "/".join(name.partition("@")[0].split("."))
+        ends = tuple(f"/{path}/{value}{suffix}" for suffix in (".yaml", ".yml"))
+        return any(f"/{each}".endswith(ends) for each in self.configurations)
 
     def taken_variable(self, name: str, value: str, vocabularies: Vocabularies) -> Optional[Taken]:
         """What the project's Python does with a variable of the environment; None where none reads it."""

@@ -115,7 +115,10 @@ def load_project(entries: Iterable[Entry], jobs: Optional[int], starts: bool = F
         starts=tuple(item.start for item in told if item.start),
         failed={each.name: each for each in failed if each},
         requirements=tuple(lines_with_versions(root_of(python[0].path, python[0].name))) if python else (),
-        programs=Programs({entry.name: entry.path for entry in every if entry.kind == "python"}),
+        programs=Programs(
+            {entry.name: entry.path for entry in every if entry.kind == "python"},
+            frozenset(entry.name for entry in every if entry.kind == "text"),
+        ),
     ), size
 
 

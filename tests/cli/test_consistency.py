@@ -164,3 +164,91 @@ def test_a_result_that_fits_together_is_left_in_peace(npumigrate, tmp_path: Path
     script, rows = migrated(npumigrate, project(tmp_path, text))
     assert script == text.replace("CUDA_", "ASCEND_").replace("cuda", "npu")
     assert rows == []
+
+
+ARGUMENTS = """\
+import argparse
+import os
+import torch
+parser = argparse.ArgumentParser()
+parser.add_argument("data")
+parser.add_argument("device", choices=["cuda", "cpu"])
+parser.add_argument("--fast", action="store_true")
+parser.add_argument("--mode", nargs="*")
+args = parser.parse_args()
+where = os.environ.get("RUN_ON", "cuda")
+label = os.environ.get("LABEL", "cuda")
+config = {}
+x = torch.ones(2, device=where).to(args.device).to(config.get("place"))
+"""
+
+
+@pytest.mark.parametrize(
+    ("script", "after"),
+    [
+        ("python tools/train.py cuda cuda", "python tools/train.py cuda npu"),
+        ("python tools/train.py --fast d cuda", "python tools/train.py --fast d npu"),
+        ("python tools/train.py d --fast cuda", "python tools/train.py d --fast npu"),
+        ('D=cuda\npython tools/train.py d "$D"', 'D=npu\npython tools/train.py d "$D"'),
+        # How many words these are, nobody knows.
+        ("python tools/train.py --mode a cuda cuda", None),
+        ("python tools/train.py $ARGS cuda", None),
+        ("python tools/train.py --other d cuda", None),
+        # Variables, by what Python does with them, on all sides of the script.
+        ("export RUN_ON=cuda LABEL=cuda", "export RUN_ON=npu LABEL=cuda"),
+        (
+            'RUN_ON=cuda\nexport RUN_ON\n[ "$RUN_ON" = cuda ] && echo "$RUN_ON"',
+            'RUN_ON=npu\nexport RUN_ON\n[ "$RUN_ON" = npu ] && echo "$RUN_ON"',
+        ),
+        ("export RUN_ON=cuda\ncp a out_$RUN_ON", None),
+        ("RUN_ON=cuda", None),
+        # A key of an override, and one that names a file of Hydra's.
+        ("python app.py x.place=cuda place=cuda", "python app.py x.place=npu place=cuda"),
+    ],
+)
+def test_what_stands_without_an_options_name(npumigrate, tmp_path: Path, script: str, after: str) -> None:
+    source = project(tmp_path, script + "\n", ARGUMENTS)
+    (source / "conf/place").mkdir(parents=True)
+    (source / "conf/place/cuda.yaml").write_text("a: b\n")
+    assert migrated(npumigrate, source)[0] == (after or script) + "\n"
+
+
+def test_sys_argv_is_an_argument_too(npumigrate, tmp_path: Path) -> None:
+    train = "import sys\nimport torch\nx = torch.ones(2).to(sys.argv[2])\nprint(sys.argv[1])\n"
+    source = project(tmp_path, "python tools/train.py cuda cuda:1\n", train)
+    assert migrated(npumigrate, source)[0] == "python tools/train.py cuda npu:1\n"
+
+
+def test_cuda_in_what_python_looks_up_is_found_at_the_end(npumigrate, tmp_path: Path) -> None:
+    source = project(tmp_path, "export RUN_ON=cuda\npython tools/train.py d cuda\n", ARGUMENTS)
+    (source / "a.yaml").write_text("place: cuda\nlabel: cuda\n")
+    _, rows = migrated(npumigrate, source, "--ignore", "NPU412,NPU413,NPU427")
+    assert [(row["File"], row["Rule"], row["Start Line"]) for row in rows] == [
+        ("a.yaml", "NPU943", "1"),
+        ("scripts/run.sh", "NPU943", "1"),
+        ("scripts/run.sh", "NPU940", "2"),
+    ]
+    assert rows[2]["Message"] == "tools/train.py takes npu, cpu for device, not cuda"
+
+
+def test_a_key_that_python_compares_with_cuda_alone_is_found(npumigrate, tmp_path: Path) -> None:
+    train = 'import torch\nconfig = {}\nif config["device"] not in ("cuda", "cpu"):\n    raise SystemExit\n'
+    source = project(tmp_path, "python tools/train.py\n", train + "torch.cuda.init()\n")
+    (source / "a.yaml").write_text("device: cuda\n")
+    _, rows = migrated(npumigrate, source, "--ignore", "NPU121,NPU122")
+    assert [(row["File"], row["Rule"], row["Message"]) for row in rows] == [
+        ("a.yaml", "NPU945", "device is npu here, and tools/train.py:4 compares it with CUDA's alone")
+    ]
+    assert migrated(npumigrate, source, "--overwrite")[1] == []
+
+
+def test_variables_of_horovod_are_found_where_nothing_reads_them(npumigrate, tmp_path: Path) -> None:
+    train = (
+        "import horovod.torch as hvd\nimport torch\nhvd.init()\nmodel = torch.nn.Linear(2, 2).cuda()\n"
+        "optimizer = hvd.DistributedOptimizer(torch.optim.SGD(model.parameters(), 0.1))\n"
+        "hvd.broadcast_parameters(model.state_dict(), root_rank=0)\n"
+        "model(torch.ones(2, 2).cuda()).sum().backward()\noptimizer.step()\n"
+    )
+    source = project(tmp_path, "export HOROVOD_CYCLE_TIME=1\npython tools/train.py\n", train)
+    assert [row["Rule"] for row in migrated(npumigrate, source)[1]] == ["NPU944"]
+    assert migrated(npumigrate, source, "--overwrite", "--ignore", "NPU930")[1] == []

@@ -61,7 +61,9 @@ def _fits(context: TextContext, rule: Rule[KeyOptions], setting: Setting) -> boo
         return False
     if options.only_ci and not is_of_ci(context.index.name):
         return False
-    name = _without_items(setting.name)
+    name, programs = _without_items(setting.name), context.project.programs
+    if setting.command is not None and programs and programs.is_choice(setting.name, setting.value or ""):
+        return False
     if options.read_as_device and not _is_read_as_device(context, setting):
         return False
     return name_fits(rule.match, name)
