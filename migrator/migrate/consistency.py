@@ -134,7 +134,7 @@ def _values(index: Optional[TextIndex]) -> dict[tuple[int, str], frozenset[str]]
 
 
 def _label(index: TextIndex, setting: Setting) -> str:
-    """What tells a setting from the others of its line: an option's name, an argument's place in the command."""
+    """What tells a setting from the others of its line: an option's name, the place of an argument."""
     if setting.kind != "argument" or setting.command is None:
         return setting.name
     words = index.content.commands[setting.command].words

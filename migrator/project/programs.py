@@ -274,17 +274,15 @@ def _from_argv(
     for known in program.files.values():
         if "argv" in known.text:
             index = ModuleIndex(known.text, {"argv"})
-            read = (node for ref in index.refs for node in walk(ref) if isinstance(node, ast.Subscript))
+            argv = (index.parent(ref) for ref in index.refs if index.qualified_name(ref) == "sys.argv")
             verdicts |= {
                 device_context(index, vocabulary, node).verdict
-                for node in read
-                if index.qualified_name(node.value) == "sys.argv"
+                for node in argv
+                if isinstance(node, ast.Subscript)
                 and isinstance(node.slice, ast.Constant)
                 and node.slice.value == place + 1
             }
-    return (
-        Taken(bool(verdicts) and verdicts <= {CERTAIN, LIKELY}, verdicts == {CERTAIN}) if verdicts else None
-    )
+    return Taken(verdicts <= {CERTAIN, LIKELY}, verdicts == {CERTAIN}) if verdicts else None
 
 
 def _strings(option: Option) -> Iterator[ast.Constant]:
