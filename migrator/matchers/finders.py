@@ -146,6 +146,9 @@ HANDLERS = {
         "structural.tensor_type_default", "find_constructors", words_from="legacy_constructors"
     ),
     "tensor-type-modules": Finder("structural.tensor_type_default", "find_modules", options="TypeOptions"),
+    "setup-packages": Finder(
+        "kinds.requirement", "find_packages_in_setup", options="RequirementOptions", takes_match=False
+    ),
     "setup-requirements": Finder("kinds.requirement", "find_in_setup", takes_match=False),
     "training-settings": Finder("structural.training_step", "find_settings", words_from="training_loops"),
     "weights-only": Finder("structural.weights_only", options="WeightsOptions"),

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Optional
 
-from migrator.files.lines import Lines
 from migrator.other_files import shell
 from migrator.other_files.index import Content, Span, Word
 
@@ -16,26 +16,28 @@ def read_written(data: bytes, value: str, span: Span) -> Content:
     """
     text = value.encode("utf-8")
     places = _aligned(text, data[slice(*span)])
-    if places is None:
-        return Content()
-    start = span[0]
+    return Content() if places is None else read_at(data, text, [span[0] + place for place in places])
+
+
+def read_at(data: bytes, text: bytes, places: Sequence[int], depth: int = 0) -> Content:
+    """What a shell reads in a text, with the place of each byte in a file, and of what is behind the last."""
     before = b"x " if text.startswith(b"-") else b""  # the options of a command that is not written here
-    own = Lines((before + text).decode("utf-8"))
+    own = before + text
 
     def moved(span: Span) -> Span:
         first, last = (max(0, place - len(before)) for place in span)
         if first == last:
-            return start + places[first], start + places[first]
-        return start + places[first], start + places[last - 1] + 1
+            return places[first], places[first]
+        return places[first], places[last - 1] + 1
 
     def same(span: Optional[Span]) -> Optional[Span]:
         """The place of a part, where the same stands there."""
         if span is None:
             return None
         new = moved(span)
-        return new if data[slice(*new)] == own.data[slice(*span)] else None
+        return new if data[slice(*new)] == own[slice(*span)] else None
 
-    found = shell.read(own.data.decode("utf-8"), own)
+    found = shell.read_shell(own, depth=depth)
     settings = [
         item._replace(name_span=name_span, value_span=same(item.value_span))
         for item in found.settings

@@ -64,7 +64,7 @@ def content_of(entries: Sequence[Entry], lines: Lines, comments: Iterable[Span] 
     settings: list[Setting] = []
     named = _values_beside_names(entries)
     for entry in entries:
-        variable = _variable(entry, named)
+        variable = _variable(entry, named) or _option_of_pip(entry)
         if variable is not None:
             settings.append(variable)
         else:
@@ -108,6 +108,17 @@ def _variable(entry: Entry, named: dict[tuple[Step, ...], Entry]) -> Optional[Se
                 return Setting("variable", match[1], (place[0], end), reads=True)
             return Setting("variable", match[1], (place[0], end), match[2], (end + 1, place[1]))
     return None
+
+
+def _option_of_pip(entry: Entry) -> Optional[Setting]:
+    """An option in the list of pip's requirements of an environment.yml: ``- --extra-index-url …``."""
+    if not entry.value or entry.path[0] != "dependencies" or "pip" not in entry.path[-2:-1]:
+        return None
+    name, sign, value = entry.value.replace("=", " ", 1).partition(" ")
+    if not name.startswith("-") or not sign or entry.place is None:
+        return None
+    start, end = entry.place
+    return Setting("option", name, (start, start + len(name)), value, (end - len(value.encode("utf-8")), end))
 
 
 def _commands(entries: Sequence[Entry], lines: Lines) -> Iterator[Content]:

@@ -19,7 +19,14 @@ _LISTS = {
     "yaml": re.compile(r"dependencies\.\d+(?:\.pip\.\d+)?"),
     "ini": re.compile(r"options\.(?:install_requires|setup_requires|extras_require\.[^.]+)\.\d+"),
 }
-_POETRY = re.compile(r"(?:tool\.poetry\.(?:group\.[^.]+\.)?(?:dev-)?dependencies|(?:dev-)?packages)\.([^.]+)")
+_POETRY = re.compile(
+    r"((?:tool\.poetry\.(?:group\.[^.]+\.)?(?:dev-)?dependencies|(?:dev-)?packages)\.([^.]+))(?:\.version)?"
+)
+# An entry that has its line to itself; an optional one is named again, in a list of extras.
+_ENTRY = re.compile(
+    r"""[ \t]*["']?[\w.-]+["']?[ \t]*=[ \t]*"""
+    r"""(?:"[^"\n]*"|'[^'\n]*'|\{(?![^{}\n]*\boptional\b)[^{}\n]*\})[ \t]*(?:#.*)?\r?\n?"""
+)
 _PIP = re.compile(r"(?:.*/)?pip[\d.]*")
 _CONDA = ("conda", "mamba", "micromamba")
 # Options of pip and conda that take a value, which is no package.
@@ -45,8 +52,11 @@ def _of_setting(index: TextIndex, setting: Setting) -> Iterator[Requirement]:
         return
     known = _LISTS.get(index.type)
     if index.type == "toml" and (found := _POETRY.fullmatch(setting.name)):
-        name, span = normalized(found[1]), setting.value_span
-        yield Requirement(name, span, setting.value, span, by="poetry", group=_list_of(setting.name))
+        name, span = normalized(found[2]), setting.value_span
+        number = index.lines.line_of(span[0])
+        whole = index.lines.span(number, number)
+        line = whole if _ENTRY.fullmatch(index.text_of(whole)) else None
+        yield Requirement(name, span, setting.value, span, by="poetry", group=_list_of(found[1]), line=line)
     elif known is not None and known.fullmatch(setting.name):
         by: Literal["pip", "conda"] = "pip"
         if index.type == "yaml" and ".pip." not in setting.name:

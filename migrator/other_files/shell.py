@@ -26,7 +26,13 @@ _DEFAULTS = (":-", "-", ":=", "=")
 _PRINTING = frozenset({"echo", "printf", "log", "logger", ":"})
 # The rest of such a comment are options of what submits the script.
 _DIRECTIVE = re.compile(rb"#(?:(SBATCH)|(PBS)|(BSUB))[ \t]+")
+# A byte between double quotes, without the backslash that is for the shell around it.
+_UNESCAPED = re.compile(rb"(?:\\\n)*(?:\\(?=[\"$`\\]))?(.)", re.DOTALL)
 _SUBMITTERS = ("sbatch", "qsub", "bsub")
+# Their words, put together, are what a shell runs; and what takes a shell from its input.
+_TAKE_SHELL = ("eval", "ssh", "tmux", "parallel")
+_READ_SHELL = (*SHELLS, "sbatch", "qsub", "bsub", "ssh")
+_WRAP = "--wrap="
 _DEEPEST = 4
 _SOME_COMMAND = b"x "
 
@@ -37,10 +43,10 @@ def read(text: str, lines: Lines) -> Content:
     return read_shell(lines.data)
 
 
-def read_shell(data: bytes, spans: tuple[Span, ...] = ()) -> Content:
-    """The same of bytes, or of the ``spans`` in them that are shell."""
+def read_shell(data: bytes, spans: tuple[Span, ...] = (), depth: int = 0) -> Content:
+    """The same of bytes, or of the ``spans`` in them that are shell; ``depth`` shells are around it."""
     script = _Script(data)
-    script.take(spans)
+    script.take(spans, depth)
     return script.content()
 
 
@@ -146,7 +152,7 @@ class _Script:
             elif node.type == "case_statement":
                 self._case(node)
             elif node.type == "heredoc_body":
-                self._bodies.append(_span(node))
+                self._here(node, depth)
             elif node.type == "variable_name" and not _is_bound(node, self._around):
                 if _is_export(self._around.get(node.id)):  # export NAME
                     self._exported.add(_text(node))
@@ -160,6 +166,26 @@ class _Script:
         ordered = sorted(self._settings, key=lambda item: (item.name_span, item.value_span or (0, 0)))
         unique = tuple(dict.fromkeys(ordered))
         return Content(unique, tuple(self._commands), tuple(self._comments), bodies=tuple(self._bodies))
+
+    def _here(self, node: Node, depth: int) -> None:
+        """A here-document: a script of what reads it, where that is a shell."""
+        around = self._around.get(node.id)
+        if around is not None and around.type == "heredoc_redirect":
+            around = self._around.get(around.id)
+        while around is not None and around.type in ("redirected_statement", "pipeline"):
+            around = around.children[-1 if around.type == "pipeline" else 0]
+        words = [shell_word(child, self._data) for child in _word_nodes(around)] if around else []
+        started = list(programs(words)) if around is not None and around.type == "command" else []
+        last = started[-1] if started else None
+        names_script = last is not None and last.name in SHELLS and "-s" not in {word.text for word in words}
+        if last is None or last.name not in _READ_SHELL or depth >= _DEEPEST:
+            self._bodies.append(_span(node))
+        elif names_script and any(not word.text.startswith("-") for word in words[slice(*last.words)]):
+            self._bodies.append(_span(node))  # bash script.sh <<EOF
+        elif b"\\" in (node.text or b"").replace(b"\\\n", b"").replace(b"\\$", b""):
+            self._bodies.append(_span(node))
+        else:
+            self.take((_span(node),), depth + 1)
 
     def _command(self, node: Node, depth: int) -> None:
         words = [shell_word(child, self._data) for child in _word_nodes(node)]
@@ -199,18 +225,48 @@ class _Script:
                     self._bodies.append(code.span)
                 elif code is not None:
                     self._inside(code, depth)
-        if last is not None and last.name in ("eval", "ssh"):
-            for word in words[last.place + 1 :]:
-                self._inside(word, depth)
+        taking = next((program for program in started if program.name in _TAKE_SHELL), None)
+        for word in words[taking.place + 1 :] if taking is not None else ():
+            self._inside(word, depth)
+        for word in words if last is not None and last.name == "sbatch" else ():
+            if word.text.startswith(_WRAP) and word.known:
+                self._read_at(word.text[len(_WRAP) :], word.places[len(_WRAP) :], word.span[1], depth)
 
     def _inside(self, word: ShellWord, depth: int) -> None:
-        """Read the shell in a quoted word; where escapes stand in it, places cannot be told."""
+        """Read the shell in a quoted word."""
         start, end = word.span
         quote = self._data[start : start + 1]
         inner = self._data[start + 1 : end - 1]
-        if depth < _DEEPEST and quote in (b"'", b'"') and inner.strip() and end - start > 2:
-            if b"\\" not in inner.replace(b"\\\n", b"") and quote == self._data[end - 1 : end]:
-                self.take(((start + 1, end - 1),), depth + 1)
+        if depth >= _DEEPEST or quote not in (b"'", b'"') or not inner.strip() or end - start < 3:
+            return
+        if quote != self._data[end - 1 : end]:
+            return
+        if quote == b'"' and b"\\" in inner.replace(b"\\\n", b""):
+            self._escaped((start + 1, end - 1), depth)
+        elif b"\\" not in inner.replace(b"\\\n", b""):
+            self.take(((start + 1, end - 1),), depth + 1)
+
+    def _escaped(self, span: Span, depth: int) -> None:
+        """Read the shell between double quotes, where ``\\$`` and ``\\"`` are for the shell inside."""
+        places = [span[0] + found.start(1) for found in _UNESCAPED.finditer(self._data[slice(*span)])]
+        self._read_places(bytes(self._data[place] for place in places), [*places, span[1]], depth)
+
+    def _read_at(self, text: str, places: Sequence[int], end: int, depth: int) -> None:
+        """Read the shell that some characters of a word are, which stand at places."""
+        if depth < _DEEPEST and text.isascii():
+            self._read_places(text.encode("ascii"), [*places, end], depth)
+
+    def _read_places(self, text: bytes, places: Sequence[int], depth: int) -> None:
+        from migrator.other_files.embedded import read_at  # it reads by this module
+
+        found = read_at(self._data, text, places, depth + 1)
+        first = len(self._commands)
+        self._settings += [
+            item if item.command is None else item._replace(command=item.command + first)
+            for item in found.settings
+        ]
+        self._commands += found.commands
+        self._comments += found.comments
 
     def _directive(self, node: Node, directive: re.Match[bytes]) -> None:
         start, end = node.start_byte + directive.end(), node.end_byte
@@ -230,7 +286,9 @@ class _Script:
     def _words_at(self, span: Span) -> list[ShellWord]:
         """The words of a line that begins with an option, which alone is no command."""
         start = span[0] - len(_SOME_COMMAND)  # there is ``="`` or the directive's name before
-        data = self._data[:start] + _SOME_COMMAND + self._data[span[0] :]
+        # A shell takes the ends of lines between quotes for blanks, once the variable is split.
+        held = self._data[slice(*span)].replace(b"\\\n", b"  ").replace(b"\n", b" ").replace(b"\r", b" ")
+        data = self._data[:start] + _SOME_COMMAND + held + self._data[span[1] :]
         parser = Parser(_language())
         parser.included_ranges = [Range(Point(0, start), Point(0, span[1]), start, span[1])]
         nodes = _nodes(parser.parse(data).root_node, {})
@@ -291,14 +349,12 @@ class _Script:
     def _holds_command(self, variable: str, word: ShellWord, node: Node, depth: int) -> None:
         """``ARGS="--device cuda"`` and ``CMD="python train.py --device cuda"``."""
         first = word.text.split(maxsplit=1)
-        if node.type not in ("string", "raw_string") or len(first) < 2 or "\\" in _text(node):
+        if node.type not in ("string", "raw_string") or len(first) < 2:
             return
-        span = (node.start_byte + 1, node.end_byte - 1)
-        if re.match(r"--?[A-Za-z]", first[0]):
-            self._hold(variable, self._words_at(span))
+        if re.match(r"--?[A-Za-z]", first[0]) and "\\" not in _text(node).replace("\\\n", ""):
+            self._hold(variable, self._words_at((node.start_byte + 1, node.end_byte - 1)))
         elif first[0].rpartition("/")[2] in launchers() or first[0].endswith(".py"):
-            if depth < _DEEPEST:
-                self.take((span,), depth + 1)
+            self._inside(word, depth)
 
     def _loop(self, node: Node) -> None:
         """``for device in cuda cpu``"""

@@ -113,3 +113,42 @@ def test_a_joined_line_has_its_places(newline: str) -> None:
         ("torch", "==2.1.0"),
         ("tqdm", ""),
     ]
+
+
+@pytest.mark.parametrize(
+    ("name", "before", "after"),
+    [
+        (
+            "environment.yml",
+            "dependencies:\n  - numpy\n  - pip:\n    - flash-attn\n    - xformers  # fast\nname: a\n",
+            "dependencies:\n  - numpy\nname: a\n",
+        ),
+        (
+            "environment.yml",
+            "dependencies:\n  - pip:\n    - flash-attn\n    - numpy\n",
+            "dependencies:\n  - pip:\n    - numpy\n",
+        ),
+        (
+            "environment.yml",
+            "dependencies:\n- pip:\n  - -f https://download.pytorch.org/whl/cu118\n  - flash-attn\n",
+            "dependencies:\n- pip:\n  - -f https://download.pytorch.org/whl/cpu\n",
+        ),
+        (
+            "Pipfile",
+            '[packages]\ntorch = {version = "==2.1.0+cu118", index = "t"}\n'
+            'xformers = "*"\nspconv-cu118 = "*"\n',
+            '[packages]\ntorch = {version = "==2.6.0", index = "t"}\n'
+            'torch-npu = "==2.6.0.post5"\nspconv-cu118 = "*"\n',
+        ),
+        (
+            "pyproject.toml",
+            '[tool.poetry.dependencies]\ntorch = "2.1.0"\n',
+            '[tool.poetry.dependencies]\ntorch = "==2.6.0"\ntorch-npu = "==2.6.0.*"\n',
+        ),
+    ],
+)
+def test_what_becomes_of_lists_and_entries(name: str, before: str, after: str) -> None:
+    from migrator.core.examples import migrated
+
+    assert migrated(before, "2.6", False, name=name).text == after
+    assert migrated(after, "2.6", False, name=name).text is None

@@ -205,3 +205,50 @@ def test_odd_shapes_take_no_time(text: str) -> None:
     begin = time.perf_counter()
     of(text + "\n")
     assert time.perf_counter() - begin < 4
+
+
+def test_a_shell_between_double_quotes_has_escapes_of_its_own() -> None:
+    text = (
+        'srun bash -c "CUDA_VISIBLE_DEVICES=\\$SLURM_LOCALID python a.py \\\n --device \\"cuda\\" \\$X"\n'
+        'CMD="python b.py --device cuda:\\$R"\n'
+    )
+    index = of(text)
+    devices = [item for item in index.content.settings if item.name == "--device"]
+    assert [plain(index, item)[2:] for item in devices] == [("cuda", "cuda"), (None, "cuda:")]
+    (named,) = [item for item in index.content.settings if item.name == "CUDA_VISIBLE_DEVICES"]
+    assert index.text_of(named.name_span) == named.name
+    assert [program.name for program in index.content.commands[devices[0].command or 0].programs][
+        -1
+    ] == "a.py"
+    assert not any(item.name == "SLURM_LOCALID" and not item.reads for item in index.content.settings)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'ARGS="\n  --first 1\n  --device cuda\n"\npython a.py $ARGS\n',
+        'ARGS="\\\n  --first 1 \\\n  --device cuda \\\n"\npython a.py $ARGS\n',
+        "sbatch <<EOF\n#SBATCH -n 1\npython a.py --device cuda\nEOF\n",
+        "cat x | ssh host bash -s <<'EOF'\npython a.py --device cuda\nEOF\n",
+        'sbatch --wrap="python a.py --device cuda" -n 1\n',
+        'tmux new-session -d -s a "python a.py --device cuda"\n',
+        "parallel -j 2 'python a.py --device cuda' ::: 0 1\n",
+        "screen -dmS a python a.py --device cuda\n",
+    ],
+)
+def test_where_else_shell_stands(text: str) -> None:
+    index = of(text)
+    (device,) = [item for item in index.content.settings if item.name == "--device"]
+    assert plain(index, device)[2:] == ("cuda", "cuda")
+    program = index.content.program_of(device)
+    assert program is not None
+    assert program.name == "a.py"
+
+
+@pytest.mark.parametrize(
+    "text", ["bash run.sh <<EOF\ncuda\nEOF\n", "cat > a.sh <<EOF\npython --device cuda\nEOF\n"]
+)
+def test_a_here_document_of_another_program_is_no_shell(text: str) -> None:
+    index = of(text)
+    assert len(index.content.bodies) == 1
+    assert not any(item.name == "--device" for item in index.content.settings)

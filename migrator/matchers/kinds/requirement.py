@@ -32,6 +32,7 @@ _INSTALLED = (
     "yaml",
 )  # lists for one machine: they name one version
 _PIN = re.compile(r"===?\s*v?[\w.+!]+\Z")
+_PIN_OF_POETRY = re.compile(r"(?:==?\s*)?\d+(?:\.\d+)*(?:\+\w+)?\Z")
 
 
 @dataclass(frozen=True)
@@ -60,24 +61,70 @@ def find(context: TextContext, rules: list[Rule[RequirementOptions]]) -> Iterato
             yield from _versions(context, by_action, item, every, release)
             continue
         for rule in rules:
-            pattern = next((one for one in rule.options.packages if fnmatchcase(item.name, one)), None)
-            if pattern is not None:
-                yield _package(context, rule, item, rule.options.packages[pattern])
+            value = _told(rule, item)
+            if value is not None:
+                with_list = _emptied(context, rules, item, every) if rule.options.action == "remove" else ()
+                yield _package(context, rule, item, value, with_list)
                 break
+
+
+def _told(rule: Rule[RequirementOptions], item: Requirement) -> Optional[str]:
+    """What a rule says of a package; None where it is not about it."""
+    known = rule.options.packages
+    return next((known[one] for one in known if fnmatchcase(item.name, one)), None)
+
+
+def _emptied(
+    context: TextContext, rules: list[Rule[RequirementOptions]], item: Requirement, every: list[Requirement]
+) -> Sequence[Edit]:
+    """The edits that remove a list of pip's in an environment.yml, where none of its items stays.
+
+    They go with its first item: conda does not take an empty ``- pip:``.
+    """
+    if context.index.type != "yaml" or not item.group.endswith(".pip"):
+        return ()
+    items = [one for one in every if one.group == item.group]
+    settings = context.index.content.settings
+    if any(one.kind == "option" and one.command is None for one in settings):
+        return ()
+    written = [one for one in settings if one.name.rpartition(".")[0] == item.group]
+    removed = [rule for rule in rules if rule.options.action == "remove"]
+    gone = [one for one in items if one.line and any(_told(rule, one) is not None for rule in removed)]
+    holder = next((one for one in settings if one.name == item.group), None)
+    if items[0] is not item or len(gone) < len(written) or len(gone) < len(items) or holder is None:
+        return ()
+    lines = context.index.lines
+    number = lines.line_of(holder.name_span[0])
+    if context.index.text_of(lines.span(number, number)).split("#")[0].strip() != "- pip:":
+        return ()
+    return [Edit(*lines.span(number, number), ""), *(Edit(*one.line, "") for one in gone if one.line)]
 
 
 def find_in_setup(context: FileContext, rule: Rule) -> Iterator[Match]:
     """Torch, and what is built for it, in the lists that ``setup()`` is given."""
-    index, release = context.index, recommended(context.version.text)
-    every = list(dict.fromkeys(_of_setup(index)))
-    other = TextContext(
-        TextIndex(context.name, "setup", index.lines, Content(requirements=tuple(every))),
-        context.version,
-        context.project,
-    )
+    release = recommended(context.version.text)
+    other = _setup(context)
+    every = other.index.content.requirements
     for item in every:
         if release and item.name in _FAMILY:
             yield from _versions(other, {"version": rule, "excluded": rule}, item, every, release)
+
+
+def find_packages_in_setup(context: FileContext, rule: Rule[RequirementOptions]) -> Iterator[Match]:
+    """Packages for CUDA in the lists that ``setup()`` is given."""
+    other = _setup(context)
+    for item in other.index.content.requirements:
+        value = _told(rule, item)
+        if value is not None:
+            yield _package(other, rule, item, value)
+
+
+def _setup(context: FileContext) -> TextContext:
+    """What ``setup()`` is given, as that of a file that is no Python."""
+    index = context.index
+    content = Content(requirements=tuple(dict.fromkeys(_of_setup(index))))
+    text = TextIndex(context.name, "setup", index.lines, content)
+    return TextContext(text, context.version, context.project)
 
 
 def _of_setup(index: ModuleIndex) -> Iterator[Requirement]:
@@ -108,7 +155,13 @@ def _in_value(index: ModuleIndex, value: ast.expr, group: str) -> Iterator[Requi
                     yield item
 
 
-def _package(context: TextContext, rule: Rule[RequirementOptions], item: Requirement, value: str) -> Match:
+def _package(
+    context: TextContext,
+    rule: Rule[RequirementOptions],
+    item: Requirement,
+    value: str,
+    with_list: Sequence[Edit] = (),
+) -> Match:
     action, edits, message = rule.options.action, list[Edit](), rule.message
     if action == "replace" and not item.address and item.by != "poetry":
         name = item.specifier_span[0] if item.specifier else item.span[1]
@@ -118,7 +171,7 @@ def _package(context: TextContext, rule: Rule[RequirementOptions], item: Require
         end = item.specifier_span[1] if item.specifier else start + len(item.name)
         edits = [Edit(start, end, value)]
     elif action == "remove" and item.line is not None and not item.locked:
-        edits = [Edit(*item.line, "")]
+        edits = list(with_list) or [Edit(*item.line, "")]
     if action == "replace":
         message = f"{item.name} needs CUDA; use {value}"
         value = "" if edits else f"Write {value}."
@@ -142,7 +195,8 @@ def _versions(
     version = wanted.get(item.name, torch)
     if not version:
         return
-    fits, pinned = _fits(item, version), bool(_PIN.match(item.specifier))
+    pin = _PIN_OF_POETRY if item.by == "poetry" else _PIN
+    fits, pinned = _fits(item, version), bool(pin.match(item.specifier))
     of_conda, for_cuda = item.by == "conda", "+cu" in item.specifier or "cu1" in item.address
     if item.locked or item.address or of_conda or fits is None:
         rule = by_action.get("excluded")
@@ -154,9 +208,11 @@ def _versions(
     if not fits and not pinned:
         rule = by_action.get("excluded")
         if rule is not None:
-            message = f"{item.name}{item.specifier} excludes {version}, which is for torch {torch}"
+            message = f"{item.name} {item.specifier} excludes {version}, which is for torch {torch}"
             if item.name in _TORCH:
-                message = f"{item.name}{item.specifier} excludes torch {torch}, the version of this migration"
+                message = (
+                    f"{item.name} {item.specifier} excludes torch {torch}, the version of this migration"
+                )
             advice = f"Migrate for a torch that it admits (-v), or admit {version}."
             yield found_in_text(context, rule, item.span, api=item.name, message=message, advice=advice)
         return
@@ -188,8 +244,10 @@ def _torch_npu(
     first = next(one for one in every if one.name == "torch" and one.group == item.group)
     if first is not item or any(one.name == _TORCH_NPU for one in every):
         return []
-    exact = context.index.type in _INSTALLED
+    exact = context.index.type in _INSTALLED or context.index.name.endswith("Pipfile")
     new = f"torch_npu=={version}" if exact else f"torch_npu=={'.'.join(version.split('.')[:3])}.*"
+    if item.by == "poetry":
+        new = new.replace("_", "-").replace("==", ' = "==', 1) + '"'
     written = context.index.text_of(item.span)
     quote = written[0] if written[:1] in ("'", '"') else ""
     if item.line is None:
@@ -200,7 +258,9 @@ def _torch_npu(
     line = context.index.text_of(item.line)
     ending = line[len(line.rstrip("\r\n")) :]
     marker = f" ; {item.marker}" if item.marker and not quote else ""
-    before = context.index.text_of((start, item.span[0]))
+    before = context.index.text_of((start, item.span[0])) if item.by != "poetry" else ""
+    if item.by == "poetry":
+        quote = ""
     comma = "," if quote and context.index.type in ("toml", "setup") else ""
     text = f"{before}{quote}{new}{marker}{quote}{comma}"
     if not ending:  # the last line of a file
@@ -215,7 +275,7 @@ def _fits(item: Requirement, version: str) -> Optional[bool]:
     from packaging.specifiers import InvalidSpecifier, SpecifierSet  # who reads rule packs loads this module
 
     if item.by == "poetry":
-        found = re.match(r"(\^|~|==|=|>=)?\s*(\d+(?:\.\d+)*)\Z", item.specifier)
+        found = re.match(r"(\^|~|==|=|>=)?\s*(\d+(?:\.\d+)*)(?:\+\w+)?\Z", item.specifier)
         if item.specifier == "*":
             return True
         if found is None:
