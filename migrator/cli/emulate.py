@@ -26,7 +26,7 @@ def emulate(
     soc: Soc = "Ascend910B2",
     memory: Memory = "64GiB",
     report: Optional[Path] = typer.Option(
-        None, "--report", metavar="DIR", help="Write what each process ran on the NPUs, as JSON."
+        None, "--report", metavar="DIR", help="Write what each process ran on the NPUs, and insight into it."
     ),
     cpu_random: bool = typer.Option(
         False, "--cpu-random", help="Draw random numbers as a run on the CPU does, to compare with one."
@@ -46,7 +46,9 @@ def emulate(
     from migrator.emulator.launch import Machine, environment, find, run
 
     folder = None if report is None else report.absolute()
-    machine = Machine(devices, checked_soc(soc), size(memory), folder, cpu_random)
+    project = None if folder is None else Path.cwd()
+    machine = Machine(devices, checked_soc(soc), size(memory), folder, cpu_random, insight=project)
+    old = {path.name for path in folder.iterdir()} if folder is not None and folder.is_dir() else set()
     installed, built = prepare()
     env = environment(machine, built, installed, os.environ)
     program = find(command[0], env)
@@ -56,6 +58,10 @@ def emulate(
         code = run([program, *command[1:]], env)
     except OSError as error:
         stop(f"cannot start {command[0]}: {error.strerror}", CANNOT_RUN)
+    if folder is not None and folder.is_dir() and project is not None:
+        from migrator.cli.insight import write_insight
+
+        write_insight(folder, folder, project, ("", installed.torch), soc, old, shown=False)
     raise typer.Exit(code)
 
 

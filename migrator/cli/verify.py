@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Optional
@@ -44,6 +45,16 @@ def verify(
     ),
     idle: float = typer.Option(
         60.0, "--idle", metavar="S", min=1.0, help="End a program that does nothing for S seconds."
+    ),
+    insight: bool = typer.Option(
+        False, "--insight", help="Write what the run shows of each place: npu_insight.csv and .json."
+    ),
+    version: Optional[str] = typer.Option(
+        None,
+        "--version",
+        "-v",
+        metavar="VERSION",
+        help="Judge --insight for this torch, not the migration's.",
     ),
     tolerance: float = typer.Option(
         1e-3, "--tolerance", metavar="T", min=0.0, help="Largest relative difference of two numbers."
@@ -90,10 +101,23 @@ def verify(
         command, set_to = list(small.command), small.said
         for line in set_to or ("nothing: no option for batch size or workers is known, or all are small",):
             say(f"--shrink sets {line}")
+    if version and not insight:
+        stop("--version is for --insight")
     source = _original(migrated, original) if compare_cpu else None
     emulator = prepare()
     try:
-        verdict = run(folder, command, machine, emulator, source, timeout, tolerance, say, idle)
+        verdict = run(
+            folder,
+            command,
+            machine,
+            emulator,
+            source,
+            timeout,
+            tolerance,
+            say,
+            idle,
+            _writer(folder, soc, version) if insight else None,
+        )
         verdict = replace(verdict, set_to=set_to)
     except NoProgram:
         stop(f"command not found: {command[0]}", NO_PROGRAM)
@@ -119,6 +143,22 @@ def verify(
         except CannotWrite as error:
             stop(f"--json: {error}")
     raise typer.Exit(verdict.exit_code)
+
+
+def _writer(folder: Path, soc: str, version: Optional[str]) -> Callable[[Path, str, str], None]:
+    """What writes the insight reports, while what was recorded is there."""
+    from migrator.api_support.versions import UnknownVersion, resolve
+    from migrator.cli.insight import insight_folder, write_insight
+
+    try:
+        asked = resolve(version).text if version else ""
+    except UnknownVersion as error:
+        stop(f"--version: {error}")
+
+    def write(notes: Path, migrated_for: str, installed: str) -> None:
+        write_insight(notes, insight_folder(folder), folder, (asked or migrated_for, installed), soc)
+
+    return write
 
 
 def _started(folder: Path, devices: int) -> list[str]:

@@ -158,6 +158,8 @@ def _compile(work: Path, installed: Installed, progress: Progress) -> None:
     for_compute = [
         "-DNDEBUG",  # as torch itself is built: it decides the layout of at::RecordFunction
         *("-isystem", str(torch), "-isystem", str(torch / "torch" / "csrc" / "api" / "include")),
+        *("-isystem", str(npu), "-isystem", str(npu / "third_party" / "acl" / "inc")),
+        *("-isystem", str(npu / "third_party" / "hccl" / "inc")),
         *("-I", str(SOURCES / "compute"), "-fvisibility=hidden"),
     ]
     # torch's headers take most of the time, so the compute part is compiled as one.

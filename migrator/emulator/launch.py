@@ -34,6 +34,7 @@ class Machine:
     seed: int | None = None  # for programs that set none
     steps: int | None = None  # of its optimizers, after which a program ends
     watched: bool = False  # into the report's folder: what ended a process, and where it is when it is asked
+    insight: Path | None = None  # the project whose places are recorded in the report
 
 
 def environment(
@@ -64,6 +65,7 @@ def environment(
         "SEED": machine.seed,
         "STEPS": machine.steps,
         "WATCHED": machine.watched or None,
+        "INSIGHT": machine.insight,
     }
     for name, value in given.items():
         changed.pop(f"NPUMIGRATE_EMULATOR_{name}", None)

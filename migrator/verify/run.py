@@ -86,12 +86,14 @@ def verify(
     tolerance: float,
     say: Callable[[str], None],
     patience: Optional[float] = None,
+    insight: Optional[Callable[[Path, str, str], None]] = None,
 ) -> Verdict:
     """Run a command in a migrated project, and judge.
 
     ``original`` is run, too, where it lies, and compared, where it is given; ``timeout`` is in
     seconds, and so is ``patience`` with a program that does nothing. ``say`` gets a line for each run
-    where there are two.
+    where there are two. ``insight`` is given the folder of what was recorded, the torch that the project is
+    for, and the one that ran, while the folder is there.
 
     Raises NoProgram, and OSError where the program cannot be started.
     """
@@ -101,6 +103,7 @@ def verify(
         places = find_places(migrated)
         write_places(notes / "places.json", places)
         watched = replace(machine, report=notes, places=notes / "places.json", watched=True)
+        watched = replace(watched, insight=migrated if insight else None)
         env = environment(watched, built, installed, os.environ)
         program = find(command[0], env, migrated)
         if program is None:
@@ -126,6 +129,8 @@ def verify(
             followed = _course(cpu, notes / "original", folder).only_followed(cpu)
             comparison = compare(cpu.output, ended.output, tolerance) if cpu.well or followed else None
             compared = Original(str(original), cpu, tuple(read_processes(notes / "original")), comparison)
+        if insight is not None:
+            insight(notes, migrated_for(migrated), installed.torch)
         verdict = judge(ended, noted, reached, places, compared, course)
         return replace(verdict, torch=installed.torch, migrated_for=migrated_for(migrated))
 

@@ -1,6 +1,7 @@
 // The collectives: each rank shows a piece of its buffer, all wait, each takes what it needs, all wait again.
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 
 #include "hccl_communicator.h"
 #include "hccl_reduce.h"
@@ -54,8 +55,13 @@ HcclResult all_reduce(Group& group, const char* from, char* to, size_t count, Hc
   return HCCL_SUCCESS;
 }
 
-void count(const char* kind, uint64_t elements, HcclDataType type) {
-  emulator::count_collective(kind, elements * element_size(type));
+void count(const char* kind, uint64_t elements, HcclDataType type, HcclComm handle) {
+  emulator::count_collective(kind, elements * element_size(type), handle, true);
+}
+
+uint64_t sum(const void* counts, int size) {
+  const auto* each = static_cast<const uint64_t*>(counts);
+  return std::accumulate(each, each + size, uint64_t{0});
 }
 
 char* as_bytes(void* buffer) { return static_cast<char*>(buffer); }
@@ -65,14 +71,14 @@ char* as_bytes(void* buffer) { return static_cast<char*>(buffer); }
 extern "C" {
 
 HcclResult HcclBarrier(HcclComm handle, aclrtStream) {
-  emulator::count_collective("HcclBarrier", 0);
+  emulator::count_collective("HcclBarrier", 0, handle, true);
   Communicator* self = of(handle);
   return self->devices ? HCCL_SUCCESS : self->processes->barrier();
 }
 
 HcclResult HcclAllReduce(void* send, void* receive, uint64_t elements, HcclDataType type, HcclReduceOp op,
                          HcclComm handle, aclrtStream) {
-  count("HcclAllReduce", elements, type);
+  count("HcclAllReduce", elements, type, handle);
   Communicator* self = of(handle);
   if (self->devices)
     return self->devices->call(
@@ -82,7 +88,7 @@ HcclResult HcclAllReduce(void* send, void* receive, uint64_t elements, HcclDataT
 
 HcclResult HcclReduce(void* send, void* receive, uint64_t elements, HcclDataType type, HcclReduceOp op, uint32_t root,
                       HcclComm handle, aclrtStream) {
-  count("HcclReduce", elements, type);
+  count("HcclReduce", elements, type, handle);
   Communicator* self = of(handle);
   if (self->devices)
     return self->devices->call(self->rank,
@@ -97,7 +103,7 @@ HcclResult HcclReduce(void* send, void* receive, uint64_t elements, HcclDataType
 
 HcclResult HcclBroadcast(void* buffer, uint64_t elements, HcclDataType type, uint32_t root, HcclComm handle,
                          aclrtStream) {
-  count("HcclBroadcast", elements, type);
+  count("HcclBroadcast", elements, type, handle);
   Communicator* self = of(handle);
   if (self->devices)
     return self->devices->call(self->rank, {Call::Kind::kBroadcast, as_bytes(buffer), as_bytes(buffer), elements,
@@ -113,7 +119,7 @@ HcclResult HcclBroadcast(void* buffer, uint64_t elements, HcclDataType type, uin
 
 HcclResult HcclAllGather(void* send, void* receive, uint64_t elements, HcclDataType type, HcclComm handle,
                          aclrtStream) {
-  count("HcclAllGather", elements, type);
+  count("HcclAllGather", elements, type, handle);
   Communicator* self = of(handle);
   if (self->devices)
     return self->devices->call(self->rank, {Call::Kind::kAllGather, as_bytes(send), as_bytes(receive), elements, type,
@@ -132,14 +138,12 @@ HcclResult HcclAllGatherV(void* send, uint64_t, void* receive, const void* count
                           HcclDataType type, HcclComm handle, aclrtStream) {
   Communicator* self = of(handle);
   if (self->devices) return HCCL_E_NOT_SUPPORT;
-  emulator::enter("HcclAllGatherV");
   Group& group = *self->processes;
   const size_t width = element_size(type);
-  uint64_t total = 0;
+  count("HcclAllGatherV", sum(counts, group.size()), type, handle);
   for (int root = 0; root < group.size(); ++root) {
     const uint64_t elements = static_cast<const uint64_t*>(counts)[root];
     char* to = as_bytes(receive) + static_cast<const uint64_t*>(places)[root] * width;
-    total += elements;
     const HcclResult result = exchange(group, root == group.rank() ? as_bytes(send) : nullptr, elements * width,
                                        [&](size_t offset, size_t size) {
                                          std::memcpy(to + offset, group.slot(root), size);
@@ -147,7 +151,6 @@ HcclResult HcclAllGatherV(void* send, uint64_t, void* receive, const void* count
                                        });
     if (result != HCCL_SUCCESS) return result;
   }
-  count("HcclAllGatherV", total, type);
   return HCCL_SUCCESS;
 }
 
@@ -156,27 +159,24 @@ HcclResult HcclReduceScatterV(void* send, const void* counts, const void* places
                               HcclDataType type, HcclReduceOp op, HcclComm handle, aclrtStream) {
   Communicator* self = of(handle);
   if (self->devices) return HCCL_E_NOT_SUPPORT;
-  emulator::enter("HcclReduceScatterV");
   Group& group = *self->processes;
   const size_t width = element_size(type);
-  uint64_t total = 0;
+  count("HcclReduceScatterV", sum(counts, group.size()), type, handle);
   for (int receiver = 0; receiver < group.size(); ++receiver) {
     const uint64_t elements = static_cast<const uint64_t*>(counts)[receiver];
     const char* part = as_bytes(send) + static_cast<const uint64_t*>(places)[receiver] * width;
-    total += elements;
     const HcclResult result = exchange(group, part, elements * width, [&](size_t offset, size_t size) {
       if (receiver != group.rank()) return HCCL_SUCCESS;
       return emulator::reduce(all_slots(group), as_bytes(receive) + offset, size / width, type, op);
     });
     if (result != HCCL_SUCCESS) return result;
   }
-  count("HcclReduceScatterV", total, type);
   return HCCL_SUCCESS;
 }
 
 HcclResult HcclReduceScatter(void* send, void* receive, uint64_t elements, HcclDataType type, HcclReduceOp op,
                              HcclComm handle, aclrtStream) {
-  count("HcclReduceScatter", elements, type);
+  count("HcclReduceScatter", elements, type, handle);
   Communicator* self = of(handle);
   if (self->devices)
     return self->devices->call(
@@ -197,7 +197,7 @@ HcclResult HcclReduceScatter(void* send, void* receive, uint64_t elements, HcclD
 
 HcclResult HcclScatter(void* send, void* receive, uint64_t elements, HcclDataType type, uint32_t root,
                        HcclComm handle, aclrtStream) {
-  count("HcclScatter", elements, type);
+  count("HcclScatter", elements, type, handle);
   Communicator* self = of(handle);
   if (self->devices) return HCCL_E_NOT_SUPPORT;
   Group& group = *self->processes;

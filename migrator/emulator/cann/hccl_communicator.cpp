@@ -25,6 +25,7 @@ struct Count {
 std::mutex guard;
 std::map<std::string, Count> counts;
 void (*group_observer)(int) = nullptr;
+std::atomic<void (*)(const char*, const char*, int, int, uint64_t)> collective_observer{nullptr};
 // Of the largest group of processes that this one was in.
 std::atomic<uint32_t> largest_group{0};
 std::atomic<int> rank_in_largest{-1};
@@ -52,12 +53,18 @@ int open_shared(const Root& root) {
 
 }  // namespace
 
-void emulator::count_collective(const char* kind, size_t bytes) {
-  enter(kind);
-  const std::lock_guard<std::mutex> lock(guard);
-  Count& count = counts[kind];
-  ++count.calls;
-  count.bytes += bytes;
+void emulator::count_collective(const char* kind, size_t bytes, HcclComm handle, bool alike) {
+  enter(kind, alike ? bytes : 0);
+  {
+    const std::lock_guard<std::mutex> lock(guard);
+    Count& count = counts[kind];
+    ++count.calls;
+    count.bytes += bytes;
+  }
+  if (const auto observer = collective_observer.load()) {
+    const Communicator* self = of(handle);
+    observer(kind, self->name.c_str(), static_cast<int>(self->size), static_cast<int>(self->rank), bytes);
+  }
 }
 
 extern "C" {
@@ -77,6 +84,12 @@ void emulator_collectives(char* text, size_t room) {
 int emulator_rank() { return rank_in_largest; }
 
 void emulator_on_group(void (*function)(int)) { group_observer = function; }
+
+void emulator_on_collective(void (*function)(const char*, const char*, int, int, uint64_t)) {
+  collective_observer = function;
+}
+
+void emulator_collective_place(const char* place) { emulator::stand_at(place); }
 
 HcclResult HcclGetRootInfo(HcclRootInfo* info) {
   const int file = memfd_create("npumigrate-hccl", MFD_CLOEXEC);

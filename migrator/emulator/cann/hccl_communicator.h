@@ -19,8 +19,8 @@ struct Communicator {
 
 inline Communicator* of(HcclComm handle) { return static_cast<Communicator*>(handle); }
 
-// For the report: one more collective of this kind.
-void count_collective(const char* kind, size_t bytes);
+// For the report: one more collective of this kind begins. Those that are `alike` have the same bytes on every rank.
+void count_collective(const char* kind, size_t bytes, HcclComm handle, bool alike = false);
 
 }  // namespace emulator
 
@@ -30,4 +30,7 @@ void emulator_collectives(char* text, size_t room);
 int emulator_rank();  // -1 before a group of processes
 // Called with the number of ranks once a group of several processes of this host exists.
 void emulator_on_group(void (*function)(int ranks));
+// Called as each collective begins. What it gives `emulator_collective_place` is said of ranks that wait.
+void emulator_on_collective(void (*function)(const char* kind, const char* group, int size, int rank, uint64_t bytes));
+void emulator_collective_place(const char* place);
 }

@@ -35,6 +35,8 @@ void wake_all(std::atomic<uint32_t>& word) {
 }
 
 thread_local const char* current_call = "the forming of the group";
+thread_local size_t current_bytes = 0;
+thread_local std::string current_place_of_call;
 
 std::string on_process(const Member& member) { return " (process " + std::to_string(member.pid) + ")"; }
 
@@ -42,7 +44,13 @@ size_t page_rounded(size_t size) { return (size + 4095) / 4096 * 4096; }
 
 }  // namespace
 
-void enter(const char* function) { current_call = function; }
+void enter(const char* function, size_t bytes) {
+  current_call = function;
+  current_bytes = bytes;
+  current_place_of_call.clear();
+}
+
+void stand_at(const char* place) { current_place_of_call = place; }
 
 uint64_t process_start(int pid) {
   char path[64];
@@ -129,7 +137,9 @@ int Group::missing_rank() const {
 
 HcclResult Group::gone(int rank) const {
   const std::string text = "rank " + std::to_string(rank) + on_process(shared_->members[rank]) + " of group " +
-                           name_ + " has gone; its peers end";
+                           name_ + " has gone; its peers end: rank " + std::to_string(rank_) + " waits in " +
+                           call_of(rank_) + ", the last call of rank " + std::to_string(rank) + " was " +
+                           call_of(rank);
   if (shared_->broken.exchange(static_cast<uint32_t>(rank) + 1) == 0) say("%s", text.c_str());
   explain(text);
   return HCCL_E_REMOTE;
@@ -137,7 +147,7 @@ HcclResult Group::gone(int rank) const {
 
 HcclResult Group::late() const {
   std::string text = "rank " + std::to_string(rank_) + " of group " + name_ + " has waited " +
-                     std::to_string(static_cast<long>(patience_)) + " s in " + current_call;
+                     std::to_string(static_cast<long>(patience_)) + " s in " + call_of(rank_);
   for (int other = 0; other < size_; ++other) {
     const Member& member = shared_->members[other];
     if (other == rank_) continue;
@@ -146,7 +156,7 @@ HcclResult Group::late() const {
       text += " has not come";
     } else {
       text += on_process(member) + (member.waits != 0 ? " waits in " : " is in no call of the group, its last was ") +
-              member.call;
+              call_of(other);
     }
   }
   say("%s", text.c_str());
@@ -198,6 +208,34 @@ HcclResult Group::wait_for_change(std::atomic<uint32_t>& word, uint32_t value, d
 void Group::note_call() const {
   Member& self = shared_->members[rank_];
   std::snprintf(self.call, sizeof self.call, "%s", current_call);
+  std::snprintf(self.place, sizeof self.place, "%s", current_place_of_call.c_str());
+  self.bytes = current_bytes;
+}
+
+std::string Group::call_of(int rank) const {
+  const Member& member = shared_->members[rank];
+  std::string text = member.call;
+  if (member.bytes != 0) text += " of " + std::to_string(member.bytes) + " bytes";
+  if (member.place[0] != '\0') text += std::string(" at ") + member.place;
+  return text;
+}
+
+bool Group::calls_differ() const {
+  const Member& first = shared_->members[0];
+  for (int other = 1; other < size_; ++other) {
+    const Member& member = shared_->members[other];
+    if (std::strcmp(member.call, first.call) != 0 || member.bytes != first.bytes) return true;
+  }
+  return false;
+}
+
+HcclResult Group::differing() const {
+  std::string text = "the ranks of group " + name_ + " do not call the same collective";
+  for (int rank = 0; rank < size_; ++rank)
+    text += "; rank " + std::to_string(rank) + on_process(shared_->members[rank]) + " " + call_of(rank);
+  if (rank_ == 0) say("%s", text.c_str());
+  explain(text);
+  return HCCL_E_PARA;
 }
 
 HcclResult Group::barrier() {
@@ -205,11 +243,13 @@ HcclResult Group::barrier() {
   const uint32_t generation = shared_->generation;
   if (shared_->arrived.fetch_add(1) + 1 == static_cast<uint32_t>(size_)) {
     shared_->arrived = 0;
+    if (calls_differ()) shared_->differing = 1;
     shared_->generation.fetch_add(1);
     wake_all(shared_->generation);
-    return HCCL_SUCCESS;
+    return shared_->differing != 0 ? differing() : HCCL_SUCCESS;
   }
-  return wait(shared_->generation, generation, now() + patience_);
+  const HcclResult result = wait(shared_->generation, generation, now() + patience_);
+  return result == HCCL_SUCCESS && shared_->differing != 0 ? differing() : result;
 }
 
 void Group::post() {

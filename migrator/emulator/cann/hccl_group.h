@@ -23,6 +23,8 @@ struct Member {
   std::atomic<uint32_t> left;     // it destroyed its communicator
   std::atomic<uint32_t> waits;    // it is in a call of this group, and waits for others
   char call[32];                  // its last call in this group
+  uint64_t bytes;                 // of it, where they have to be the same on every rank
+  char place[160];                // where the program made it, if that is known
   std::atomic<int32_t> device;    // without ASCEND_RT_VISIBLE_DEVICES; -1 where it has chosen none
   uint64_t machine;               // ranks of several launches are on several machines
 };
@@ -36,6 +38,7 @@ struct Shared {
   std::atomic<uint32_t> generation;  // of the barrier; waited for with a futex
   std::atomic<uint32_t> posted;      // counts what happens to letters; waited for with a futex
   std::atomic<uint32_t> broken;      // 1 + the rank that is gone: nobody waits any longer
+  std::atomic<uint32_t> differing;   // the ranks are in different collectives, and none can go on
   Member members[kMaxRanks];
 };
 
@@ -67,6 +70,10 @@ class Group {
   int missing_rank() const;
   HcclResult gone(int rank) const;
   HcclResult late() const;
+  // A collective of one rank meets another kind, or another size, of a second one.
+  bool calls_differ() const;
+  HcclResult differing() const;
+  std::string call_of(int rank) const;
   // Two ranks on one NPU would wait for each other: HCCL does not take them.
   HcclResult check_devices() const;
 
@@ -80,8 +87,10 @@ class Group {
   std::string name_;
 };
 
-// The HCCL function that this thread is in, for what is said of ranks that wait.
-void enter(const char* function);
+// The HCCL function that this thread is in, for what is said of ranks that wait. `bytes` are compared with those of the
+// other ranks. And the place in the program.
+void enter(const char* function, size_t bytes = 0);
+void stand_at(const char* place);
 
 // The state of a process: 0 if it is gone or dead, else when it started.
 uint64_t process_start(int pid);

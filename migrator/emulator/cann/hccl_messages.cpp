@@ -70,7 +70,7 @@ HcclResult send_or_collect(Group& group, Message message) {
 HcclResult one(const char* name, HcclSendRecvType kind, void* data, uint64_t elements, HcclDataType type,
                uint32_t peer, HcclComm handle) {
   const size_t bytes = elements * emulator::element_size(type);
-  emulator::count_collective(name, bytes);
+  emulator::count_collective(name, bytes, handle);
   auto* self = of(handle);
   if (self->devices || peer >= self->size) return HCCL_E_PARA;
   return send_or_collect(*self->processes, {kind, static_cast<char*>(data), bytes, static_cast<int>(peer)});
@@ -162,7 +162,7 @@ HcclResult HcclBatchSendRecv(HcclSendRecvItem* items, uint32_t number, HcclComm 
                         item.count * emulator::element_size(item.dataType), static_cast<int>(item.remoteRank)});
     bytes += messages.back().bytes;
   }
-  emulator::count_collective("HcclBatchSendRecv", bytes);
+  emulator::count_collective("HcclBatchSendRecv", bytes, handle);
   return exchange(*self->processes, std::move(messages));
 }
 
@@ -171,7 +171,7 @@ HcclResult HcclAlltoAllV(const void* from, const void* send_counts, const void* 
                          HcclDataType receive_type, HcclComm handle, aclrtStream) {
   const size_t ranks = of(handle)->size;
   const auto sent = parts(send_counts, send_places, ranks, emulator::element_size(send_type));
-  emulator::count_collective("HcclAlltoAllV", total(sent));
+  emulator::count_collective("HcclAlltoAllV", total(sent), handle);
   return all_to_all(handle, from, sent, to,
                     parts(receive_counts, receive_places, ranks, emulator::element_size(receive_type)));
 }
@@ -186,7 +186,7 @@ HcclResult HcclAlltoAll(const void* from, uint64_t send_count, HcclDataType send
     sent.push_back({rank * out, out});
     received.push_back({rank * in, in});
   }
-  emulator::count_collective("HcclAlltoAll", total(sent));
+  emulator::count_collective("HcclAlltoAll", total(sent), handle);
   return all_to_all(handle, from, sent, to, received);
 }
 
@@ -206,7 +206,7 @@ HcclResult HcclAlltoAllVC(const void* from, const void* matrix, HcclDataType sen
     out += sent.back().bytes;
     in += received.back().bytes;
   }
-  emulator::count_collective("HcclAlltoAllVC", total(sent));
+  emulator::count_collective("HcclAlltoAllVC", total(sent), handle);
   return all_to_all(handle, from, sent, to, received);
 }
 

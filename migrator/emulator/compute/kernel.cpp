@@ -8,6 +8,7 @@
 
 #include "aliases.h"
 #include "errors.h"
+#include "insight.h"
 #include "random.h"
 #include "work.h"
 
@@ -164,6 +165,8 @@ void run_on_cpu(const c10::OperatorHandle& op, c10::DispatchKeySet, torch::jit::
   const std::string& name = op.schema().name();
   Arguments arguments(op, stack);
   check_devices(name, arguments);
+  std::optional<NotedCall> noted;
+  if (insight()) noted.emplace(op, *stack);
 
   Aliases aliases;
   Request request;
@@ -195,6 +198,7 @@ void run_on_cpu(const c10::OperatorHandle& op, c10::DispatchKeySet, torch::jit::
       value = results;
     }
   }
+  if (noted) noted->done(op, device, *stack);
 }
 
 void run_composite(const c10::OperatorHandle& op, c10::DispatchKeySet, torch::jit::Stack* stack) {

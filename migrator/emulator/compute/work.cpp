@@ -6,17 +6,18 @@
 #include <array>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <map>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <unordered_map>
 
+#include "aliases.h"
+#include "insight.h"
+#include "memory.h"
+#include "phase.h"
 #include "shapes.h"
-
-namespace torch::autograd {
-int get_current_graph_task_id();  // -1 outside of a backward pass
-}
 
 namespace emulator {
 namespace {
@@ -106,7 +107,8 @@ const std::unordered_map<std::string, Measure> kProductsOfNpu = {
     {"aten::convolution_backward_overrideable", convolution_backward},
 };
 
-// The multiplications of an operator; none where it is not made of them.
+}  // namespace
+
 std::optional<double> multiply_adds(const std::string& name, Values arguments, bool npu) {
   auto found = kProducts.find(name);
   if (found == kProducts.end()) {
@@ -120,6 +122,8 @@ std::optional<double> multiply_adds(const std::string& name, Values arguments, b
   }
 }
 
+namespace {
+
 // Needs the lock.
 void add(Work& work, std::optional<double> measured) {
   Amount& amount = work.amounts[torch::autograd::get_current_graph_task_id() == -1 ? 0 : 1];
@@ -131,10 +135,14 @@ void add(Work& work, std::optional<double> measured) {
 
 std::unique_ptr<at::ObserverContext> note_on_cpu(const at::RecordFunction& function) {
   if (for_npu > 0) return nullptr;
+  if (insight()) watch_memory();
   const Values arguments = function.inputs();
   for (const c10::IValue& value : arguments) {
     if (!value.isTensor() || !value.toTensor().defined()) continue;
-    if (value.toTensor().device().is_cpu()) {
+    const at::Tensor& tensor = value.toTensor();
+    if (insight() && on_npu(tensor) && std::strcmp(function.name(), "aten::_local_scalar_dense") == 0)
+      note_number(tensor.device(), static_cast<double>(tensor.itemsize()));
+    if (tensor.device().is_cpu()) {
       const auto measured = multiply_adds(function.name(), arguments, false);
       const std::lock_guard<std::mutex> lock(guard);
       add(devices["cpu"], measured);

@@ -2,7 +2,11 @@
 #pragma once
 
 #include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/core/ivalue.h>
 #include <c10/core/Device.h>
+
+#include <optional>
+#include <string>
 
 namespace emulator {
 
@@ -10,6 +14,9 @@ bool noting();  // NPUMIGRATE_EMULATOR_REPORT is set
 
 // Notes an operator that is about to run on an NPU; its arguments are the last ones on the stack.
 void note_work(const c10::OperatorHandle& op, c10::Device device, const torch::jit::Stack& stack);
+
+// The multiplications of an operator; none where it is not made of them.
+std::optional<double> multiply_adds(const std::string& name, c10::ArrayRef<const c10::IValue> arguments, bool npu);
 
 // While it lives, what this thread runs on the CPU is an NPU's work, and is not noted.
 class ForNpu {

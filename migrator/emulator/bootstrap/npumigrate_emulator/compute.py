@@ -14,8 +14,7 @@ from typing import Any
 def library() -> ctypes.CDLL:
     """Load the library (torch must be imported)."""
     loaded = ctypes.CDLL(os.environ["NPUMIGRATE_EMULATOR_COMPUTE"])
-    loaded.emulator_work.restype = ctypes.c_size_t
-    loaded.emulator_work.argtypes = (ctypes.c_char_p, ctypes.c_size_t)
+    loaded.emulator_work.restype = loaded.emulator_insight.restype = ctypes.c_size_t
     return loaded
 
 
@@ -41,12 +40,18 @@ def note_cpu() -> None:
 
 def work() -> dict[str, dict[str, Any]]:
     """Return which operators ran on each NPU, and how much it and the CPU computed, forward and backward."""
+    return read("emulator_work")
+
+
+def read(function: str) -> dict[str, Any]:
+    """Return what a function of the library writes as JSON."""
+    write = getattr(library(), function)
     room = 1 << 20
     while True:
         text = ctypes.create_string_buffer(room)
-        needed = library().emulator_work(text, room)
+        needed = write(text, ctypes.c_size_t(room))
         if needed <= room:
-            result: dict[str, dict[str, Any]] = json.loads(text.value)
+            result: dict[str, Any] = json.loads(text.value)
             return result
         room = needed + (1 << 16)
 

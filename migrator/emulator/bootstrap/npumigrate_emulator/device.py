@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import torch
 
-from npumigrate_emulator import compute, fused, normalization, patches, report, rnn
+from npumigrate_emulator import compute, fused, insight, normalization, patches, report, rnn
 
 # Kernels of torch_npu that only look after memory: they work as they are.
 _KEPT = frozenset(
@@ -48,6 +48,8 @@ def take_over() -> None:
     report.torch_npu_is_here(found.native)
     observer = ctypes.cast(compute.library().emulator_share_cores, ctypes.c_void_p)
     compute.cann().emulator_on_group(observer)
+    if insight.wanted():
+        insight.begin()
 
 
 def _places() -> Places:

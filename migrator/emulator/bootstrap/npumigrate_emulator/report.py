@@ -9,7 +9,7 @@ from contextlib import suppress
 from multiprocessing import util
 from typing import NoReturn
 
-from npumigrate_emulator import compute, shapes
+from npumigrate_emulator import compute, insight, shapes
 
 _native: frozenset[str] | None = None
 
@@ -62,6 +62,8 @@ def _write() -> None:
         "cuda_on_cpu": getattr(sys.modules.get("npumigrate_emulator.cuda_on_cpu"), "calls", None),
         "transfer_to_npu": "torch_npu.contrib.transfer_to_npu" in sys.modules,
     }
+    if insight.wanted() and _native is not None:
+        result["insight"] = insight.end()
     folder = os.environ["NPUMIGRATE_EMULATOR_REPORT"]
     try:
         os.makedirs(folder, exist_ok=True)

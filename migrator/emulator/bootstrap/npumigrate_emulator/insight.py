@@ -1,0 +1,193 @@
+"""What each place of the project has the NPUs do: the recorder behind ``--insight``.
+
+The kernels count by place, operator and kind of arguments (``compute/insight.cpp``), and ask here only which
+place it is that runs. Collectives are written down as they begin, so that a rank that is ended leaves its own
+behind.
+``docs/insight.md`` has the format.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import sys
+import sysconfig
+from types import CodeType, FrameType
+from typing import Any, Optional
+
+from npumigrate_emulator import compute
+
+SCHEMA = 1
+_MOST_COLLECTIVES = 200_000  # of one process
+_MOST_FRAMES = 12  # of a call stack
+
+_OWN = os.path.dirname(os.path.abspath(__file__)) + os.sep
+_BOOTSTRAP = os.path.dirname(_OWN.rstrip(os.sep)) + os.sep
+_STANDARD = tuple(
+    sysconfig.get_path(name) + os.sep for name in ("stdlib", "platstdlib") if sysconfig.get_path(name)
+)
+_INSTALLED = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
+# What a frame of a file is; a frame of the project is the place.
+_FOREIGN, _PROJECT, _REFERENCE, _PRINTING = range(4)
+
+_kinds: dict[int, tuple[CodeType, int]] = {}  # by the code's id; the code is kept alive
+_numbers: dict[tuple[int, int, int], int] = {}  # code, instruction, by way of what: to the place
+_places: list[dict[str, Any]] = []
+_by_line: dict[tuple[str, int, str, int], int] = {}
+_stacks: dict[int, list[str]] = {}  # by record
+_steps = 0
+_first_optimizer: Optional[int] = None
+_root = ""
+_collectives: Optional[int] = None  # the file that they are written to
+_calls: dict[tuple[Any, ...], int] = {}
+_written = 0
+
+
+def wanted() -> bool:
+    """Whether this run is to be recorded."""
+    return "NPUMIGRATE_EMULATOR_INSIGHT" in os.environ
+
+
+def begin() -> None:
+    """Record from now on (torch_npu must be imported)."""
+    from torch.optim.optimizer import (
+        register_optimizer_step_post_hook,
+        register_optimizer_step_pre_hook,
+    )
+
+    global _root
+    root = os.environ["NPUMIGRATE_EMULATOR_INSIGHT"]
+    _root = os.path.join(os.path.realpath(root), "") if root else ""
+    register_optimizer_step_pre_hook(_steps_begin)
+    register_optimizer_step_post_hook(_steps_end)
+    compute.library().emulator_ask_places(_ASK)
+    compute.library().emulator_insight_begin(_TELL)
+    compute.cann().emulator_on_collective(_ON_COLLECTIVE)
+
+
+def end() -> dict[str, Any]:
+    """Record no more, and return what there is."""
+    library = compute.library()
+    library.emulator_ask_places(None)
+    return {
+        "schema": SCHEMA,
+        "steps": _steps,
+        "places": _places,
+        "stacks": {str(record): stack for record, stack in _stacks.items()},
+        **compute.read("emulator_insight"),
+    }
+
+
+def _kind_of(code: CodeType) -> int:
+    file = code.co_filename
+    if file.startswith(_OWN):
+        kind = _REFERENCE
+    elif file.endswith(f"{os.sep}torch{os.sep}_tensor_str.py"):
+        kind = _PRINTING
+    elif file.startswith(("<", _BOOTSTRAP)) or any(part in file for part in _INSTALLED):
+        kind = _FOREIGN
+    elif file.startswith(_STANDARD) and not (_root and file.startswith(_root)):
+        kind = _FOREIGN
+    else:
+        real = os.path.realpath(file)
+        kind = _PROJECT if real.startswith(_root) else _FOREIGN
+    _kinds[id(code)] = (code, kind)
+    return kind
+
+
+def _find() -> int:
+    """The number of the place that runs: the innermost frame of the project; -1 where there is none."""
+    frame: Optional[FrameType] = sys._getframe(1)
+    through = _FOREIGN
+    while frame is not None:
+        code = frame.f_code
+        known = _kinds.get(id(code))
+        kind = _kind_of(code) if known is None else known[1]
+        if kind == _PROJECT:
+            key = (id(code), frame.f_lasti, through)
+            number = _numbers.get(key)
+            if number is None:
+                number = _numbers[key] = _new_place(code, frame.f_lineno, through)
+            return number
+        if kind != _FOREIGN:
+            through = kind
+        frame = frame.f_back
+    return -1
+
+
+def _new_place(code: CodeType, line: int, through: int) -> int:
+    """Several instructions of one line are one place."""
+    name = getattr(code, "co_qualname", code.co_name)  # the latter before Python 3.11
+    key = (code.co_filename, line, name, through)
+    if key not in _by_line:
+        _by_line[key] = len(_places)
+        way = {_REFERENCE: "reference", _PRINTING: "print"}.get(through, "")
+        file = os.path.realpath(code.co_filename)
+        shown = os.path.relpath(file, _root or os.getcwd())
+        _places.append({"file": shown, "line": line, "function": name, "through": way})
+    return _by_line[key]
+
+
+def _steps_begin(optimizer: Any, *_: object) -> None:
+    compute.library().emulator_insight_optimizing(1)
+
+
+def _steps_end(optimizer: Any, *_: object) -> None:
+    """One step is one of the first optimizer: others, as in a GAN, have their turns between two of them."""
+    global _steps, _first_optimizer
+    compute.library().emulator_insight_optimizing(0)
+    if _first_optimizer is None:
+        _first_optimizer = id(optimizer)
+    if id(optimizer) == _first_optimizer:
+        _steps += 1
+        compute.library().emulator_insight_stepped()
+
+
+def _tell(record: int) -> None:
+    stack: list[str] = []
+    frame: Optional[FrameType] = sys._getframe(1)
+    while frame is not None and len(stack) < _MOST_FRAMES:
+        code = frame.f_code
+        if (_kinds.get(id(code)) or (None, _kind_of(code)))[1] == _PROJECT:
+            file = os.path.relpath(os.path.realpath(code.co_filename), _root or os.getcwd())
+            stack.append(f"file {file}, line {frame.f_lineno} in {code.co_name}")
+        frame = frame.f_back
+    _stacks[record] = stack[::-1]
+
+
+def _on_collective(kind: bytes, group: bytes, size: int, rank: int, amount: int) -> None:
+    """Write it down, and tell the emulated HCCL where it is, for what it says of ranks that wait."""
+    global _written
+    number = _find()
+    place = _places[number] if number >= 0 else None
+    where = f"{place['file']}:{place['line']}" if place else ""
+    compute.cann().emulator_collective_place(where.encode())
+    _written += 1
+    if _written > _MOST_COLLECTIVES:
+        return
+    key = (kind, group, amount, number)
+    lines = ""
+    if key not in _calls:
+        _calls[key] = len(_calls)
+        call = {"kind": kind.decode(), "group": group.decode(), "size": size, "rank": rank, "bytes": amount}
+        where_from = {key: place[key] for key in ("file", "line", "function")} if place else None
+        lines = json.dumps({**call, "step": _steps, "place": where_from}) + "\n"
+    _write(f"{lines}{_calls[key]} {_steps}\n")
+
+
+def _write(text: str) -> None:
+    global _collectives
+    if _collectives is None:
+        folder = os.environ["NPUMIGRATE_EMULATOR_REPORT"]
+        os.makedirs(folder, exist_ok=True)
+        path = os.path.join(folder, f"collectives-{os.getpid()}.txt")
+        _collectives = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
+    os.write(_collectives, text.encode())
+
+
+_ASK = ctypes.CFUNCTYPE(ctypes.c_int)(_find)
+_TELL = ctypes.CFUNCTYPE(None, ctypes.c_size_t)(_tell)
+_ON_COLLECTIVE = ctypes.CFUNCTYPE(
+    None, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_int, ctypes.c_int, ctypes.c_uint64
+)(_on_collective)

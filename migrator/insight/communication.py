@@ -1,0 +1,191 @@
+"""Collectives by kind, size, group and place; which rank waits for whom."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import zip_longest
+from typing import Any, Optional
+
+from migrator.insight.recorded import Collective, Place, Recorded
+from migrator.insight.rows import NOWHERE, Row, Run, often, size, text
+
+KIND = "communication"
+# Each rank makes these in its own order.
+_BETWEEN_TWO = ("HcclSend", "HcclRecv", "HcclBatchSendRecv")
+# Of these each rank may give another amount.
+_OWN_AMOUNT = ("HcclAlltoAll", "HcclAlltoAllV", "HcclAlltoAllVC", "HcclAllGatherV", "HcclReduceScatterV")
+_UNBALANCED = 1.25  # times the work of another rank
+
+Calls = tuple[tuple[Collective, int], ...]
+
+
+def find(run: Run) -> Iterator[Row]:
+    """What ranks wait for, then what they say to each other."""
+    yield from _meetings(run)
+    yield from _balance(run)
+    for fact in facts(run):
+        call: Collective = fact["call"]
+        kind = _named(call.kind)
+        yield _row(
+            "info",
+            call.place,
+            kind,
+            text(
+                KIND,
+                "calls",
+                collective=kind,
+                size=call.size,
+                often=often(fact["calls"], fact["per_step"]),
+                bytes=size(fact["bytes"] / fact["calls"]),
+            ),
+            "",
+            fact["ranks"],
+            (fact["calls"], fact["per_step"], fact["bytes"]),
+        )
+
+
+def facts(run: Run) -> list[dict[str, Any]]:
+    """Collectives by kind, group size and place: of each number the largest of a rank."""
+    found: dict[tuple[Any, ...], dict[str, Any]] = {}
+    for process in run.processes:
+        own: dict[tuple[Any, ...], dict[str, Any]] = {}
+        for call, step in process.collectives:
+            key = (call.kind, call.size, call.place)
+            entry = own.setdefault(key, {"call": call, "calls": 0, "bytes": 0, "late": 0})
+            entry["calls"] += 1
+            entry["bytes"] += call.bytes
+            entry["late"] += 0 < step < process.steps
+        for key, entry in own.items():
+            whole = found.setdefault(key, {**entry, "ranks": [], "per_step": None})
+            whole["ranks"].append(process.who)
+            if process.steps > 1:
+                whole["per_step"] = max(whole["per_step"] or 0.0, entry["late"] / (process.steps - 1))
+            if entry["calls"] > whole["calls"]:
+                whole.update(calls=entry["calls"], bytes=entry["bytes"])
+    return sorted(found.values(), key=lambda entry: (-entry["bytes"], -entry["calls"], entry["call"].kind))
+
+
+def _meetings(run: Run) -> Iterator[Row]:
+    """The first call in each group at which the ranks do not meet."""
+    groups: dict[str, dict[int, list[Collective]]] = {}
+    for process in run.processes:
+        for call, _ in process.collectives:
+            if call.size > 1 and call.kind not in _BETWEEN_TWO:
+                groups.setdefault(call.group, {}).setdefault(call.rank, []).append(call)
+    for ranks in groups.values():
+        size_of_group = next(iter(ranks.values()))[0].size
+        if len(ranks) == size_of_group:  # all of the ranks left their calls behind
+            yield from _first_difference(ranks)
+
+
+def _first_difference(ranks: Mapping[int, list[Collective]]) -> Iterator[Row]:
+    numbers = sorted(ranks)
+    for turn, calls in enumerate(zip_longest(*(ranks[number] for number in numbers))):
+        came = {number: call for number, call in zip(numbers, calls) if call is not None}
+        if len(came) < len(numbers):
+            missing = next(number for number in numbers if number not in came)
+            rank, call = next(iter(came.items()))
+            before = ranks[missing][turn - 1] if turn else None
+            last = (
+                text(KIND, "none")
+                if before is None
+                else text(KIND, "last", collective=_named(before.kind), where=_where(before.place))
+            )
+            kind = _named(call.kind)
+            message = text(KIND, "missing", rank=rank, collective=kind, other=missing, last=last)
+            advice = text(KIND, "missing_advice")
+            yield _row(
+                "error", call.place, kind, message, advice, list(map(str, came)), (1, None, call.bytes)
+            )
+            return
+        if len({_alike(call) for call in came.values()}) > 1:
+            said = "; ".join(
+                f"rank {number} {_named(call.kind)} of {size(call.bytes)} at {_where(call.place)}"
+                for number, call in came.items()
+            )
+            usual = Counter(map(_alike, came.values())).most_common(1)[0][0]
+            odd = next(call for call in reversed(came.values()) if _alike(call) != usual)
+            message = text(KIND, "differ", calls=said)
+            advice = text(KIND, "differ_advice")
+            yield _row(
+                "error",
+                odd.place,
+                _named(odd.kind),
+                message,
+                advice,
+                list(map(str, came)),
+                (1, None, odd.bytes),
+            )
+            return
+
+
+def _alike(call: Collective) -> tuple[str, int]:
+    return call.kind, 0 if call.kind in _OWN_AMOUNT else call.bytes
+
+
+def _balance(run: Run) -> Iterator[Row]:
+    """Where the rank with the least work of a step waits for the one with the most."""
+    work = {process.who: (_work(process), process) for process in run.processes if process.collectives}
+    work = {who: each for who, each in work.items() if each[0]}
+    if len(work) < 2:
+        return
+    least = min(work, key=lambda who: work[who][0])
+    most = max(work, key=lambda who: work[who][0])
+    ratio = work[most][0] / work[least][0]
+    waits = _most_frequent(work[least][1].collectives)
+    if ratio < _UNBALANCED or waits is None:
+        return
+    yield _row(
+        "warning",
+        waits.place,
+        _named(waits.kind),
+        text(KIND, "unbalanced", rank=least, other=most, ratio=ratio),
+        text(KIND, "unbalanced_advice"),
+        [least],
+        (1, None, 0),
+    )
+
+
+def _work(process: Recorded) -> float:
+    """Multiply-adds in the steps after the first, or in all of the run."""
+    late = sum(record.later.multiply_adds for record in process.records)
+    return late or sum(record.all.multiply_adds for record in process.records)
+
+
+def _most_frequent(calls: Calls) -> Optional[Collective]:
+    placed = [call for call, _ in calls if call.place is not None]
+    return Counter(placed).most_common(1)[0][0] if placed else None
+
+
+def _named(kind: str) -> str:
+    return kind.removeprefix("Hccl")
+
+
+def _where(place: Optional[Place]) -> str:
+    return f"{place.file}:{place.line}" if place else "?"
+
+
+def _row(
+    severity: str,
+    place: Optional[Place],
+    subject: str,
+    message: str,
+    advice: str,
+    ranks: Sequence[str],
+    numbers: tuple[int, Optional[float], int],
+) -> Row:
+    calls, per_step, amount = numbers
+    return Row(
+        KIND,
+        severity,
+        place or NOWHERE,
+        subject,
+        calls,
+        per_step,
+        amount,
+        message,
+        advice,
+        tuple(ranks),
+        effect=amount,
+    )

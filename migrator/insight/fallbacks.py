@@ -1,0 +1,52 @@
+"""Operators that torch_npu leaves to the CPU, recorded before the emulator computes them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Optional
+
+from migrator.insight.operator_names import lacks_kernel, shown
+from migrator.insight.recorded import Record
+from migrator.insight.rows import Row, Run, often, size, tallies, text
+
+KIND = "cpu_fallback"
+
+
+def find(run: Run) -> Iterator[Row]:
+    """A row for each operator and place."""
+    lacking = {
+        record.operator
+        for process in run.processes
+        for record in process.records
+        if lacks_kernel(record.operator, process, run.version, run.is_installed)
+    }
+
+    def key(record: Record) -> Optional[Sequence[str]]:
+        return [record.operator] if record.by_program and record.operator in lacking else None
+
+    for (operator,), tally in tallies(run, key):
+        api = shown(operator, run.version)
+        amount = tally.amount
+        message = text(
+            KIND,
+            "fallback",
+            api=api,
+            version=run.version,
+            often=often(amount.calls, tally.per_step),
+            copies=2 * amount.calls,
+            size=size(amount.bytes),
+        )
+        yield Row(
+            KIND,
+            "warning",
+            tally.place,
+            api,
+            amount.calls,
+            tally.per_step,
+            amount.bytes,
+            message,
+            text(KIND, "advice"),
+            tuple(tally.ranks),
+            effect=amount.bytes,
+            more={"operator": operator, "copies": 2 * amount.calls},
+        )

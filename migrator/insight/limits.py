@@ -1,0 +1,85 @@
+"""Types and arguments that the documents of torch_npu do not list for an API, on the product line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Optional
+
+from migrator.api_support.verdicts import Verdict
+from migrator.insight.operator_names import TYPES, verdict_of
+from migrator.insight.recorded import FORWARD, Record
+from migrator.insight.rows import Row, Run, Tally, tallies, text
+
+KIND = "limits"
+
+
+def find(run: Run) -> Iterator[Row]:
+    """A row for each API, place and limit."""
+
+    def key(record: Record) -> Optional[Sequence[str]]:
+        if not record.by_program or record.phase != FORWARD or record.crossing:
+            return None
+        verdict = verdict_of(record.operator, run.version, run.hardware)
+        if verdict is None:
+            return None
+        found = _beyond(record, verdict)
+        return [record.operator, *found] if found else None
+
+    for (operator, limit, what), tally in tallies(run, key):
+        verdict = verdict_of(operator, run.version, run.hardware)
+        assert verdict is not None
+        yield _row(run, verdict, limit, what, tally)
+
+
+def _beyond(record: Record, verdict: Verdict) -> Optional[tuple[str, str]]:
+    """Which limit a call goes beyond, and by what."""
+    if verdict.ticked:
+        return "left_out", ""
+    main = TYPES.get(record.types[0], "") if record.types else ""
+    if main and (verdict.refuses(main) or _unlisted(main, verdict)):
+        return "dtype", main
+    for option in record.options:
+        if option.partition("=")[0] in verdict.parameters:
+            return "option", option
+    return None
+
+
+def _unlisted(dtype: str, verdict: Verdict) -> bool:
+    """Whether a list of types, which has float32, is without another one of floating point."""
+    word = {"float16": "fp16", "bfloat16": "bf16"}.get(dtype)
+    return word is not None and "fp32" in verdict.dtypes and word not in verdict.dtypes
+
+
+def _row(run: Run, verdict: Verdict, limit: str, what: str, tally: Tally) -> Row:
+    words = {
+        "api": verdict.api,
+        "version": verdict.asof or run.version,
+        "dtype": what,
+        "option": what,
+        "line": f" on {run.hardware}" if limit == "dtype" and verdict.lacks(what) else "",
+        "others": ", ".join(verdict.ticked),
+        "allowed": _allowed(verdict),
+    }
+    if limit == "left_out":
+        words["line"] = run.hardware
+    amount = tally.amount
+    return Row(
+        KIND,
+        "info" if limit == "dtype" and not verdict.refuses(what) else "warning",  # not tried, perhaps
+        tally.place,
+        verdict.api,
+        amount.calls,
+        tally.per_step,
+        amount.bytes,
+        text(KIND, limit, **words),
+        text(KIND, f"{limit}_advice", **words),
+        tuple(tally.ranks),
+        effect=amount.bytes,
+        more={"limit": limit, "value": what},
+    )
+
+
+def _allowed(verdict: Verdict) -> str:
+    return (
+        "float32" if not verdict.dtypes or "fp32" in verdict.dtypes else " or ".join(sorted(verdict.dtypes))
+    )

@@ -1,0 +1,83 @@
+"""Which API of torch an operator is, and what becomes of it on an NPU."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import Optional
+
+from migrator.api_support import support, tables, verdicts
+from migrator.api_support.versions import TorchVersion
+from migrator.insight.recorded import Recorded
+
+_MODULES = ("torch.", "torch.nn.functional.", "torch.Tensor.", "torch.special.")
+_OWN = re.compile(r"^(?:_native_|native_|_)|(?:_forward|_with_indices|_default|_impl|_)$")
+# The operators of these have other names than the APIs.
+_OTHER_NAMES = {
+    "convolution": "conv2d",
+    "copy_": "copy_",
+    "_log_softmax": "log_softmax",
+    "_softmax": "softmax",
+    "nll_loss2d_forward": "nll_loss",
+    "upsample_bilinear2d": "interpolate",
+    "upsample_nearest2d": "interpolate",
+}
+# torch's names of types in C++.
+TYPES = {
+    "Float": "float32",
+    "Double": "float64",
+    "Half": "float16",
+    "BFloat16": "bfloat16",
+    "Long": "int64",
+    "Int": "int32",
+    "Short": "int16",
+    "Char": "int8",
+    "Byte": "uint8",
+    "Bool": "bool",
+    "ComplexFloat": "complex64",
+    "ComplexDouble": "complex128",
+}
+# Bytes of an element, for the types that matrix units compute with.
+HALVES = ("Half", "BFloat16")
+
+
+@cache
+def api_of(operator: str, version: TorchVersion) -> str:
+    """The documented API that an operator such as ``aten::nonzero`` is, or ''."""
+    name = operator.partition("::")[2].partition(".")[0]
+    plain = _OTHER_NAMES.get(name) or name
+    for spelled in dict.fromkeys((plain, _OWN.sub("", _OWN.sub("", plain)))):
+        for module in _MODULES:
+            if support.look_up(module + spelled, version) is not None:
+                return module + spelled
+    return ""
+
+
+def shown(operator: str, version: TorchVersion) -> str:
+    """An operator as a person knows it: its API, or else its own name."""
+    if operator == "aten::index.Tensor":
+        return "an index of truth values"
+    return api_of(operator, version) or operator
+
+
+@cache
+def verdict_of(operator: str, version: TorchVersion, hardware: str) -> Optional[verdicts.Verdict]:
+    """What is known of the API behind an operator."""
+    api = api_of(operator, version)
+    return verdicts.judge(api, version, hardware) if api else None
+
+
+def lacks_kernel(operator: str, process: Recorded, version: TorchVersion, is_installed: bool) -> bool:
+    """Whether torch_npu leaves an operator to the CPU: its dispatcher, or ``kernels.csv``, says it."""
+    if not operator.startswith("aten::"):
+        return False
+    if is_installed:
+        return operator in process.without_npu_kernel
+    full = operator.partition("::")[2]
+    base = full.partition(".")[0]
+    exact = [
+        row.kind
+        for row in support.kernels(base)
+        if row.op == full and tables.covers(row.first, row.last, version.tuple)
+    ]
+    return (exact[0] if exact else support.registered(base, version)) in ("fallback", "none")

@@ -1,0 +1,235 @@
+"""What the processes of a run recorded for insight: operators by place, memory, collectives.
+
+``migrator/emulator/bootstrap/npumigrate_emulator/insight.py`` writes it; docs/insight.md has the format.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Optional
+
+FORWARD, BACKWARD, OPTIMIZER = PHASES = ("forward", "backward", "optimizer")
+_SCHEMA = 1
+
+
+@dataclass(frozen=True)
+class Place:
+    """The innermost line of the project; ``through``: they belong to a ``print``, or to a ``reference``.
+
+    A reference is what the emulator computes one operator of torch_npu's own with.
+    """
+
+    file: str
+    line: int
+    function: str
+    through: str = ""
+
+
+@dataclass(frozen=True)
+class Sum:
+    """Calls, the bytes that they read and wrote, and the multiply-adds in products."""
+
+    calls: int = 0
+    bytes: int = 0
+    multiply_adds: int = 0
+
+    def __add__(self, other: Sum) -> Sum:
+        return Sum(
+            self.calls + other.calls,
+            self.bytes + other.bytes,
+            self.multiply_adds + other.multiply_adds,
+        )
+
+
+@dataclass(frozen=True)
+class Record:
+    """One operator at one place, with one kind of arguments, in one phase.
+
+    ``first`` is up to the end of the first step, ``later`` in the steps after it, ``after`` behind the last
+    one. ``examples`` are shapes of arguments and results, ``8x3 4x3>8x4``; those from ``first_shapes`` on
+    came in later steps, of which there were ``new_steps``; in ``origins`` of these nothing had brought new
+    shapes before.
+    """
+
+    place: Optional[Place]
+    device: int
+    operator: str
+    phase: str
+    types: tuple[str, ...]
+    options: tuple[str, ...]
+    crossing: str
+    by_truth: bool
+    first: Sum
+    later: Sum
+    after: Sum
+    shapes: int
+    first_shapes: int
+    new_steps: int
+    origins: int
+    examples: tuple[str, ...]
+    stack: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The operator without its library and its overload."""
+        return self.operator.partition("::")[2].partition(".")[0]
+
+    @property
+    def all(self) -> Sum:
+        """All of the run."""
+        return self.first + self.later + self.after
+
+    @property
+    def by_program(self) -> bool:
+        """Whether the program asked for it, and not the emulator."""
+        return self.place is not None and self.place.through != "reference"
+
+
+@dataclass(frozen=True)
+class Held:
+    """What one operator at one place had in memory at the peak."""
+
+    place: Optional[Place]
+    operator: str
+    bytes: int
+    number: int
+
+
+@dataclass(frozen=True)
+class Memory:
+    """The memory of one NPU in one process: peaks by phase, what stays between steps, who has the peak."""
+
+    peaks: Mapping[str, int]
+    reserved: int
+    kept: Optional[int]
+    held: tuple[Held, ...]
+
+    @property
+    def peak(self) -> int:
+        """The largest of the peaks."""
+        return max(self.peaks.values())
+
+
+@dataclass(frozen=True)
+class Collective:
+    """A call of a collective: how much it sends, and from where."""
+
+    kind: str
+    group: str
+    size: int
+    rank: int
+    bytes: int
+    place: Optional[Place]
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """One process. ``collectives`` are in their order, each with the number of steps before it."""
+
+    pid: int
+    rank: Optional[str]
+    steps: int
+    records: tuple[Record, ...] = ()
+    memory: Mapping[str, Memory] = ()  # type: ignore[assignment]
+    collectives: tuple[tuple[Collective, int], ...] = ()
+    without_npu_kernel: frozenset[str] = frozenset()
+
+    @property
+    def who(self) -> str:
+        """The rank, or else the process."""
+        return self.rank if self.rank is not None else f"process {self.pid}"
+
+    def per_step(self, record: Record) -> Optional[float]:
+        """How often a record came in each step after the first; None where there were no such steps."""
+        return record.later.calls / (self.steps - 1) if self.steps > 1 else None
+
+
+def read_recorded(folder: Path, old: Container[str] = ()) -> list[Recorded]:
+    """The processes that recorded something, by rank and number.
+
+    Those that were killed have collectives alone. ``old`` are the names of files of an earlier run.
+    """
+    new = [path for path in folder.iterdir() if path.name not in old]
+    collectives = {int(path.stem.partition("-")[2]): path for path in new if path.match("collectives-*.txt")}
+    found = []
+    for path in (path for path in new if path.match("process-*.json")):
+        data: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        insight = data.get("insight")
+        if insight is not None and insight["schema"] == _SCHEMA:
+            calls = _collectives(collectives.pop(data["process"], None))
+            found.append(_process(data, insight, calls))
+    for pid, path in collectives.items():
+        calls = _collectives(path)
+        largest = max((call for call, _ in calls), key=lambda call: call.size, default=None)
+        found.append(Recorded(pid, None if largest is None else str(largest.rank), 0, (), {}, calls))
+    return sorted(found, key=lambda process: (process.rank is None, int(process.rank or 0), process.pid))
+
+
+def _process(
+    data: Mapping[str, Any], insight: Mapping[str, Any], calls: tuple[tuple[Collective, int], ...]
+) -> Recorded:
+    places = [Place(**place) for place in insight["places"]]
+
+    def place_of(number: int) -> Optional[Place]:
+        return places[number] if number >= 0 else None
+
+    records = []
+    for number, record in enumerate(insight["records"]):
+        records.append(
+            Record(
+                **{
+                    **record,
+                    "place": place_of(record["place"]),
+                    "types": tuple(record["types"].split()),
+                    "options": tuple(record["options"].split()),
+                    "by_truth": bool(record["by_truth"]),
+                    **{span: Sum(*record[span]) for span in ("first", "later", "after")},
+                    "examples": tuple(record["examples"]),
+                    "stack": tuple(insight["stacks"].get(str(number), ())),
+                }
+            )
+        )
+    memory = {
+        device: Memory(
+            {phase: of_device[phase] for phase in PHASES},
+            of_device["reserved"],
+            of_device["kept"],
+            tuple(Held(**{**held, "place": place_of(held["place"])}) for held in of_device["tensors"]),
+        )
+        for device, of_device in insight["memory"].items()
+    }
+    return Recorded(
+        data["process"],
+        data["rank"],
+        insight["steps"],
+        tuple(records),
+        memory,
+        calls,
+        frozenset(data["without_npu_kernel"]),
+    )
+
+
+def _collectives(path: Optional[Path]) -> tuple[tuple[Collective, int], ...]:
+    """What one process wrote down: a line of JSON for each new kind of call, and a line for each call."""
+    if path is None:
+        return ()
+    known: list[Collective] = []
+    calls: list[tuple[Collective, int]] = []
+    for line in path.read_text(encoding="utf-8").splitlines():
+        if line.startswith("{"):
+            data = json.loads(line)
+            place = data.pop("place")
+            data.pop("step")
+            known.append(Collective(**data, place=None if place is None else Place(**place)))
+        elif line:
+            number, _, step = line.partition(" ")
+            calls.append((known[int(number)], int(step)))
+    return tuple(calls)
+
+
+def most_steps(processes: Sequence[Recorded]) -> int:
+    """The steps of the process that made the most."""
+    return max((process.steps for process in processes), default=0)

@@ -1,0 +1,123 @@
+"""`npumigrate verify --insight`: a planted problem of each kind is found at its line, a clean twin is not."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+
+import pytest
+
+# A program that trains; what is planted comes in the places of the marks.
+TRAIN = """
+import torch
+import torch_npu
+from torch import nn
+
+torch.manual_seed(1)
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first = nn.Linear(16, 32)
+        self.last = nn.Linear(32, 1)
+
+    def forward(self, x):
+        h = torch.relu(self.first(x))
+        #FORWARD
+        return self.last(h)
+
+
+net = Net().to("npu")
+optimizer = torch.optim.SGD(net.parameters(), 0.01)
+for step in range(4):
+    x = torch.randn(8, 16).pin_memory().to("npu", non_blocking=True)
+    #DATA
+    loss = net(x).pow(2).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    #STEP
+"""
+# By kind: what is planted, a twin without the problem, and what the row says.
+PLANTED = {
+    "cpu_fallback": (
+        "FORWARD",
+        "h = torch.logcumsumexp(h, 1)",
+        "h = torch.cumsum(h, 1)",
+        r"torch\.logcumsumexp has no NPU kernel in torch_npu 2\.13\.0: .*3 times a step.* \(24 copies",
+    ),
+    "limits": (
+        "DATA",
+        "best = torch.topk(x, 2, sorted=False)",
+        "best = torch.topk(x, 2)",
+        r"torch\.topk is called with sorted=False, an argument that the documents of torch_npu .* limit",
+    ),
+    "dynamic_shape": (
+        "DATA",
+        "x = x[: 8 - step] * 2",
+        "x = x[:8] * 2",
+        r"torch\.mul met new shapes in 3 of 3 later steps .*computed or cut",
+    ),
+    "host_sync": (
+        "STEP",
+        "print(loss.item())",
+        "print(step)",
+        r"a number is read from the NPU \(once a step\)",
+    ),
+    "fused": (
+        "FORWARD",
+        "h = h * torch.rsqrt(h.pow(2).mean(-1, keepdim=True) + 1e-6)",
+        "h = nn.functional.layer_norm(h, h.shape[-1:])",
+        r"npu_rms_norm computes this .*of the bytes",
+    ),
+}
+
+
+@pytest.fixture
+def insight(emulate, tmp_path):
+    """Runs a program: the rows of the table, the JSON, the line of what was planted, the process."""
+
+    def run(text: str, planted: str, *options: str, command=("python", "train.py")):
+        (tmp_path / "train.py").write_text(text)
+        done = emulate(*command, options=(str(tmp_path), "--insight", *options), how="verify")
+        folder = tmp_path / "npu_insight"
+        with (folder / "npu_insight.csv").open(encoding="utf-8-sig", newline="") as file:
+            rows = list(csv.DictReader(file))
+        line = next((i for i, each in enumerate(text.splitlines(), 1) if planted in each), 0)
+        return rows, json.loads((folder / "npu_insight.json").read_text()), line, done
+
+    return run
+
+
+def with_planted(mark: str, line: str) -> str:
+    return TRAIN.replace(f"#{mark}", line)
+
+
+@pytest.mark.parametrize("kind", sorted(PLANTED))
+def test_a_planted_problem_is_found_at_its_line(insight, kind):
+    mark, planted, _, said = PLANTED[kind]
+    rows, data, line, done = insight(with_planted(mark, planted), planted)
+    assert done.returncode == 0, done.stderr[-2000:]
+    found = [row for row in rows if row["Kind"] == kind]
+    assert [(row["File"], row["Start Line"]) for row in found] == [("train.py", str(line))], rows
+    assert re.search(said, found[0]["Message"]), found[0]["Message"]
+    assert found[0]["Function"] == ("Net.forward" if mark == "FORWARD" else "<module>")
+    assert f"train.py:{line}" in done.stderr
+    (row,) = [row for row in data["rows"] if row["kind"] == kind]
+    assert (row["file"], row["line"], row["message"]) == ("train.py", line, found[0]["Message"])
+
+
+def test_clean_twins_have_no_row(insight):
+    text = TRAIN
+    for mark in ("FORWARD", "DATA", "STEP"):
+        twins = [clean for where, _, clean, _ in PLANTED.values() if where == mark]
+        text = re.sub(rf"( *)#{mark}", lambda match: "\n".join(match[1] + twin for twin in twins), text)  # noqa: B023
+    rows, data, _, done = insight(text, "")
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert rows == []
+    (memory,) = data["memory"]
+    assert memory["fits"] == {"32 GiB": True, "64 GiB": True}
+    assert memory["batch"] == 8
+    assert data["roofline"]["seconds"]["at_best"] < data["roofline"]["seconds"]["at_worst"]
