@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Optional
 
@@ -11,6 +12,7 @@ import typer
 from migrator.cli import options
 from migrator.cli.ending import INTERRUPTED, lost_output, say, stop
 from migrator.cli.progress import ProgressBar, log_on_terminal
+from migrator.cli.report import chosen_formats, write_reports
 from migrator.cli.values import Several, split
 
 if TYPE_CHECKING:
@@ -52,6 +54,7 @@ def analyze(
         None, "--exclude", metavar="GLOB", help="Do not look at these paths; may be repeated."
     ),
     overwrite: bool = typer.Option(False, "--overwrite", help="Replace existing reports."),
+    formats: options.Formats = None,
     jobs: options.Jobs = None,
     quiet: options.Quiet = False,
     verbose: options.Verbose = False,
@@ -65,6 +68,7 @@ def analyze(
     """
     options.refuse_missing({"-i/--input": source, "-o/--output": output}, "npumigrate analyze")
     options.check_common(quiet, verbose, hardware)
+    built = chosen_formats(formats)
     modes = tuple(dict.fromkeys(split(mode))) if mode else _MODES[:1]
     wrong = [name for name in modes if name not in _MODES]
     if wrong or not modes:
@@ -109,9 +113,10 @@ def analyze(
         say(f"interrupted: no tables of {', '.join(lost)}; skipped_files.csv names what else was not reached")
     elif outcome.exit_code == INTERRUPTED:
         say(f"interrupted after {bar.done} of {bar.total} Python files: the reports say of which")
+    files = write_reports(outcome.reports, built, rules) if built else []
     if not quiet:
         try:
-            _show(outcome, f"{source} for torch {settings.version}: {', '.join(modes)}")
+            _show(outcome, f"{source} for torch {settings.version}: {', '.join(modes)}", files)
         except OSError as error:  # the reports are there all the same
             lost_output(error, "the summary")
     raise typer.Exit(outcome.exit_code)
@@ -136,14 +141,14 @@ def _folder(source: str) -> Path:
     return path if path.is_dir() else path.parent
 
 
-def _show(outcome: Outcome, head: str) -> None:
+def _show(outcome: Outcome, head: str, files: Sequence[Path]) -> None:
     from rich.console import Console
 
     from migrator.report.columns import load_tables
     from migrator.report.terminal import show_summary
 
     console = Console(highlight=False)
-    show_summary(console, outcome.tally, head, 0, None, outcome.reports)
+    show_summary(console, outcome.tally, head, 0, None, outcome.reports, files=files)
     for name, table in load_tables().items():
         if table.runs == ("third_party",) and "third_party" in outcome.tally.runs:
             console.print(f"{outcome.tally.rows[name]:>6}  {name}")

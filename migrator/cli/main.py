@@ -30,6 +30,7 @@ _COMMANDS: dict[str, dict[str, Any]] = {
     "lint": _OWN_PARSER,
     "verify": {},
     "emulate": {"context_settings": {"allow_interspersed_args": False}},  # what follows is the program's
+    "report": {},
     "launch": {},
     "doctor": {},
     "api": _OWN_PARSER,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Optional
@@ -12,6 +13,7 @@ import typer
 from migrator.cli import options
 from migrator.cli.ending import DONE, INTERRUPTED, forget_stdout, lost_output, stop
 from migrator.cli.progress import ProgressBar, log_on_terminal
+from migrator.cli.report import chosen_formats, write_reports
 from migrator.cli.values import Several, split
 
 if TYPE_CHECKING:
@@ -85,6 +87,7 @@ def migrate(
         "--mode",
         help="rewrite the sources, or only import torch_npu's transfer_to_npu in the entry files.",
     ),
+    formats: options.Formats = None,
     jobs: options.Jobs = None,
     quiet: options.Quiet = False,
     verbose: options.Verbose = False,
@@ -107,6 +110,9 @@ def migrate(
     if distributed and mode is Mode.transfer:
         stop("--distributed and --mode transfer exclude each other")
     options.check_common(quiet, verbose, hardware)
+    built = chosen_formats(formats)
+    if built and diff:
+        stop("--format is for a result: --diff writes none")
 
     # From here on the work begins, and with it the imports that take their time.
     from migrator.api_support.versions import UnknownVersion
@@ -143,8 +149,9 @@ def migrate(
         stop(str(error))
     except KeyboardInterrupt:
         stop(_interrupted(bar, diff), INTERRUPTED)
+    files = write_reports(outcome.result, built, rules) if outcome.result and built else []
     if not quiet:
-        _show(outcome, plan)
+        _show(outcome, plan, files)
     raise typer.Exit(outcome.exit_code)
 
 
@@ -175,7 +182,7 @@ def _interrupted(bar: ProgressBar, diff: bool) -> str:
     return f"{line}: {'the diff is not complete' if diff else 'no result was written'}"
 
 
-def _show(outcome: Outcome, plan: Plan) -> None:
+def _show(outcome: Outcome, plan: Plan, files: Sequence[Path]) -> None:
     from rich.console import Console
     from rich.text import Text
 
@@ -201,6 +208,7 @@ def _show(outcome: Outcome, plan: Plan) -> None:
             outcome.reports,
             launch,
             conversion,
+            files,
         )
         if outcome.result and outcome.launcher and outcome.launcher.entry and not outcome.launcher.kept:
             commands = after_migration(outcome.result, NAME)

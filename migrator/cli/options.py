@@ -40,6 +40,14 @@ Jobs = Annotated[
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
 Verbose = Annotated[bool, typer.Option("--verbose", help="Print what becomes of each file (stderr).")]
+Formats = Annotated[
+    Several,
+    typer.Option(
+        "--format",
+        metavar="FORMAT",
+        help="Build these reports, too: html, md, xlsx, csv, json.",
+    ),
+]
 # Of emulated NPUs.
 Devices = Annotated[int, typer.Option("--devices", metavar="N", min=1, max=32, help="Emulated NPUs.")]
 Soc = Annotated[str, typer.Option("--soc", metavar="NAME", help="What the NPUs say that they are.")]

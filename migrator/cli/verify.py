@@ -9,9 +9,11 @@ from typing import Optional
 
 import typer
 
+from migrator.cli import options
 from migrator.cli.emulate import checked_soc, prepare, size
 from migrator.cli.ending import CANNOT_RUN, NO_PROGRAM, say, stop
 from migrator.cli.options import Devices, Memory, Soc
+from migrator.cli.report import chosen_formats, write_reports
 from migrator.cli.values import Several
 
 
@@ -59,6 +61,7 @@ def verify(
     tolerance: float = typer.Option(
         1e-3, "--tolerance", metavar="T", min=0.0, help="Largest relative difference of two numbers."
     ),
+    formats: options.Formats = None,
     seed: int = typer.Option(0, "--seed", metavar="N", help="For programs that set no seed (--compare-cpu)."),
 ) -> None:
     """Run a migrated project on emulated NPUs, and report what the run proves.
@@ -73,6 +76,9 @@ def verify(
     """
     if not migrated.is_dir():
         stop(f"no such folder: {migrated}")
+    built = chosen_formats(formats)
+    if built and not (migrated / "migration_report/summary.json").is_file():
+        stop(f"--format is for results of migrate: {migrated} has no migration_report/summary.json")
     if original is not None and not compare_cpu:
         stop("--original is for --compare-cpu")
     if json_file is not None and not json_file.absolute().parent.is_dir():
@@ -131,7 +137,12 @@ def verify(
         for line in verdict.original.ended.output.rstrip().splitlines()[-15:]:
             typer.echo(f"  {line}", err=True)
     show_verdict(Console(stderr=True, highlight=False), verdict)
-    if json_file is not None:
+    places = [json_file] if json_file is not None else []
+    if built:
+        from migrator.report.views.run import VERDICT
+
+        places.append(migrated / "migration_report" / VERDICT)
+    if places:
         from migrator.files.errors import CannotWrite
         from migrator.files.replacing import replace_file
         from migrator.verify.as_json import verdict_text
@@ -139,9 +150,12 @@ def verify(
         shown = {"devices": devices, "soc": soc, "memory": machine.memory}
         text = verdict_text(verdict, str(migrated), command, shown)
         try:
-            replace_file(json_file, text.encode("utf-8", "backslashreplace"))
+            for place in places:
+                replace_file(place, text.encode("utf-8", "backslashreplace"))
         except CannotWrite as error:
-            stop(f"--json: {error}")
+            stop(f"--json: {error}" if json_file is not None else str(error))
+    for file in write_reports(migrated, built) if built else ():
+        typer.echo(f"Report   {file}", err=True)
     raise typer.Exit(verdict.exit_code)
 
 

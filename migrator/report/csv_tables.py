@@ -83,11 +83,17 @@ class CsvTables:
         self.rows[name] += 1
 
     def _cells(self, name: str, row: Mapping[str, Any]) -> list[str]:
-        return [_cell(column.value, str(row[column.value])) for column in self._tables[name][2].columns]
+        return [cell(column.value, str(row[column.value])) for column in self._tables[name][2].columns]
 
 
-def _cell(value: str, text: str) -> str:
+def cell(value: str, text: str) -> str:
     """The text of a cell: what a terminal or a spreadsheet would take for more than text is marked."""
     # csv before Python 3.13 does not quote a lone \r, and its readers then take it for the end of a row.
     text = harmless(text.replace("\r\n", "\n").replace("\r", "\n"))
     return f"'{text}" if text.startswith(_FORMULA) and value not in _SOURCE else text
+
+
+def as_written(value: str, text: str) -> str:
+    """The text of a cell as it was before ``cell`` marked it."""
+    marked = text.startswith("'") and text[1:].startswith(_FORMULA) and value not in _SOURCE
+    return text[1:] if marked else text

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -18,6 +19,8 @@ from migrator.findings.finding import Result
 LOG_NAME = "npumigrate.log"
 _ONE_MEGABYTE = 1024 * 1024
 _OLD_FILES = 9  # ten with the current one
+# As run_reports.py writes it.
+_INPUT = re.compile(r" INFO input (.+); (?:Settings\(|modes )")
 
 
 class _LogFile(RotatingFileHandler):
@@ -47,6 +50,15 @@ def log_to(folder: Path) -> Iterator[None]:
     finally:
         logger.removeHandler(handler)
         handler.close()
+
+
+def inputs(folder: Path) -> list[Path]:
+    """What the logged runs read, the last one first; empty where the folder has no log."""
+    try:
+        text = (folder / LOG_NAME).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return []
+    return [Path(path) for path in reversed(_INPUT.findall(text))]
 
 
 def log_trace(result: Result) -> None:

@@ -15,7 +15,7 @@ from migrator.report.tally import OpenGroup, Tally
 _GROUPS_SHOWN = 6
 _CHANGES_SHOWN = 15
 WIDEST = 110
-_COLOURS = {"blocker": "bold reverse red", "error": "bold red", "warning": "yellow", "info": "cyan"}
+COLOURS = {"blocker": "bold reverse red", "error": "bold red", "warning": "yellow", "info": "cyan"}
 
 
 def show_summary(
@@ -27,11 +27,13 @@ def show_summary(
     reports: Path | None,
     launcher: str = "",
     conversion: str = "",
+    files: Iterable[Path] = (),
 ) -> None:
     """Print what was done, what is left to a person, and where the results are.
 
     ``result`` and ``reports`` are None where nothing was written, and so there is no file to point to;
-    ``launcher`` is what is to say of the launch script, ``conversion`` of the training on many cards.
+    ``launcher`` is what is to say of the launch script, ``conversion`` of the training on many NPUs;
+    ``files`` are reports that were built from the tables.
     """
     width = min(console.width, WIDEST)
     console.print(Text(head, style="bold"), soft_wrap=True)
@@ -49,7 +51,7 @@ def show_summary(
         console.print()
         console.print(Text(f"Other files that mention CUDA: {_number(tally.other_files, 'file')}{where}"))
     if reports:
-        show_block(console, _place_lines(result, reports, launcher, not_copied))
+        show_block(console, _place_lines(result, reports, files, launcher, not_copied))
 
 
 def show_block(console: Console, lines: Iterable[Text]) -> None:
@@ -97,7 +99,7 @@ def _open_lines(tally: Tally, width: int, reports: bool) -> Iterator[Text]:
     )
     yield Text(f"Manual review{surely}", style="bold")
     for group in groups[:_GROUPS_SHOWN]:
-        line = Text(f"{group.severity:<7}", style=_COLOURS.get(group.severity, ""))
+        line = Text(f"{group.severity:<7}", style=COLOURS.get(group.severity, ""))
         times = f"{group.count} × " if group.count > 1 else ""
         message = group.message.replace("…", group.api) if group.api else group.message
         text = message or _rule_text(tally, group.code)
@@ -146,10 +148,14 @@ def _skipped_lines(tally: Tally, reports: bool) -> Iterator[Text]:
         yield Text(f"and {_number(rest, 'more file')}{f': {SKIPPED}' if reports else ''}")
 
 
-def _place_lines(result: Path | None, reports: Path, launcher: str, not_copied: int) -> Iterator[Text]:
+def _place_lines(
+    result: Path | None, reports: Path, files: Iterable[Path], launcher: str, not_copied: int
+) -> Iterator[Text]:
     if result:
         yield Text(f"Result   {result}")
     yield Text(f"Reports  {reports}")
+    for file in files:
+        yield Text(f"         {file}")
     if launcher:
         yield Text(f"Launch   {launcher}")
     if not_copied:

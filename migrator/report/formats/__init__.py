@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 FORMATS = (
     *("full", "concise", "grouped", "json", "json-lines"),
-    *("sarif", "github", "gitlab", "junit", "azure", "pylint", "rdjson"),
+    *("sarif", "github", "gitlab", "junit", "azure", "pylint", "rdjson", "html"),
 )
 
 

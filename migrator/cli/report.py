@@ -1,0 +1,107 @@
+"""``npumigrate report``: the reports of a result built again from its tables, and two compared."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Optional
+
+import typer
+
+from migrator.cli import options
+from migrator.cli.ending import DONE, forget_stdout, lost_output, stop
+from migrator.cli.values import Several, split
+
+if TYPE_CHECKING:
+    from migrator.matchers.packs import Rule
+
+_FORMATS = ("html", "md", "xlsx", "csv", "json")
+
+
+def report(
+    paths: list[Path] = typer.Argument(
+        None, metavar="DIR | diff A B", help="A result of migrate or analyze; diff: two of them."
+    ),
+    formats: Several = typer.Option(
+        None, "--format", metavar="FORMAT", help=f"{', '.join(_FORMATS)}; several with commas. Default: html."
+    ),
+    output: Optional[Path] = typer.Option(
+        None, "--output", "-o", metavar="OUT", help="Folder for the reports; without it, that of the tables."
+    ),
+    rules: options.Rules = None,
+    quiet: options.Quiet = False,
+) -> None:
+    """Build the reports of a result again from its tables, or compare two results.
+
+    DIR is OUT/<name>_msft, its migration_report, or OUT/<name>_analysis. What was noted by
+    verify --format html is shown as well.
+
+    Exit status: 0 done; 1 diff found something new; 2 usage error, or reports that cannot be
+    read or written.
+    """
+    if paths and str(paths[0]) == "diff":
+        if len(paths) != 3:
+            stop("diff takes two results: npumigrate report diff A B")
+        raise typer.Exit(_diff(paths[1], paths[2], quiet))
+    if len(paths or ()) != 1:
+        stop("name one result: npumigrate report DIR")
+    files = write_reports(paths[0], chosen_formats(formats) or ("html",), rules, output)
+    if not quiet:
+        for file in files:
+            typer.echo(file)
+    raise typer.Exit(DONE)
+
+
+def chosen_formats(formats: Several) -> tuple[str, ...]:
+    """The formats that were asked for. Stops at one that there is not."""
+    given = tuple(dict.fromkeys(split(formats)))
+    wrong = [name for name in given if name not in _FORMATS]
+    if wrong:
+        stop(f"there is no format {wrong[0]}: choose of {', '.join(_FORMATS)}")
+    return given
+
+
+def write_reports(
+    result: Path, formats: tuple[str, ...], rules: Several = None, output: Optional[Path] = None
+) -> list[Path]:
+    """Build the reports of a result; gives their files. Stops with one line where that cannot be done."""
+    if output is not None and not output.is_dir():
+        stop(f"--output: no such folder: {output}")
+    from migrator.files.errors import SourceError
+    from migrator.matchers.packs import RuleError
+    from migrator.report.views.formats import write_formats
+
+    try:
+        return write_formats(result, formats, _rules(rules), output)
+    except (SourceError, RuleError) as error:
+        stop(str(error))
+
+
+def _rules(files: Several) -> dict[str, Rule]:
+    from migrator.matchers.packs import load_all
+
+    return {rule.code: rule for rule in load_all(files or ())}
+
+
+def _diff(before: Path, after: Path, quiet: bool) -> int:
+    from rich.console import Console
+
+    from migrator.files.errors import SourceError
+    from migrator.report.views.compare import difference
+    from migrator.report.views.comparison import show_difference
+    from migrator.report.views.run import read_run
+
+    try:
+        runs = read_run(before), read_run(after)
+    except SourceError as error:
+        stop(str(error))
+    found = difference(*runs)
+    if not quiet:
+        try:
+            show_difference(Console(highlight=False), found, runs[1].name)
+            sys.stdout.flush()
+        except (BrokenPipeError, SystemExit):  # rich turns the one into the other
+            forget_stdout()
+        except OSError as error:
+            return lost_output(error)
+    return 1 if len(found.new) else DONE

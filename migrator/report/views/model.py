@@ -1,0 +1,315 @@
+"""What the page shows of a run, ready for the templates: no number is worked out in them."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from migrator.data_folders import reports_yaml
+from migrator.findings.finding import SEVERITIES
+from migrator.report.rows import CHANGES
+from migrator.report.views.estimates import KINDS, Counts, Effort, counts_of, effort_of, readiness
+from migrator.report.views.hunks import Hunk, Place, hunks_of, place_of
+from migrator.report.views.run import Run
+from migrator.report.views.texts import Texts
+
+if TYPE_CHECKING:
+    from migrator.matchers.packs import Rule
+
+_STATUSES = ("absent", "unsupported", "fallback", "partial", "unknown")
+_BARS = 8
+_SAID = 40  # different messages of a group
+_PLACES = 40  # of a message, with links
+GRAVEST = tuple(reversed(SEVERITIES))
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A row of a chart: parts of it are (style, number, start and width in per cent)."""
+
+    label: str
+    query: str
+    total: int
+    parts: tuple[tuple[str, int, float, float], ...]
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A bar chart."""
+
+    key: str
+    bars: tuple[Bar, ...]
+    legend: bool = False
+    others: int = 0
+
+
+@dataclass(frozen=True)
+class Said:
+    """What a rule says in the same words of several places: these, with their files and lines."""
+
+    message: str
+    advice: str
+    places: tuple[tuple[str, int], ...]
+    more: int
+
+
+@dataclass(frozen=True)
+class Group:
+    """What one rule leaves to a person, at one severity."""
+
+    severity: str
+    code: str
+    title: str
+    count: int
+    minutes: float
+    said: tuple[Said, ...]
+    more: int
+
+
+@dataclass(frozen=True)
+class FileView:
+    """A file: its hunks, by cell in a notebook, and its numbers."""
+
+    name: str
+    anchor: str
+    parts: tuple[tuple[str, tuple[Hunk, ...]], ...]
+    changes: int
+    unsafe: int
+    open: Mapping[str, int]
+    effort: Effort
+
+    @property
+    def findings(self) -> int:
+        """How many places are left to a person."""
+        return sum(self.open.values())
+
+    @property
+    def severity(self) -> str:
+        """The gravest severity of what is left."""
+        return next((level for level in GRAVEST if self.open.get(level)), "")
+
+
+@dataclass(frozen=True)
+class RuleView:
+    """A rule that did something."""
+
+    code: str
+    name: str
+    summary: str
+    why: str
+    advice: str
+    references: tuple[str, ...]
+    changes: int
+    findings: int
+
+
+@dataclass(frozen=True)
+class View:
+    """All that a page shows."""
+
+    run: Run
+    counts: Counts
+    ready: tuple[int, float, float]
+    verdict: str
+    tone: str
+    charts: tuple[Chart, ...]
+    groups: tuple[Group, ...]
+    files: tuple[FileView, ...]
+    rules: tuple[RuleView, ...]
+    effort: Effort
+    file_efforts: tuple[tuple[str, Effort], ...]
+    anchors: Mapping[str, str] = field(default_factory=dict)
+
+
+def view_of(run: Run, texts: Texts, rules: Mapping[str, Rule]) -> View:
+    """Everything that is shown of a run."""
+    counts = counts_of(run)
+    ready = readiness(counts)
+    total, efforts = effort_of(run)
+    files = _files(run, efforts)
+    verdict, tone = verdict_of(run, counts, texts)
+    by_effort = sorted(efforts.items(), key=lambda item: (-item[1].total, item[0]))
+    return View(
+        run,
+        counts,
+        ready,
+        verdict,
+        tone,
+        _charts(run, texts, rules),
+        groups_of(run, rules),
+        files,
+        _rules(run, rules),
+        total,
+        tuple((name, effort) for name, effort in by_effort if effort.total),
+        {file.name: file.anchor for file in files},
+    )
+
+
+def verdict_of(run: Run, counts: Counts, texts: Texts) -> tuple[str, str]:
+    """The verdict in a sentence, or two where the result was run, and its tone: bad, fair or good."""
+    look = counts.unsafe + counts.open["warning"]
+    if counts.open["blocker"]:
+        said, tone = texts("verdict_blocker", counts.open["blocker"]), "bad"
+    elif counts.open["error"]:
+        said, tone = texts("verdict_error", counts.open["error"]), "bad"
+    elif counts.skipped:
+        said, tone = texts("verdict_skipped", counts.skipped), "bad"
+    elif look:
+        said, tone = texts("verdict_review", look), "fair"
+    elif counts.safe:
+        said, tone = texts("verdict_done"), "good"
+    else:
+        said, tone = texts("verdict_lint_none" if run.kind == "lint" else "verdict_nothing"), "good"
+    if run.verdict:
+        outcome = str(run.verdict["verdict"])
+        ran = texts("verdict_ran") if outcome == "passed" else texts("verdict_ran_not", outcome=outcome)
+        said, tone = f"{said} {ran}", tone if outcome == "passed" else "bad"
+    return said, tone
+
+
+def groups_of(run: Run, rules: Mapping[str, Rule]) -> tuple[Group, ...]:
+    """What is left to a person, by rule and severity: what has the most effect first."""
+    groups = []
+    effort = reports_yaml("page/estimates.yaml")["effort"]
+    for (severity, code), rows in run.findings.groupby(["severity", "code"], sort=False):
+        said: list[Said] = []
+        for (message, advice), same in rows.groupby(["message", "advice"], sort=False):
+            places = tuple(zip(same["file"], same["line"]))
+            said.append(Said(message, advice, places[:_PLACES], max(len(places) - _PLACES, 0)))
+        rule = rules.get(code)
+        own = max((begin for begin in effort["codes"] if code.startswith(begin)), default="")
+        minutes = effort["codes"][own] if own else effort.get(severity, effort["info"])
+        first = rows["api"].nunique()
+        groups.append(
+            Group(
+                severity,
+                code,
+                rule.summary if rule else said[0].message,
+                len(rows),
+                first * minutes["first"] + (len(rows) - first) * minutes["again"],
+                tuple(sorted(said, key=lambda each: -len(each.places) - each.more))[:_SAID],
+                max(len(said) - _SAID, 0),
+            )
+        )
+    return tuple(
+        sorted(groups, key=lambda each: (GRAVEST.index(each.severity), -each.minutes, -each.count, each.code))
+    )
+
+
+def _files(run: Run, efforts: Mapping[str, Effort]) -> tuple[FileView, ...]:
+    parts: dict[str, dict[str, list[Place]]] = {}
+    for row in run.places.to_dict("records"):
+        name, _, cell = row["file"].rpartition(":cell ")
+        name = name if name and cell.isdigit() else row["file"]
+        place = place_of(row, row["table"] == CHANGES)
+        parts.setdefault(name, {}).setdefault(row["file"], []).append(place)
+    views = []
+    anchors: set[str] = set()
+    for name, cells in parts.items():
+        places = [place for each in cells.values() for place in each]
+        effort = Effort()
+        for cell in cells:
+            for kind in KINDS:
+                effort.places[kind] += efforts[cell].places[kind]
+                effort.minutes[kind] += efforts[cell].minutes[kind]
+        views.append(
+            FileView(
+                name,
+                _anchor(name, anchors),
+                tuple(
+                    (cell, tuple(hunks_of(each, run.lines(cell), run.original(cell))))
+                    for cell, each in cells.items()
+                ),
+                sum(place.change for place in places),
+                sum(place.change and place.safety == "unsafe" for place in places),
+                Counter(place.severity for place in places if not place.change),
+                effort,
+            )
+        )
+    return tuple(sorted(views, key=lambda view: view.name))
+
+
+def _anchor(name: str, known: set[str]) -> str:
+    anchor = plain = "file-" + re.sub(r"[^A-Za-z0-9_./-]+", "-", name)
+    number = 1
+    while anchor in known:
+        number += 1
+        anchor = f"{plain}-{number}"
+    known.add(anchor)
+    return anchor
+
+
+def _charts(run: Run, texts: Texts, rules: Mapping[str, Rule]) -> tuple[Chart, ...]:
+    findings, changes = run.findings, run.changes
+    severities = run.summary["findings"]["by_severity"]
+    statuses = findings["status"].value_counts()
+    folder = {True: Counter[str](), False: Counter[str]()}
+    for rows, change in ((changes, True), (findings, False)):
+        folder[change].update(name.rpartition("/")[0] for name in rows["file"])
+    levels = [
+        (texts.about("severities", level), f"severity={level}", level, severities.get(level, 0))
+        for level in GRAVEST
+    ]
+    api = [(texts.about("statuses", each), "", each, statuses.get(each, 0)) for each in _STATUSES]
+    charts = (
+        _simple("severity", levels),
+        _simple("status", api),
+        _stacked("folder", folder, lambda key: f"{key}/" if key else texts("chart_root"), "q"),
+        _stacked("rule", _by_rule(run), lambda key: _labelled(key, rules), "rule"),
+    )
+    return tuple(chart for chart in charts if chart.bars)
+
+
+def _by_rule(run: Run) -> dict[bool, Counter[str]]:
+    """How often each rule changed something (True), and found something (False)."""
+    return {
+        change: Counter({code: each["total"] for code, each in run.summary[key]["by_rule"].items()})
+        for change, key in ((True, "changes"), (False, "findings"))
+    }
+
+
+def _labelled(code: str, rules: Mapping[str, Rule]) -> str:
+    return f"{code} {rules[code].name}" if code in rules else code
+
+
+def _simple(key: str, rows: Sequence[tuple[str, str, str, Any]]) -> Chart:
+    most = max(int(number) for *_, number in rows)
+    if not most:
+        return Chart(key, ())
+    return Chart(
+        key,
+        tuple(
+            Bar(label, query, int(number), ((style, int(number), 0, 100 * int(number) / most),))
+            for label, query, style, number in rows
+        ),
+    )
+
+
+def _stacked(key: str, sides: Mapping[bool, Counter[str]], label: Any, query: str) -> Chart:
+    total = sides[True] + sides[False]
+    ordered = sorted(total, key=lambda each: (-total[each], each))
+    most = total[ordered[0]] if ordered else 0
+    bars = []
+    for each in ordered[:_BARS]:
+        changes, findings = sides[True][each], sides[False][each]
+        width = 100 * changes / most
+        parts = (("changes", changes, 0.0, width), ("findings", findings, width, 100 * findings / most))
+        bars.append(Bar(label(each), f"{query}={each}" if each else "", total[each], parts))
+    return Chart(key, tuple(bars), legend=True, others=max(len(ordered) - _BARS, 0))
+
+
+def _rules(run: Run, rules: Mapping[str, Rule]) -> tuple[RuleView, ...]:
+    by_rule = _by_rule(run)
+    changes, findings = by_rule[True], by_rule[False]
+    views = []
+    for code in sorted({*changes, *findings}):
+        rule = rules.get(code)
+        text = (
+            (rule.name, rule.summary, rule.why.strip(), rule.advice, tuple(rule.references)) if rule else None
+        )
+        name, summary, why, advice, references = text or ("", "", "", "", ())
+        views.append(RuleView(code, name, summary, why, advice, references, changes[code], findings[code]))
+    return tuple(views)

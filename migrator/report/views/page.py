@@ -1,0 +1,149 @@
+"""``index.html``, and more pages where one would be too large: by the templates in ``reports/page/``."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup, escape
+
+from migrator.data_folders import data_folder, reports_yaml
+from migrator.launch.script import NAME as LAUNCHER
+from migrator.report.views.highlight import Spans, as_html, marked, tokens_of
+from migrator.report.views.hunks import Line
+from migrator.report.views.model import FileView, View, view_of
+from migrator.report.views.run import Run
+from migrator.report.views.texts import Texts
+
+if TYPE_CHECKING:
+    from migrator.matchers.packs import Rule
+
+INDEX = "index.html"
+_LARGEST = 1_300_000  # bytes of the files on a page; what stands around them has room in 2 MB
+_CODE = re.compile(r"`([^`\n]+)`")
+
+
+def page_names(count: int) -> list[str]:
+    """The names of so many pages."""
+    return [INDEX, *(f"files-{number}.html" for number in range(2, count + 1))]
+
+
+def pages(run: Run, rules: Mapping[str, Rule], one_page: bool = False) -> Iterator[tuple[str, str]]:
+    """The name and the text of each page of a run's report; one, however large, where that is asked for."""
+    texts = Texts()
+    view = view_of(run, texts, rules)
+    environment = _environment(texts)
+    macro = environment.get_template("file.html.j2").module.file_section  # type: ignore[attr-defined]
+    sections = [(file, macro(file)) for file in view.files]
+    parts = [sections] if one_page else _split(sections)
+    names = page_names(len(parts))
+    place = {file.name: name for name, part in zip(names, parts) for file, _ in part}
+    script = (data_folder("reports") / "page" / "script.js").read_text(encoding="utf-8")
+    style = (data_folder("reports") / "page" / "style.css").read_text(encoding="utf-8")
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    template = environment.get_template("index.html.j2")
+    for number, (name, part) in enumerate(zip(names, parts)):
+        yield (
+            name,
+            template.render(
+                view=view,
+                run=run,
+                sections=part,
+                page=number,
+                pages=[(each, [file for file, _ in own]) for each, own in zip(names, parts)],
+                link=_Links(view, place, name),
+                style=Markup(style),
+                script=Markup(script),
+                digest=digest,
+                figures=reports_yaml("page/estimates.yaml"),
+                launcher=_launcher(run),
+            ),
+        )
+
+
+def write_pages(run: Run, rules: Mapping[str, Rule], folder: Path, next_commands: Sequence[str] = ()) -> Path:
+    """Write the pages into a folder, in place of older ones; gives the first. Raises CannotWrite."""
+    from migrator.files.replacing import replace_file
+
+    written = set()
+    for name, text in pages(run, rules):
+        replace_file(folder / name, text.encode("utf-8", "backslashreplace"))
+        written.add(name)
+    for old in folder.glob("files-*.html"):
+        if old.name not in written and re.fullmatch(r"files-\d+\.html", old.name):
+            old.unlink()
+    return folder / INDEX
+
+
+def _launcher(run: Run) -> str:
+    """The script that starts a result, empty where it has none."""
+    return LAUNCHER if run.kind == "migrate" and (run.folder.parent / LAUNCHER).is_file() else ""
+
+
+class _Links:
+    """Where things are, from one page."""
+
+    def __init__(self, view: View, place: Mapping[str, str], page: str) -> None:
+        self._view, self._place, self._page = view, place, page
+
+    def __call__(self, file: str, line: int = 0) -> str:
+        """The address of a file, or of what is at a line of it, which may be in a notebook's cell."""
+        name, _, cell = file.rpartition(":cell ")
+        name = name if name and cell.isdigit() else file
+        page = self._place.get(name, self._page)
+        anchor = self._view.anchors.get(name, "")
+        suffix = f":{cell}" if name != file else ""
+        place = f"{anchor}{suffix}:{line}" if line else anchor
+        return f"{'' if page == self._page else page}#{quote(place)}"
+
+
+def _split(sections: Sequence[tuple[FileView, str]]) -> list[list[tuple[FileView, str]]]:
+    parts: list[list[tuple[FileView, str]]] = [[]]
+    size = 0
+    for file, text in sections:
+        length = len(text.encode("utf-8", "backslashreplace"))
+        if parts[-1] and size + length > _LARGEST:
+            parts.append([])
+            size = 0
+        parts[-1].append((file, text))
+        size += length
+    return parts
+
+
+def _environment(texts: Texts) -> Environment:
+    environment = Environment(
+        loader=FileSystemLoader(data_folder("reports") / "page"),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=StrictUndefined,
+    )
+    environment.globals.update(t=texts, sides=_sides)
+    environment.filters.update(words=_words, query=quote)
+    return environment
+
+
+def _words(text: str) -> Markup:
+    """A text of a rule: what stands between backquotes is code."""
+    return Markup(_CODE.sub(r"<code>\1</code>", str(escape(text))))  # escaped first
+
+
+def _sides(name: str, lines: Sequence[Line]) -> Iterator[tuple[Line, Any, Any]]:
+    """Each line with its two sides as HTML, None where a side has none, and marks where they differ."""
+    sides = [[line.before for line in lines], [line.after for line in lines]]
+    tokens = [iter(tokens_of(name, [text for text in side if text is not None])) for side in sides]
+    for line in lines:
+        marks: tuple[Spans, Spans] = ([], [])
+        if line.changed and line.before is not None and line.after is not None:
+            marks = marked(line.before, line.after)
+        before, after = (  # escaped there
+            None if text is None else Markup(as_html(next(side), spans))
+            for text, side, spans in zip((line.before, line.after), tokens, marks)
+        )
+        yield line, before, after

@@ -1,0 +1,189 @@
+"""A run as its reports tell it: changes and findings as one table, with the numbers beside it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Optional
+
+from migrator.files.errors import SourceError, Unreadable, shown
+from migrator.files.source import lines_of
+from migrator.report.columns import Column, load_tables
+from migrator.report.csv_tables import ENCODING, as_written
+from migrator.report.log_file import inputs
+from migrator.report.rows import CHANGES, SKIPPED
+
+if TYPE_CHECKING:
+    import pandas
+
+REPORTS = "migration_report"
+SUMMARY = "summary.json"
+VERDICT = "verify.json"
+# The columns of ``Run.places``, under the names that reports/columns.yaml uses.
+PLACE_COLUMNS = (
+    *("table", "file", "line", "end_line", "code", "severity", "api", "message", "advice"),
+    *("status", "safety", "before", "after", "operation", "certainty"),
+)
+_MESSAGES = ("message", "tips")
+_APIS = ("api", "instead", "reached")
+
+Lines = Callable[[str], Optional[Sequence[str]]]
+
+
+@dataclass(frozen=True)
+class Run:
+    """One migration, analysis or lint run.
+
+    ``kind`` is ``migrate``, ``analyze`` or ``lint``. ``places`` has a row for each change and each finding,
+    ``skipped`` one for each file that was left out; ``summary`` is what ``summary.json`` holds. ``lines``
+    gives the lines of a file as it is after the changes and ``original`` before them, None if not known.
+    ``verdict`` is what ``npumigrate verify`` noted last, None where the result was not run.
+    """
+
+    kind: str
+    name: str
+    places: pandas.DataFrame
+    skipped: pandas.DataFrame
+    summary: dict[str, Any]
+    lines: Lines = lambda _: None
+    original: Lines = lambda _: None
+    verdict: Optional[dict[str, Any]] = None
+    folder: Path = Path()
+    tables: dict[str, pandas.DataFrame] = field(default_factory=dict)
+
+    @property
+    def changes(self) -> pandas.DataFrame:
+        """The rows of changes that were made."""
+        return self.places[self.places["table"] == CHANGES]
+
+    @property
+    def findings(self) -> pandas.DataFrame:
+        """The rows of what is left to a person."""
+        return self.places[self.places["table"] != CHANGES]
+
+
+def reports_folder(given: Path) -> Path:
+    """The folder with the tables of a result, an analysis, or itself. Raises SourceError."""
+    for folder in (given / REPORTS, given):
+        if (folder / SUMMARY).is_file():
+            return folder
+    if not given.is_dir():
+        raise SourceError(f"no such folder: {shown(given)}")
+    raise SourceError(f"{shown(given)} has no {REPORTS}/{SUMMARY}: name a result of migrate or analyze")
+
+
+def read_run(given: Path) -> Run:
+    """The run whose reports are in a folder. Raises SourceError where they cannot be read."""
+    import pandas
+
+    folder = reports_folder(given)
+    try:
+        summary = json.loads((folder / SUMMARY).read_text(encoding="utf-8"))
+        name, kind = str(summary["options"]["input"]), "analyze"
+        if folder.name == REPORTS:
+            kind = "migrate"
+        tables = {table: _read(folder / table) for table in load_tables() if (folder / table).is_file()}
+    except (OSError, ValueError, KeyError, TypeError, UnicodeDecodeError) as error:
+        raise SourceError(f"the reports in {shown(folder)} cannot be read: {_first_line(error)}") from None
+    # The rows of the tables of a library's functions are no places, and stand in the tables alone.
+    listed = [
+        _places(table, rows)
+        for table, rows in tables.items()
+        if table != SKIPPED and load_tables()[table].runs != ("third_party",)
+    ]
+    empty = pandas.DataFrame(columns=list(PLACE_COLUMNS))
+    places = pandas.concat([empty, *listed], ignore_index=True)
+    places = places.astype({"line": int, "end_line": int})
+    skipped = tables.get(SKIPPED, pandas.DataFrame(columns=["file", "reason", "severity"]))
+    source = next((path for path in inputs(folder) if path.exists()), None)
+    root = folder.parent if kind == "migrate" else source
+    return Run(
+        kind,
+        name,
+        places,
+        skipped,
+        summary,
+        lines_below(root),
+        lines_below(source if kind == "migrate" else None),
+        read_verdict(folder),
+        folder,
+        tables,
+    )
+
+
+def read_verdict(folder: Path) -> Optional[dict[str, Any]]:
+    """What the last ``npumigrate verify`` left in a folder of reports."""
+    try:
+        found = json.loads((folder / VERDICT).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return found if isinstance(found, dict) and "verdict" in found else None
+
+
+def _read(file: Path) -> pandas.DataFrame:
+    """A table under the names of its values; with those that an older version did not write."""
+    import pandas
+
+    columns: tuple[Column, ...] = load_tables()[file.name].columns
+    rows = pandas.read_csv(file, dtype=str, keep_default_na=False, encoding=ENCODING, lineterminator="\n")
+    for column in columns:
+        if column.name not in rows:
+            rows[column.name] = "warning" if column.value == "severity" else ""
+        else:
+            rows[column.name] = [as_written(column.value, cell) for cell in rows[column.name]]
+    rows = rows[[column.name for column in columns]]
+    return rows.set_axis([column.value for column in columns], axis=1)
+
+
+def _places(table: str, rows: pandas.DataFrame) -> pandas.DataFrame:
+    found = rows.assign(table=table)
+    for column in PLACE_COLUMNS:
+        if column not in found:
+            others = {"message": _MESSAGES, "api": _APIS}.get(column, ())
+            known = next((other for other in others if other in found), None)
+            found[column] = found[known] if known else ""
+    return found[list(PLACE_COLUMNS)]
+
+
+def lines_below(root: Optional[Path]) -> Lines:
+    """A function that gives the lines of a file, or of a notebook's cell, below a folder; or of a file."""
+    if root is None:
+        return lambda _: None
+    real = root.resolve()
+    cells: dict[str, dict[int, str]] = {}
+
+    def lines(name: str) -> Optional[Sequence[str]]:
+        file, _, cell = name.rpartition(":cell ")
+        if file and cell.isdigit():
+            if file not in cells:
+                cells[file] = _cells(real, file)
+            source = cells[file].get(int(cell))
+            return None if source is None else source.split("\n")
+        document = _document(real, name)
+        return None if document is None else lines_of(document.text)
+
+    return lines
+
+
+def _document(root: Path, name: str) -> Any:
+    from migrator.files.document import document
+
+    path = (root / name if root.is_dir() else root).resolve()
+    if path != root and root not in path.parents:  # a table says so, and it may be anybody's
+        return None
+    try:
+        return document(path.read_bytes(), name)
+    except (OSError, Unreadable, ValueError):
+        return None
+
+
+def _cells(root: Path, name: str) -> dict[int, str]:
+    found = _document(root, name)
+    notebook = found.notebook if found is not None else None
+    return {} if notebook is None else {cell.number: cell.source for cell in notebook.cells}
+
+
+def _first_line(error: BaseException) -> str:
+    return shown(str(error).partition("\n")[0] or type(error).__name__)
