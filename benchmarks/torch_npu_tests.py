@@ -1,0 +1,351 @@
+"""torch_npu's own tests on emulated NPUs: how many pass, and why the others do not.
+
+python -m benchmarks.torch_npu_tests DIR [DIR…] [--draw 400] [--seed 0] [--only PATTERN] [--write FILE] [--again FILE]
+
+DIR is a checkout of torch_npu (Ascend/pytorch) or of op-plugin (Ascend/op-plugin), of the version that is installed.
+Tests are drawn by function: of one that runs for several dtypes, one. Each file runs in a process of its own, with
+limits of time and memory. `--again` runs what did not pass in an earlier FILE. The tests want `expecttest`, `scipy`,
+`hypothesis` and `parameterized`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import json
+import os
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import Any, NamedTuple, Optional
+
+_WANTED = "NPUMIGRATE_TESTS_WANTED"  # a file for the plugin: which tests of the file, and where outcomes go
+_START = 60.0  # seconds to import and collect
+_LIMIT = 60  # seconds of one test
+_MEMORY = 6 << 30
+_FILES = 8  # files that share a process
+_NOT_REACHED = ("not collected", "too slow", "too much memory", "process crashed")
+# What an emulator cannot have, by the folder: compilers for an NPU, measurements of one, builds of extensions.
+_HARDWARE = (
+    "_inductor",
+    "_afd",
+    "cpp",
+    "cpp_extensions",
+    "profiler",
+    "bottleneck_test",
+    "onnx",
+    "test_v1r11_ops",
+)
+
+# The first whose expression is in the error names the cause. Those with "no fault" are not counted.
+CAUSES: tuple[tuple[str, str], ...] = (
+    (
+        "no fault: a package is missing",
+        r"ModuleNotFoundError|ImportError: cannot import name|No such file or directory",
+    ),
+    (
+        "no fault: wants another numpy",
+        r"numpy.* has no attribute|was removed in .{0,20}NumPy 2|numpy.*out of bounds",
+    ),
+    ("no fault: wants compilers of an NPU", r"triton|torchair|TorchAir|ninja|aclgraph_dump|bisheng"),
+    ("no fault: wants a library of CANN", r"atb|Asdsip|libopapi|aclnnop"),
+    (
+        "operator is missing",
+        r"the emulator lacks|Could not run '|No operator found|not implemented for .*PrivateUse1",
+    ),
+    ("sparse tensors", r"sparse tensors on an NPU|Sparse(Csr)?PrivateUse1|Sparse"),
+    ("runtime call is missing", r"is not emulated|call acl api failed|API_NOT_SUPPORT"),
+    ("error is not raised", r"not raised|DID NOT RAISE|not triggered"),
+    ("error is another", r'AssertionError: ".*" does not match|AssertionError: .* not found in .*[Ee]rror'),
+    ("dtype of the CPU's kernel", r"not implemented for '|not supported for"),
+    ("collective", r"HCCL|ProcessGroup|DistBackendError|Exception: Process \d+|exited with error code"),
+    ("result is wrong", r"AssertionError"),
+)
+
+
+class Drawn(NamedTuple):
+    """A test function, by its file, its class and its name."""
+
+    root: str
+    file: str
+    group: str
+    name: str
+
+
+class Outcome(NamedTuple):
+    """What became of it: passed, skipped, or a cause, and the last line of the error."""
+
+    test: Drawn
+    state: str
+    said: str
+
+
+def find(roots: Iterable[Path]) -> Iterator[Drawn]:
+    """Yield the test functions of the checkouts, without importing them."""
+    for root in roots:
+        for path in sorted((root / "test").rglob("test_*.py")):
+            file = path.relative_to(root / "test")
+            if file.parts[0] in _HARDWARE:
+                continue
+            with suppress(SyntaxError):
+                for group in ast.parse(path.read_text(encoding="utf-8")).body:
+                    if isinstance(group, ast.ClassDef):
+                        for function in group.body:
+                            if isinstance(function, ast.FunctionDef) and function.name.startswith("test"):
+                                yield Drawn(str(root), str(file), group.name, function.name)
+
+
+def draw(tests: Sequence[Drawn], count: int, seed: int) -> list[Drawn]:
+    """Draw at most two functions of each file, until there are enough."""
+    order = random.Random(seed)
+    files: dict[tuple[str, str], list[Drawn]] = {}
+    for test in tests:
+        files.setdefault(test[:2], []).append(test)
+    drawn = [order.sample(inside, min(2, len(inside))) for inside in files.values()]
+    order.shuffle(drawn)
+    return [test for inside in drawn for test in inside][:count]
+
+
+def groups(tests: Iterable[Drawn]) -> list[list[Drawn]]:
+    """Return which tests share a process: those of some files of one folder."""
+    folders: dict[tuple[str, str], dict[str, list[Drawn]]] = {}
+    for test in sorted(tests):
+        folders.setdefault((test.root, os.path.dirname(test.file)), {}).setdefault(test.file, []).append(test)
+    parts = []
+    for files in folders.values():
+        each = list(files.values())
+        parts += [sum(each[i : i + _FILES], []) for i in range(0, len(each), _FILES)]
+    return parts
+
+
+def run(tests: Sequence[Drawn], devices: int) -> list[Outcome]:
+    """Run tests in one process; those that it did not come to, in others."""
+    files = sorted({test.file for test in tests})
+    outcomes = _run(tests, devices)
+    reached = [outcome for outcome in outcomes if outcome.state not in _NOT_REACHED]
+    left = [outcome.test for outcome in outcomes if outcome.state in _NOT_REACHED]
+    if not left or len(files) == 1:
+        return outcomes
+    for file in files:
+        inside = [test for test in left if test.file == file]
+        reached += _run(inside, devices) if inside else []
+    return reached
+
+
+def _run(tests: Sequence[Drawn], devices: int) -> list[Outcome]:
+    work = Path(tempfile.mkdtemp(prefix="torch-npu-tests-"))
+    wanted, outcomes = work / "wanted.json", work / "outcomes"
+    wanted.write_text(json.dumps({"tests": [test[1:] for test in tests], "outcomes": str(outcomes)}))
+    root = Path(tests[0].root, "test")
+    files = sorted({str(root / test.file) for test in tests})
+    before = [os.environ["PYTHONPATH"]] if "PYTHONPATH" in os.environ else []
+    environment = {
+        **os.environ,
+        _WANTED: str(wanted),
+        "PYTHONPATH": os.pathsep.join([str(Path(__file__).resolve().parent), str(root), *before]),
+        "OMP_NUM_THREADS": "1",
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
+    pytest = [sys.executable, "-m", "pytest", "-q", "-p", Path(__file__).stem, "-p", "no:cacheprovider"]
+    emulate = [sys.executable, "-m", "migrator", "emulate", "--devices", str(devices), "--"]
+    with open(work / "output", "w+", encoding="utf-8", errors="replace") as output:
+        process = subprocess.Popen(
+            [
+                *emulate,
+                *pytest,
+                "--continue-on-collection-errors",
+                f"--rootdir={root}",
+                "-c",
+                os.devnull,
+                *files,
+            ],
+            cwd=work,
+            env=environment,
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
+        )
+        ended = _wait(process, _START + 3 * len(files) + _LIMIT * len(tests))
+        output.seek(0)
+        said = output.read()
+    found = {}
+    if outcomes.exists():
+        for line in outcomes.read_text(encoding="utf-8").splitlines():
+            entry = json.loads(line)
+            found[tuple(entry["test"])] = entry
+    shutil.rmtree(work, ignore_errors=True)
+    return [_outcome(test, found.get(test[1:]), ended, process.returncode, said) for test in tests]
+
+
+def _outcome(test: Drawn, entry: Optional[dict[str, str]], ended: str, code: int, output: str) -> Outcome:
+    if entry is None:
+        if ended:
+            return Outcome(test, ended, "")
+        if code > 128 or "Fatal Python error" in output:
+            return Outcome(test, "process crashed", f"exit code {code}")
+        errors = output.partition(f"ERROR collecting {test.file}")[2].partition("ERROR collecting")[0]
+        return Outcome(test, cause_of(errors, "not collected"), _last(errors))
+    if entry["state"] in ("passed", "skipped"):
+        return Outcome(test, entry["state"], entry["said"])
+    if entry["state"] == "begun":
+        return Outcome(test, ended or "process crashed", f"exit code {code}")
+    return Outcome(test, cause_of(entry["said"], "another error"), _last(entry["said"]))
+
+
+def cause_of(error: str, otherwise: str) -> str:
+    """Return the cause that an error's lines name."""
+    lines = [line for line in error.splitlines() if line.startswith("E  ")] or error.splitlines()
+    shown = "\n".join(lines)
+    return next((cause for cause, shape in CAUSES if re.search(shape, shown)), otherwise)
+
+
+def _last(error: str) -> str:
+    lines = [line[1:].strip() for line in error.splitlines() if line.startswith("E  ")] or error.splitlines()
+    first = next((line for line in lines if re.match(r"[\w.]*(Error|Exception|Failed)\b", line)), "")
+    return (first or " ".join(lines[-3:]))[:300]
+
+
+def _wait(process: subprocess.Popen[bytes], limit: float) -> str:
+    """Wait for a process; end it, and say why, where it goes past a limit."""
+    end = time.monotonic() + limit
+    why = ""
+    while process.poll() is None:
+        if time.monotonic() > end:
+            why = "too slow"
+        elif _resident(process.pid) > _MEMORY:
+            why = "too much memory"
+        if why:
+            process.send_signal(signal.SIGTERM)
+            try:
+                process.wait(20)
+            except subprocess.TimeoutExpired:
+                process.kill()
+        time.sleep(0.2)
+    return why
+
+
+def _resident(session: int) -> int:
+    """Return the bytes that the processes of a session hold."""
+    total = 0
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        with suppress(OSError, IndexError, ValueError):
+            fields = Path("/proc", name, "stat").read_text(errors="replace").rpartition(")")[2].split()
+            if int(fields[3]) == session:
+                total += int(fields[21]) * os.sysconf("SC_PAGE_SIZE")
+    return total
+
+
+def table(outcomes: Sequence[Outcome]) -> str:
+    """Return how many there are of each outcome, and how many of those that can pass did."""
+    states = Counter(outcome.state for outcome in outcomes)
+    passed, skipped = states.pop("passed", 0), states.pop("skipped", 0)
+    failed = sum(count for state, count in states.items() if not state.startswith("no fault"))
+    share = 100 * passed / max(1, passed + failed)
+    lines = [f"{passed} of {passed + failed} that can pass do ({share:.1f} %); {skipped} skip themselves"]
+    lines += [f"{count:5} {state}" for state, count in states.most_common()]
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """Draw, run, and print the table."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("roots", type=Path, nargs="+", metavar="DIR")
+    parser.add_argument("--draw", type=int, default=400)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--only", default="*", help="a pattern of file:class.name")
+    parser.add_argument("--devices", type=int, default=8)
+    parser.add_argument("--write", type=Path, metavar="FILE")
+    parser.add_argument("--again", type=Path, metavar="FILE")
+    options = parser.parse_args()
+    tests = [
+        test
+        for test in find([root.resolve() for root in options.roots])
+        if fnmatch(_full(test), options.only)
+    ]
+    print(f"{len(tests)} tests", file=sys.stderr)
+    if options.again:
+        earlier = [Outcome(Drawn(*entry[0]), *entry[1:]) for entry in json.loads(options.again.read_text())]
+        tests = [each.test for each in earlier if each.state not in ("passed", "skipped")]
+        done = [each for each in earlier if each.state in ("passed", "skipped")]
+    else:
+        tests, done = draw(tests, options.draw, options.seed), []
+    for together in groups(tests):
+        for outcome in run(together, options.devices):
+            done.append(outcome)
+            if outcome.state not in ("passed", "skipped"):
+                print(f"{_full(outcome.test)}: {outcome.state}: {outcome.said}", flush=True)
+        if options.write:
+            options.write.write_text(json.dumps(done, indent=1))
+    print(table(done))
+
+
+def _full(test: Drawn) -> str:
+    return f"{test.file}:{test.group}.{test.name}"
+
+
+# In the process of a file this module is a plugin of pytest.
+
+
+def pytest_collection_modifyitems(items: list[Any]) -> None:
+    """Leave of each wanted function the first test that it makes."""
+    kept: list[Any] = []
+    for wanted in _wanted()["tests"]:
+        file, group, name = wanted
+        for item in items:
+            own = item.cls.__name__ if item.cls else ""
+            same = str(item.path).endswith(file) and own.startswith(group)
+            if same and re.match(rf"{re.escape(name)}($|_|\[)", item.name) and item not in kept:
+                item.wanted = wanted
+                kept.append(item)
+                break
+    items[:] = kept
+
+
+def pytest_runtest_protocol(item: Any) -> None:
+    """Note that a test begins, and limit its time."""
+    _note(item, "begun", "")
+    signal.signal(signal.SIGALRM, _too_slow)
+    signal.alarm(_LIMIT)
+
+
+def pytest_runtest_makereport(item: Any, call: Any) -> None:
+    """Note how it went."""
+    if call.when == "call":
+        signal.alarm(0)
+    if call.excinfo is None:
+        if call.when == "call":
+            _note(item, "passed", "")
+        return
+    if call.excinfo.typename in ("Skipped", "SkipTest", "XFailed"):
+        _note(item, "skipped", str(call.excinfo.value))
+    else:
+        _note(item, "failed", "\n".join(f"E  {line}" for line in call.excinfo.exconly().splitlines()))
+
+
+def _too_slow(*_: object) -> None:
+    raise TimeoutError("too slow")
+
+
+def _wanted() -> Any:
+    return json.loads(Path(os.environ[_WANTED]).read_text())
+
+
+def _note(item: Any, state: str, said: str) -> None:
+    with open(_wanted()["outcomes"], "a", encoding="utf-8") as file:
+        file.write(json.dumps({"test": item.wanted, "state": state, "said": said}) + "\n")
+
+
+if __name__ == "__main__":
+    main()
