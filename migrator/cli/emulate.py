@@ -31,6 +31,9 @@ def emulate(
     cpu_random: bool = typer.Option(
         False, "--cpu-random", help="Draw random numbers as a run on the CPU does, to compare with one."
     ),
+    strict: bool = typer.Option(
+        False, "--strict", help="Refuse dtypes and operators that torch_npu's documents do not list, too."
+    ),
 ) -> None:
     """Run a program, and all that it starts, on emulated Ascend NPUs.
 
@@ -47,7 +50,9 @@ def emulate(
 
     folder = None if report is None else report.absolute()
     project = None if folder is None else Path.cwd()
-    machine = Machine(devices, checked_soc(soc), size(memory), folder, cpu_random, insight=project)
+    machine = Machine(
+        devices, checked_soc(soc), size(memory), folder, cpu_random, insight=project, strict=strict
+    )
     old = {path.name for path in folder.iterdir()} if folder is not None and folder.is_dir() else set()
     installed, built = prepare()
     env = environment(machine, built, installed, os.environ)

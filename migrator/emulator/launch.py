@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from migrator.data_folders import data_folder
 from migrator.emulator import warden
 from migrator.emulator.build import COMPUTE, SOURCES, Built
 from migrator.emulator.installed import Installed
@@ -35,6 +36,7 @@ class Machine:
     steps: int | None = None  # of its optimizers, after which a program ends
     watched: bool = False  # into the report's folder: what ended a process, and where it is when it is asked
     insight: Path | None = None  # the project whose places are recorded in the report
+    strict: bool = False  # also refuse what torch_npu's documents do not list
 
 
 def environment(
@@ -51,6 +53,8 @@ def environment(
             "NPUMIGRATE_EMULATOR_SOC": machine.soc,
             "NPUMIGRATE_EMULATOR_MEMORY": str(machine.memory),
             "NPUMIGRATE_EMULATOR_RANDOM": "cpu" if machine.random_from_cpu else "device",
+            "NPUMIGRATE_EMULATOR_API_DB": str(data_folder("api_db")),
+            "NPUMIGRATE_EMULATOR_STRICT": "1" if machine.strict else "0",
             "ASCEND_HOME_PATH": str(built.cann),
             "ASCEND_OPP_PATH": str(built.cann / "opp"),
             # Copies would be made by another thread, behind the back of the kernels.

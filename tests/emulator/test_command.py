@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from migrator.cli import main
 from migrator.emulator import installed
-from tests.emulator.conftest import HERE
+from tests.emulator.conftest import HERE, Emulate
 
 
 def run(capsys, *arguments: str) -> tuple[int, str, str]:
@@ -287,3 +287,15 @@ def wait_until(done, seconds):
     while not done():
         assert time.monotonic() < end
         time.sleep(0.1)
+
+
+def test_strict_refuses_what_documents_do_not_list(emulate: Emulate) -> None:
+    program = "import torch, torch_npu; data = torch.ones(2, dtype=torch.int16).npu(); {}"
+    fails = emulate("python", "-c", program.format("torch.addcmul(data, data, data)"), options=("--strict",))
+    assert fails.returncode == 1
+    assert (
+        "npumigrate emulate --strict: torch_npu's documents do not list DT_INT16 for aten::addcmul"
+        in fails.stderr
+    )
+    runs = emulate("python", "-c", program.format("print((data + 1).sum().item())"), options=("--strict",))
+    assert (runs.returncode, runs.stdout) == (0, "4\n"), runs.stderr

@@ -99,7 +99,7 @@ aclError aclrtLaunchCallback(aclrtCallback function, void* data, aclrtCallbackBl
   function(data);
   return ACL_SUCCESS;
 }
-aclError aclrtLaunchHostFunc(aclrtStream, aclrtHostFunc function, void* data) {
+aclError aclrtLaunchHostFunc(aclrtStream, void (*function)(void*), void* data) {
   function(data);
   return ACL_SUCCESS;
 }

@@ -26,37 +26,32 @@ c10::Storage Aliases::share(const c10::Storage& storage) {
   c10::DataPtr data(const_cast<void*>(storage.data()), keep,
                     [](void* kept) { delete static_cast<c10::Storage*>(kept); }, c10::Device(at::kCPU));
   c10::Storage alias(c10::make_intrusive<c10::StorageImpl>(c10::StorageImpl::use_byte_size_t(), storage.nbytes(),
-                                                           std::move(data), nullptr, false));
+                                                           std::move(data), c10::GetAllocator(at::kCPU), true));
   cpu_storage_.emplace(storage.unsafeGetStorageImpl(), alias);
   npu_storage_.emplace(alias.unsafeGetStorageImpl(), storage);
   return alias;
 }
 
-at::Tensor Aliases::make(const at::Tensor& tensor, bool may_resize) {
+at::Tensor Aliases::make(const at::Tensor& tensor) {
   if (!device_) device_ = tensor.device();
   const auto known = cpu_tensor_.find(tensor.unsafeGetTensorImpl());
   if (known != cpu_tensor_.end()) return known->second;
   TORCH_CHECK_NOT_IMPLEMENTED(tensor.layout() == at::kStrided,
                               "npumigrate emulate: sparse tensors on an NPU are not emulated");
-  at::Tensor alias;
-  if (may_resize && tensor.numel() == 0) {
-    alias = at::empty_strided(tensor.sizes(), tensor.strides(), tensor.options().device(at::kCPU));
-  } else {
-    alias = at::detail::make_tensor<c10::TensorImpl>(share(tensor.storage()),
-                                                     c10::DispatchKeySet(c10::DispatchKey::CPU), tensor.dtype());
-    take_shape(tensor, alias);
-    take_flags(tensor, alias);
-  }
+  at::Tensor alias = at::detail::make_tensor<c10::TensorImpl>(
+      share(tensor.storage()), c10::DispatchKeySet(c10::DispatchKey::CPU), tensor.dtype());
+  take_shape(tensor, alias);
+  take_flags(tensor, alias);
   npu_tensor_.emplace(alias.unsafeGetTensorImpl(), tensor);
   cpu_tensor_.emplace(tensor.unsafeGetTensorImpl(), alias);
   return alias;
 }
 
-at::Tensor Aliases::to_cpu(const at::Tensor& tensor) { return on_npu(tensor) ? make(tensor, false) : tensor; }
+at::Tensor Aliases::to_cpu(const at::Tensor& tensor) { return on_npu(tensor) ? make(tensor) : tensor; }
 
 at::Tensor Aliases::to_cpu_for_writing(const at::Tensor& tensor) {
   if (!on_npu(tensor)) return tensor;
-  const at::Tensor alias = make(tensor, true);
+  const at::Tensor alias = make(tensor);
   written_.push_back({tensor, alias});
   return alias;
 }
@@ -74,11 +69,9 @@ at::Tensor Aliases::to_npu(const at::Tensor& result, c10::Device device) {
     moved = at::empty({0}, result.options().device(device));
     moved.set_(view->second, result.storage_offset(), result.sizes(), result.strides());
   } else {
-    const bool dense = result.is_non_overlapping_and_dense();
-    moved = at::empty_strided(result.sizes(), dense ? result.strides() : result.contiguous().strides(),
-                              result.options().device(device).pinned_memory(false));
+    moved = at::empty(result.sizes(), result.options().device(device).pinned_memory(false));
     if (result.numel() > 0) {
-      if (dense) {
+      if (result.is_contiguous()) {
         std::memcpy(moved.mutable_data_ptr(), result.const_data_ptr(), result.nbytes());
       } else {
         Aliases target;
@@ -92,8 +85,7 @@ at::Tensor Aliases::to_npu(const at::Tensor& result, c10::Device device) {
 
 void Aliases::write_back() {
   for (const auto& [npu, cpu] : written_) {
-    const bool own_memory = npu_storage_.count(cpu.storage().unsafeGetStorageImpl()) == 0;
-    if (own_memory && cpu.numel() > 0) {
+    if (cpu.storage().data() != npu.storage().data() && cpu.numel() > 0) {  // it had to grow
       npu.resize_(cpu.sizes());
       take_shape(cpu, npu);
       std::memcpy(npu.mutable_data_ptr(), cpu.const_data_ptr(), cpu.nbytes());

@@ -17,17 +17,18 @@ class Aliases {
  public:
   // The same tensor always gives the same alias, and tensors that share memory give aliases that share it.
   at::Tensor to_cpu(const at::Tensor& tensor);
-  // As above, for a tensor that the operator may resize: its memory could be replaced, so an empty one gets a
-  // fresh CPU tensor, which `write_back` then moves to the NPU.
+  // As above, for a tensor that the operator may resize. Where that took other memory, `write_back` moves it to
+  // the NPU.
   at::Tensor to_cpu_for_writing(const at::Tensor& tensor);
-  // The NPU tensor that a result stands for. A result with memory of its own is copied to `device`.
+  // The NPU tensor that a result stands for. A result with memory of its own is copied to `device`, contiguous,
+  // as op-plugin makes its results (apply_tensor_without_format).
   at::Tensor to_npu(const at::Tensor& result, c10::Device device);
   // Sizes, strides and memory that the operator gave to tensors that it wrote to.
   void write_back();
   const std::optional<c10::Device>& device() const { return device_; }
 
  private:
-  at::Tensor make(const at::Tensor& tensor, bool may_resize);
+  at::Tensor make(const at::Tensor& tensor);
   c10::Storage share(const c10::Storage& storage);
 
   struct Written {

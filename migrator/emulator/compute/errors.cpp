@@ -9,7 +9,7 @@
 
 #include "aliases.h"
 
-std::string emulator::wrong_type() {
+std::string emulator::npu_error(const char* kind) {
   const std::time_t now = std::time(nullptr);
   std::tm local{};
   localtime_r(&now, &local);
@@ -17,7 +17,7 @@ std::string emulator::wrong_type() {
   std::strftime(time, sizeof time, "%Y-%m-%d-%H:%M:%S", &local);
   const char* rank = std::getenv("RANK");
   char text[160];
-  std::snprintf(text, sizeof text, "\n[ERROR] %s (PID:%d, Device:%d, RankID:%s) ERR01002 OPS invalid type", time,
-                getpid(), c10::impl::VirtualGuardImpl(kNPU).getDevice().index(), rank == nullptr ? "-1" : rank);
+  std::snprintf(text, sizeof text, "\n[ERROR] %s (PID:%d, Device:%d, RankID:%s) %s", time, getpid(),
+                c10::impl::VirtualGuardImpl(kNPU).getDevice().index(), rank == nullptr ? "-1" : rank, kind);
   return text;
 }

@@ -5,7 +5,7 @@
 
 namespace emulator {
 
-// What torch_npu puts behind the text of an operator's error: time, process, device, rank and a number.
-std::string wrong_type();
+// What torch_npu puts behind the text of an error: time, process, device, rank, and its number and kind.
+std::string npu_error(const char* kind);
 
 }  // namespace emulator

@@ -7,6 +7,8 @@
 #include <unordered_set>
 
 #include "aliases.h"
+#include "arguments.h"
+#include "dtypes.h"
 #include "errors.h"
 #include "insight.h"
 #include "random.h"
@@ -25,28 +27,10 @@ const Names kAnyDevice = {
     "aten::_ctc_loss_backward", "aten::ctc_loss",     "aten::is_set_to",
 };
 
-// A matrix unit multiplies halves and adds in float; a CPU is slow at halves. So: compute in float, round once.
-const Names kInFloat = {
-    "aten::convolution", "aten::_convolution", "aten::convolution_backward", "aten::mm",  "aten::addmm",
-    "aten::bmm",         "aten::baddbmm",      "aten::matmul",               "aten::linear",
-};
-
-class Arguments {
- public:
-  Arguments(const c10::OperatorHandle& op, torch::jit::Stack* stack)
-      : schema_(op.schema()), stack_(*stack), first_(stack->size() - schema_.arguments().size()) {}
-
-  size_t size() const { return schema_.arguments().size(); }
-  c10::IValue& operator[](size_t index) { return stack_[first_ + index]; }
-  bool written(size_t index) const {
-    const auto* alias = schema_.arguments()[index].alias_info();
-    return alias != nullptr && alias->isWrite();
-  }
-
- private:
-  const c10::FunctionSchema& schema_;
-  torch::jit::Stack& stack_;
-  size_t first_;
+// The CPU takes class numbers in int64 alone; an NPU takes them in int32 (op-plugin converts to that).
+const Names kClassNumbers = {
+    "aten::nll_loss_forward",  "aten::nll_loss_backward",   "aten::nll_loss2d_forward",
+    "aten::nll_loss2d_backward", "aten::nll_loss", "aten::nll_loss2d", "aten::cross_entropy_loss",
 };
 
 // As on the NPU: one device for all tensors; only a number (a CPU tensor without dimensions) may come from the host.
@@ -65,6 +49,7 @@ void check_devices(const std::string& name, Arguments& arguments) {
   };
   for (size_t i = 0; i < arguments.size(); ++i) {
     const c10::IValue& value = arguments[i];
+    if (arguments.name(i) == "scalars") continue;  // of _foreach_addcmul and its like: numbers of the host
     if (value.isTensor()) {
       look(value.toTensor());
     } else if (value.isTensorList()) {
@@ -74,7 +59,7 @@ void check_devices(const std::string& name, Arguments& arguments) {
   TORCH_CHECK(!(host && npu),
               "Expected all tensors to be on the same device. Expected NPU tensor, please check whether the input "
               "tensor device is correct.",
-              wrong_type());
+              npu_error("ERR01002 OPS invalid type"));
 }
 
 struct Request {
@@ -116,18 +101,30 @@ c10::IValue on_cpu(Aliases& aliases, const c10::IValue& value, bool written, Req
   return value;
 }
 
-bool halves_to_float(const std::string& name, Arguments& arguments) {
-  if (kInFloat.count(name) == 0) return false;
-  bool changed = false;
+void widen_class_numbers(const std::string& name, Arguments& arguments) {
+  if (kClassNumbers.count(name) == 0) return;
   for (size_t i = 0; i < arguments.size(); ++i) {
-    if (arguments.written(i)) return false;
     c10::IValue& value = arguments[i];
-    if (value.isTensor() && value.toTensor().defined() && value.toTensor().scalar_type() == at::kHalf) {
-      value = value.toTensor().to(at::kFloat);
-      changed = true;
-    }
+    if (arguments.name(i) == "target" && value.isTensor() && value.toTensor().scalar_type() == at::kInt)
+      value = value.toTensor().to(at::kLong);
   }
-  return changed;
+}
+
+// The stack as it is, where an argument is a half; else nothing. A call that fails may leave it without its values.
+torch::jit::Stack halves(const torch::jit::Stack& stack, Arguments& arguments) {
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const c10::IValue& value = arguments[i];
+    if (!value.isTensor() || !value.toTensor().defined()) continue;
+    const at::ScalarType dtype = value.toTensor().scalar_type();
+    if (dtype == at::kHalf || dtype == at::kBFloat16) return stack;
+  }
+  return {};
+}
+
+bool lacks_halves(const c10::Error& error) {
+  const std::string text = error.what_without_backtrace();
+  return text.find("not implemented for 'Half'") != std::string::npos ||
+         text.find("not implemented for 'BFloat16'") != std::string::npos;
 }
 
 void call(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
@@ -165,6 +162,7 @@ void run_on_cpu(const c10::OperatorHandle& op, c10::DispatchKeySet, torch::jit::
   const std::string& name = op.schema().name();
   Arguments arguments(op, stack);
   check_devices(name, arguments);
+  check_dtypes(name, arguments);
   std::optional<NotedCall> noted;
   if (insight()) noted.emplace(op, *stack);
 
@@ -176,22 +174,33 @@ void run_on_cpu(const c10::OperatorHandle& op, c10::DispatchKeySet, torch::jit::
   if (noting()) note_work(op, device, *stack);
   const ForNpu for_npu;
 
-  const bool narrow = halves_to_float(name, arguments);
-  if (op.hasTag(at::Tag::nondeterministic_seeded) && !random_from_cpu()) {
-    call_random(op, stack, request, device);
+  widen_class_numbers(name, arguments);
+  InFloat in_float(name, arguments);
+  const bool random = op.hasTag(at::Tag::nondeterministic_seeded) && !random_from_cpu();
+  const auto compute = [&] { random ? call_random(op, stack, request, device) : call(op, stack); };
+  const auto before = in_float ? torch::jit::Stack() : halves(*stack, arguments);
+  if (before.empty()) {
+    compute();
   } else {
-    call(op, stack);
+    try {
+      compute();
+    } catch (const c10::Error& error) {
+      *stack = before;
+      Arguments again(op, stack);
+      if (!lacks_halves(error) || !in_float.convert(again)) throw;
+      compute();
+    }
   }
 
   const c10::DeviceGuard current(device);
+  in_float.write_back();
   aliases.write_back();
   if (request.for_cpu && !request.npu && !aliases.device()) return;
-  for (size_t i = stack->size() - op.schema().returns().size(); i < stack->size(); ++i) {
+  const size_t first = stack->size() - op.schema().returns().size();
+  for (size_t i = first; i < stack->size(); ++i) {
     c10::IValue& value = (*stack)[i];
     if (value.isTensor()) {
-      at::Tensor result = value.toTensor();
-      if (narrow && result.defined() && result.scalar_type() == at::kFloat) result = result.to(at::kHalf);
-      value = aliases.to_npu(result, device);
+      value = aliases.to_npu(in_float.round(value.toTensor(), i - first), device);
     } else if (value.isTensorList()) {
       auto results = value.toTensorVector();
       for (at::Tensor& result : results) result = aliases.to_npu(result, device);

@@ -2,8 +2,6 @@ from __future__ import annotations
 
 import copy
 import io
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -169,34 +167,6 @@ def test_broadcast_and_gather_between_devices():
     assert [copy.device.index for copy in copies] == [0, 1, 2]
     assert torch.nn.parallel.comm.gather(copies, dim=0, destination=1).tolist() == [0, 1, 2] * 3
     assert torch.nn.parallel.comm.reduce_add(copies, 0).tolist() == [0, 3, 6]
-
-
-def test_compile_runs_eagerly_with_one_notice(tmp_path):
-    """In a process of its own: the notice comes once in each."""
-    program = """
-import torch
-from torch import nn
-
-@torch.compile
-def one(data):
-    return data + 1
-
-@torch.compile(fullgraph=True, dynamic=True)
-def two(data):
-    return data * 2
-
-three = torch.compile(nn.Linear(2, 2).npu(), mode="max-autotune")
-four = nn.Linear(2, 2).npu()
-four.compile()
-data = torch.ones(1, 2).npu().requires_grad_()
-four(three(two(one(data)))).sum().backward()
-assert data.grad is not None
-assert list(three.state_dict()) == ["weight", "bias"]
-"""
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout) == (0, ""), done.stderr
-    notices = [line for line in done.stderr.splitlines() if "npumigrate" in line]
-    assert notices == ["npumigrate emulate: torch.compile runs eagerly here"]
 
 
 def test_checkpointed_layers_draw_the_same_numbers_again():

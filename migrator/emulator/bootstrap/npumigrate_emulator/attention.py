@@ -47,25 +47,25 @@ def fusion_attention(
     _refuse(f"pse_type={pse_type}", pse_type not in (_ADDED_TO_SCALED, _SCALED_WITH_SCORES))
     _refuse("pse and TND", varlen and pse is not None)
 
-    def attend(queries: Tensor, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        hidden = _hidden(queries, keys, atten_mask, sparse_mode, pre_tockens, next_tockens)
-        return _attend(queries, keys, values, pse, pse_type, hidden, scale, keep_prob)
+    def attend_to(queries: Tensor, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        hidden = hidden_keys(queries, keys, atten_mask, sparse_mode, pre_tockens, next_tockens)
+        return attend(queries, keys, values, pse, pse_type, hidden, scale, keep_prob)
 
     if varlen:  # sequences one after the other; the lists say where each ends
         ends_q, ends_k = _ends(actual_seq_qlen, query), _ends(actual_seq_kvlen, key)
         parts = []
         for start_q, end_q, start_k, end_k in zip([0, *ends_q], ends_q, [0, *ends_k], ends_k):
             cut = (query[start_q:end_q], key[start_k:end_k], value[start_k:end_k])
-            parts.append(attend(*(part.transpose(0, 1).unsqueeze(0) for part in cut)))
+            parts.append(attend_to(*(part.transpose(0, 1).unsqueeze(0) for part in cut)))
         joined = [torch.cat([part[i][0].transpose(0, 1) for part in parts]) for i in range(3)]
         return (joined[0], joined[1], joined[2], query.new_empty(0), 0, 0, 0)
     heads = {"query": head_num, "key": _key_heads(query, key, head_num, input_layout)}
-    out, largest, total = attend(
-        _split(query, heads["query"], input_layout),
-        _split(key, heads["key"], input_layout),
-        _split(value, heads["key"], input_layout),
+    out, largest, total = attend_to(
+        split_heads(query, heads["query"], input_layout),
+        split_heads(key, heads["key"], input_layout),
+        split_heads(value, heads["key"], input_layout),
     )
-    return _join(out, input_layout), largest, total, query.new_empty(0), 0, 0, 0
+    return join_heads(out, input_layout), largest, total, query.new_empty(0), 0, 0, 0
 
 
 def _ends(lengths: list[int] | Tensor | None, data: Tensor) -> list[int]:
@@ -106,7 +106,7 @@ def fusion_attention_v3(*args: Any, **others: Any) -> tuple[Tensor, Tensor, Tens
     return *fusion_attention(*args, **others)[:4], *torch.zeros(2, dtype=torch.int64)
 
 
-def _split(data: Tensor, heads: int, layout: str) -> Tensor:
+def split_heads(data: Tensor, heads: int, layout: str) -> Tensor:
     """Bring a tensor to batch, head, sequence, width."""
     if layout == "BSH":
         return data.unflatten(-1, (heads, -1)).transpose(1, 2)
@@ -115,7 +115,8 @@ def _split(data: Tensor, heads: int, layout: str) -> Tensor:
     return data.transpose(1, 2) if layout == "BSND" else data
 
 
-def _join(data: Tensor, layout: str) -> Tensor:
+def join_heads(data: Tensor, layout: str) -> Tensor:
+    """Bring it back to the layout."""
     if layout == "BSH":
         return data.transpose(1, 2).flatten(2)
     if layout == "SBH":
@@ -129,7 +130,7 @@ def _key_heads(query: Tensor, key: Tensor, head_num: int, layout: str) -> int:
     return int(key.shape[1 if layout == "BNSD" else 2])
 
 
-def _hidden(
+def hidden_keys(
     query: Tensor, key: Tensor, mask: Optional[Tensor], mode: int, before: int, after: int
 ) -> Optional[Tensor]:
     """Return which keys a query does not see. A mask is True where it hides; modes 2 to 4 make their own.
@@ -155,7 +156,7 @@ def _outside(rows: int, columns: int, before: int, after: int, shift: int, devic
     return (distance < -before) | (distance > after)
 
 
-def _attend(
+def attend(
     query: Tensor,
     key: Tensor,
     value: Tensor,
@@ -165,6 +166,7 @@ def _attend(
     scale: float,
     keep_prob: float,
 ) -> tuple[Tensor, Tensor, Tensor]:
+    """Return attention of heads that are split, and its softmax's maxima and sums."""
     groups = query.shape[1] // key.shape[1]
     if groups > 1:
         key, value = key.repeat_interleave(groups, 1), value.repeat_interleave(groups, 1)

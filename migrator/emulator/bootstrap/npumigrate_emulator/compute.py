@@ -33,6 +33,14 @@ def register(kind: str, namespace: str, names: Iterable[str]) -> int:
     return int(register_kind(namespace.encode(), lines.encode()))
 
 
+def list_dtypes(operator: str, call: str, arguments: Iterable[str], dtypes: Iterable[str]) -> None:
+    """Let an operator take these dtypes alone, in CANN's words, for the named arguments, or for all."""
+    named = ",".join(f"DT_{dtype}" for dtype in dtypes)
+    library().emulator_list_dtypes(
+        operator.encode(), call.encode(), ",".join(arguments).encode(), named.encode()
+    )
+
+
 def note_cpu() -> None:
     """Note from now on what runs on the CPU as well."""
     library().emulator_note_cpu()

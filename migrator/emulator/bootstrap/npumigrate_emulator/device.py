@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 import torch
 
-from npumigrate_emulator import compute, fused, insight, normalization, patches, report, rnn
+from npumigrate_emulator import compute, fused, insight, normalization, patches, refusals, report, rnn
 
 # Kernels of torch_npu that only look after memory: they work as they are.
 _KEPT = frozenset(
     """
     _copy_from_and_resize _has_compatible_shallow_copy_type _lazy_clone _local_scalar_dense _pin_memory
-    _reshape_alias _to_copy as_strided as_strided_ copy_memory_ empty.memory_format empty_like
+    _reshape_alias _to_copy as_strided as_strided_ contiguous copy_memory_ empty.memory_format empty_like
     empty_strided empty_with_format empty_with_swapped_memory flatten_dense_tensors get_storage_size
     is_pinned is_set_to new_empty_strided record_stream resize_ resize_as_ set_ set_.source_Storage
     set_.source_Storage_storage_offset set_.source_Tensor squeeze squeeze.dim storage_resize_ unfold
@@ -21,7 +21,7 @@ _KEPT = frozenset(
     """.split()
 )
 # Made of other operators by torch itself; torch_npu has its own form of them for its memory formats.
-_MADE_OF_OTHERS = frozenset(("clone", "contiguous"))
+_MADE_OF_OTHERS = frozenset(("clone",))
 
 
 @dataclass(frozen=True)
@@ -44,6 +44,7 @@ def take_over() -> None:
     fused.register()
     own = (*normalization.register(), *rnn.register())
     compute.register("lacking", "aten", (name for name in found.lacking if name not in own))
+    refusals.register(torch.__version__)
     patches.apply()
     report.torch_npu_is_here(found.native)
     observer = ctypes.cast(compute.library().emulator_share_cores, ctypes.c_void_p)
@@ -68,7 +69,8 @@ def _places() -> Places:
         )
         if npu:
             native.append(full)
-        if (has(full, "AutogradPrivateUse1") or (npu and implicit)) and (cpu or made):
+        kept = name in _KEPT and implicit  # with the derivative that torch_npu has for it
+        if (has(full, "AutogradPrivateUse1") or (npu and implicit)) and (cpu or made) and not kept:
             autograd.append(name)
         if name in _KEPT or name in fused.KEPT:
             continue

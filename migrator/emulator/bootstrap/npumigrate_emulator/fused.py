@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from npumigrate_emulator import attention, compute
+from npumigrate_emulator import attention, boxes, compute, inference, normalization, quantization, routing
 
 _registered: list[torch.library.Library] = []
 # These look after memory: torch_npu's own kernels work.
@@ -26,8 +26,11 @@ def register() -> None:
     names = [name[5:] for name in torch._C._dispatch_get_all_op_names() if name.startswith("npu::")]
     library = torch.library.Library("npu", "IMPL")
     done = set()
+    references = dict(REFERENCES)
+    for topic in (boxes, inference, normalization, quantization, routing):
+        references.update(topic.REFERENCES)
     for name in names:
-        reference = REFERENCES.get(name.split(".")[0])
+        reference = references.get(name.split(".")[0])
         if reference is None or name.endswith(".out"):
             continue
         # A reference is made of operators that have derivatives, so it replaces the derivative as well.
@@ -214,12 +217,142 @@ def _float_status(data: Tensor, mode: int = 0) -> Tensor:
     return torch.zeros(8, dtype=torch.float32, device=data.device)
 
 
+def _transposed_convolution(
+    data: Tensor,
+    weight: Tensor,
+    bias: Optional[Tensor],
+    padding: list[int],
+    output_padding: list[int],
+    stride: list[int],
+    dilation: list[int],
+    groups: int,
+) -> Tensor:
+    return torch.convolution(data, weight, bias, stride, padding, dilation, True, output_padding, groups)
+
+
+def _one_hot(
+    data: Tensor, num_classes: int = -1, depth: int = 1, on_value: float = 1, off_value: float = 0
+) -> Tensor:
+    hot = data[..., None] == torch.arange(depth, device=data.device)
+    result: Tensor = torch.where(hot, float(on_value), float(off_value))
+    return result
+
+
+def _pad(data: Tensor, paddings: list[int]) -> Tensor:
+    """Pad with zeros; the pairs begin at the first dimension."""
+    pairs = list(zip(paddings[::2], paddings[1::2]))
+    return functional.pad(data, [size for pair in reversed(pairs) for size in pair])
+
+
+def _max(data: Tensor, dim: int, keepdim: bool = False) -> tuple[Tensor, Tensor]:
+    values, indices = torch.max(data, dim, keepdim)
+    return values, indices.int()
+
+
+def _min(data: Tensor, dim: int, keepdim: bool = False) -> tuple[Tensor, Tensor]:
+    values, indices = torch.min(data, dim, keepdim)
+    return values, indices.int()
+
+
+def _scatter_nd_update_in_place(data: Tensor, indices: Tensor, updates: Tensor) -> Tensor:
+    return data.index_put_(tuple(indices.long().unbind(-1)), updates)
+
+
+def _scatter_nd_update(data: Tensor, indices: Tensor, updates: Tensor) -> Tensor:
+    return _scatter_nd_update_in_place(data.clone(), indices, updates)
+
+
+def _scatter_update_in_place(data: Tensor, indices: Tensor, updates: Tensor, axis: int) -> Tensor:
+    """Write the updates of each batch behind its own index along an axis."""
+    if indices.dim() == 2:
+        for update, (batch, start) in zip(updates, indices.tolist()):
+            data[batch].narrow(axis + (0 if axis < 0 else -1), start, update.shape[axis]).copy_(update)
+        return data
+    for each, update, start in zip(data, updates, indices.tolist()):
+        each.narrow(
+            axis if axis < 0 else axis - 1, start, update.shape[axis if axis < 0 else axis - 1]
+        ).copy_(update)
+    return data
+
+
+def _scatter_update(data: Tensor, indices: Tensor, updates: Tensor, axis: int) -> Tensor:
+    return _scatter_update_in_place(data.clone(), indices, updates, axis)
+
+
+def _normed(whole: Tensor, gamma: Tensor, beta: Tensor, epsilon: float) -> tuple[Tensor, Tensor, Tensor]:
+    """A layer norm over the dimensions of gamma, with the mean and the inverse of the deviation."""
+    dims = tuple(range(whole.dim() - gamma.dim(), whole.dim()))
+    variance, mean = torch.var_mean(whole, dims, correction=0, keepdim=True)
+    scale = torch.rsqrt(variance + epsilon)
+    return (whole - mean) * scale * gamma.float() + beta.float(), mean, scale
+
+
+def _deep_norm(
+    data: Tensor, gx: Tensor, beta: Tensor, gamma: Tensor, alpha: float = 0.3, epsilon: float = 1e-6
+) -> tuple[Tensor, Tensor, Tensor]:
+    result, mean, scale = _normed(data.float() * alpha + gx.float(), gamma, beta, epsilon)
+    return mean, scale, result.to(data.dtype)
+
+
+def _add_layer_norm(
+    one: Tensor,
+    other: Tensor,
+    gamma: Tensor,
+    beta: Tensor,
+    epsilon: float = 1e-5,
+    additional_output: bool = False,
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    added = one.float() + other.float()
+    result, mean, scale = _normed(added, gamma, beta, epsilon)
+    dtype = torch.promote_types(one.dtype, other.dtype)
+    return result.to(dtype), mean, scale, added.to(dtype)
+
+
+def _group_norm_silu(
+    data: Tensor, weight: Optional[Tensor], bias: Optional[Tensor], group: int, eps: float = 1e-5
+) -> tuple[Tensor, Tensor, Tensor]:
+    grouped = data.float().view(data.shape[0], group, -1)
+    variance, mean = torch.var_mean(grouped, 2, correction=0)
+    normed = functional.group_norm(
+        data.float(),
+        group,
+        None if weight is None else weight.float(),
+        None if bias is None else bias.float(),
+        eps,
+    )
+    scale = torch.rsqrt(variance + eps)
+    return functional.silu(normed).to(data.dtype), mean.to(data.dtype), scale.to(data.dtype)
+
+
+def _softmax_with_bias(
+    data: Tensor,
+    mask: Optional[Tensor],
+    bias: Tensor,
+    scale_value: float = 1.0,
+    inner_precision_mode: int = 0,
+) -> Tensor:
+    scores = data.float() * scale_value
+    if mask is not None:
+        scores = scores + mask.float()
+    return (scores + bias.float()).softmax(-1).to(data.dtype)
+
+
+def _gelu_mul(data: Tensor, *, approximate: str = "none") -> Tensor:
+    gate, up = data.chunk(2, -1)
+    return functional.gelu(gate, approximate=approximate) * up
+
+
+def _nothing(*_: Any, **__: Any) -> None:
+    """A hint to the NPU's cache."""
+
+
 REFERENCES: dict[str, Callable[..., Any]] = {
     "_amp_foreach_non_finite_check": _not_finite,
     "_npu_dropout": _dropout,
     "_npu_dtype_cast": _cast,
     "_npu_format_cast": _as_it_is,
     "fast_gelu": _fast_gelu,
+    "npu_add_layer_norm": _add_layer_norm,
     "npu_add_rms_norm": _add_rms_norm,
     "npu_alloc_float_status": _float_status,
     "npu_apply_rotary_pos_emb": _apply_rotary,
@@ -228,7 +361,11 @@ REFERENCES: dict[str, Callable[..., Any]] = {
     "npu_clear_float_status": _float_status,
     "npu_confusion_transpose": _confusion_transpose,
     "npu_conv2d": _convolution,
+    "npu_conv3d": _convolution,
+    "npu_conv_transpose2d": _transposed_convolution,
     "npu_convolution": _convolution,
+    "npu_convolution_transpose": _transposed_convolution,
+    "npu_deep_norm": _deep_norm,
     "npu_dtype_cast": _cast,
     "npu_dtype_cast_": _cast_in_place,
     "npu_fast_gelu": _fast_gelu,
@@ -239,15 +376,25 @@ REFERENCES: dict[str, Callable[..., Any]] = {
     "npu_fusion_attention_v3": attention.fusion_attention_v3,
     "npu_geglu": _geglu,
     "npu_gelu": _gelu,
+    "npu_gelu_mul": _gelu_mul,
     "npu_gemma_rms_norm": _gemma_rms_norm,
     "npu_get_float_status": _float_status,
+    "npu_group_norm_silu": _group_norm_silu,
     "npu_layer_norm_eval": _layer_norm,
     "npu_linear": functional.linear,
+    "npu_masked_softmax_with_rel_pos_bias": _softmax_with_bias,
+    "npu_max": _max,
+    "npu_min": _min,
     "npu_mish": functional.mish,
+    "npu_one_hot": _one_hot,
+    "npu_pad": _pad,
+    "npu_prefetch": _nothing,
     "npu_reshape": _reshape,
     "npu_rms_norm": _rms_norm,
     "npu_rotary_mul": _rotary_mul,
     "npu_scaled_masked_softmax": _scaled_masked_softmax,
+    "npu_scatter_nd_update": _scatter_nd_update,
+    "npu_scatter_nd_update_": _scatter_nd_update_in_place,
     "npu_silu": functional.silu,
     "npu_silu_": _silu_in_place,
     "npu_slice": _slice,
@@ -255,4 +402,6 @@ REFERENCES: dict[str, Callable[..., Any]] = {
     "npu_swiglu": _swiglu,
     "npu_transpose": _transpose,
     "one_": lambda data: data.fill_(1),
+    "scatter_update": _scatter_update,
+    "scatter_update_": _scatter_update_in_place,
 }

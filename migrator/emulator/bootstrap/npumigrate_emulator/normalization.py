@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Optional
+from collections.abc import Callable
+from typing import Any, Optional
 
 import torch
 from torch import Tensor
@@ -63,6 +64,31 @@ def _gather_stats(
     return mean, torch.rsqrt(variance.clamp(min=0) + eps)
 
 
+def _sums(data: Tensor, eps: float) -> tuple[Tensor, Tensor]:
+    whole, dims = data.float(), _all_but_channels(data)
+    return whole.sum(dims), whole.pow(2).sum(dims)
+
+
+def _gather_sums(
+    data: Tensor,
+    sums: Tensor,
+    squares: Tensor,
+    running_mean: Optional[Tensor],
+    running_variance: Optional[Tensor],
+    momentum: float,
+    eps: float,
+    counts: Tensor,
+) -> tuple[Tensor, Tensor]:
+    """Join the sums of the ranks (torch_npu's own way for a synchronized batch norm)."""
+    total = counts.sum()
+    mean = sums.float().sum(0) / total
+    variance = squares.float().sum(0) / total - mean.pow(2)
+    for running, value in ((running_mean, mean), (running_variance, variance)):
+        if running is not None:
+            running.lerp_(value.to(running.dtype), momentum)
+    return mean.to(sums.dtype), torch.rsqrt(variance + eps).to(sums.dtype)
+
+
 def _apply(
     data: Tensor,
     weight: Optional[Tensor],
@@ -112,3 +138,9 @@ def _backward_apply(
     along = distance * _by_channel(inverse_deviation.pow(2) * total_by_distance / number, data)
     scale = inverse_deviation if weight is None else inverse_deviation * weight.float()
     return ((gradient.float() - common - along) * _by_channel(scale, data)).to(data.dtype)
+
+
+REFERENCES: dict[str, Callable[..., Any]] = {
+    "batch_norm_gather_stats_update": _gather_sums,
+    "batch_norm_reduce": _sums,
+}

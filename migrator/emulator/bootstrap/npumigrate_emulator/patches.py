@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
 from functools import cache
@@ -14,7 +15,10 @@ def apply() -> None:
     """Apply all of it."""
     # torch_npu's threads of the backward pass abort the process if it ends right after one.
     torch.autograd.set_multithreading_enabled(False)
-    compile_eagerly()
+    if "NPUMIGRATE_EMULATOR_PLACES" in os.environ:  # what Dynamo captures is not seen to run
+        compile_eagerly()
+    else:
+        _compile_with_dynamo()
     _say_what_is_profiled()
 
 
@@ -41,6 +45,29 @@ def compile_eagerly() -> None:
 
     torch.compile = compile_nothing
     torch.nn.Module.compile = compile_module
+
+
+def _compile_with_dynamo() -> None:
+    """Let Dynamo capture graphs as for an NPU, and run eagerly those that a compiler for NPUs would get.
+
+    Modes and options are checked by torch, a graph break is an error with ``fullgraph=True``, and a backend
+    of the program's own is called.
+    """
+    notice = _once("graphs of torch.compile run eagerly here")
+
+    def run_eagerly(graph: Any, inputs: Any, **options: Any) -> Any:
+        notice()
+        return graph.forward
+
+    def run_for_inductor(self: Any, graph: Any, inputs: Any, **options: Any) -> Any:
+        return run_eagerly(graph, inputs)
+
+    torch._TorchCompileInductorWrapper.__call__ = run_for_inductor
+    dynamo: Any = sys.modules["torch_npu.dynamo"]
+    dynamo._get_global_npu_backend = lambda *_, **__: run_eagerly
+    dynamo._exec = run_eagerly
+    for name in ("npu", "npugraph_ex", "npugraphs"):  # as Dynamo finds them by the entry points of torch_npu
+        setattr(dynamo, f"_{name}_backend_entrypoint", run_eagerly)
 
 
 def _say_what_is_profiled() -> None:

@@ -1,0 +1,178 @@
+"""Quantization: what torch_npu has for it, as the references in op-plugin's tests define it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Optional
+
+import torch
+from torch import Tensor
+
+from npumigrate_emulator.routing import refuse
+
+_NUMBERS = {1: torch.int8, 2: torch.int8, 3: torch.int32, 12: torch.int8, 13: torch.uint8, 14: torch.int32}
+
+
+def _dynamic_quant(
+    data: Tensor,
+    *,
+    smooth_scales: Optional[Tensor] = None,
+    group_index: Optional[Tensor] = None,
+    dst_type: Any = None,
+    quant_mode: str = "pertoken",
+    dst_type_max: float = 0.0,
+) -> tuple[Tensor, Tensor]:
+    """Quantize by the largest of each token, or of each channel."""
+    refuse("npu_dynamic_quant", {"dst_type": None if dst_type in (None, 1, torch.int8) else dst_type})
+    whole = _smoothed(data, smooth_scales, group_index)
+    dims = {"pertoken": -1, "perchannel": -2}
+    largest = whole.abs() if quant_mode == "pertensor" else whole.abs().amax(dims[quant_mode], keepdim=True)
+    scale = (largest.amax() if quant_mode == "pertensor" else largest) / 127
+    quantized = (whole / scale).round().clamp(-128, 127).to(torch.int8)
+    return quantized, scale.reshape(1) if quant_mode == "pertensor" else scale.squeeze(dims[quant_mode])
+
+
+def _dynamic_quant_asymmetric(
+    data: Tensor,
+    *,
+    smooth_scales: Optional[Tensor] = None,
+    group_index: Optional[Tensor] = None,
+    dst_type: Any = None,
+    quant_mode: str = "pertoken",
+    dst_type_max: float = 0.0,
+) -> tuple[Tensor, Tensor, Tensor]:
+    options = {"dst_type": None if dst_type in (None, 1, torch.int8) else dst_type}
+    refuse(
+        "npu_dynamic_quant_asymmetric", options, quant_mode=None if quant_mode == "pertoken" else quant_mode
+    )
+    whole = _smoothed(data, smooth_scales, group_index)
+    most, least = whole.amax(-1, keepdim=True), whole.amin(-1, keepdim=True)
+    scale = (most - least) / 255
+    offset = 127 - most / scale
+    quantized = (whole / scale + offset).round().clamp(-128, 127).to(torch.int8)
+    return quantized, scale.squeeze(-1), offset.squeeze(-1)
+
+
+def _smoothed(data: Tensor, scales: Optional[Tensor], ends: Optional[Tensor]) -> Tensor:
+    whole = data.float()
+    if scales is None:
+        return whole
+    if ends is None:
+        return whole * scales.float()
+    rows = torch.arange(whole[..., 0].numel(), device=data.device)
+    group = torch.searchsorted(ends.to(rows.dtype), rows, right=True)
+    return (whole.view(-1, whole.shape[-1]) * scales.float()[group]).view(whole.shape)
+
+
+def _quantize(
+    data: Tensor,
+    scales: Tensor,
+    zero_points: Optional[Tensor],
+    dtype: Any,
+    axis: int = 1,
+    div_mode: bool = True,
+) -> Tensor:
+    target = {torch.qint8: torch.int8, torch.quint8: torch.uint8, torch.qint32: torch.int32}.get(dtype, dtype)
+    target = _NUMBERS.get(target, torch.int8) if isinstance(target, int) else target
+
+    def along(values: Tensor) -> Tensor:
+        if values.numel() == 1:
+            return values.float()
+        sizes = [1] * data.dim()
+        sizes[axis] = -1
+        return values.float().view(sizes)
+
+    whole = data.float() / along(scales) if div_mode else data.float() * along(scales)
+    if zero_points is not None:
+        whole = whole.round() + along(zero_points) if div_mode else whole + along(zero_points)
+    limits = torch.iinfo(target)
+    return whole.round().clamp(limits.min, limits.max).to(target)
+
+
+def _anti_quant(
+    data: Tensor,
+    scale: Tensor,
+    *,
+    offset: Optional[Tensor] = None,
+    dst_dtype: Any = None,
+    src_dtype: Any = None,
+) -> Tensor:
+    dtype = {None: torch.float16, 5: torch.float16, 15: torch.bfloat16}.get(dst_dtype, dst_dtype)
+    whole = data.float() if offset is None else data.float() + offset.float()
+    result: Tensor = (whole * scale.float()).to(dtype)
+    return result
+
+
+def _trans_quant_param(
+    scale: Tensor, offset: Optional[Tensor] = None, round_mode: Optional[int] = 0
+) -> Tensor:
+    """The bits of a scale, 19 of them, and of an offset, as the matrix unit reads them."""
+    bits = (scale.float().view(torch.int32) & -0x2000).long() & 0xFFFFFFFF | (1 << 46)
+    if offset is None:
+        return bits
+    rounded = offset.float().round().clamp(-256, 255).long() & 0x1FF
+    return bits | rounded << 37
+
+
+def _quant_matmul(
+    one: Tensor,
+    other: Tensor,
+    scale: Tensor,
+    *,
+    offset: Optional[Tensor] = None,
+    pertoken_scale: Optional[Tensor] = None,
+    bias: Optional[Tensor] = None,
+    output_dtype: Any = None,
+    **others: Any,
+) -> Tensor:
+    refuse("npu_quant_matmul", others, x1=None if one.dtype == torch.int8 else one.dtype)
+    total = (one.cpu().int() @ other.cpu().int()).to(one.device)
+    if bias is not None and bias.dtype == torch.int32:
+        total = total + bias
+    by = scale if scale.dtype != torch.int64 else (scale & 0xFFFFFFFF).int().view(torch.float32)
+    result = total.float() * by.float()
+    if pertoken_scale is not None:
+        result = result * pertoken_scale.float()[..., None]
+    if bias is not None and bias.dtype != torch.int32:
+        result = result + bias.float()
+    if output_dtype in (None, 1, torch.int8):
+        if offset is not None:
+            result = result + offset.float()
+        return result.round().clamp(-128, 127).to(torch.int8)
+    return result.to({5: torch.float16, 15: torch.bfloat16, 3: torch.int32}.get(output_dtype, output_dtype))
+
+
+def _weight_quant_matmul(
+    data: Tensor,
+    weight: Tensor,
+    scale: Tensor,
+    antiquant_offset: Optional[Tensor] = None,
+    quant_scale: Optional[Tensor] = None,
+    quant_offset: Optional[Tensor] = None,
+    bias: Optional[Tensor] = None,
+    antiquant_group_size: int = 0,
+    inner_precise: int = 0,
+    weight_dtype: Optional[int] = None,
+) -> Tensor:
+    packed = weight.dtype if weight.dtype != torch.int8 else None
+    options = {"weight": packed, "quant_scale": quant_scale, "weight_dtype": weight_dtype}
+    refuse("npu_weight_quant_batchmatmul", options)
+    whole, by = weight.float(), scale.float()
+    if antiquant_group_size:
+        by = by.repeat_interleave(antiquant_group_size, 0)[: whole.shape[0]]
+    if antiquant_offset is not None:
+        shift = antiquant_offset.float()
+        whole = whole + (shift.repeat_interleave(antiquant_group_size, 0) if antiquant_group_size else shift)
+    result = data.float() @ (whole * by)
+    return (result if bias is None else result + bias.float()).to(data.dtype)
+
+
+REFERENCES: dict[str, Callable[..., Any]] = {
+    "npu_anti_quant": _anti_quant,
+    "npu_dynamic_quant": _dynamic_quant,
+    "npu_dynamic_quant_asymmetric": _dynamic_quant_asymmetric,
+    "npu_quant_matmul": _quant_matmul,
+    "npu_quantize": _quantize,
+    "npu_trans_quant_param": _trans_quant_param,
+    "npu_weight_quant_batchmatmul": _weight_quant_matmul,
+}

@@ -1,0 +1,185 @@
+#include "dtypes.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <sstream>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "aliases.h"
+#include "errors.h"
+
+namespace emulator {
+namespace {
+
+// Products, with the arguments whose dtypes the results take in op-plugin (`self.options()` and its like). A matrix
+// unit multiplies halves, adds in float and rounds once. Tensors of two floating dtypes meet in the wider one, as
+// CANN documents for aclnnMm, aclnnAddmm, aclnnBatchMatMul and aclnnConvolution.
+const std::unordered_map<std::string, std::vector<size_t>> kResultsAs = {
+    {"aten::mm", {0}},           {"aten::bmm", {0}},          {"aten::matmul", {0}},
+    {"aten::linear", {0}},       {"aten::addmm", {0}},        {"aten::baddbmm", {0}},
+    {"aten::addbmm", {0}},       {"aten::convolution", {0}},  {"aten::_convolution", {0}},
+    {"aten::convolution_overrideable", {0}},
+    {"aten::convolution_backward", {1, 2, 0}},
+    {"aten::convolution_backward_overrideable", {1, 2, 0}},
+};
+
+// The CPU rounds halves at each step of these.
+const std::unordered_set<std::string> kRoundedOnce = {
+    "aten::binary_cross_entropy", "aten::binary_cross_entropy_with_logits", "aten::prod", "aten::upsample_linear1d",
+    "aten::upsample_bilinear2d", "aten::upsample_trilinear3d", "aten::grid_sampler_2d", "aten::grid_sampler_3d",
+};
+
+// The CPU has these for floating dtypes alone.
+const std::unordered_set<std::string> kIntegersInFloat = {"aten::histc"};
+
+struct Listed {
+  std::string call;  // of CANN; none where only torch_npu's documents say it
+  std::unordered_set<std::string> arguments;  // none is all
+  std::unordered_set<std::string> dtypes;
+  std::string list;
+};
+
+auto& listed() {
+  static auto* all = new std::unordered_map<std::string, Listed>;
+  return *all;
+}
+
+const char* cann_name(at::ScalarType dtype) {
+  switch (dtype) {
+    case at::kFloat: return "DT_FLOAT";
+    case at::kHalf: return "DT_FLOAT16";
+    case at::kBFloat16: return "DT_BFLOAT16";
+    case at::kDouble: return "DT_DOUBLE";
+    case at::kChar: return "DT_INT8";
+    case at::kByte: return "DT_UINT8";
+    case at::kShort: return "DT_INT16";
+    case at::kInt: return "DT_INT32";
+    case at::kLong: return "DT_INT64";
+    case at::kBool: return "DT_BOOL";
+    case at::kComplexHalf: return "DT_COMPLEX32";
+    case at::kComplexFloat: return "DT_COMPLEX64";
+    case at::kComplexDouble: return "DT_COMPLEX128";
+    default: return c10::toString(dtype);
+  }
+}
+
+std::unordered_set<std::string> split(const std::string& text) {
+  std::unordered_set<std::string> parts;
+  std::istringstream from(text);
+  for (std::string part; std::getline(from, part, ',');) parts.insert(part);
+  return parts;
+}
+
+bool is_half(const at::Tensor& tensor) {
+  return tensor.defined() && (tensor.scalar_type() == at::kHalf || tensor.scalar_type() == at::kBFloat16);
+}
+
+}  // namespace
+
+void check_same_dtype(const std::string& name, Arguments& arguments);
+
+void check_dtypes(const std::string& name, Arguments& arguments) {
+  check_same_dtype(name, arguments);
+  if (listed().empty()) return;
+  const auto found = listed().find(name);
+  if (found == listed().end()) return;
+  const Listed& can = found->second;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const c10::IValue& value = arguments[i];
+    if (!value.isTensor() || !on_npu(value.toTensor())) continue;
+    if (!can.arguments.empty() && can.arguments.count(arguments.name(i)) == 0) continue;
+    const std::string dtype = cann_name(value.toTensor().scalar_type());
+    if (can.dtypes.count(dtype) > 0) continue;
+    TORCH_CHECK(!can.call.empty(), "npumigrate emulate --strict: torch_npu's documents do not list ", dtype, " for ",
+                name, ", only [", can.list, ",]");
+    TORCH_CHECK(false, name.substr(name.find("::") + 2), ": NPU function error: call ", can.call,
+                " failed, error code is 161002", npu_error("ERR00100 PTA call acl api failed."), "\n[PID: ", getpid(),
+                "] AclNN_Parameter_Error(EZ1001): Tensor ", arguments.name(i), " not implemented for ", dtype,
+                ", should be in dtype support list [", can.list, ",].");
+  }
+}
+
+// aclnnBatchMatMul, unlike aclnnMm, wants both of one dtype.
+void check_same_dtype(const std::string& name, Arguments& arguments) {
+  if (name != "aten::bmm") return;
+  const auto one = arguments[0].toTensor().scalar_type(), other = arguments[1].toTensor().scalar_type();
+  TORCH_CHECK(one == other, "bmm: NPU function error: call aclnnBatchMatMul failed, error code is 161002",
+              npu_error("ERR00100 PTA call acl api failed."), "\n[PID: ", getpid(),
+              "] AclNN_Parameter_Error(EZ1001): mat2's dtype [", cann_name(other), "] and self's dtype [",
+              cann_name(one), "] are not equal.");
+}
+
+InFloat::InFloat(const std::string& name, Arguments& arguments) {
+  const auto product = kResultsAs.find(name);
+  const bool once = kRoundedOnce.count(name) > 0;
+  const bool integers = kIntegersInFloat.count(name) > 0;
+  if (product == kResultsAs.end() && !once && !integers) return;
+  bool half = false;
+  bool seen[3] = {false, false, false};
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const c10::IValue& value = arguments[i];
+    if (!value.isTensor() || !value.toTensor().defined() || arguments.written(i)) continue;
+    const at::ScalarType dtype = value.toTensor().scalar_type();
+    half = half || dtype == at::kHalf || (once && dtype == at::kBFloat16) || (integers && at::isIntegralType(dtype, true));
+    seen[0] = seen[0] || dtype == at::kHalf;
+    seen[1] = seen[1] || dtype == at::kBFloat16;
+    seen[2] = seen[2] || dtype == at::kFloat;
+  }
+  if (!half && seen[0] + seen[1] + seen[2] < 2) return;
+  const std::vector<size_t> first = {0};
+  for (const size_t index : product == kResultsAs.end() ? first : product->second)
+    results_.push_back(arguments[index].toTensor().scalar_type());
+  to_float(arguments, integers);
+}
+
+bool InFloat::convert(Arguments& arguments) {
+  for (size_t i = 0; i < arguments.size() && results_.empty(); ++i) {
+    const c10::IValue& value = arguments[i];
+    if (value.isTensor() && is_half(value.toTensor())) results_.push_back(value.toTensor().scalar_type());
+  }
+  if (results_.empty()) return false;
+  to_float(arguments, false);
+  return true;
+}
+
+void InFloat::to_float(Arguments& arguments, bool integers) {
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    c10::IValue& value = arguments[i];
+    if (!value.isTensor() || !value.toTensor().defined()) continue;
+    const at::Tensor narrow = value.toTensor();
+    if (!is_half(narrow) && !(integers && at::isIntegralType(narrow.scalar_type(), true))) continue;
+    const at::Tensor wide = narrow.to(at::kFloat);
+    if (arguments.written(i)) {
+      TORCH_CHECK(narrow.scalar_type() == results_.front(), "expected dtype ", results_.front(), " but got dtype ",
+                  narrow.scalar_type(), npu_error("ERR01002 OPS invalid type"));
+      written_.emplace_back(narrow, wide);
+    }
+    value = wide;
+  }
+}
+
+at::Tensor InFloat::round(const at::Tensor& result, size_t index) const {
+  if (results_.empty() || !result.defined()) return result;
+  for (const auto& [narrow, wide] : written_)
+    if (result.is_same(wide)) return narrow;
+  return result.scalar_type() == at::kFloat ? result.to(results_[std::min(index, results_.size() - 1)]) : result;
+}
+
+void InFloat::write_back() const {
+  for (const auto& [narrow, wide] : written_) {
+    if (narrow.sizes() != wide.sizes()) narrow.resize_(wide.sizes());
+    narrow.copy_(wide);
+  }
+}
+
+}  // namespace emulator
+
+// `name`: an operator with its library. `call` of CANN takes these `dtypes`, each with a comma between, for those of
+// the `arguments` that are named; for all where none is.
+extern "C" __attribute__((visibility("default"))) void emulator_list_dtypes(const char* name, const char* call,
+                                                                            const char* arguments,
+                                                                            const char* dtypes) {
+  emulator::listed()[name] = {call, emulator::split(arguments), emulator::split(dtypes), dtypes};
+}

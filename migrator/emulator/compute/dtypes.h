@@ -1,0 +1,37 @@
+// Dtypes for which an NPU does otherwise than the CPU: those that it refuses, and those that it computes in float.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "arguments.h"
+
+namespace emulator {
+
+// Raises CANN's error where an argument has a dtype that CANN's call does not take.
+void check_dtypes(const std::string& name, Arguments& arguments);
+
+// Arguments of one call, converted to float; its results get the dtypes that op-plugin gives them.
+class InFloat {
+ public:
+  // Converts the arguments where an NPU computes the operator in float and rounds once.
+  InFloat(const std::string& name, Arguments& arguments);
+  // Converts them whatever the operator, for one that the CPU has for float alone; returns whether it did.
+  bool convert(Arguments& arguments);
+  // Rounds a result.
+  at::Tensor round(const at::Tensor& result, size_t index) const;
+  // Rounds what was written to.
+  void write_back() const;
+  explicit operator bool() const { return !results_.empty(); }
+
+ private:
+  void to_float(Arguments& arguments, bool integers);
+
+  std::vector<at::ScalarType> results_;
+  std::vector<std::pair<at::Tensor, at::Tensor>> written_;  // as it was given, in float
+};
+
+}  // namespace emulator

@@ -1,0 +1,120 @@
+"""Dtypes: what an NPU refuses, and what it takes though the CPU does not."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch.nn import functional
+
+ONE, OTHER = torch.randn(2, 3), torch.randn(3, 4)
+
+
+def npu(data, dtype):
+    return data.to(dtype).npu()
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.int64, torch.complex64])
+@pytest.mark.parametrize("product", ["mm", "bmm", "addmm", "conv1d"])
+def test_products_of_other_dtypes_are_refused_in_cann_s_words(product, dtype):
+    def ones(*sizes):
+        return torch.ones(*sizes, dtype=dtype).npu()
+
+    arguments = {
+        "mm": (ones(2, 3), ones(3, 4)),
+        "bmm": (ones(1, 2, 3), ones(1, 3, 4)),
+        "addmm": (ones(4), ones(2, 3), ones(3, 4)),
+        "conv1d": (ones(1, 2, 5), ones(3, 2, 2)),
+    }[product]
+    if (product, dtype) == ("conv1d", torch.complex64):  # torch makes it of products of real numbers
+        assert torch.conv1d(*arguments).dtype == dtype
+        return
+    name = {torch.float64: "DT_DOUBLE", torch.int64: "DT_INT64", torch.complex64: "DT_COMPLEX64"}[dtype]
+    listed = r"should be in dtype support list \[DT_FLOAT16,DT_FLOAT,DT_BFLOAT16,\]"
+    expected = rf"call aclnn\w+ failed[\s\S]*not implemented for {name}, {listed}"
+    with pytest.raises(RuntimeError, match=expected):
+        getattr(torch, product)(*arguments)
+
+
+def test_norms_of_doubles_are_refused():
+    data = torch.randn(2, 4, dtype=torch.float64).npu()
+    for norm in (lambda: functional.layer_norm(data, (4,)), lambda: functional.group_norm(data, 2)):
+        with pytest.raises(RuntimeError, match="DT_DOUBLE"):
+            norm()
+
+
+@pytest.mark.parametrize("first", [torch.float16, torch.bfloat16, torch.float32])
+@pytest.mark.parametrize("second", [torch.float16, torch.bfloat16, torch.float32])
+def test_a_product_of_two_dtypes_is_of_the_first(first, second):
+    """aclnnMm lets them meet in the wider one; op-plugin makes the result with ``self.options()``."""
+    result = torch.mm(npu(ONE, first), npu(OTHER, second))
+    assert result.dtype == first
+    whole = ONE.to(first).float() @ OTHER.to(second).float()
+    torch.testing.assert_close(result.cpu(), whole.to(first))
+    biased = torch.addmm(npu(torch.ones(4), second), npu(ONE, first), npu(OTHER, first))
+    assert biased.dtype == second
+
+
+def test_batched_products_want_one_dtype():
+    with pytest.raises(RuntimeError, match=r"mat2's dtype \[DT_FLOAT\] and self's dtype \[DT_FLOAT16\]"):
+        torch.bmm(npu(ONE[None], torch.float16), npu(OTHER[None], torch.float32))
+
+
+def test_a_result_is_written_to_a_half():
+    out = torch.empty(2, 4).half().npu()
+    assert torch.mm(npu(ONE, torch.half), npu(OTHER, torch.half), out=out) is out
+    expected = (ONE.half().float() @ OTHER.half().float()).half()
+    assert torch.equal(out.cpu(), expected)
+    with pytest.raises(RuntimeError, match="expected dtype"):
+        torch.mm(npu(ONE, torch.half), npu(OTHER, torch.half), out=torch.empty(2, 4).bfloat16().npu())
+
+
+@pytest.mark.filterwarnings("ignore:An output with one or more elements was resized")
+@pytest.mark.parametrize("sizes", [(0,), (1,), (5, 5)])
+def test_results_take_the_size_that_they_need(sizes):
+    out = torch.empty(*sizes).npu()
+    where = out.data_ptr()
+    torch.add(ONE.npu(), 1, out=out)
+    assert torch.equal(out.cpu(), ONE + 1)
+    assert out.is_contiguous()
+    if out.untyped_storage().nbytes() > ONE.nbytes:
+        assert out.data_ptr() == where
+    grown = torch.empty(1).half().npu()
+    torch.mm(npu(ONE, torch.half), npu(OTHER, torch.half), out=grown)
+    assert grown.shape == (2, 4)
+
+
+def test_class_numbers_may_be_of_32_bits():
+    classes = torch.tensor([0, 2])
+    expected = functional.cross_entropy(ONE, classes)
+    assert torch.equal(functional.cross_entropy(ONE.npu(), classes.int().npu()).cpu(), expected)
+    data = ONE.npu().requires_grad_()
+    functional.nll_loss(data, classes.int().npu()).backward()
+    assert data.grad.count_nonzero() == 2
+
+
+def test_kernels_that_the_cpu_has_for_floats_alone():
+    half = npu(ONE, torch.half)
+    whole = ONE.half().float()
+    torch.testing.assert_close(torch.cdist(half, half).cpu(), torch.cdist(whole, whole).half())
+    image = npu(torch.randn(1, 1, 4, 4), torch.half)
+    larger = functional.interpolate(image, scale_factor=2, mode="bicubic", antialias=True)
+    assert (larger.dtype, larger.shape) == (torch.half, (1, 1, 8, 8))
+    counts = torch.histc(torch.tensor([1, 2, 2]).npu(), 2, 1, 2)
+    assert (counts.dtype, counts.tolist()) == (torch.int64, [1, 2])
+
+
+def test_halves_are_rounded_once():
+    many = torch.full((64,), 1.01).half()
+    assert many.npu().prod().cpu() == many.double().prod().half()
+
+
+def test_results_are_contiguous_as_op_plugin_makes_them():
+    """torch_npu makes no tensor in another memory format, and refuses to be asked for one."""
+    permuted = torch.randn(2, 4, 4, 3).npu().permute(0, 3, 1, 2)
+    assert (permuted + 1).is_contiguous()
+    larger = functional.conv_transpose2d(permuted, torch.randn(3, 2, 2, 2).npu())
+    assert larger.is_contiguous()
+    assert functional.gelu(larger).shape == larger.shape
+    with pytest.raises(RuntimeError, match="only supported contiguous memory format"):
+        larger.contiguous(memory_format=torch.channels_last)
+    assert permuted.contiguous().is_contiguous()
