@@ -181,7 +181,5 @@ def test_fused_optimizers_that_torch_has_not(name):
 
 
 def test_an_operator_without_a_reference_says_so():
-    with pytest.raises(NotImplementedError, match="the emulator lacks npu::npu_deep_norm"):
-        torch_npu.npu_deep_norm(
-            *(torch.ones(2, 4).npu() for _ in range(2)), *(torch.ones(4).npu() for _ in range(2))
-        )
+    with pytest.raises(NotImplementedError, match="the emulator lacks npu::npu_normalize_batch"):
+        torch_npu.npu_normalize_batch(torch.ones(2, 3, 4).npu(), torch.ones(2).int().npu())
