@@ -69,13 +69,9 @@ class File:
 
     def own_line(self, statement: Any) -> bool:
         """Whether a statement stands on lines of its own, so that others can be put around it."""
-        index = self.index
-        start, end = index.line_span(statement.lineno, statement.end_lineno)
-        before = index.data[start : index.start(statement)]
-        if isinstance(getattr(statement, "body", None), list):
-            return not before.strip()
-        after = index.data[index.end(statement) : end]
-        return not before.strip() and not after.strip().startswith(b";")
+        before, behind = self.index.lines.beside(self.index.span(statement))
+        compound = isinstance(getattr(statement, "body", None), list)
+        return not before.strip() and (compound or not behind.strip().startswith(b";"))
 
 
 @dataclass(frozen=True)

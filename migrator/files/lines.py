@@ -42,6 +42,13 @@ class Lines:
         end = self.starts[last] if last < len(self.starts) else len(self.data)
         return self.starts[first - 1], end
 
+    def beside(self, span: tuple[int, int]) -> tuple[bytes, bytes]:
+        """What stands before a span on its first line, and behind it on its last one, with the line end."""
+        start, end = span
+        begin, _ = self.span(self.line_of(start), self.line_of(start))
+        last = self.line_of(max(end - 1, start))
+        return self.data[begin:start], self.data[end : self.span(last, last)[1]]
+
     def content_end(self, line: int) -> int:
         """The offset behind a line's last character, before its line end."""
         start, end = self.span(line, line)

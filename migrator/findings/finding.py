@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, Optional
 
@@ -141,6 +142,12 @@ class Result:
     trace: str = ""
     syntax: tuple[SyntaxTrouble, ...] = ()
     type: str = ""
+
+
+def longest_beginning(codes: Iterable[str], code: str) -> int:
+    """How much of a rule's code its longest beginning among ``codes`` has: 0 for ALL, -1 without any."""
+    beginnings = ("" if each == "ALL" else each for each in codes)
+    return max((len(each) for each in beginnings if code.startswith(each)), default=-1)
 
 
 def internal_error(name: str, error: BaseException) -> Result:

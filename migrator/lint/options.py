@@ -11,7 +11,7 @@ from typing import Any, Callable, NamedTuple
 
 from migrator.files.errors import SourceError, shown
 from migrator.files.patterns import Matcher, matcher
-from migrator.findings.finding import SEVERITIES, Finding, Severity
+from migrator.findings.finding import SEVERITIES, Finding, Severity, longest_beginning
 from migrator.lint.option_table import KEYS, Option
 
 # Folders that hold nothing a person of the project wrote.
@@ -298,13 +298,7 @@ def may_be_fixed(item: Finding, options: Options) -> bool:
     """Whether the fixes of a finding's rule are to be made, if it has any."""
     if options.fixable == ("ALL",) and not options.unfixable:
         return True
-    return _fitting(options.fixable, item.code) > _fitting(options.unfixable, item.code)
-
-
-def _fitting(codes: Iterable[str], code: str) -> int:
-    """How long the longest of ``codes`` is that a code begins with: 0 for ALL, -1 without any."""
-    starts = ("" if start == "ALL" else start for start in codes)
-    return max((len(start) for start in starts if code.startswith(start)), default=-1)
+    return longest_beginning(options.fixable, item.code) > longest_beginning(options.unfixable, item.code)
 
 
 def severity_at_least(severity: Severity, threshold: Severity) -> bool:

@@ -10,6 +10,7 @@ from migrator.files.source import newline_of
 from migrator.findings.finding import Edit
 from migrator.names.guards import is_for_types
 from migrator.names.index import ModuleIndex
+from migrator.names.statements import head_lines
 from migrator.names.tree import FUNCTIONS, Import
 
 
@@ -66,7 +67,7 @@ def insert_import(index: ModuleIndex, node: ast.stmt, statement: str = "import t
     """The edit that puts an import behind a statement, on a line of its own where that can be."""
     end = index.end(node)
     indent = _indentation(index, node)
-    rest = _rest_of_line(index, node)
+    _, rest = index.lines.beside(index.span(node))
     if indent is None or _is_semicolon(rest):
         return Edit(end, end, f"; {statement}")
     stop = end + len(rest)
@@ -78,17 +79,17 @@ def insert_import(index: ModuleIndex, node: ast.stmt, statement: str = "import t
 def _beside(index: ModuleIndex, node: Import, above: bool) -> Edit:
     if not above or isinstance(node, ast.Import):
         return insert_import(index, node)
-    start = index.start(node)
-    if _indentation(index, node) is None:
+    start, indent = index.start(node), _indentation(index, node)
+    if indent is None:
         return Edit(start, start, "import torch_npu; ")
-    begin, _ = index.line_span(index.line_of(start), index.line_of(start))
-    return Edit(begin, begin, f"{_indentation(index, node)}import torch_npu{newline_of(index.text)}")
+    begin = start - len(indent.encode("utf-8"))
+    return Edit(begin, begin, f"{indent}import torch_npu{newline_of(index.text)}")
 
 
 def statement_separator(index: ModuleIndex, node: ast.stmt) -> str:
     """What stands between two statements that take the place of one."""
     indent = _indentation(index, node)
-    if indent is None or _is_semicolon(_rest_of_line(index, node)):
+    if indent is None or _is_semicolon(index.lines.beside(index.span(node))[1]):
         return "; "
     return newline_of(index.text) + indent
 
@@ -102,17 +103,8 @@ def names_package(node: Import, package: str) -> bool:
 
 def _indentation(index: ModuleIndex, node: ast.stmt) -> str | None:
     """What stands before a statement on its line; None where that is other code."""
-    start = index.start(node)
-    begin, _ = index.line_span(index.line_of(start), index.line_of(start))
-    before = index.data[begin:start].decode("utf-8")
+    before = index.lines.beside(index.span(node))[0].decode("utf-8")
     return before if not before.strip(" \t\f") else None
-
-
-def _rest_of_line(index: ModuleIndex, node: ast.stmt) -> bytes:
-    """What stands behind a statement on its last line, with the line break."""
-    end = index.end(node)
-    line = index.line_of(max(end - 1, 0))
-    return index.data[end : index.line_span(line, line)[1]]
 
 
 def _is_semicolon(rest_of_line: bytes) -> bool:
@@ -194,7 +186,5 @@ def _at_module_start(index: ModuleIndex) -> list[tuple[ast.stmt, Edit]]:
     first = index.tree.body[0]
     if ast.get_docstring(index.tree, clean=False) is not None:
         return [(first, insert_import(index, first))]
-    decorators = getattr(first, "decorator_list", None)
-    start = index.start(decorators[0]) if decorators else index.start(first)
-    begin, _ = index.line_span(index.line_of(start), index.line_of(start))
+    begin, _ = index.line_span(*[head_lines(first)[0]] * 2)
     return [(first, Edit(begin, begin, f"import torch_npu{newline_of(index.text)}"))]

@@ -14,6 +14,7 @@ from migrator.data_folders import data_folder
 from migrator.files.errors import Unreadable, shown
 from migrator.files.source import read_settings
 from migrator.files.yaml_size import expands_too_far
+from migrator.findings.finding import longest_beginning
 from migrator.matchers.expressions import check_expressions
 from migrator.matchers.finders import HANDLERS, KINDS, Finder
 from migrator.matchers.options import OptionError, Options, did_you_mean, typed
@@ -289,7 +290,8 @@ def choose(rules: list[Rule], select: Iterable[str], ignore: Iterable[str]) -> l
     return [
         rule
         for rule in rules
-        if _longest(rule.code, named if rule.opt_in else select) > _longest(rule.code, ignore)
+        if longest_beginning(named if rule.opt_in else select, rule.code)
+        > longest_beginning(ignore, rule.code)
     ]
 
 
@@ -308,10 +310,4 @@ def _likeliest(wanted: str, rules: list[Rule]) -> list[str]:
 
 def ignores(select: Iterable[str], ignore: Iterable[str], code: str) -> bool:
     """Whether a rule that goes along with others is unwanted: it need not be selected."""
-    return _longest(code, tuple(ignore)) > _longest(code, tuple(select))
-
-
-def _longest(code: str, patterns: tuple[str, ...]) -> int:
-    """How much of a code the longest beginning of it has, 0 for ALL, -1 without any."""
-    fitting = ("" if pattern == "ALL" else pattern for pattern in patterns)
-    return max((len(pattern) for pattern in fitting if code.startswith(pattern)), default=-1)
+    return longest_beginning(ignore, code) > longest_beginning(select, code)

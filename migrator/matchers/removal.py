@@ -36,8 +36,7 @@ def without_arguments(index: ModuleIndex, call: ast.Call, gone: Collection[Argum
 def without_statement(index: ModuleIndex, statement: ast.stmt) -> Edit:
     """The edit that takes a statement out with its line; where that cannot be, ``pass`` stands for it."""
     start, end = index.span(statement)
-    line = index.line_span(index.line_of(start), index.line_of(max(end - 1, start)))
-    alone = not (index.data[line[0] : start] + index.data[end : line[1]]).strip()
-    if alone and len(index.block(statement)) > 1:
-        return Edit(*line, "")
+    before, behind = index.lines.beside((start, end))
+    if not (before + behind).strip() and len(index.block(statement)) > 1:
+        return Edit(start - len(before), end + len(behind), "")
     return Edit(start, end, "pass")

@@ -50,6 +50,14 @@ def identifiers(text: str) -> set[str]:
     return set(_WORD.findall(text))
 
 
+def parsed(text: str | None, words: Iterable[str]) -> ModuleIndex | None:
+    """The index of a text; None where there is none, or where it cannot be parsed."""
+    try:
+        return None if text is None else ModuleIndex(text, words)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
 class ModuleIndex:
     """One parsed file.
 

@@ -13,6 +13,7 @@ from tree_sitter import Language, Node, Parser
 from migrator.files.lines import Lines
 from migrator.other_files.index import Content, NotParsedError, Setting, Span, Word, joined
 from migrator.other_files.shell import listed, read_shell
+from migrator.other_files.shell_words import span_of, text_of
 
 _WITH_COMMANDS = frozenset({"run_instruction", "cmd_instruction", "entrypoint_instruction"})
 
@@ -52,7 +53,7 @@ def read(text: str, lines: Lines) -> Content:
 def _instruction(node: Node, data: bytes) -> Content:
     """What an instruction says; ``data`` is the file without the comments inside commands."""
     if node.type == "comment":
-        return Content(comments=(_span(node),))
+        return Content(comments=(span_of(node),))
     if node.type == "from_instruction":
         return Content(tuple(_base_image(node)))
     if node.type in ("env_instruction", "arg_instruction"):
@@ -64,7 +65,7 @@ def _base_image(node: Node) -> Iterator[Setting]:
     image = next((child for child in node.children if child.type == "image_spec"), None)
     if image is not None:
         name = node.children[0]
-        yield Setting("key", "FROM", _span(name), _text(image), _span(image))
+        yield Setting("key", "FROM", span_of(name), text_of(image), span_of(image))
 
 
 def _variables(node: Node) -> Iterator[Setting]:
@@ -75,12 +76,12 @@ def _variables(node: Node) -> Iterator[Setting]:
             continue
         name, value = parts[0], parts[1] if len(parts) > 1 else None
         text, span = _value(value) if value is not None else (None, None)
-        yield Setting("variable", _text(name), _span(name), text, span)
+        yield Setting("variable", text_of(name), span_of(name), text, span)
 
 
 def _value(node: Node) -> tuple[Optional[str], Optional[Span]]:
     """What a value means and where just that stands; neither where it is put together."""
-    text, (start, end) = _text(node), _span(node)
+    text, (start, end) = text_of(node), span_of(node)
     if node.type != "unquoted_string":
         text, start, end = text[1:-1], start + 1, end - 1
     return (None, None) if "$" in text or "\\" in text else (text, (start, end))
@@ -90,8 +91,10 @@ def _commands(node: Node, data: bytes) -> Content:
     for child in node.children:
         if child.type == "json_string_array":
             words = [part for part in child.children if part.type == "json_string"]
-            texts = tuple(Word(_text(word)[1:-1], (word.start_byte + 1, word.end_byte - 1)) for word in words)
-            return listed(texts, _span(child)) if texts else Content()
+            texts = tuple(
+                Word(text_of(word)[1:-1], (word.start_byte + 1, word.end_byte - 1)) for word in words
+            )
+            return listed(texts, span_of(child)) if texts else Content()
     shell = next((child for child in node.children if child.type == "shell_command"), None)
     if shell is None:
         return Content()
@@ -99,18 +102,10 @@ def _commands(node: Node, data: bytes) -> Content:
     if block is not None:
         lines = [part for part in block.children if part.type == "heredoc_line"]
         return read_shell(data, ((lines[0].start_byte, lines[-1].end_byte),)) if lines else Content()
-    return read_shell(data, (_span(shell),))._replace(comments=())
+    return read_shell(data, (span_of(shell),))._replace(comments=())
 
 
 def _whole_line(node: Node, data: bytes) -> Span:
     """A comment with the end of its line: a shell gets neither."""
     end = data.find(b"\n", node.end_byte)
     return node.start_byte, len(data) if end < 0 else end + 1
-
-
-def _span(node: Node) -> Span:
-    return node.start_byte, node.end_byte
-
-
-def _text(node: Node) -> str:
-    return (node.text or b"").decode("utf-8", "replace")

@@ -14,7 +14,7 @@ from tree_sitter import Language, Node, Parser, Point, Range
 from migrator.files.lines import Lines
 from migrator.other_files.command_lines import SHELLS, is_python, launchers, programs, settings
 from migrator.other_files.index import FILLED, Command, Content, Program, Setting, Span, Word
-from migrator.other_files.shell_words import ShellWord, shell_word, variable_of
+from migrator.other_files.shell_words import ShellWord, shell_word, span_of, text_of, variable_of
 
 _WORDS = frozenset(
     "word number raw_string string concatenation simple_expansion expansion command_substitution"
@@ -93,14 +93,6 @@ def _nodes(root: Node, around: _Around) -> Iterator[Node]:
         waiting += reversed(children)
 
 
-def _span(node: Node) -> Span:
-    return node.start_byte, node.end_byte
-
-
-def _text(node: Node) -> str:
-    return (node.text or b"").decode("utf-8", "replace")
-
-
 class _Script:
     """A script while it is read.
 
@@ -133,7 +125,7 @@ class _Script:
         for node in _nodes(parser.parse(self._data).root_node, around):
             self._around = around  # a shell inside of this one has another tree
             if node.type == "comment":
-                self._comments.append(_span(node))
+                self._comments.append(span_of(node))
                 directive = _DIRECTIVE.match(node.text or b"")
                 if directive and node.start_point.column == 0:
                     self._directive(node, directive)
@@ -148,17 +140,17 @@ class _Script:
             elif node.type == "binary_expression":
                 self._test(node)
             elif node.type == "unary_expression":
-                self._shown.append(_span(node))  # whether it has a value says nothing of the value
+                self._shown.append(span_of(node))  # whether it has a value says nothing of the value
             elif node.type == "case_statement":
                 self._case(node)
             elif node.type == "heredoc_body":
                 self._here(node, depth)
             elif node.type == "variable_name" and not _is_bound(node, self._around):
                 if _is_export(self._around.get(node.id)):  # export NAME
-                    self._exported.add(_text(node))
-                    self._shown.append(_span(node))
-                self._reads.append((_text(node), _span(node)))
-                self._settings.append(Setting("variable", _text(node), _span(node), reads=True))
+                    self._exported.add(text_of(node))
+                    self._shown.append(span_of(node))
+                self._reads.append((text_of(node), span_of(node)))
+                self._settings.append(Setting("variable", text_of(node), span_of(node), reads=True))
 
     def content(self) -> Content:
         """All that was read, in the order of the text."""
@@ -179,22 +171,22 @@ class _Script:
         last = started[-1] if started else None
         names_script = last is not None and last.name in SHELLS and "-s" not in {word.text for word in words}
         if last is None or last.name not in _READ_SHELL or depth >= _DEEPEST:
-            self._bodies.append(_span(node))
+            self._bodies.append(span_of(node))
         elif names_script and any(not word.text.startswith("-") for word in words[slice(*last.words)]):
-            self._bodies.append(_span(node))  # bash script.sh <<EOF
+            self._bodies.append(span_of(node))  # bash script.sh <<EOF
         elif b"\\" in (node.text or b"").replace(b"\\\n", b"").replace(b"\\$", b""):
-            self._bodies.append(_span(node))
+            self._bodies.append(span_of(node))
         else:
-            self.take((_span(node),), depth + 1)
+            self.take((span_of(node),), depth + 1)
 
     def _command(self, node: Node, depth: int) -> None:
         words = [shell_word(child, self._data) for child in _word_nodes(node)]
         number = len(self._commands)
         started = tuple(programs(words))
         shown = tuple(Word(word.known, word.span) for word in words)
-        self._commands.append(Command(shown, _span(node), started, _is_captured(node, self._around)))
+        self._commands.append(Command(shown, span_of(node), started, _is_captured(node, self._around)))
         if started and started[0].name in _PRINTING:
-            self._shown.append(_span(node))
+            self._shown.append(span_of(node))
             return
         for place, program in enumerate(started):
             self._options(program, words, number, place)
@@ -277,7 +269,7 @@ class _Script:
         self._commands.append(
             Command(
                 tuple(Word(word.known, word.span) for word in words),
-                _span(node),
+                span_of(node),
                 (Program(name, "command", -1, (0, len(words))),),
             )
         )
@@ -303,7 +295,7 @@ class _Script:
         is_before = parent is not None and parent.type == "command"
         command = len(self._commands) - 1 if is_before else None
         exported = is_before or _is_export(self._around.get(node.id))
-        own, text = _text(name), ""
+        own, text = text_of(name), ""
         if exported:
             self._exported.add(own)
         found: Optional[str] = ""
@@ -322,7 +314,7 @@ class _Script:
                 span = word.place(0, len(begins))
                 self._settings.append(
                     Setting(
-                        *("variable", own, _span(name), None, span),
+                        *("variable", own, span_of(name), None, span),
                         command=command,
                         begins=begins,
                         exported=exported,
@@ -338,7 +330,7 @@ class _Script:
                     place = inner.place(0, len(inner.text))
                     self._texts.setdefault(own, []).append((inner.text, place))
         self._settings.append(
-            Setting("variable", own, _span(name), found, span, command=command, exported=exported)
+            Setting("variable", own, span_of(name), found, span, command=command, exported=exported)
         )
 
     def _hold(self, variable: str, words: list[ShellWord]) -> None:
@@ -351,7 +343,7 @@ class _Script:
         first = word.text.split(maxsplit=1)
         if node.type not in ("string", "raw_string") or len(first) < 2:
             return
-        if re.match(r"--?[A-Za-z]", first[0]) and "\\" not in _text(node).replace("\\\n", ""):
+        if re.match(r"--?[A-Za-z]", first[0]) and "\\" not in text_of(node).replace("\\\n", ""):
             self._hold(variable, self._words_at((node.start_byte + 1, node.end_byte - 1)))
         elif first[0].rpartition("/")[2] in launchers() or first[0].endswith(".py"):
             self._inside(word, depth)
@@ -364,12 +356,12 @@ class _Script:
                 word = shell_word(child, self._data)
                 if word.known:
                     place = word.place(0, len(word.text))
-                    self._texts.setdefault(_text(variable), []).append((word.text, place))  # type: ignore[arg-type]
+                    self._texts.setdefault(text_of(variable), []).append((word.text, place))  # type: ignore[arg-type]
 
     def _test(self, node: Node) -> None:
         """``[ "$DEVICE" = cuda ]``"""
         sides = node.children[0], node.children[-1]
-        if len(node.children) == 3 and _text(node.children[1]) in ("=", "==", "!="):
+        if len(node.children) == 3 and text_of(node.children[1]) in ("=", "==", "!="):
             for asked, other in (sides, sides[::-1]):
                 if other.type in _WORDS:
                     self._compare(asked, [other])
@@ -380,7 +372,7 @@ class _Script:
         items = [child for child in node.children if child.type == "case_item"]
         words = [word for item in items for word in item.children_by_field_name("value")]
         if asked is not None:
-            self._compare(asked, [word for word in words if _text(word) != "*"])
+            self._compare(asked, [word for word in words if text_of(word) != "*"])
 
     def _compare(self, asked: Node, others: list[Node]) -> None:
         """A variable is compared with texts, which are what it may be; a pattern may be more than one."""
@@ -388,7 +380,7 @@ class _Script:
         words = [shell_word(other, self._data) for other in others]
         if not variable or any(word.known is None or set("*?[") & set(word.text) for word in words):
             return
-        self._shown.append(_span(asked))
+        self._shown.append(span_of(asked))
         for word in words:
             if word.text:
                 self._texts.setdefault(variable, []).append((word.text, word.place(0, len(word.text))))

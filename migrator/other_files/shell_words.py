@@ -49,7 +49,7 @@ class ShellWord:
 
 def shell_word(node: Node, data: bytes) -> ShellWord:
     """A node of the grammar that is a word."""
-    word = ShellWord((node.start_byte, node.end_byte))
+    word = ShellWord(span_of(node))
     _add(word, node, data)
     return word
 
@@ -63,8 +63,18 @@ def variable_of(node: Node) -> str:
         if child.type == "subscript":
             child = child.children[0]
         if child.type == "variable_name":
-            return (child.text or b"").decode("utf-8", "replace")
+            return text_of(child)
     return ""
+
+
+def span_of(node: Node) -> Span:
+    """The bytes of a node."""
+    return node.start_byte, node.end_byte
+
+
+def text_of(node: Node) -> str:
+    """The text of a node."""
+    return (node.text or b"").decode("utf-8", "replace")
 
 
 def _add(word: ShellWord, node: Node, data: bytes) -> None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Union
 
 from migrator.files.errors import Unreadable
 from migrator.files.source import read
-from migrator.names.index import ModuleIndex
+from migrator.names.index import ModuleIndex, parsed
 from migrator.names.values import CLASS, OTHER, TENSOR, UNKNOWN, Value, is_tensor_class, returned, value_of
 
 if TYPE_CHECKING:
@@ -103,8 +103,8 @@ def _jedi_project(definitions: Definitions) -> tuple[jedi.Project, jedi.Interpre
 @lru_cache(maxsize=64)
 def _index(path: Path) -> ModuleIndex | None:
     try:
-        return ModuleIndex(read(path, path.name).text, ())
-    except (Unreadable, SyntaxError, ValueError, RecursionError, MemoryError):
+        return parsed(read(path, path.name).text, ())
+    except Unreadable:
         return None
 
 

@@ -9,6 +9,7 @@ from typing import NamedTuple, Optional
 
 from migrator.names.index import ModuleIndex
 from migrator.names.scopes import Scope
+from migrator.names.tree import bare_name, called_name
 from migrator.native.files import is_cuda, is_native
 from migrator.native.model import NativeFile
 
@@ -76,7 +77,7 @@ def _from_call(file: str, call: ast.Call, values: _Values) -> Extension | None:
     keywords = {keyword.arg: keyword.value for keyword in call.keywords if keyword.arg}
     kind = _CALLS.get(last, "")
     if kind in ("load", "inline"):  # torch's, and no other
-        if not _LOADERS.search(values.index.qualified_name(call.func) or dotted(call.func)):
+        if not _LOADERS.search(values.index.qualified_name(call.func) or ast.unparse(call.func)):
             return None
     if not kind and not ({"name", "sources"} <= set(keywords) and "ext" in last.lower()):
         return _from_helper(file, call, keywords, values)
@@ -129,7 +130,7 @@ def _inline(
 
 def _from_builder(file: str, owner: ast.ClassDef, index: ModuleIndex) -> Extension | None:
     """A class with a method ``sources`` that names CUDA files, and a base that builds operators."""
-    bases = [dotted(base) for base in owner.bases]
+    bases = [ast.unparse(base) for base in owner.bases]
     if not any(base.endswith("Builder") or "Extension" in base for base in bases):
         return None
     if any(base.rpartition(".")[2].upper().startswith("NPU") for base in bases):
@@ -172,7 +173,7 @@ class _Values:
         functions += [
             each for one in functions if isinstance(one, ast.IfExp) for each in (one.body, one.orelse)
         ]
-        return [dotted(function).rpartition(".")[2] for function in functions]
+        return [bare_name(function) for function in functions]
 
     def assigned(self, node: ast.Name) -> list[ast.expr]:
         """What a name is assigned; nothing where a caller gives it."""
@@ -235,7 +236,7 @@ class _Values:
 
     def _is_list(self, node: ast.expr, depth: int = 0) -> bool:
         if isinstance(node, ast.Call):
-            return dotted(node.func).rpartition(".")[2] in ("glob", "iglob", "rglob", "list", "sorted")
+            return called_name(node) in ("glob", "iglob", "rglob", "list", "sorted")
         if isinstance(node, ast.Name) and depth < 8:
             return any(self._is_list(value, depth + 1) for value in self.assigned(node))
         if isinstance(node, ast.BinOp):
@@ -243,7 +244,7 @@ class _Values:
         return isinstance(node, (ast.List, ast.ListComp))
 
     def _call(self, node: ast.Call, depth: int) -> Iterator[str | None]:
-        last = dotted(node.func).rpartition(".")[2]
+        last = called_name(node)
         if last in ("join", "joinpath"):
             parts = [self._one(argument, depth) for argument in node.args]
             yield "/".join(map(_or_star, parts)) if parts and parts[-1] else None
@@ -258,10 +259,3 @@ class _Values:
 
 def _or_star(text: str | None) -> str:
     return "*" if text is None else text
-
-
-def dotted(node: ast.AST) -> str:
-    """A dotted name as it is written, with ? for what is none."""
-    if isinstance(node, ast.Attribute):
-        return f"{dotted(node.value)}.{node.attr}"
-    return node.id if isinstance(node, ast.Name) else "?"

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from migrator.names.index import ModuleIndex
 from migrator.names.outline import outline
-from migrator.names.tree import targets_of, walk
-from migrator.project.extensions import Extension, dotted, may_build, scan_extensions
+from migrator.names.tree import bare_name, targets_of, walk
+from migrator.project.extensions import Extension, may_build, scan_extensions
 from migrator.project.program import NOTHING, ProgramFacts, scan_program
 
 _MEMBERS = ("cuda", "is_cuda")
@@ -79,7 +79,7 @@ def _class_facts(file: str, text: str, node: ast.ClassDef) -> ClassFacts:
     moves = False
     for item in node.body:
         if isinstance(item, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            if item.name in _MEMBERS and any(dotted(d).endswith("property") for d in item.decorator_list):
+            if item.name in _MEMBERS and any(bare_name(d).endswith("property") for d in item.decorator_list):
                 # A property is read like a value; whether it is about tensors, its body says.
                 moves_here = bool(_MOVES_TENSORS.search(ast.get_source_segment(text, item) or ""))
                 (methods if moves_here else stored).add(item.name)
@@ -91,5 +91,5 @@ def _class_facts(file: str, text: str, node: ast.ClassDef) -> ClassFacts:
     for inner in walk(node):
         if isinstance(inner, ast.Attribute) and isinstance(inner.ctx, ast.Store) and inner.attr in _MEMBERS:
             stored.add(inner.attr)
-    bases = tuple(dotted(base) for base in node.bases)
+    bases = tuple(map(ast.unparse, node.bases))
     return ClassFacts(file, node.name, bases, frozenset(methods), frozenset(stored), moves)

@@ -7,7 +7,7 @@ import posixpath
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Optional
 
-from migrator.names.index import ModuleIndex
+from migrator.names.index import ModuleIndex, parsed
 
 Read = Callable[[str], Optional[str]]
 
@@ -68,7 +68,7 @@ def files_of(
     while waiting:
         name = waiting.pop(0)
         if name not in known:
-            known[name] = _index(read(name), words)
+            known[name] = parsed(read(name), words)
         index = known[name]
         if index is None:
             continue
@@ -77,10 +77,3 @@ def files_of(
             if other not in seen:
                 seen.add(other)
                 waiting.append(other)
-
-
-def _index(text: str | None, words: Iterable[str]) -> ModuleIndex | None:
-    try:
-        return None if text is None else ModuleIndex(text, words)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None

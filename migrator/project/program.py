@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple, Optional
+from typing import Any, NamedTuple
 
 from migrator.names.flow import made_with, returned_values, sources
 from migrator.names.guards import flags
-from migrator.names.index import ModuleIndex
+from migrator.names.index import ModuleIndex, parsed
 from migrator.names.reducers import reduced
 from migrator.names.tree import Function
 from migrator.project.frameworks import other_framework
@@ -142,7 +142,7 @@ def _named_modules(text: str) -> set[str]:
 def _flags(text: str) -> Iterator[str]:
     """``HAS_SDPA=scaled_dot_product_attention`` for each name at the top that holds or gives an answer."""
     asks = _has(text, ("attr(", "__version__")) and _ASKS.search(text)
-    index = _index(text, ()) if asks else None
+    index = parsed(text, ()) if asks else None
     for name, asked in flags(index) if index is not None else ():
         yield f"{name}={' '.join(sorted(asked))}"
 
@@ -150,7 +150,7 @@ def _flags(text: str) -> Iterator[str]:
 def _reducers(text: str) -> frozenset[str]:
     if "reduce" not in text or not _COLLECTIVE.search(text):
         return frozenset()
-    index = _index(text, _REDUCING)
+    index = parsed(text, _REDUCING)
     if index is None:
         return frozenset()
     _, handed_in = reduced(index, is_reducing)
@@ -168,7 +168,7 @@ def _device_keys(text: str) -> frozenset[str]:
 def _doubles(text: str) -> tuple[frozenset[str], frozenset[str]]:
     """The functions that give a tensor of float64, and the attributes of classes that hold one."""
     holds = _has(text, ("double", "float64")) and _DOUBLE.search(text)
-    index = _index(text, ("double", "float64")) if holds else None
+    index = parsed(text, ("double", "float64")) if holds else None
     if index is None:
         return frozenset(), frozenset()
     given = frozenset(
@@ -187,13 +187,6 @@ def _doubles(text: str) -> tuple[frozenset[str], frozenset[str]]:
 
 def _has(text: str, words: Iterable[str]) -> bool:
     return any(word in text for word in words)
-
-
-def _index(text: str, words: Iterable[str]) -> Optional[ModuleIndex]:
-    try:
-        return ModuleIndex(text, words)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
 
 
 def _gives_double(index: ModuleIndex, function: Function) -> bool:

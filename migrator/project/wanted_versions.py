@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from migrator.api_support.library_defaults import Limits, libraries
+from migrator.api_support.tables import as_tuple
 from migrator.api_support.versions import TorchVersion, known
 from migrator.files.errors import shown
 from migrator.project.requirement_files import requirement_lines
@@ -101,7 +102,7 @@ def _requirement(line: str) -> tuple[str, tuple[tuple[str, tuple[int, ...]], ...
         return None
     address = _ADDRESS.search(code)
     if address:
-        return f"torch {address[1]}", (("==", _numbers(address[1])),)
+        return f"torch {address[1]}", (("==", as_tuple(address[1])),)
     match = _TABLE.search(code) or _SPECIFIED.search(code)
     if match is None:
         return None
@@ -111,11 +112,7 @@ def _requirement(line: str) -> tuple[str, tuple[tuple[str, tuple[int, ...]], ...
 def limits_of(specified: str) -> tuple[tuple[str, tuple[int, ...]], ...]:
     """The limits in ``>=0.4, <2``, which ``SPECIFIED`` finds."""
     parts = _PART.findall(specified.split("=py")[0])
-    return tuple((sign, _numbers(number)) for sign, number in parts[:4])
-
-
-def _numbers(text: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in text.split("."))
+    return tuple((sign, as_tuple(number)) for sign, number in parts[:4])
 
 
 @cache

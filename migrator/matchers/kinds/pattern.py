@@ -200,10 +200,9 @@ def _folded(index: ModuleIndex, node: ast.AST, outcome: PatternMatch) -> list[Ed
     if not assignments:
         return []
     here = index.statement_of(node)
-    block = index.block(here)
-    place = next((p for p, item in enumerate(block) if item is here), 0)
     before = assignments[0]
-    if not place or any(each is not block[place - 1] for each in assignments):
+    right_above = [*index.before(here)][-1:]
+    if any([each] != right_above for each in assignments):
         return None
     # In a loop what stands above reads the name as well, on the next turn.
     around = takewhile(lambda up: not isinstance(up, FUNCTIONS), (here, *index.above(here)))

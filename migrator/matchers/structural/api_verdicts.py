@@ -144,15 +144,11 @@ class _Use(NamedTuple):
 
 
 _LOAD = ast.Load()
-_last: tuple[ModuleIndex, list[_Use]] | None = None
 
 
 def _uses(context: FileContext) -> list[_Use]:
     """All uses in a file: there is one rule for each status, and one walk for all of them."""
-    global _last
-    if _last is None or _last[0] is not context.index:
-        _last = (context.index, list(_walk(context)))
-    return _last[1]
+    return context.index.once(("verdicts",), lambda: [*_walk(context)])
 
 
 def _walk(context: FileContext) -> Iterator[_Use]:

@@ -9,7 +9,7 @@ from migrator.matchers.context import FileContext, Match, found
 from migrator.matchers.dotted import calls_of
 from migrator.matchers.npu_import import insert_import
 from migrator.matchers.packs import Rule
-from migrator.names.index import ModuleIndex
+from migrator.names.tree import only_target
 
 
 def find(context: FileContext, rule: Rule) -> Iterator[Match]:
@@ -19,20 +19,12 @@ def find(context: FileContext, rule: Rule) -> Iterator[Match]:
         if context.project.owns(api, context.name):
             continue
         statement = index.parent(call)
-        if not isinstance(statement, ast.Assign) or not _is_name(statement):
+        target = only_target(statement)
+        if not isinstance(statement, ast.stmt) or not isinstance(target, (ast.Name, ast.Attribute)):
             yield found(context, rule, call, api=api)
             continue
-        device = f"{ast.unparse(statement.targets[0])}.MODEL.DEVICE"
-        if not any(_assigns(index, each, device) for each in index.block(statement)):
+        device = f"{ast.unparse(target)}.MODEL.DEVICE"
+        assigned = (each.targets for each in index.block(statement) if isinstance(each, ast.Assign))
+        if device not in (ast.unparse(each) for targets in assigned for each in targets):
             edits = [insert_import(index, statement, f'{device} = "npu"')]
             yield found(context, rule, call, api=api, edits=edits)
-
-
-def _is_name(statement: ast.Assign) -> bool:
-    return len(statement.targets) == 1 and isinstance(statement.targets[0], (ast.Name, ast.Attribute))
-
-
-def _assigns(index: ModuleIndex, statement: ast.AST, name: str) -> bool:
-    if not isinstance(statement, ast.Assign):
-        return False
-    return any(ast.unparse(target) == name for target in statement.targets)

@@ -15,7 +15,7 @@ from migrator.matchers.options import Options
 from migrator.matchers.packs import Rule
 from migrator.names.index import ModuleIndex
 from migrator.names.scopes import Scope
-from migrator.names.tree import walk
+from migrator.names.tree import Statement, walk
 
 _JOIN = "init_process_group"
 _RANK = "LOCAL_RANK"
@@ -86,13 +86,9 @@ def _same_block(index: ModuleIndex, first: ast.Call, later: ast.Call) -> bool:
     return alone and any(other is each for each in index.block(one)) and _own_lines(index, one, other)
 
 
-def _own_lines(index: ModuleIndex, *statements: Any) -> bool:
-    for statement in statements:
-        start, end = index.line_span(statement.lineno, statement.end_lineno)
-        rest = index.data[index.end(statement) : end].strip()
-        if index.data[start : index.start(statement)].strip() or (rest and not rest.startswith(b"#")):
-            return False
-    return True
+def _own_lines(index: ModuleIndex, *statements: Statement) -> bool:
+    around = (index.lines.beside(index.span(statement)) for statement in statements)
+    return all(not before.strip() and (behind.strip() or b"#").startswith(b"#") for before, behind in around)
 
 
 def _moved(index: ModuleIndex, first: ast.Call, later: ast.Call) -> list[Edit]:

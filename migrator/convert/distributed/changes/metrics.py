@@ -35,7 +35,7 @@ def reduce_metrics(program: Program, draft: Draft, found: list[Training]) -> Non
     for training in found:
         if isinstance(training.batches, ast.For):
             _after_loop(view, draft, training)
-            _in_windows(view, draft, training)
+            _in_windows(draft, training)
 
 
 def _after_loop(program: Program, draft: Draft, training: Training) -> None:
@@ -182,7 +182,7 @@ def _together(sums: dict[str, list[Any]]) -> list[list[str]]:
     return [sorted(group, key=list(sums).index) for group in groups]
 
 
-def _in_windows(program: Program, draft: Draft, training: Training) -> None:
+def _in_windows(draft: Draft, training: Training) -> None:
     """``if i % 100 == 99: print(running / 100); running = 0.0`` in the loop."""
     file, loop = training.file, training.batches
     for window in loop.body:
