@@ -13,8 +13,7 @@ from typing import Any
 from migrator.convert.draft import Draft, UncertainError, converted
 from migrator.convert.horovod.branches import refuse_branches
 from migrator.convert.horovod.calls import Plan, plan_names, references
-from migrator.convert.horovod.optimizer import plan_optimizer
-from migrator.convert.horovod.synchronize import plan_synchronize
+from migrator.convert.horovod.optimizer import plan_optimizer, plan_synchronize
 from migrator.convert.horovod.tables import PACKAGE, helpers, import_order
 from migrator.convert.load import UNREADABLE, load
 from migrator.convert.models import free_models

@@ -1,8 +1,9 @@
-"""hvd.DistributedOptimizer goes, and DistributedDataParallel comes around the model."""
+"""hvd.DistributedOptimizer goes, and its synchronize(); DistributedDataParallel comes around the model."""
 
 from __future__ import annotations
 
 import ast
+import re
 from typing import Any
 
 from migrator.convert.draft import UncertainError
@@ -11,9 +12,20 @@ from migrator.convert.horovod.tables import PACKAGE, table
 from migrator.convert.horovod.wrapped import follow
 from migrator.convert.models import Home, Wrapped, home_of, parameters_in, use_the_model_inside
 from migrator.convert.program import File, Program
-from migrator.convert.syntax import LOOPS, above, dotted, function_of, ids, keyword, method_name, parent
+from migrator.convert.syntax import (
+    LOOPS,
+    above,
+    dotted,
+    function_of,
+    ids,
+    is_alone,
+    keyword,
+    method_name,
+    parent,
+)
 from migrator.convert.write import first_argument
 
+_OPTIMIZER = re.compile(r"(?:^|[._])(?:opt|optim|optimizer)\w*$", re.I)
 _HOOKS = (2, 1)  # register_comm_hook works on NPUs from there on (api_db; 1.11 has no get_future)
 
 
@@ -193,3 +205,33 @@ def _has_own_forward(call: ast.Call, wrapped: Wrapped) -> bool:
         return False
     backward = [one for one in ast.walk(loop) if isinstance(one, ast.Attribute) and one.attr == "backward"]
     return len(backward) == 1 and any(id(node) in ids(loop) for _, node in wrapped.calls)
+
+
+def plan_synchronize(program: Program, plan: Plan) -> None:
+    """``optimizer.synchronize()`` and what skips it: the gradients are reduced when backward() returns."""
+    made = [file.index.statement_of(call) for file, call in plan.optimizers]
+    names = {dotted(each.targets[0]) for each in made if isinstance(each, ast.Assign)}
+    for file in program.files.values():
+        for node in file.nodes(ast.Attribute):
+            text = dotted(node.value)
+            ours = text in names or bool(_OPTIMIZER.search(text))
+            if node.attr == "skip_synchronize" or (
+                ours and node.attr in ("synchronize", "set_backward_passes_per_step")
+            ):
+                _without_synchronize(file, node, plan)
+
+
+def _without_synchronize(file: File, node: Any, plan: Plan) -> None:
+    statement: Any = file.index.statement_of(node)
+    call = parent(node)
+    if isinstance(statement, ast.Expr) and statement.value is call and file.own_line(statement):
+        plan.draft.of(file).removed.add(statement)
+        if is_alone(statement):
+            plan.draft.of(file).after[statement] = ["pass"]
+    elif isinstance(statement, ast.With) and len(statement.items) == 1 and file.own_line(statement):
+        plan.draft.of(file).dissolved.add(statement)
+    else:
+        plan.refuse("synchronize_not_plain", file, node, name=node.attr)
+        return
+    message = "backward() of a DistributedDataParallel model has reduced the gradients when it returns"
+    plan.draft.changed(file, statement if isinstance(statement, ast.Expr) else node, message, "DELETE")
