@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Optional, Union
 
@@ -87,7 +87,7 @@ class Package:
         if module not in self._exported:
             words: set[str] = set()
             for node, _ in top_level(self.tree(module).body):
-                words.update(_listed(node))
+                words.update(listed(node))
             self._exported[module] = frozenset(words)
         return self._exported[module]
 
@@ -132,7 +132,7 @@ class Package:
             # In a stub these are types for checkers: TypeVar("T").
             sure = sure and module not in self.compiled
             target = self._meant(node.value, module)
-            for name in _stored(node.targets):
+            for name in stored(node.targets):
                 yield name, Bound(sure, target=target)
             yield from self._in_place(node, module, sure)
         elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
@@ -144,7 +144,7 @@ class Package:
                 if isinstance(gone, ast.Name):
                     yield f"-{gone.id}", Bound(sure)
         elif isinstance(node, ast.For):
-            for name in _stored([node.target]):
+            for name in stored([node.target]):
                 yield name, Bound(False)
 
     def _imported(self, node: ast.ImportFrom, module: str, sure: bool) -> Iterator[tuple[str, Bound]]:
@@ -193,11 +193,7 @@ class Package:
 
     def absolute(self, node: ast.ImportFrom, module: str) -> str:
         """The module that an import statement names."""
-        if not node.level:
-            return node.module or ""
-        parts = module.split(".")
-        parts = parts[: len(parts) - node.level + (1 if self.modules[module][0] else 0)]
-        return ".".join(parts + ([node.module] if node.module else []))
+        return absolute(node, module, self.modules[module][0])
 
     def _meant(self, value: ast.expr, module: str) -> str:
         """The qualified name of which an assigned value is another name; '' where it is none."""
@@ -252,6 +248,15 @@ class Package:
         return (name, nodes) if name in self.modules and not nodes else (name, bounds)
 
 
+def absolute(node: ast.ImportFrom, module: str, is_package: bool) -> str:
+    """The module that an import statement of a module names."""
+    if not node.level:
+        return node.module or ""
+    parts = module.split(".")
+    parts = parts[: len(parts) - node.level + is_package]
+    return ".".join(parts + ([node.module] if node.module else []))
+
+
 def members(node: ast.ClassDef, stub: bool) -> dict[str, Optional[Definition]]:
     """What a class itself has: methods with their definitions, and values."""
     found: dict[str, Optional[Definition]] = {}
@@ -259,7 +264,7 @@ def members(node: ast.ClassDef, stub: bool) -> dict[str, Optional[Definition]]:
         if isinstance(inner, (ast.ClassDef, *FUNCTIONS)):
             found[inner.name] = inner
         elif isinstance(inner, ast.Assign):
-            found.update(dict.fromkeys(_stored(inner.targets)))
+            found.update(dict.fromkeys(stored(inner.targets)))
         elif isinstance(inner, ast.AnnAssign) and isinstance(inner.target, ast.Name):
             found[inner.target.id] = None
     return found
@@ -278,7 +283,8 @@ def top_level(body: list[ast.stmt], runs: bool = True) -> Iterator[tuple[ast.stm
                 yield from top_level(other, runs and not negated)
 
 
-def _listed(node: ast.stmt) -> Iterator[str]:
+def listed(node: ast.stmt) -> Iterator[str]:
+    """What a statement lists in ``__all__``."""
     values: list[ast.expr] = []
     if isinstance(node, (ast.Assign, ast.AugAssign, ast.AnnAssign)) and node.value is not None:
         targets = node.targets if isinstance(node, ast.Assign) else [node.target]
@@ -293,7 +299,8 @@ def _listed(node: ast.stmt) -> Iterator[str]:
                 yield leaf.value
 
 
-def _stored(targets: list[ast.expr]) -> Iterator[str]:
+def stored(targets: Sequence[ast.expr]) -> Iterator[str]:
+    """The names that are bound in some targets."""
     for target in targets:
         for leaf in ast.walk(target):
             if isinstance(leaf, ast.Name) and isinstance(leaf.ctx, ast.Store):

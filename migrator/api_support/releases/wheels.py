@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NamedTuple, Optional
 
 from migrator.api_support.releases.archive import Archive, WheelError
+from migrator.api_support.releases.bindings import FUNCTIONS, absolute, listed, stored, top_level
 from migrator.api_support.releases.operator_lists import Operators, read_operators
 from migrator.api_support.releases.torch_facts import Release
 from migrator.api_support.releases.torch_table import PACKAGES
@@ -32,7 +33,6 @@ OWN = ("torch_npu.contrib", "torch_npu.jit", "torch_npu.optim", "torch_npu.utils
 # Modules into which names are put when they are imported: their __all__ shows which. Elsewhere
 # __all__ is no proof: torch_npu.contrib lists a name that it has not.
 _FILLED = ("torch_npu", "torch_npu.npu.aclnn")
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 Sources = dict[str, tuple[bool, str]]  # module name -> is it a package, its text
 Names = dict[str, str]  # name -> class | function | module | value | import
@@ -163,7 +163,7 @@ class _Modules:
         for tree in self._trees.values():
             for node in tree.body:
                 if isinstance(node, ast.ClassDef):
-                    members = {leaf.name for leaf in node.body if isinstance(leaf, _FUNCTIONS)}
+                    members = {leaf.name for leaf in node.body if isinstance(leaf, FUNCTIONS)}
                     self.members.setdefault(node.name, set()).update(members)
 
     def wanted(self) -> dict[str, Names]:
@@ -185,7 +185,7 @@ class _Modules:
             # two packages importing the package itself imports them.
             pairs = (other.rpartition(".") for other in self._trees)
             names.update((last, "module") for parent, _, last in pairs if parent == module)
-        for node in _top_level(self._trees[module].body):
+        for node, _ in top_level(self._trees[module].body):
             # `from .graphs import graph` binds over a submodule of that name.
             names.update(self._bound(node, module))
         for name in self.exported(module):
@@ -198,25 +198,19 @@ class _Modules:
 
     def exported(self, module: str) -> set[str]:
         """What a module lists in its ``__all__``."""
-        words: set[str] = set()
-        for node in _top_level(self._trees[module].body) if module in self._trees else ():
-            if isinstance(node, (ast.Assign, ast.AugAssign)):
-                targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-                if any(isinstance(target, ast.Name) and target.id == "__all__" for target in targets):
-                    leaves = (leaf for leaf in ast.walk(node.value) if isinstance(leaf, ast.Constant))
-                    words.update(leaf.value for leaf in leaves if isinstance(leaf.value, str))
-        return words
+        body = self._trees[module].body if module in self._trees else []
+        return {word for node, _ in top_level(body) for word in listed(node)}
 
     def _bound(self, node: ast.stmt, module: str) -> Iterator[tuple[str, str]]:
         if isinstance(node, ast.ClassDef):
             yield node.name, "class"
-        elif isinstance(node, _FUNCTIONS):
+        elif isinstance(node, FUNCTIONS):
             yield node.name, "function"
         elif isinstance(node, ast.Import):
             for alias in node.names:
                 yield alias.asname or alias.name.split(".")[0], "import"
         elif isinstance(node, ast.ImportFrom):
-            source = self._absolute(node, module)
+            source = absolute(node, module, module in self._packages)
             for alias in node.names:
                 if alias.name == "*":
                     yield from self._starred(source)
@@ -224,17 +218,7 @@ class _Modules:
                     yield alias.asname or alias.name, self._kind(source, alias.name)
         elif isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None:
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            for target in targets:
-                for leaf in ast.walk(target):
-                    if isinstance(leaf, ast.Name) and isinstance(leaf.ctx, ast.Store):
-                        yield leaf.id, "value"
-
-    def _absolute(self, node: ast.ImportFrom, module: str) -> str:
-        if not node.level:
-            return node.module or ""
-        parts = module.split(".")
-        parts = parts[: len(parts) - node.level + (1 if module in self._packages else 0)]
-        return ".".join(parts + ([node.module] if node.module else []))
+            yield from ((name, "value") for name in stored(targets))
 
     def _kind(self, source: str, name: str) -> str:
         """What an imported name is: its kind where the wheel shows it."""
@@ -249,14 +233,3 @@ class _Modules:
         for name, kind in self.names(source).items():
             if name in exported if exported else not name.startswith("_"):
                 yield name, kind
-
-
-def _top_level(body: list[ast.stmt]) -> Iterator[ast.stmt]:
-    """The statements that run when a module is imported, in order."""
-    for node in body:
-        yield node
-        if isinstance(node, (ast.If, ast.Try, ast.With, ast.For, ast.While)):
-            handlers = [handler.body for handler in getattr(node, "handlers", [])]
-            after = getattr(node, "orelse", []), *handlers, getattr(node, "finalbody", [])
-            for body in (node.body, *after):
-                yield from _top_level(body)
