@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import PurePosixPath
 
@@ -30,6 +30,7 @@ _MENTION = re.compile(
     rb"|nvidia-\w+-cu\d+|mamba[-_]ssm|causal[-_]conv1d|\+cu\d{2,3}|whl/cu\d{2,3}|accelerator: (?:gpu|auto))\b"
 )
 _LAUNCHERS = (b"horovodrun", b"mpirun", b"mpiexec")
+_LEFT = "not Python: left unchanged"
 _CUDA_CODE = re.compile(
     rb"\bcuda(?:Stream|Malloc|_runtime|Error)|ATen/cuda|c10/cuda|\bcu(?:blas|dnn|sparse)\w*|__global__"
 )
@@ -71,25 +72,35 @@ def examine(name: str, data: bytes, operators: Catalog) -> Result | None:
         uses = map(_use, inventory(data.decode("utf-8", "replace")))
         findings = tuple(sorted((*map(_finding, defined), *uses), key=lambda item: item.line))
         return Result(name, findings=findings, left="CUDA source: not migrated; see cuda_op_list.csv")
-    findings = ()
-    if any(mark in data for mark in _LAUNCHERS):
-        from migrator.launch.launcher_lines import find_lines as launcher_lines  # few projects have them
-
-        findings = tuple(launcher_lines(data.decode("utf-8", "replace")))
+    text = data.decode("utf-8", "replace")
+    findings = _launchers(data, text)
     if suffix in _DOCUMENTS and not _NAMES.fullmatch(PurePosixPath(name).name) and not findings:
         return None
+    what = _what_of_cuda(data, findings)
+    if suffix in _SCRIPTS and _MENTION.search(data):
+        findings = (*findings, *find_lines(text))
+    before = "lock file: make it again for the migrated requirements" if suffix == ".lock" else _LEFT
+    return Result(name, findings=findings, left=f"{before}; {what}") if what else None
+
+
+def _launchers(data: bytes, text: str, foreign: Collection[str] = ()) -> tuple[Finding, ...]:
+    """The lines of a text that start programs over MPI."""
+    if not any(mark in data for mark in _LAUNCHERS):
+        return ()
+    from migrator.launch.launcher_lines import find_lines as launcher_lines  # few projects have them
+
+    return tuple(launcher_lines(text, foreign))
+
+
+def _what_of_cuda(data: bytes, launchers: Sequence[Finding]) -> str:
+    """What a text says of CUDA, or with what it starts programs; empty for nothing of both."""
     found = _MENTION.search(data)
-    if found is None:
-        if not findings:
-            return None
-        what = f"starts programs with {findings[0].api} (first in line {findings[0].line})"
-        return Result(name, findings=findings, left=f"not Python: left unchanged; {what}")
-    if suffix in _SCRIPTS:
-        findings = (*findings, *find_lines(data.decode("utf-8", "replace")))
-    left = f"not Python: left unchanged; {_mentions(data, found)}"
-    if suffix == ".lock":
-        left = f"lock file: make it again for the migrated requirements; {_mentions(data, found)}"
-    return Result(name, findings=findings, left=left)
+    if found is not None:
+        line = data.count(b"\n", 0, found.start()) + 1
+        words = {match.decode("ascii") for match in _MENTION.findall(data)}
+        return f"mentions {', '.join(sorted(words)[:4])} (first in line {line})"
+    first = next(iter(launchers), None)
+    return f"starts programs with {first.api} (first in line {first.line})" if first else ""
 
 
 def with_mentions(result: Result, document: Document, foreign: Collection[str] = ()) -> Result:
@@ -100,27 +111,14 @@ def with_mentions(result: Result, document: Document, foreign: Collection[str] =
     """
     data = document.text.encode("utf-8", "replace")
     findings = list(result.findings)
-    if document.type not in ("shell", "makefile") and any(mark in data for mark in _LAUNCHERS):
-        from migrator.launch.launcher_lines import find_lines as launcher_lines  # few projects have them
-
-        findings += launcher_lines(result.text or document.text, foreign)
-    found = None if result.text is not None else _MENTION.search(data)
-    if found is not None and result.left:
+    if document.type not in ("shell", "makefile"):
+        findings += _launchers(data, result.text or document.text, foreign)
+    if result.text is None and result.left and _MENTION.search(data):
         findings += find_lines(document.text)
-    left = f"{result.left}; {_mentions(data, found)}" if result.left and found else ""
-    if found is not None and not left:
-        left = f"left unchanged; {_mentions(data, found)}"
-    elif findings and result.text is None and not result.findings and not left:
-        what = f"starts programs with {findings[0].api} (first in line {findings[0].line})"
-        left = f"left unchanged; {what}"
+    what = _what_of_cuda(data, () if result.findings else findings) if result.text is None else ""
+    left = f"{result.left or 'left unchanged'}; {what}" if what else ""
     findings.sort(key=lambda item: (item.line, item.column, item.code))
     return replace(result, findings=tuple(findings), left=left)
-
-
-def _mentions(data: bytes, found: re.Match[bytes]) -> str:
-    line = data.count(b"\n", 0, found.start()) + 1
-    words = {match.decode("ascii") for match in _MENTION.findall(data)}
-    return f"mentions {', '.join(sorted(words)[:4])} (first in line {line})"
 
 
 def beside_python(notebook: Notebook) -> Result | None:
