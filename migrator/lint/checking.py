@@ -17,7 +17,7 @@ from migrator.lint.files import Target, data_of
 from migrator.lint.options import Options, ignored_codes, with_origin
 from migrator.lint.rule_sets import RuleSet, rule_set, rules_of
 from migrator.run.cache import Cache, digest
-from migrator.run.json_form import from_json, to_json
+from migrator.run.json_form import to_json
 from migrator.run.loading import Loader, PythonFile, size_of
 from migrator.run.processes import Progress, processes_for, spread
 
@@ -105,11 +105,10 @@ def check_files(
     return [checked or Checked() for checked in results]
 
 
-def _known(rows: Optional[list[object]], path: str) -> Optional[Checked]:
+def _known(found: Optional[tuple[Finding, ...]], path: str) -> Optional[Checked]:
     """What the cache knows of a file; the user may have spelled its path otherwise then."""
-    if rows is None:
+    if found is None:
         return None
-    found = (from_json(Finding, row) for row in rows)
     return Checked(tuple(item if item.file == path else replace(item, file=path) for item in found))
 
 

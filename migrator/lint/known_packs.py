@@ -9,7 +9,7 @@ from migrator.files.errors import Unreadable
 from migrator.files.source import read_settings
 from migrator.matchers.packs import Rule, load
 from migrator.run.cache import Cache, digest
-from migrator.run.json_form import from_json, to_json
+from migrator.run.json_form import to_json
 
 
 def load_known(cache: Cache, path: Path) -> list[Rule]:
@@ -20,7 +20,7 @@ def load_known(cache: Cache, path: Path) -> list[Rule]:
         return load(path)  # which says what is wrong
     known = cache.get(key, tuple[Rule, ...])
     if known is not None:
-        return [from_json(Rule, values) for values in known]
+        return list(known)
     rules = load(path)
     cache.put(key, [to_json(replace(rule, examples=())) for rule in rules])
     return rules

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Optional
 from migrator import __version__
 from migrator.api_support.tables import in_force
 from migrator.data_folders import data_folder
-from migrator.run.json_form import fits
+from migrator.run.json_form import from_json
 
 try:  # hashlib loads OpenSSL, which takes longer than all that is digested in a hook
     from _blake2 import blake2b
@@ -84,7 +84,7 @@ class Cache:
                     self._database = _opened(folder, tool)
 
     def get(self, key: bytes, kind: Any) -> Optional[Any]:
-        """The value of a key in the form of ``json_form``, None where there is none.
+        """The value of a key, which is of a kind; None where there is none.
 
         Nor is one taken that is not as it was put there, or has not the form of this kind of value: others
         may write into the cache, and a row that fails would fail every run.
@@ -98,8 +98,7 @@ class Cache:
             return None
         with suppress(ValueError, TypeError, AttributeError, RecursionError):
             mark, text = row[0][:_MARK], row[0][_MARK:]
-            value = json.loads(text) if mark == _mark(key, text) else None
-            return value if fits(kind, value) else None
+            return from_json(kind, json.loads(text)) if mark == _mark(key, text) else None
         return None
 
     def put(self, key: bytes, value: Any) -> None:

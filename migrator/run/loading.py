@@ -20,7 +20,7 @@ from migrator.findings.finding import internal_error
 from migrator.project.file_names import npu_twins, packages_of
 from migrator.project.requirement_files import lines_with_versions
 from migrator.run.cache import Cache, digest
-from migrator.run.json_form import fits, from_json, to_json
+from migrator.run.json_form import from_json, to_json
 from migrator.run.processes import processes_for, spread
 
 if TYPE_CHECKING:
@@ -178,9 +178,9 @@ class Loader:
         from migrator.project.project import Project, classes_of
 
         telling = (facts for facts in self._facts if facts[0] or any(facts[2]))
-        known = [from_json(FileFacts, facts) for facts in telling if fits(FileFacts, facts)]
+        known = [*filter(None, (from_json(FileFacts, facts) for facts in telling))]
         program = merged(facts.program for facts in known)
-        operators = from_json(Catalog, self._operators) if fits(Catalog, self._operators) else Catalog()
+        operators = from_json(Catalog, self._operators) or Catalog()
         return Project(
             *(classes_of(known), operators),
             packages=self._packages,
@@ -234,7 +234,7 @@ class Loader:
             from migrator.project.facts import FileFacts
             from migrator.project.project import merge_facts
 
-            parts = (from_json(FileFacts, facts) for facts in building if fits(FileFacts, facts))
+            parts = filter(None, (from_json(FileFacts, facts) for facts in building))
             told = read_native(native, self._jobs)
             self.native_failed = {error.name: error for _, error in told if error}
             catalog = merge_facts(parts, [facts for facts, _ in told]).operators
