@@ -53,7 +53,7 @@ GONE = "internal error, file left unchanged: KeyError('gone')"
     ("module", "function", "file"),
     [
         ("project.facts", "scan_file", "bad.py"),
-        ("project.start", "candidate", "bad.py"),
+        ("project.entry", "candidate", "bad.py"),
         ("native.functions", "scan_native", "bad.cu"),
         ("run.project_files", "look_at", "bad.ps1"),
         ("run.project_files", "document", "bad.py"),
