@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Optional
+from typing import TYPE_CHECKING, Any, Optional
 
 import typer
 
@@ -15,6 +15,10 @@ from migrator.cli.ending import CANNOT_RUN, NO_PROGRAM, say, stop
 from migrator.cli.options import Devices, Memory, Soc
 from migrator.cli.report import chosen_formats, write_reports
 from migrator.cli.values import Several
+
+if TYPE_CHECKING:
+    from migrator.verify.repair.loop import Repaired
+    from migrator.verify.verdict import Verdict
 
 
 def verify(
@@ -58,6 +62,9 @@ def verify(
         metavar="VERSION",
         help="Judge --insight for this torch, not the migration's.",
     ),
+    repair: bool = typer.Option(
+        False, "--repair", help="Mend the result by what the runs show, and run it again (unsafe changes)."
+    ),
     tolerance: float = typer.Option(
         1e-3, "--tolerance", metavar="T", min=0.0, help="Largest relative difference of two numbers."
     ),
@@ -79,6 +86,8 @@ def verify(
     built = chosen_formats(formats)
     if built and not (migrated / "migration_report/summary.json").is_file():
         stop(f"--format is for results of migrate: {migrated} has no migration_report/summary.json")
+    if repair and not (migrated / "migration_report").is_dir():
+        stop(f"--repair changes a result of npumigrate, and {migrated} has no migration_report")
     if original is not None and not compare_cpu:
         stop("--original is for --compare-cpu")
     if json_file is not None and not json_file.absolute().parent.is_dir():
@@ -111,20 +120,19 @@ def verify(
         stop("--version is for --insight")
     source = _original(migrated, original) if compare_cpu else None
     emulator = prepare()
+
+    def run_once() -> Verdict:
+        writer = _writer(folder, soc, version) if insight else None
+        found = run(folder, command, machine, emulator, source, timeout, tolerance, say, idle, writer)
+        return replace(found, set_to=set_to)
+
+    repaired = None
     try:
-        verdict = run(
-            folder,
-            command,
-            machine,
-            emulator,
-            source,
-            timeout,
-            tolerance,
-            say,
-            idle,
-            _writer(folder, soc, version) if insight else None,
-        )
-        verdict = replace(verdict, set_to=set_to)
+        if repair:
+            from migrator.verify.repair.loop import repair as mend
+
+            repaired = mend(folder, run_once, say)
+        verdict = repaired.verdict if repaired else run_once()
     except NoProgram:
         stop(f"command not found: {command[0]}", NO_PROGRAM)
     except OSError as error:
@@ -137,6 +145,7 @@ def verify(
         for line in verdict.original.ended.output.rstrip().splitlines()[-15:]:
             typer.echo(f"  {line}", err=True)
     show_verdict(Console(stderr=True, highlight=False), verdict)
+    mended = _recorded(repaired, migrated) if repaired else None
     places = [json_file] if json_file is not None else []
     if built:
         from migrator.report.views.run import VERDICT
@@ -148,7 +157,7 @@ def verify(
         from migrator.verify.as_json import verdict_text
 
         shown = {"devices": devices, "soc": soc, "memory": machine.memory}
-        text = verdict_text(verdict, str(migrated), command, shown)
+        text = verdict_text(verdict, str(migrated), command, shown, mended)
         try:
             for place in places:
                 replace_file(place, text.encode("utf-8", "backslashreplace"))
@@ -173,6 +182,20 @@ def _writer(folder: Path, soc: str, version: Optional[str]) -> Callable[[Path, s
         write_insight(notes, insight_folder(folder), folder, (asked or migrated_for, installed), soc)
 
     return write
+
+
+def _recorded(repaired: Repaired, migrated: Path) -> dict[str, Any]:
+    """Note a repair in the reports and on the terminal; return it for the JSON file."""
+    from migrator.files.errors import CannotWrite
+    from migrator.verify.repair.record import as_json, lines, record
+
+    for line in (*lines(repaired.rounds), *repaired.left):
+        say(f"repair: {line}")
+    try:
+        record(migrated / "migration_report", repaired)
+    except (CannotWrite, OSError) as error:
+        stop(f"--repair: {error}")
+    return as_json(repaired)
 
 
 def _started(folder: Path, devices: int) -> list[str]:

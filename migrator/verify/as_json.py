@@ -17,8 +17,14 @@ from migrator.verify.verdict import Original, Verdict
 SCHEMA = 1
 
 
-def verdict_text(verdict: Verdict, project: str, command: Sequence[str], machine: Mapping[str, Any]) -> str:
-    """Return the verdict as JSON text."""
+def verdict_text(
+    verdict: Verdict,
+    project: str,
+    command: Sequence[str],
+    machine: Mapping[str, Any],
+    repair: Mapping[str, Any] | None = None,
+) -> str:
+    """Return the verdict as JSON text; ``repair`` is what ``record.as_json`` gives, where there was one."""
     shares = verdict.shares
     data = {
         "schema": SCHEMA,
@@ -37,6 +43,8 @@ def verdict_text(verdict: Verdict, project: str, command: Sequence[str], machine
         "bounded": [asdict(process) for process in verdict.course.bounded],
         "lacks": None if verdict.course.lack is None else asdict(verdict.course.lack),
         "failures": [_failure(failure) for failure in verdict.course.failures],
+        "lost_precision": [_failure(failure) for failure in verdict.course.lost],
+        "repair": repair,
         "ran_on": shares.place,
         "trained": verdict.trained,
         "npu_share": asdict(shares),

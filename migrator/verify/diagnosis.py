@@ -78,9 +78,9 @@ class Lack:
     advice: str
 
 
-def read_failures(notes: Path) -> list[Failure]:
-    """The failures that processes noted, the first one first."""
-    paths = sorted(notes.glob("failure-*.json"), key=lambda path: path.stat().st_mtime_ns)
+def read_failures(notes: Path, kind: str = "failure") -> list[Failure]:
+    """The failures that processes noted, in their order; of kind ``lost``, mixed precision that is off."""
+    paths = sorted(notes.glob(f"{kind}-*.json"), key=lambda path: path.stat().st_mtime_ns)
     return [_failure(json.loads(path.read_text(encoding="utf-8"))) for path in paths]
 
 

@@ -138,12 +138,14 @@ def verify(
 def _course(ended: Ended, notes: Path, folder: Path) -> Course:
     """How a run went: what is lacking is asked where it failed, or did nothing for a while."""
     failures = read_failures(notes)
+    stacks = read_stacks(notes)
     lack = None
     if ended.timed_out and ended.still >= _STILL:
-        lack = what_waits(read_stacks(notes), folder)
+        lack = what_waits(stacks, folder)
     elif ended.code and not ended.timed_out and not ended.interrupted:
         lack = what_fails(failures, folder)
-    return Course(tuple(failures), lack, tuple(read_bounded(notes)))
+    lost = read_failures(notes, "lost")
+    return Course(tuple(failures), lack, tuple(read_bounded(notes)), tuple(lost), tuple(stacks))
 
 
 def _command_for(command: Sequence[str], migrated: Path, original: Path) -> list[str]:

@@ -66,6 +66,10 @@ def _facts(verdict: Verdict) -> Iterator[Text]:
         yield Text(f"         {who} was ended after {what}")
     if verdict.course.only_followed(ended) and not ended.well:
         yield Text("         what was left of it then had nothing to do but to wait, or to fail", "yellow")
+    for lost in verdict.course.lost[:1]:
+        inner = next((frame for frame in reversed(lost.frames) if "/site-packages/" not in frame.file), None)
+        place = f" ({inner.file.rpartition('/')[2]}:{inner.line})" if inner else ""
+        yield Text(f"Lost     {lost.text}{place}", "yellow")
     for line in verdict.set_to:
         yield Text(f"Set      {line}")
     if verdict.other_torch:

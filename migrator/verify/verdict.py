@@ -11,6 +11,7 @@ from migrator.verify.numbers import Comparison
 from migrator.verify.observed import Bounded, Process, Reached, sum_work
 from migrator.verify.places import Place
 from migrator.verify.processes import Ended
+from migrator.verify.stacks import Stack
 
 PASSED = "passed"
 FAILED = "program failed"
@@ -73,6 +74,8 @@ class Course:
     failures: tuple[Failure, ...] = ()
     lack: Lack | None = None
     bounded: tuple[Bounded, ...] = ()
+    lost: tuple[Failure, ...] = ()  # mixed precision that was asked of CUDA, and is off
+    stacks: tuple[Stack, ...] = ()  # where processes were, if they were asked
 
     def only_followed(self, ended: Ended) -> bool:
         """Whether it failed, or waited, only because the ranks had been ended after their steps."""

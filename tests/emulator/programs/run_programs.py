@@ -1,11 +1,14 @@
 """Runs whole programs, each in processes of its own that have torch already, and says how they ended.
 
 python run_programs.py RUNS RESULTS [MODULE…]
+python run_programs.py --serve [MODULE…]
 
 RUNS is a JSON object: under each name the "folder" in which a program runs, its "script" and "arguments",
 how many "ranks" it has as torchrun starts them (0: it is started by itself), and where the emulator's
 "report" goes. RESULTS gets a JSON object with, under the same names, "code", "output", "errors" and
-"seconds". The modules are imported once, before the first program starts: that is what takes long.
+"seconds". With --serve, each line of standard input is one such run, and each line of output says how it
+ended; what a program raises is noted in its report. The modules are imported once, before the first program
+starts: that is what takes long.
 """
 
 from __future__ import annotations
@@ -83,7 +86,10 @@ def as_program(item: dict[str, Any], rank: int, port: int) -> int:
         runpy.run_path(str(script), run_name="__main__")
     except SystemExit as error:
         return error.code if isinstance(error.code, int) else int(error.code is not None)
-    except BaseException:
+    except BaseException as error:
+        noted = sys.modules.get("npumigrate_emulator.failures")
+        if noted is not None:
+            noted.note(error)
         traceback.print_exc()
         return 1
     return 0
@@ -103,7 +109,23 @@ def free_port() -> int:
         return int(listening.getsockname()[1])
 
 
-if __name__ == "__main__":
+def serve() -> None:
+    """Run one program for each line of JSON that comes in, and answer with how it ended."""
+    from npumigrate_emulator import failures
+
+    failures.install()
+    failures.after_torch()
+    answers = os.fdopen(os.dup(1), "w")
+    print("ready", file=answers, flush=True)
+    for line in sys.stdin:
+        print(json.dumps(run(json.loads(line))), file=answers, flush=True)
+
+
+if __name__ == "__main__" and sys.argv[1] == "--serve":
+    for module in sys.argv[2:]:
+        importlib.import_module(module)
+    serve()
+elif __name__ == "__main__":
     runs_file, results_file, *modules = sys.argv[1:]
     for module in modules:
         importlib.import_module(module)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import json
 import linecache
 import os
@@ -11,8 +12,8 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import wraps
 from itertools import islice
-from types import CodeType, FrameType, TracebackType
-from typing import Any
+from types import CodeType, FrameType, ModuleType, TracebackType
+from typing import Any, NamedTuple
 
 from npumigrate_emulator import steps
 
@@ -25,6 +26,14 @@ _PEER_GONE = (
     "Broken pipe",
 )
 _noted: set[int] = set()
+
+
+class Traced(NamedTuple):
+    """A call, and where it was."""
+
+    frame: FrameType
+    instruction: int
+    line: int
 
 
 def install() -> None:
@@ -54,6 +63,35 @@ def after_torch() -> None:
     spawn: Any = sys.modules.get("torch.multiprocessing.spawn")
     if spawn is not None:
         spawn._wrap = _calling_noted(spawn._wrap)
+    torch: Any = sys.modules["torch"]
+    for kind in (torch.amp.autocast_mode.autocast, torch.amp.grad_scaler.GradScaler):
+        kind.__init__ = _noting_loss(kind.__init__)
+
+
+def _noting_loss(make: Callable[..., Any]) -> Callable[..., Any]:
+    """Note where mixed precision is asked of CUDA, which is not there: it is off, with a warning at most."""
+
+    @wraps(make)
+    def made(self: Any, *arguments: Any, **options: Any) -> None:
+        make(self, *arguments, **options)
+        device = options.get("device_type") or options.get("device") or next(iter(arguments), "cuda")
+        on = options.get("enabled", True)
+        if str(device).partition(":")[0] == "cuda" and on and not self._enabled:
+            with suppress(Exception):
+                text = f"{type(self).__name__} of CUDA is off: CUDA is not available"
+                _write(
+                    f"lost-{os.getpid()}", "LostPrecision", ("LostPrecision",), text, _calls(sys._getframe(1))
+                )
+
+    return made
+
+
+def _calls(frame: FrameType | None) -> list[Traced]:
+    found: list[Traced] = []
+    while frame is not None:
+        found.insert(0, Traced(frame, frame.f_lasti, frame.f_lineno))
+        frame = frame.f_back
+    return found
 
 
 def noting(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -88,7 +126,7 @@ def note(error: BaseException) -> bool:
     if steps.others_are_done() and any(each in text for each in _PEER_GONE):
         return True
     with suppress(Exception):  # the program fails in its own way, whatever comes of this
-        _write(error, text)
+        _write_error(error, text)
     return False
 
 
@@ -98,48 +136,53 @@ def _end_well() -> None:
     os._exit(0)
 
 
-def _write(error: BaseException, text: str) -> None:
+def _write_error(error: BaseException, text: str) -> None:
     inner = error
     while inner.__cause__ is not None and inner.__cause__.__traceback__ is not None:
         inner = inner.__cause__
+    traced, trace = [], inner.__traceback__
+    while trace is not None:
+        traced.append(Traced(trace.tb_frame, trace.tb_lasti, trace.tb_lineno))
+        trace = trace.tb_next
+    kinds = tuple(kind.__name__ for kind in type(inner).__mro__)
+    name = f"failure-{os.getpid()}-{len(_noted)}"
+    _write(name, type(inner).__name__, kinds, str(inner) or text, traced)
+
+
+def _write(name: str, kind: str, kinds: tuple[str, ...], text: str, traced: list[Traced]) -> None:
     result = {
         "process": os.getpid(),
         "rank": os.environ.get("RANK"),
-        "command": sys.argv,
-        "type": type(inner).__name__,
-        "kinds": [kind.__name__ for kind in type(inner).__mro__],
-        "text": (str(inner) or text)[:_LONGEST],
-        "frames": list(_frames(inner.__traceback__)),
+        "type": kind,
+        "kinds": kinds,
+        "text": text[:_LONGEST],
+        "frames": [_frame(each) for each in traced[-_FRAMES:]],
     }
-    path = os.path.join(os.environ["NPUMIGRATE_EMULATOR_REPORT"], f"failure-{os.getpid()}-{len(_noted)}.json")
+    path = os.path.join(os.environ["NPUMIGRATE_EMULATOR_REPORT"], f"{name}.json")
     with open(f"{path}.part", "w", encoding="utf-8") as file:
         json.dump(result, file)
     os.replace(f"{path}.part", path)
 
 
-def _frames(trace: TracebackType | None) -> Iterator[dict[str, Any]]:
-    """The frames from the outermost to the innermost; the program's own with the values on their lines."""
-    found = []
-    while trace is not None:
-        found.append(trace)
-        trace = trace.tb_next
-    for each in found[-_FRAMES:]:
-        code = each.tb_frame.f_code
-        line, column, last, behind = _position(code, each.tb_lasti, each.tb_lineno)
-        file = os.path.realpath(code.co_filename)
-        entry: dict[str, Any] = {
-            "file": file,
-            "line": line,
-            "column": column,
-            "end_line": last,
-            "end_column": behind,
-            "function": code.co_name,
-            "source": linecache.getline(code.co_filename, each.tb_lineno).strip(),
-            "values": [],
-        }
-        if f"{os.sep}site-packages{os.sep}" not in file and os.path.isfile(file):
-            entry["values"] = list(_values(each.tb_frame, code, each.tb_lineno))
-        yield entry
+def _frame(traced: Traced) -> dict[str, Any]:
+    """A call on the way; the program's own with the values on its line."""
+    code = traced.frame.f_code
+    line, column, last, behind = _position(code, traced.instruction, traced.line)
+    file = os.path.realpath(code.co_filename)
+    entry: dict[str, Any] = {
+        "file": file,
+        "line": line,
+        "column": column,
+        "end_line": last,
+        "end_column": behind,
+        "function": code.co_name,
+        "source": linecache.getline(code.co_filename, traced.line).strip(),
+        "values": [],
+    }
+    if f"{os.sep}site-packages{os.sep}" not in file and os.path.isfile(file):
+        with suppress(Exception):  # what can be told of the place is told
+            entry["values"] = list(_values(traced.frame, code, traced.line))
+    return entry
 
 
 def _position(code: CodeType, instruction: int, line: int) -> tuple[int, int, int, int]:
@@ -154,8 +197,7 @@ def _position(code: CodeType, instruction: int, line: int) -> tuple[int, int, in
 
 def _values(frame: FrameType, code: CodeType, line: int) -> Iterator[dict[str, Any]]:
     """What the names and attributes in the statement of a line were."""
-    source = "".join(linecache.getlines(code.co_filename))
-    tree = ast.parse(source)
+    tree = ast.parse("".join(linecache.getlines(code.co_filename)))
     statements = [
         node
         for node in ast.walk(tree)
@@ -164,10 +206,12 @@ def _values(frame: FrameType, code: CodeType, line: int) -> Iterator[dict[str, A
     if not statements:
         return
     statement = max(statements, key=lambda node: node.lineno)
-    scope = {**frame.f_globals, **frame.f_locals}
+    scope = {**vars(builtins), **frame.f_globals, **frame.f_locals}
+    target = statement.target if isinstance(statement, ast.AugAssign) else None
     seen: set[str] = set()
-    for node in ast.walk(statement):
-        if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)) and isinstance(node.ctx, ast.Load):
+    for node in _of_statement(statement):
+        wanted = isinstance(node, (ast.Name, ast.Attribute, ast.Subscript))
+        if wanted and (node is target or isinstance(getattr(node, "ctx", None), ast.Load)):
             expression = ast.unparse(node)
             if expression not in seen:
                 seen.add(expression)
@@ -176,6 +220,15 @@ def _values(frame: FrameType, code: CodeType, line: int) -> Iterator[dict[str, A
                 except Exception:  # the program's own attributes may raise anything
                     continue
                 yield {"expression": expression, **_described(value)}
+
+
+def _of_statement(statement: ast.stmt) -> Iterator[Any]:
+    """The nodes of a statement, without those of the statements in it."""
+    waiting: list[ast.AST] = [statement]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        waiting += [child for child in ast.iter_child_nodes(node) if not isinstance(child, ast.stmt)]
 
 
 def _value(node: ast.expr, scope: dict[str, Any]) -> Any:
@@ -214,6 +267,8 @@ def _described(value: Any) -> dict[str, Any]:
             "file": file,
             "devices": {k: v[:5] for k, v in devices.items()},
         }
+    if isinstance(value, ModuleType):
+        return {"kind": "namespace", "value": value.__name__}
     if value is None or isinstance(value, (str, int, float, bool, torch.device, torch.dtype)):
         return {"kind": kind, "value": str(value)[:200]}
     if isinstance(value, (list, tuple, dict)):

@@ -1,0 +1,1 @@
+"""Repairs a migrated program by what its runs show: ``verify --repair``."""

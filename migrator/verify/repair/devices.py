@@ -1,0 +1,233 @@
+"""Fixes for values that are on the wrong device."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from migrator.findings.finding import Edit
+from migrator.verify.repair.origins import origin
+from migrator.verify.repair.proposal import Proposal, Seen
+from migrator.verify.repair.site import Code, Site
+
+_NPU = '"npu"'
+
+
+@dataclass(frozen=True)
+class NoOptions:
+    """A fix that has none."""
+
+
+def same_device(seen: Seen, options: NoOptions) -> Iterator[Proposal]:
+    """The operands on the CPU go to the device of one on an NPU; what is changed in place stays."""
+    for site in seen.sites:
+        cpu, npu = _operands(site)
+        if not cpu:
+            continue
+        other = f"{site.code.source(npu[0][0])}.device" if npu else _NPU
+        stays = [node for node, _ in cpu if _is_changed(site, node)]
+        if stays and npu:
+            home = f"{site.code.source(stays[0])}.device"
+            moved = [(node, value) for node, value in npu if not _is_changed(site, node)]
+            edits = tuple(_moved(site.code, node, value, home) for node, value in moved)
+            if edits:
+                yield _proposal(seen, site, stays[0], cpu[0][1], edits)
+            continue
+        edits = tuple(_moved(site.code, node, value, other) for node, value in cpu)
+        yield _proposal(seen, site, cpu[0][0], cpu[0][1], edits)
+
+
+def _proposal(
+    seen: Seen, site: Site, node: ast.expr, value: Mapping[str, Any], edits: tuple[Edit, ...]
+) -> Proposal:
+    shape = "×".join(map(str, value.get("shape", ()))) or value.get("class", value["kind"])
+    said = f"{ast.unparse(node)} is on the CPU ({value.get('dtype', '')} {shape})".replace("( ", "(")
+    return Proposal(site.code, node, edits, said, origin(site, node, seen.sources).line)
+
+
+_Operands = list[tuple[ast.expr, Mapping[str, Any]]]
+
+
+def _operands(site: Site) -> tuple[_Operands, _Operands]:
+    """The expressions with tensors on the CPU, and those with some on an NPU; none inside another one."""
+    cpu: _Operands = []
+    npu: _Operands = []
+    taken: set[int] = set()
+    for node, value in site.of_kind("tensor", "module", "list", "tuple", "dict"):
+        if id(node) in taken or _is_part(site, node):
+            continue
+        devices = [value["device"]] if value["kind"] == "tensor" else list(value.get("devices", ()))
+        if value["kind"] == "tensor" and not value["shape"] and value["device"] == "cpu":
+            continue  # a number
+        if value["kind"] in ("list", "tuple", "dict") and _is_item(site, node):
+            continue
+        if "cpu" in devices:
+            cpu.append((node, value))
+            taken |= {id(child) for child in ast.walk(node)}
+        elif "npu" in devices and value["kind"] == "tensor":
+            npu.append((node, value))
+            taken |= {id(child) for child in ast.walk(node)}
+    return cpu, npu
+
+
+def _is_part(site: Site, node: ast.expr) -> bool:
+    """Whether only an attribute of a value is asked for, such as ``x.shape``: it takes no part itself."""
+    up = site.code.parents.get(node)
+    if not isinstance(up, ast.Attribute):
+        return False
+    call = site.code.parents.get(up)
+    return not (isinstance(call, ast.Call) and call.func is up)
+
+
+def _is_item(site: Site, node: ast.expr) -> bool:
+    return isinstance(site.code.parents.get(node), ast.Subscript)
+
+
+def _is_changed(site: Site, node: ast.expr) -> bool:
+    """Whether an operand is changed in place: ``x.add_(y)``, ``x += y``."""
+    up = site.code.parents.get(node)
+    if isinstance(up, ast.AugAssign) and up.target is node:
+        return True
+    while isinstance(up, ast.Attribute):
+        call = site.code.parents.get(up)
+        if not (isinstance(call, ast.Call) and call.func is up):
+            return False
+        if up.attr.endswith("_") and not up.attr.startswith("_"):
+            return True
+        up = site.code.parents.get(call)
+    return False
+
+
+def _moved(code: Code, node: ast.expr, value: Mapping[str, Any], device: str) -> Edit:
+    source = code.source(node)
+    if value["kind"] in ("list", "tuple"):
+        return code.replaced(node, f"[each.to({device}) for each in {source}]")
+    if value["kind"] == "dict":
+        return code.replaced(node, f"{{key: each.to({device}) for key, each in {source}.items()}}")
+    return Edit(code.end(node), code.end(node), f".to({device})")
+
+
+def to_host(seen: Seen, options: NoOptions) -> Iterator[Proposal]:
+    """What NumPy is given comes from the host."""
+    for site in seen.sites:
+        for node, value in site.of_kind("tensor"):
+            if value["device"] == "npu" and not _is_part(site, node):
+                at = site.code.end(node)
+                made = origin(site, node, seen.sources).line
+                said = f"{ast.unparse(node)} is on an NPU"
+                yield Proposal(site.code, node, (Edit(at, at, ".detach().cpu()"),), said, made)
+
+
+def module_to_npu(seen: Seen, options: NoOptions) -> Iterator[Proposal]:
+    """A module on the CPU goes to the NPU where it is called."""
+    for site in seen.sites:
+        for node, value in site.of_kind("module"):
+            if "cpu" in value["devices"] and not _is_part(site, node):
+                yield _proposal(seen, site, node, value, (_moved(site.code, node, value, _NPU),))
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """``test``: what asks for an NPU."""
+
+    test: str = "torch.npu.is_available()"
+
+
+def npu_condition(seen: Seen, options: Conditions) -> Iterator[Proposal]:
+    """What decides between an NPU and the CPU, and is no question for NPUs."""
+    for code in seen.sources.every():
+        for node in ast.walk(code.tree):
+            test = None
+            if isinstance(node, ast.IfExp) and _is_npu(node.body) and _is_cpu(node.orelse):
+                test = node.test
+            elif isinstance(node, ast.If) and any(map(_moves_to_npu, node.body)):
+                test = node.test
+            if test is None:
+                continue
+            for asked, line in _questions(code, test, seen):
+                said = f"{code.source(asked)} decides, and is false on an NPU"
+                edits = (code.replaced(asked, options.test), *_import_of_torch(code))
+                yield Proposal(code, asked, edits, said, line)
+
+
+def _is_npu(node: ast.AST) -> bool:
+    return any(isinstance(one, ast.Constant) and str(one.value).startswith("npu") for one in ast.walk(node))
+
+
+def _is_cpu(node: ast.AST) -> bool:
+    return any(isinstance(one, ast.Constant) and one.value == "cpu" for one in ast.walk(node))
+
+
+def _moves_to_npu(statement: ast.stmt) -> bool:
+    for node in ast.walk(statement):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            if node.func.attr == "npu" or (node.func.attr == "to" and any(map(_is_npu, node.args))):
+                return True
+        if isinstance(node, (ast.Assign, ast.Return)) and node.value is not None:
+            value: ast.AST = node.value
+            if isinstance(value, ast.Constant) and _is_npu(value):
+                return True
+            if isinstance(value, ast.Call) and getattr(value.func, "attr", "") == "device" and _is_npu(value):
+                return True
+    return False
+
+
+def _questions(code: Code, test: ast.expr, seen: Seen) -> Iterator[tuple[ast.expr, str]]:
+    """The parts of a condition that ask a function or the system, and a flag's own value."""
+    parts = test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test]
+    for part in parts:
+        text = code.source(part)
+        if "npu" in text:
+            continue
+        if any(isinstance(node, ast.Call) for node in ast.walk(part)) or isinstance(part, ast.Compare):
+            yield part, _definition(part, seen)
+        elif isinstance(part, (ast.Name, ast.Attribute)):
+            name = part.id if isinstance(part, ast.Name) else part.attr
+            for each in ast.walk(code.tree):
+                if isinstance(each, ast.Assign) and any(
+                    getattr(target, "id", getattr(target, "attr", "")) == name for target in each.targets
+                ):
+                    made = code.source(each.value)
+                    if "npu" not in made and isinstance(each.value, (ast.Call, ast.Compare, ast.BoolOp)):
+                        if "args" not in made:
+                            yield each.value, code.place(each)
+
+
+def _definition(part: ast.expr, seen: Seen) -> str:
+    names = {
+        getattr(node.func, "id", getattr(node.func, "attr", ""))
+        for node in ast.walk(part)
+        if isinstance(node, ast.Call)
+    }
+    for code in seen.sources.every():
+        for node in ast.walk(code.tree):
+            if isinstance(node, ast.FunctionDef) and node.name in names:
+                returned = [one for one in ast.walk(node) if isinstance(one, ast.Return)]
+                return code.place(returned[-1] if returned else node)
+    return ""
+
+
+def _import_of_torch(code: Code) -> list[Edit]:
+    """What a file that asks torch for NPUs has to import."""
+    names = {
+        alias.asname or alias.name
+        for node in code.tree.body
+        if isinstance(node, ast.Import)
+        for alias in node.names
+    }
+    if "torch" in names:
+        return []
+    statements = [
+        node
+        for node in code.tree.body
+        if not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))
+    ]
+    behind = [n for n in statements if isinstance(n, ast.ImportFrom) and n.module == "__future__"]
+    at = code.end(behind[-1]) if behind else code.start(statements[0])
+    return (
+        [Edit(at, at, "\nimport torch\nimport torch_npu")]
+        if behind
+        else [Edit(at, at, "import torch\nimport torch_npu\n")]
+    )

@@ -1,0 +1,37 @@
+"""A change that a runtime rule proposes, and what it is made from."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from migrator.findings.finding import Edit
+from migrator.verify.diagnosis import Failure
+from migrator.verify.repair.site import Code, Site, Sources
+from migrator.verify.stacks import Stack
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What a run showed: a failure with its places in the source, or where its processes waited."""
+
+    sources: Sources
+    failure: Failure | None = None
+    stacks: Sequence[Stack] = ()
+
+    @property
+    def sites(self) -> list[Site]:
+        """The program's own calls, the innermost first."""
+        return self.sources.sites(self.failure.frames) if self.failure else []
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """Edits of one file. ``evidence``: what was seen there; ``origin``: the line that the value came from."""
+
+    code: Code
+    node: ast.expr | ast.stmt
+    edits: tuple[Edit, ...]
+    evidence: str
+    origin: str = ""

@@ -1,0 +1,107 @@
+"""Runtime rules: which sign of a run asks for which fix. They are in ``rules/runtime``: docs/repair.md."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import yaml
+
+from migrator.data_folders import data_folder
+from migrator.matchers.options import OptionError, typed
+from migrator.matchers.packs import RuleError
+from migrator.verify.diagnosis import Failure
+from migrator.verify.repair.fixes import FIXES
+
+_EXAMPLE = frozenset({"before", "after", "unchanged", "at", "failure", "text", "values", "use", "more"})
+
+
+@dataclass(frozen=True)
+class Signs:
+    """What a rule goes by; all that is given has to hold.
+
+    ``run``: how the run went. ``kinds``: the exception or what it derives from; ``text``: a regular
+    expression for its message; ``calls``: functions of which one was called on the way to it.
+    """
+
+    run: Literal["failure", "lost", "cpu", "waits"] = "failure"
+    kinds: tuple[str, ...] = ()
+    text: str = ""
+    calls: tuple[str, ...] = ()
+
+    def fit(self, failure: Failure) -> bool:
+        """Whether a failure shows them."""
+        if self.kinds and not set(self.kinds) & set(failure.kinds):
+            return False
+        if self.text and not re.search(self.text, failure.text, re.S):
+            return False
+        return not self.calls or bool(set(self.calls) & {frame.function for frame in failure.frames})
+
+
+@dataclass(frozen=True)
+class RuntimeRule:
+    """One runtime rule, as docs/repair.md describes it."""
+
+    code: str = field(metadata={"required": True})
+    name: str = field(metadata={"required": True})
+    summary: str = field(metadata={"required": True})
+    signs: Signs = field(metadata={"required": True})
+    fix: str = ""
+    options: dict[str, Any] = field(default_factory=dict)
+    message: str = ""
+    advice: str = ""
+    why: str = ""
+    examples: tuple[Mapping[str, Any], ...] = ()
+
+
+def load(path: Path) -> list[RuntimeRule]:
+    """The rules of one file. Raises RuleError, with file, line and what is wrong."""
+    text = path.read_text(encoding="utf-8")
+    try:
+        node = yaml.compose(text, Loader=yaml.SafeLoader)
+        entries = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise RuleError(f"{path}: not YAML: {getattr(error, 'problem', error)}") from None
+    if not isinstance(entries, list) or node is None:
+        raise RuleError(f"{path}:1: a rule pack is a list of rules, each starting with '- code: …'")
+    return [_rule(entry, f"{path}:{item.start_mark.line + 1}") for entry, item in zip(entries, node.value)]
+
+
+def _rule(entry: Any, place: str) -> RuntimeRule:
+    if not isinstance(entry, dict):
+        raise RuleError(f"{place}: a rule is a mapping with code, name, summary, signs, …")
+    values = dict(entry)
+    options, examples = values.pop("options", {}), values.pop("examples", ())
+    try:
+        rule = typed(RuntimeRule, values)
+        if rule.fix:
+            if rule.fix not in FIXES:
+                raise OptionError("fix", f"unknown fix {rule.fix!r}; there are {', '.join(FIXES)}")
+            typed(FIXES[rule.fix].options, options)
+        elif options:
+            raise OptionError("options", "a rule without a fix has no options")
+        re.compile(rule.signs.text)
+    except (OptionError, re.error) as error:
+        raise RuleError(f"{place}: {error}") from None
+    if not re.fullmatch(r"[A-Z]{2,8}\d{3,4}", rule.code):
+        raise RuleError(f"{place}: code {rule.code!r} is not letters and digits, such as NPU1101")
+    for number, example in enumerate(examples):
+        unknown = set(example) - _EXAMPLE if isinstance(example, dict) else {"it is no mapping"}
+        if unknown:
+            raise RuleError(f"{place}: example {number} of {rule.code}: unknown field {sorted(unknown)[0]!r}")
+    words = {key: " ".join(getattr(rule, key).split()) for key in ("message", "advice", "why", "summary")}
+    made = {**vars(rule), **words, "options": options, "examples": tuple(examples)}
+    return RuntimeRule(**made)
+
+
+def load_all() -> list[RuntimeRule]:
+    """All runtime rules, in the order of their codes, which is that in which they are tried."""
+    rules = [rule for path in sorted(data_folder("rules").glob("runtime/*.yaml")) for rule in load(path)]
+    codes = [rule.code for rule in rules]
+    twice = next((code for code in codes if codes.count(code) > 1), None)
+    if twice:
+        raise RuleError(f"{twice} is defined twice in rules/runtime")
+    return sorted(rules, key=lambda rule: rule.code)

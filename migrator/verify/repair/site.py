@@ -1,0 +1,179 @@
+"""The place in a program that a failure is about: its statement, its expression, what was seen there."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from migrator.files.discover import discover
+from migrator.files.errors import Unreadable
+from migrator.files.lines import Lines
+from migrator.files.source import Source, read
+from migrator.findings.finding import Edit
+from migrator.verify.diagnosis import Frame
+
+Function = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+@dataclass(frozen=True)
+class Code:
+    """A Python file of the project. Offsets are those of its UTF-8 text."""
+
+    name: str  # below the project's folder
+    path: Path
+    origin: Source
+
+    @property
+    def text(self) -> str:
+        """Its text."""
+        return self.origin.text
+
+    @cached_property
+    def lines(self) -> Lines:
+        """Its lines."""
+        return Lines(self.text)
+
+    @cached_property
+    def tree(self) -> ast.Module:
+        """Its syntax tree."""
+        return ast.parse(self.text)
+
+    @cached_property
+    def parents(self) -> dict[ast.AST, ast.AST]:
+        """What each node is in."""
+        return {child: node for node in ast.walk(self.tree) for child in ast.iter_child_nodes(node)}
+
+    def start(self, node: Any) -> int:
+        """Where a node begins."""
+        return int(self.lines.starts[node.lineno - 1] + node.col_offset)
+
+    def end(self, node: Any) -> int:
+        """Where a node ends."""
+        return int(self.lines.starts[node.end_lineno - 1] + node.end_col_offset)
+
+    def source(self, node: Any) -> str:
+        """The text of a node."""
+        return self.lines.data[self.start(node) : self.end(node)].decode("utf-8")
+
+    def replaced(self, node: Any, text: str) -> Edit:
+        """An edit that puts a text in the place of a node."""
+        return Edit(self.start(node), self.end(node), text)
+
+    def place(self, node: Any) -> str:
+        """File, line and the line's text."""
+        return f"{self.name}:{node.lineno}: {self.text.splitlines()[node.lineno - 1].strip()}"
+
+    def function_of(self, node: ast.AST) -> ast.AST:
+        """The function that a node is in, or the module."""
+        up = self.parents.get(node)
+        while up is not None and not isinstance(up, Function):
+            up = self.parents.get(up)
+        return up or self.tree
+
+    def indent(self, statement: ast.stmt) -> str:
+        """What stands before a statement on its line."""
+        line = self.text.splitlines()[statement.lineno - 1]
+        return line[: len(line) - len(line.lstrip())]
+
+    def stands_alone(self, statement: ast.stmt) -> bool:
+        """Whether a statement begins its line, and nothing follows on its last one."""
+        begin = self.lines.starts[statement.lineno - 1]
+        before = self.lines.data[begin : self.start(statement)]
+        behind = self.lines.data[self.end(statement) : self.lines.content_end(statement.end_lineno or 0)]
+        return not before.strip() and behind.strip()[:1] in (b"", b"#")
+
+
+@dataclass(frozen=True)
+class Site:
+    """One call of the program on the way to a failure; ``above``: those that led to it, innermost first."""
+
+    code: Code
+    frame: Frame
+    statement: ast.stmt
+    expression: ast.AST  # what failed; the statement where that is not known
+    above: tuple[Frame, ...] = ()
+
+    def values(self) -> Iterator[tuple[ast.expr, Mapping[str, Any]]]:
+        """The expressions in what failed of which the value is known, the outermost first."""
+        known = {value["expression"]: value for value in self.frame.values}
+        waiting: list[ast.AST] = [self.expression]
+        while waiting:
+            node = waiting.pop(0)
+            if isinstance(node, ast.expr):
+                value = known.get(ast.unparse(node))
+                if value is not None:
+                    yield node, value
+            if not (isinstance(node, ast.stmt) and node is not self.statement):
+                waiting += ast.iter_child_nodes(node)
+
+    def of_kind(self, *kinds: str) -> list[tuple[ast.expr, Mapping[str, Any]]]:
+        """The expressions whose values are of some kinds."""
+        return [(node, value) for node, value in self.values() if value["kind"] in kinds]
+
+
+class Sources:
+    """The Python files of a project, each read when it is asked for."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder.resolve()
+        self._known: dict[str, Code | None] = {}
+
+    def code(self, file: str) -> Code | None:
+        """A file by its path; None where it is not the project's, or cannot be parsed."""
+        path = Path(file).resolve()
+        if str(path) not in self._known:
+            self._known[str(path)] = self._read(path)
+        return self._known[str(path)]
+
+    def _read(self, path: Path) -> Code | None:
+        if not path.is_relative_to(self.folder) or "site-packages" in path.parts:
+            return None
+        try:
+            code = Code(path.relative_to(self.folder).as_posix(), path, read(path, path.name))
+            code.tree  # noqa: B018 (whether it can be parsed)
+        except (Unreadable, SyntaxError, ValueError, RecursionError):
+            return None
+        return code
+
+    def every(self) -> Iterator[Code]:
+        """All that can be parsed."""
+        for entry in discover(self.folder):
+            code = self.code(str(entry.path)) if entry.kind == "python" else None
+            if code is not None:
+                yield code
+
+    def sites(self, frames: Sequence[Frame]) -> list[Site]:
+        """The calls of the program's own, the innermost first."""
+        found = []
+        for place in range(len(frames) - 1, -1, -1):
+            frame = frames[place]
+            code = self.code(frame.file)
+            if code is not None:
+                above = tuple(reversed(frames[:place]))
+                site = _site(code, frame, above)
+                if site is not None:
+                    found.append(site)
+        return found
+
+
+def _site(code: Code, frame: Frame, above: tuple[Frame, ...]) -> Site | None:
+    statements = [
+        node
+        for node in ast.walk(code.tree)
+        if isinstance(node, ast.stmt) and node.lineno <= frame.line <= (node.end_lineno or node.lineno)
+    ]
+    if not statements:
+        return None
+    statement = max(statements, key=lambda node: node.lineno)
+    span = (frame.line, frame.column, frame.end_line, frame.end_column)
+    inside = (node for node in ast.walk(statement) if isinstance(node, (ast.expr, ast.stmt)))
+    expression = next((node for node in inside if _span(node) == span), statement)
+    return Site(code, frame, statement, expression, above)
+
+
+def _span(node: ast.expr | ast.stmt) -> tuple[int, int, int | None, int | None]:
+    return node.lineno, node.col_offset, node.end_lineno, node.end_col_offset

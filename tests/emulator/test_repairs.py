@@ -1,0 +1,197 @@
+"""Programs in which the static migration leaves what only a run shows: `verify --repair` mends them.
+
+Each folder in ``repairs/`` is a project of CUDA, with the files of ``shared/`` beside its own; the indented
+line of its README starts it. Migrated and repaired, it has to come to its end on emulated NPUs and to print
+the numbers of the original on the CPU. Runs are children of two processes that have torch already.
+"""
+
+from __future__ import annotations
+
+import csv
+import itertools
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from migrator.cli import main
+from migrator.verify.diagnosis import read_failures
+from migrator.verify.numbers import compare
+from migrator.verify.observed import read_processes
+from migrator.verify.processes import Ended
+from migrator.verify.repair.loop import repair
+from migrator.verify.repair.record import record
+from migrator.verify.verdict import NOT_COMPARED, PASSED, Course, Original, Verdict, judge
+from tests.emulator.conftest import HERE
+from tests.emulator.test_ways import COMMAND, CPU, MODULES, RUNNER, TOLERANCE
+
+REPAIRS = HERE / "repairs"
+# The rules that mend each program, in the order of the rounds that are kept.
+RULES = {
+    "anchors": ["NPU1105"],
+    "asks_nvidia_smi": ["NPU1131"],
+    "asks_the_driver": ["NPU1131"],
+    "averaged_metrics": ["NPU1121"],
+    "backend_of_a_file": ["NPU1101"],
+    "barrier_first": ["NPU1123"],
+    "cast_by_name": ["NPU1101"],
+    "class_weights": ["NPU1105", "NPU1101"],
+    "confusion": ["NPU1121"],
+    "data_parallel": ["NPU1107"],
+    "device_report": ["NPU1115"],
+    "fine_tuning": ["NPU1113"],
+    "flag_of_the_system": ["NPU1131"],
+    "graph_network": ["NPU1119"],
+    "hardware_ini": ["NPU1101"],
+    "kernel_choice": ["NPU1115"],
+    "layout_buffers": ["NPU1111"],
+    "layout_option": ["NPU1111", "NPU1111"],
+    "moving_average": ["NPU1105"],
+    "noise_generator": ["NPU1101"],
+    "plots": ["NPU1109"],
+    "positional_table": ["NPU1105"],
+    "precision_by_config": ["NPU1103"],
+    "probes": ["NPU1117"],
+    "profiled_steps": ["NPU1101"],
+    "running_totals": ["NPU1105", "NPU1105"],
+    "scaler_helper": ["NPU1103", "NPU1103"],
+    "settings_file": ["NPU1101"],
+}
+IN_CI = ("asks_the_driver", "averaged_metrics", "moving_average", "precision_by_config", "settings_file")
+
+
+class Server:
+    """A process that runs programs in children; a test that fails ends it, and the next begins it again."""
+
+    def __init__(self, command: list[str], env: dict[str, str]) -> None:
+        self._command, self._env = command, env
+        self._begin()
+
+    def _begin(self) -> None:
+        pipe = subprocess.PIPE
+        self._process = subprocess.Popen(
+            self._command, env=self._env, stdin=pipe, stdout=pipe, text=True, cwd=HERE
+        )
+        assert self._read() == "ready\n"
+
+    def run(self, project: Path, report: Path) -> dict[str, Any]:
+        ((torchrun, _horovodrun, script, arguments),) = COMMAND.findall((project / "README.md").read_text())
+        run = {"script": script, "arguments": arguments.split(), "ranks": int(torchrun or 0)}
+        if self._process.poll() is not None:
+            self._begin()
+        assert self._process.stdin is not None
+        report.mkdir(parents=True)
+        self._process.stdin.write(json.dumps({**run, "folder": str(project), "report": str(report)}) + "\n")
+        self._process.stdin.flush()
+        return json.loads(self._read())
+
+    def _read(self) -> str:
+        assert self._process.stdout is not None
+        return self._process.stdout.readline()
+
+    def close(self) -> None:
+        self._process.communicate(timeout=30)
+
+
+@pytest.fixture(scope="module")
+def servers(emulate, cache) -> Iterator[tuple[Server, Server]]:
+    """One that runs programs on NPUs, and one that runs CUDA's on the CPU."""
+    env = {**os.environ, "XDG_CACHE_HOME": str(cache), "OMP_NUM_THREADS": "1"}
+    begin = [sys.executable, "-m", "migrator", "emulate", "--devices", "2", "--cpu-random", "--", "python"]
+    npu = Server([*begin, RUNNER, "--serve", *MODULES, "torch_npu"], env)
+    cpu = Server([*begin, RUNNER, "--serve", *MODULES], {**env, **CPU})
+    yield npu, cpu
+    npu.close()
+    cpu.close()
+
+
+def project(name: str, folder: Path) -> tuple[Path, Path]:
+    """The original and the migrated project."""
+    original = folder / name
+    shutil.copytree(REPAIRS / name, original)
+    for file in (REPAIRS / "shared").glob("*.py"):
+        shutil.copy(file, original)
+    assert main.run(["migrate", "-q", "-i", str(original), "-o", str(folder), "-v", "2.13"]) == 0
+    return original, folder / f"{name}_msft"
+
+
+def runner(servers: tuple[Server, Server], original: Path, migrated: Path):
+    """A function that runs the migrated program, and the original where that ended well, and judges."""
+    numbers = itertools.count(1)
+
+    def run() -> Verdict:
+        report = migrated.parent / f"report_{next(numbers)}"
+        done = servers[0].run(migrated, report)
+        ended = Ended(done["code"], done["seconds"], output=done["output"])
+        failures, lost = read_failures(report), read_failures(report, "lost")
+        first = None
+        if not done["code"]:
+            before = servers[1].run(original, report.with_suffix(".cpu"))
+            assert not before["code"], before["errors"][-3000:]
+            comparison = compare(before["output"], done["output"], TOLERANCE)
+            first = Original(str(original), Ended(0, before["seconds"]), (), comparison)
+        course = Course(tuple(failures), lost=tuple(lost))
+        return judge(ended, read_processes(report), (), (), first, course)
+
+    return run
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {file.name: file.read_bytes() for file in folder.rglob("*.*") if "__pycache__" not in file.parts}
+
+
+@pytest.mark.parametrize(
+    "name", [name if name in IN_CI else pytest.param(name, marks=pytest.mark.thorough) for name in RULES]
+)
+def test_repaired(servers, tmp_path: Path, name: str) -> None:
+    original, migrated = project(name, tmp_path)
+    before = contents(original)
+    said: list[str] = []
+    done = repair(migrated, runner(servers, original, migrated), said.append)
+    told = [*said, *done.left, *done.verdict.reasons]
+    wanted = {PASSED, NOT_COMPARED} if name == "noise_generator" else {PASSED}
+    assert done.verdict.outcome in wanted, told
+    assert [each.finding.code for each in done.kept] == RULES[name], told
+    assert done.left == ()
+    assert contents(original) == before
+    reports = migrated / "migration_report"
+    changes = (reports / "change_list.csv").read_bytes()
+    record(reports, done)
+    after = (reports / "change_list.csv").read_bytes()
+    assert after.startswith(changes)
+    rows = list(
+        csv.DictReader(after[len(changes) :].decode().splitlines(keepends=True), fieldnames=_columns(changes))
+    )
+    assert [row["Rule"] for row in rows] == RULES[name]
+    assert {row["Safety"] for row in rows} == {"unsafe"}
+    for row in rows:
+        assert all(line.strip() in (migrated / row["File"]).read_text() for line in row["After"].splitlines())
+    assert len(list((reports / "repair").glob("round_*.diff"))) == len(done.rounds)
+
+
+def _columns(changes: bytes) -> list[str]:
+    return changes.decode("utf-8-sig").splitlines()[0].split(",")
+
+
+def test_what_no_rule_knows_is_told_in_five_lines(servers, tmp_path: Path) -> None:
+    original, migrated = project("real_mistake", tmp_path)
+    before = contents(migrated)
+    done = repair(migrated, runner(servers, original, migrated), print)
+    assert done.rounds == ()
+    assert len(done.left) == 5
+    assert done.left[0].startswith("saw:    process ")
+    assert "RuntimeError: mat1 and mat2 shapes cannot be multiplied" in done.left[0]
+    assert done.left[1] == "where:  train.py:13: return self.second(hidden)"
+    assert "hidden (float32 on npu, [4, 16])" in done.left[2]
+    assert "train.py:12: hidden = self.first(inputs).relu()" in done.left[3] or "second" in done.left[3]
+    assert contents(migrated) == before
+
+
+def test_there_are_25_programs() -> None:
+    assert len(RULES) >= 25
