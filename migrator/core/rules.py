@@ -8,7 +8,7 @@ from functools import cached_property
 from migrator.api_support import versions
 from migrator.core.settings import Settings
 from migrator.matchers.packs import Load, Rule, applies, choose, ignores, load, load_all
-from migrator.matchers.starting_words import line_words, starting_words
+from migrator.matchers.starting_words import line_words, starting_words, written_as
 from migrator.matchers.structural import api_verdicts, release_uses
 from migrator.names.device_vocabulary import DeviceVocabulary
 from migrator.names.index import identifiers
@@ -41,6 +41,7 @@ class Rules:
         self.opt_in = any(rule.opt_in for rule in self._chosen)
         self.enabled = frozenset(rule.code for rule in self._chosen)
         self._words = {rule.code: starting_words(rule) for rule in self._of_python}
+        self._written_as = {rule.code: how for rule in self._of_python if (how := written_as(rule))}
         self._line_words: dict[str, frozenset[str]] = {}  # of names that only the project knows
         self._project: Project | None = None
         self._vocabularies: dict[frozenset[str], tuple[DeviceVocabulary, DeviceVocabulary]] = {}
@@ -94,23 +95,32 @@ class Rules:
         self._learn(project)
         written = read_names(text)
         words = written.words
-        rules = [rule for rule in self._of_python if not self._words[rule.code].isdisjoint(words)]
-        apis = self._api_words({rule.finder.words_from for rule in rules}, text, written)
+        rules = [rule for rule in self._of_python if self._may_start(rule, written)]
+        apis = self._api_words(rules, written)
         rules = [rule for rule in rules if apis.get(rule.finder.words_from, _file_fits(rule, words))]
         triggers = frozenset(self._triggers(rules)).union(*apis.values())
         if self.settings.transfer and "torch" in words:
             return [*rules, self.every[TRANSFER]], triggers | {"torch"}
         return rules, triggers
 
-    def _api_words(self, sources: set[str], text: str, written: Written) -> dict[str, frozenset[str]]:
+    def _may_start(self, rule: Rule, written: Written) -> bool:
+        """Whether a text has a word from which a rule starts, as a part of a name if it goes by names."""
+        words = self._words[rule.code]
+        if words.isdisjoint(written.words):
+            return False
+        written_as = self._written_as.get(rule.code)
+        return written_as is None or any(written_as(written, word) for word in words & written.words)
+
+    def _api_words(self, rules: list[Rule], written: Written) -> dict[str, frozenset[str]]:
         """The words from which rules about torch's names start in a text, by what the rules call them."""
         found = {}
-        if "torch_apis" in sources:
+        about = [rule for rule in rules if rule.finder.words_from == "torch_apis"]
+        if about:
             found["torch_apis"] = api_verdicts.starting_words(
-                self.version, self.settings.hardware, text, written
+                about, self.version, self.settings.hardware, written
             )
-        if "torch_names" in sources:
-            found["torch_names"] = release_uses.starting_words(self.version, text, written)
+        if any(rule.finder.words_from == "torch_names" for rule in rules):
+            found["torch_names"] = release_uses.starting_words(self.version, written)
         return found
 
     def start_in(self, text: str, other: bool) -> bool:
@@ -161,7 +171,7 @@ def _reads_text(rule: Rule) -> bool:
 
 def _file_fits(rule: Rule, words: set[str]) -> bool:
     """Rules may ask for words that a file has, or has not."""
-    wanted, unwanted = rule.options.file_has, rule.options.file_has_not
+    wanted, unwanted = rule.options.words_of_file(), rule.options.file_has_not
     if wanted and words.isdisjoint(wanted):
         return False
     return not unwanted or words.isdisjoint(unwanted)

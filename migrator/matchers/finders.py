@@ -16,8 +16,9 @@ class Finder(NamedTuple):
     """A function in a module of this package, and the dataclass beside it that its rules' options are.
 
     Rules start from the last parts of their ``match``, or from the words that ``words_from`` names. One
-    without ``takes_match`` does not go by names. ``replaces`` says what it does with ``replace``. ``other``:
-    it looks at files that are no Python, and only at these.
+    without ``takes_match`` does not look at that. What ``goes_by`` names finds nothing but qualified names
+    and members, what goes by packages nothing without an import of one. ``replaces`` says what it does with
+    ``replace``. ``other``: it looks at files that are no Python, and only at these.
     """
 
     module: str
@@ -25,6 +26,7 @@ class Finder(NamedTuple):
     options: str = ""
     words_from: str = ""
     takes_match: bool = True
+    goes_by: Literal["", "names", "packages"] = ""
     replaces: Literal["no", "may", "must"] = "no"
     other: bool = False
 
@@ -47,15 +49,15 @@ def _imported(module: str, name: str) -> Any:
 
 
 KINDS = {
-    "name": Finder("kinds.name", options="NameOptions", replaces="may"),
-    "import": Finder("kinds.library", options="ImportOptions"),
+    "name": Finder("kinds.name", options="NameOptions", goes_by="names", replaces="may"),
+    "import": Finder("kinds.library", options="ImportOptions", goes_by="packages"),
     "method": Finder("kinds.method", "find_methods", options="MethodOptions", replaces="must"),
     "attribute": Finder("kinds.method", "find_attributes", replaces="may"),
-    "argument": Finder("kinds.argument", options="ArgumentOptions"),
+    "argument": Finder("kinds.argument", options="ArgumentOptions", goes_by="names"),
     "string": Finder("kinds.string", options="StringOptions", replaces="may"),
     "text": Finder("kinds.text", options="TextOptions", replaces="may"),
     "env": Finder("kinds.env", options="EnvOptions", words_from="env_vars", takes_match=False),
-    "call": Finder("kinds.call", options="CallOptions", replaces="may"),
+    "call": Finder("kinds.call", options="CallOptions", goes_by="names", replaces="may"),
     "pattern": Finder("kinds.pattern", options="PatternOptions", replaces="may"),
     # Of files that are no Python.
     "variable": Finder(
@@ -83,7 +85,7 @@ HANDLERS = {
     ),
     "autocast-setters": Finder("structural.autocast_setters", options="SetterOptions"),
     "capability": Finder("structural.capability", "find_calls"),
-    "checkpoint-load": Finder("structural.checkpoint_load", options="LoadOptions"),
+    "checkpoint-load": Finder("structural.checkpoint_load", options="LoadOptions", goes_by="names"),
     "code-text": Finder("structural.code_text", options="CodeOptions", takes_match=False),
     "command-mention": Finder("structural.command_output", "find_mentions"),
     "command-output": Finder("structural.command_output", "find_runs", options="OutputOptions"),
@@ -107,7 +109,9 @@ HANDLERS = {
     "dynamic-calls": Finder("structural.dynamic_shapes", "find_calls"),
     "dynamic-masks": Finder("structural.dynamic_shapes", "find_masks", takes_match=False),
     "dynamic-sizes": Finder("structural.dynamic_shapes", "find_sizes"),
-    "float64-collective": Finder("structural.float64_collective", options="CollectiveOptions"),
+    "float64-collective": Finder(
+        "structural.float64_collective", options="CollectiveOptions", goes_by="names"
+    ),
     "float64-handed-over": Finder(
         "structural.float64_collective",
         "find_handed_over",
@@ -119,19 +123,20 @@ HANDLERS = {
     "library-default": Finder(
         "structural.library_defaults",
         options="DefaultOptions",
+        goes_by="packages",
         takes_match=False,
     ),
     "library-function": Finder(
         "structural.library_functions", words_from="library_functions", takes_match=False
     ),
-    "memory-format": Finder("structural.memory_format", options="FormatOptions"),
+    "memory-format": Finder("structural.memory_format", options="FormatOptions", goes_by="names"),
     "replaced-names": Finder("structural.replaced_names"),
     "map-location": Finder("structural.map_location"),
     "npu-generator": Finder("structural.npu_generator"),
     "local-rank-option": Finder("structural.local_rank_option", takes_match=False),
     "byte-mask": Finder("structural.old_forms", "find_byte_masks", options="MaskOptions", takes_match=False),
-    "iterator-next": Finder("structural.old_forms", "find_next", takes_match=False),
-    "legacy-function": Finder("structural.old_forms", "find_legacy_functions"),
+    "iterator-next": Finder("structural.old_forms", "find_next", goes_by="names"),
+    "legacy-function": Finder("structural.old_forms", "find_legacy_functions", goes_by="names"),
     "real-spectrum": Finder("structural.old_forms", "find_real_spectra"),
     "python-kernel": Finder("structural.cuda_operators", "find_kernels"),
     "release-names": Finder(
@@ -151,6 +156,6 @@ HANDLERS = {
     ),
     "setup-requirements": Finder("kinds.requirement", "find_in_setup", takes_match=False),
     "training-settings": Finder("structural.training_step", "find_settings", words_from="training_loops"),
-    "weights-only": Finder("structural.weights_only", options="WeightsOptions"),
+    "weights-only": Finder("structural.weights_only", options="WeightsOptions", goes_by="names"),
     "training-step": Finder("structural.training_step", options="StepOptions", words_from="training_loops"),
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from functools import cache
 from typing import Any, Literal, Optional, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -31,6 +31,10 @@ class Options:
     def words_of_lines(self) -> tuple[str, ...]:
         """The words with which a statement is looked at, beside those that the rule starts from."""
         return self.line_words
+
+    def words_of_file(self) -> Collection[str]:
+        """The words of which a file must have one, beside those that the rule starts from; none for any."""
+        return self.file_has
 
 
 class OptionError(ValueError):

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import Callable
+from typing import Callable, Optional
 
 from migrator.api_support import env_vars, program_options
 from migrator.matchers.packs import Rule
 from migrator.names.training_loops import STARTING_WORDS
+from migrator.names.written_names import Written
 
 _WORD = re.compile(r"[^\W\d]\w*")
 _KNOWN: dict[str, Callable[[], Iterable[str]]] = {
@@ -37,6 +38,16 @@ def line_words(rule: Rule) -> frozenset[str]:
     """The words with which a statement is looked at in a file in which a rule starts."""
     more = map(_last_part, rule.match) if rule.finder.words_from == "training_loops" else ()
     return frozenset((*rule.options.words_of_lines(), *more))
+
+
+def written_as(rule: Rule) -> Optional[Callable[[Written, str], bool]]:
+    """How a text has to show a word from which a rule starts; None where it may stand anywhere."""
+    goes_by = rule.finder.goes_by
+    if goes_by == "packages":
+        return Written.may_import
+    # Words of other things than names are written elsewhere, too: an argument's.
+    in_names = goes_by == "names" and starting_words(rule) <= set(".".join(rule.match).split("."))
+    return Written.may_end if in_names else None
 
 
 def _derived(rule: Rule) -> set[str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 _CHAIN = re.compile(r"[\w.]+")
 # Everything but the bytes of dotted names, as blanks: split() then is twice as fast as a pattern.
@@ -24,6 +24,9 @@ _TARGET = re.compile(r"[ \t]*(\w+)[ \t]*")
 _GETATTR = re.compile(r"getattr\(\s*([\w.]+)\s*,\s*[\"'](\w+)[\"']")
 _COMMENT = re.compile(r"#[^\n]*")
 _BEHIND_DOT = re.compile(r"\.[\s\\]+([^\W\d]\w*)")
+_WORD = re.compile(r"\w+")
+# Modules under their usual names, whose members are never torch's: json.load, re.compile.
+_OTHERS = frozenset({"json", "math", "np", "numpy", "os", "pickle", "re", "sys", "yaml"})
 # What stands behind a name that is called, or aliased: a call's arguments where they hold no string and no
 # comment, so that its brackets are those that are seen; any other call, the end of a string, an alias.
 _BEHIND_NAME = re.compile(
@@ -36,12 +39,45 @@ class Written:
     """The names of a text as they are written.
 
     ``dotted`` are those with a dot, such as ``F.relu``; behind a bracket they begin with it: ``.relu``.
-    ``words`` are the parts of all, ``members`` those that stand right behind a dot.
+    ``words`` are the parts of all, ``members`` those that stand right behind a dot, but for those of modules
+    that are surely others.
     """
 
+    text: str
     dotted: list[str]
     words: set[str]
     members: set[str]
+
+    @cached_property
+    def apart(self) -> set[str]:
+        """The words behind a dot from which blanks, a line's end or a comment keep them apart."""
+        text = self.text
+        found = _BEHIND_DOT.findall(text)
+        return {*found, *(_BEHIND_DOT.findall(_COMMENT.sub("", text)) if "#" in text else ())}
+
+    @cached_property
+    def imports(self) -> list[tuple[str, str, str, str]]:
+        """The parts of each import statement, as ``_IMPORT`` has them."""
+        return list(_imports(self.text))
+
+    @cached_property
+    def _imported(self) -> set[str]:
+        """The words of all import statements; all words of the text where one binds what it does not name."""
+        written = " ".join(part for parts in self.imports for part in parts)
+        return self.words if "*" in written else set(_WORD.findall(written))
+
+    def may_end(self, word: str) -> bool:
+        """Whether a full name of something imported may end with a word: ``load`` of ``torch.load``.
+
+        For that it is a member of something, or imported, or in quotes: ``getattr(torch, "load")``.
+        """
+        if word in self.members or word in self._imported or word in self.apart:
+            return True
+        return f'"{word}"' in self.text or f"'{word}'" in self.text
+
+    def may_import(self, package: str) -> bool:
+        """Whether a package may be imported, by a statement or by its name in quotes."""
+        return package in self._imported or f'"{package}' in self.text or f"'{package}" in self.text
 
 
 def read_names(text: str) -> Written:
@@ -52,16 +88,11 @@ def read_names(text: str) -> Written:
         chains = list(set(_CHAIN.findall(text)))
     dotted = [chain for chain in chains if "." in chain]
     words = set(".".join(chains).split("."))
-    members = set(".".join([chain.partition(".")[2] for chain in dotted]).split("."))
+    parted = (chain.partition(".") for chain in dotted)
+    members = set(".".join([behind for root, _, behind in parted if root not in _OTHERS]).split("."))
     words.discard("")
     members.discard("")
-    return Written(dotted, words, members)
-
-
-def behind_a_dot(text: str) -> set[str]:
-    """The words behind a dot from which blanks, a line's end or a comment keep them apart."""
-    found = _BEHIND_DOT.findall(text)
-    return {*found, *(_BEHIND_DOT.findall(_COMMENT.sub("", text)) if "#" in text else ())}
+    return Written(text, dotted, words, members)
 
 
 def may_give(text: str, name: str, keywords: Iterable[str]) -> bool:
@@ -77,19 +108,18 @@ def may_give(text: str, name: str, keywords: Iterable[str]) -> bool:
 
 
 @lru_cache(maxsize=2)
-def names_in(text: str, written: Written, package: str) -> set[str]:
-    """What ``qualified`` gives, asked for by several rules about one text."""
-    return qualified(text, written.dotted, package)
+def names_in(written: Written, package: str) -> set[str]:
+    """The full names of things of ``package`` that a text may mean: used, or imported.
 
-
-def qualified(text: str, dotted: list[str], package: str) -> set[str]:
-    """The full names of things of ``package`` that the text may mean: used, or imported."""
-    roots = _roots(text, package)
+    Several rules ask that about one text.
+    """
+    roots = _roots(written, package)
     if not roots:
         return set()
     names = {name for name in roots.values() if "." in name}
-    if "getattr" in text:
-        dotted = [*dotted, *(".".join(match) for match in _GETATTR.findall(text))]
+    dotted = written.dotted
+    if "getattr" in written.text:
+        dotted = [*dotted, *(".".join(match) for match in _GETATTR.findall(written.text))]
     for chain in dotted:
         root, _, rest = chain.partition(".")
         full = roots.get(root)
@@ -100,6 +130,7 @@ def qualified(text: str, dotted: list[str], package: str) -> set[str]:
 
 def _imports(text: str) -> Iterator[tuple[str, str, str, str]]:
     """The parts of each import statement. To look for the word first is thrice as fast as the pattern."""
+    text = "\n" + (text.replace("\r", "\n") if "\r" in text else text)
     place = text.find("import")
     while place >= 0:
         line = text.rfind("\n", 0, place)
@@ -112,7 +143,11 @@ def _imports(text: str) -> Iterator[tuple[str, str, str, str]]:
 
 def imported_names(text: str) -> Iterator[tuple[str, str]]:
     """Each name that an import binds, with the full name that it stands for, which may begin with dots."""
-    for plain, module, in_brackets, listed in _imports(f"\n{text}"):
+    return _bound(_imports(text))
+
+
+def _bound(imports: Iterable[tuple[str, str, str, str]]) -> Iterator[tuple[str, str]]:
+    for plain, module, in_brackets, listed in imports:
         for part in (plain or _COMMENT.sub("", in_brackets or listed)).split(","):
             name, _, alias = part.replace("\\", " ").strip().partition(" as ")
             name, bound = name.strip(), (alias or name).strip()
@@ -121,13 +156,13 @@ def imported_names(text: str) -> Iterator[tuple[str, str]]:
                 yield (bound, full) if alias or module else (name.partition(".")[0], name.partition(".")[0])
 
 
-def _roots(text: str, package: str) -> dict[str, str]:
+def _roots(written: Written, package: str) -> dict[str, str]:
     """What the names of a text stand for, as far as it is in the package."""
-    if package not in text:
+    if package not in written.words:
         return {}
-    imported = imported_names(text)
+    imported = _bound(written.imports)
     roots = {bound: full for bound, full in imported if full == package or full.startswith(f"{package}.")}
-    text = f"\n{text}"
+    text = f"\n{written.text}"
     for match in _ALIASED.finditer(text):
         root, dot, rest = match[1].partition(".")
         if root in roots:

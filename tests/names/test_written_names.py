@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from migrator.names.written_names import behind_a_dot, may_give, qualified, read_names
+from migrator.names.written_names import may_give, names_in, read_names
 
 
 def names(text: str) -> set[str]:
-    return qualified(text, read_names(text).dotted, "torch")
+    return names_in(read_names(text), "torch")
 
 
 @pytest.mark.parametrize(
@@ -47,8 +47,45 @@ def test_names_that_end_a_sentence() -> None:
 
 @pytest.mark.parametrize("text", ["x. mode()", "x.\\\n  mode()", "(x.  # why\n  mode())"])
 def test_members_apart_from_their_dot(text: str) -> None:
-    assert "mode" in behind_a_dot(text)
-    assert behind_a_dot("mode(x). model") == {"model"}
+    assert "mode" in read_names(text).apart
+    assert read_names("mode(x). model").apart == {"model"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "torch.load(path)",
+        "f()[0] . load",
+        "from torch import (  # how\n    save,\n    load as read,\n)",
+        "import os;from torch import load",
+        "x = 1\rfrom torch import save, load\r",
+        "from torch import *\nload(path)",
+        "getattr(torch, 'load')",
+        'vars(torch)["load"]',
+    ],
+)
+def test_words_that_may_end_a_full_name(text: str) -> None:
+    assert read_names(text).may_end("load")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["# load it", "def load(): ...", "load(x)", "f(load=1)", "json.load(f)", "from x import y\nload(y)"],
+)
+def test_words_that_end_no_full_name(text: str) -> None:
+    assert "load" in read_names(text).words
+    assert not read_names(text).may_end("load")
+
+
+def test_packages_that_may_be_imported() -> None:
+    for text in (
+        "import apex.amp",
+        "from apex import amp",
+        "import_module('apex.amp')",
+        "from x import *  # apex",
+    ):
+        assert read_names(text).may_import("apex")
+    assert not read_names("the.apex(of)  # the apex").may_import("apex")
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ limited parameter, the receiver of a tensor's method.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Literal, NamedTuple
@@ -25,7 +25,7 @@ from migrator.names.index import ModuleIndex
 from migrator.names.placement import is_cpu_device, kept_on_the_cpu, on_the_cpu
 from migrator.names.tree import attributes, root
 from migrator.names.values import MAYBE, TENSOR, options_like
-from migrator.names.written_names import Written, behind_a_dot, names_in
+from migrator.names.written_names import Written, may_give, names_in
 from migrator.project.program import is_reducing
 
 _OPEN = ("unsupported", "fallback", "partial", "unknown")
@@ -40,33 +40,48 @@ _MAY_NEED_A_BACKEND = (
 _CAST = {"double": "float64", "half": "float16", "bfloat16": "bfloat16", "cdouble": "complex128"}
 
 
-def starting_words(version: TorchVersion, hardware: str, text: str, written: Written) -> frozenset[str]:
+def starting_words(
+    rules: Iterable[Rule[VerdictOptions]], version: TorchVersion, hardware: str, written: Written
+) -> frozenset[str]:
     """The words of a text from which the rules start in it: of names that are not plainly supported."""
     words = written.words
     if "torch" not in words:
         return frozenset()
-    methods = tensor_methods() & (written.members | behind_a_dot(text))
-    found = {word for word in methods if _is_open_method(word, version, hardware)}
-    limited = words & (DTYPES if hardware else WIDE_DTYPES)
-    for name in names_in(text, written, "torch"):
+    excluded: dict[str, tuple[str, ...]] = {rule.options.verdict: rule.excluded for rule in rules}
+    found = {
+        word
+        for word in tensor_methods() & (written.members | written.apart)
+        if _is_told(judge(f"torch.Tensor.{word}", version, hardware), excluded)
+    }
+    limited = {word for word in words & (DTYPES if hardware else WIDE_DTYPES) if written.may_end(word)}
+    for name in names_in(written, "torch"):
         verdict = _verdict(name, version, hardware)
-        if verdict is not None and (verdict.status in _OPEN or _may_show(verdict, words, limited)):
-            # Behind either the API may stand in the text: its own last word, and that of the whole chain.
-            found.update((name.rpartition(".")[2], verdict.api.rpartition(".")[2]))
+        if verdict is None:
+            continue
+        # Behind either the API may stand in the text: its own last word, and that of the whole chain.
+        last = {name.rpartition(".")[2], verdict.api.rpartition(".")[2]}
+        if _is_told(verdict, excluded) or (
+            _is_told(verdict, excluded, "partial") and _may_show(verdict, written, last, limited)
+        ):
+            found |= last
     return frozenset(found)
 
 
-def _may_show(verdict: Verdict, words: set[str], limited: set[str]) -> bool:
-    """Whether a file with these words, some of them dtypes, may have a call outside of the limits."""
+def _is_told(verdict: Verdict, excluded: Mapping[str, tuple[str, ...]], status: str = "") -> bool:
+    """Whether a rule is about the status of an API, or another one that a call may show.
+
+    ``excluded`` are the APIs, by the statuses, that the rules are not about.
+    """
+    patterns = excluded.get(status or verdict.status)
+    return patterns is not None and not any(pattern_fits(pattern, verdict.api) for pattern in patterns)
+
+
+def _may_show(verdict: Verdict, written: Written, names: set[str], limited: set[str]) -> bool:
+    """Whether a text with some dtypes may have a call of an API by one of its names outside of the limits."""
     if any(verdict.refuses(dtype) for dtype in limited):
         return True
-    return any(word in words and (word != "dtype" or limited) for word in verdict.parameters)
-
-
-@cache
-def _is_open_method(name: str, version: TorchVersion, hardware: str) -> bool:
-    """Whether there is something to say of a method or attribute of tensors."""
-    return judge(f"torch.Tensor.{name}", version, hardware).status in _OPEN
+    parameters = {each for each in verdict.parameters & written.words if each != "dtype" or limited}
+    return bool(parameters) and any(may_give(written.text, name, parameters) for name in names)
 
 
 @cache

@@ -6,8 +6,9 @@ Which do, in which versions, and what helps is in ``api_db/library_defaults.csv`
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Optional
 
 from migrator.api_support.library_defaults import LibraryDefault, Limits, known
@@ -26,6 +27,19 @@ class DefaultOptions(Options):
     """``outcomes``: what such a call comes to, of those that a rule is about."""
 
     outcomes: tuple[str, ...] = ()
+
+    def words_of_file(self) -> Collection[str]:
+        """The last parts of the functions' names."""
+        return _last_parts(self.outcomes)
+
+
+@cache
+def _last_parts(outcomes: tuple[str, ...]) -> frozenset[str]:
+    return frozenset(
+        name.rpartition(".")[2]
+        for name, every in known().items()
+        if any(each.outcome in outcomes for each in every)
+    )
 
 
 def find(context: FileContext, rule: Rule[DefaultOptions]) -> Iterator[Match]:

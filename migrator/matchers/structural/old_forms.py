@@ -23,7 +23,9 @@ def find_next(context: FileContext, rule: Rule) -> Iterator[Match]:
     index = context.index
     for call in index.calls:
         function = call.func
-        if not isinstance(function, ast.Attribute) or function.attr != "next" or call.args or call.keywords:
+        if not isinstance(function, ast.Attribute) or f".{function.attr}" not in rule.match:
+            continue
+        if call.args or call.keywords:
             continue
         if not _is_iterator(index, function.value):
             continue

@@ -43,21 +43,21 @@ class Use(NamedTuple):
     parameter: ast.keyword | None = None
 
 
-def starting_words(version: TorchVersion, text: str, written: Written) -> frozenset[str]:
+def starting_words(version: TorchVersion, written: Written) -> frozenset[str]:
     """The words of a text from which the rules start in it: of what the version, or a callable, lacks."""
     found: set[str] = set()
     for package in written.words.intersection(_PACKAGES):
-        for name in names_in(text, written, package):
+        for name in names_in(written, package):
             absent, last = _absent(name, version), name.rpartition(".")[2]
             if absent:
                 found.update((last, absent.rpartition(".")[2]))
-            elif may_give(text, last, written.words & _lacking(name, version)):
+            elif may_give(written.text, last, written.words & _lacking(name, version)):
                 found.add(last)
     if found or "torch" in written.words:
         for owner in _CLASSES.values():
             found.update(written.members & _absent_members(owner, version))
         for method in written.members & _MODULE_METHODS:
-            if may_give(text, method, written.words & _lacking(f"torch.nn.Module.{method}", version)):
+            if may_give(written.text, method, written.words & _lacking(f"torch.nn.Module.{method}", version)):
                 found.add(method)
     return frozenset(found)
 
