@@ -26,7 +26,7 @@ from migrator.core.matching import (
     match_rules_in_text,
 )
 from migrator.core.other_ways import kept
-from migrator.core.readable import OddNameError, check_names, compiled
+from migrator.core.readable import OddNameError, check_compiles, check_names
 from migrator.core.rules import Rules
 from migrator.files.document import Document
 from migrator.files.lines import Lines
@@ -36,7 +36,7 @@ from migrator.matchers.context import FileContext
 from migrator.matchers.packs import Rule
 from migrator.names.index import ModuleIndex
 from migrator.names.npu_branches import knows_npus
-from migrator.names.tree import parse
+from migrator.names.outline import forget_outline
 from migrator.project.project import Project
 
 _MAX_PASSES = 8
@@ -108,7 +108,7 @@ def check(
             return Result(name)
         result = _Check(document, rules, project, admit).run(start, chosen, words, converted, write)
         if result.findings:
-            compiled(text, document.notebook is not None)
+            _check_compiles(document, result)
         return result
     except SyntaxError as error:
         return _unparsed(name, text, error)
@@ -121,6 +121,19 @@ def check(
     finally:
         if collecting:
             gc.enable()
+
+
+def _check_compiles(document: Document, result: Result) -> None:
+    """Raises SyntaxError where Python does not take the input, or what a mistake of ours made of it.
+
+    What is wrong with the input is wrong with the result, too: most files are compiled once.
+    """
+    notebook = document.notebook is not None
+    try:
+        check_compiles(document.text if result.text is None else result.text, notebook)
+    except SyntaxError:
+        check_compiles(document.text, notebook)
+        raise
 
 
 def _check_other(document: Document, rules: Rules, project: Project, admit: Admit, write: bool) -> Result:
@@ -169,7 +182,10 @@ class _Check:
         if converted is not None:
             self.map = self.map.then(converted.edits)
         for step in range(_MAX_PASSES):
-            lines, choice, alone = self._pass(text, chosen, words, aware)
+            try:
+                lines, choice, alone = self._pass(text, chosen, words, aware)
+            finally:
+                forget_outline(text)
             if step == 0:
                 left_alone = alone
                 found = (item.finding for item in choice.reported if not self._is_ours(lines, item.finding))
@@ -187,8 +203,10 @@ class _Check:
             if choice.whole and not self.rules.start_in(
                 " ".join(edit.text for edit in edits), bool(self.type)
             ):
-                if write:
-                    self._parse(text)  # a mistake of ours must not break the user's code
+                if write and self.type:  # a mistake of ours must not break the user's file
+                    from migrator.other_files.index import read
+
+                    read(self.name, self.type, text)
                 break
         else:
             reason = "internal error, file left unchanged: the rules do not settle"
@@ -207,15 +225,6 @@ class _Check:
         unique = dict.fromkeys(findings)
         in_order = sorted(unique, key=lambda finding: (finding.line, finding.column, finding.code))
         return Result(self.name, tuple(in_order), changed, left_alone=left_alone)
-
-    def _parse(self, text: str) -> None:
-        """Raise SyntaxError or NotParsedError where a result would not be what its file is."""
-        if self.type:
-            from migrator.other_files.index import read
-
-            read(self.name, self.type, text)
-        else:
-            parse(text)
 
     def _pass(
         self, text: str, chosen: list[Rule], words: Iterable[str], aware: bool

@@ -16,8 +16,8 @@ class OddNameError(SyntaxError):
     """A name that Python takes for another one."""
 
 
-def compiled(text: str, notebook: bool) -> None:
-    """Raises SyntaxError for what only ``ast`` takes: ``return`` outside a function, and the like."""
+def check_compiles(text: str, notebook: bool) -> None:
+    """Raises SyntaxError for what does not parse, or only for ``ast``: ``return`` outside a function."""
     flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT if notebook else 0
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from functools import lru_cache
 from typing import Any
 
 from migrator.files.lines import Lines
@@ -70,11 +69,25 @@ class Outline:
                 stack += [(child, node, inner) for child in reversed(getattr(node, field))]
 
 
-@lru_cache(maxsize=8)
+_MOST = 8
+_kept: dict[str, Outline] = {}
+
+
 def outline(text: str) -> Outline:
     """The outline of a text, made once for those who soon ask again.
 
     A file is read to see what it tells the others, and again to be checked: of the few files that a hook is
     given, each is parsed once. Raises what ``parse`` raises.
     """
-    return Outline(text)
+    shared = _kept.get(text)
+    if shared is None:
+        shared = Outline(text)
+        if len(_kept) == _MOST:
+            _kept.pop(next(iter(tuple(_kept))), None)  # another thread may be here, too
+        _kept[text] = shared
+    return shared
+
+
+def forget_outline(text: str) -> None:
+    """Give the memory of an outline back: a tree that goes at once is none that garbage is looked for in."""
+    _kept.pop(text, None)

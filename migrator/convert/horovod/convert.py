@@ -64,11 +64,10 @@ def _programs(
 
     ``failed`` gets the files that an internal error kept from being read.
     """
-    stems = {
-        re.escape(name.removesuffix("/__init__.py").removesuffix(".py").split("/")[-1]) for name in names
-    }
-    imports = re.compile(rf"^[^\S\n]*(?:from|import)\b[^\n]*\b(?:{'|'.join(sorted(stems))})\b", re.M)
     imported = _Imports(read)
+    if not any(map(imported.may_be_of_horovod, names)):
+        return []
+    imports = _import_of(names)
     entries = list(names)
     for one in others:
         if one not in names and imports.search(read(one) or "") and imported.has_one_of(one, names):
@@ -105,6 +104,18 @@ def _programs(
     return programs
 
 
+def _import_of(names: Iterable[str]) -> re.Pattern[str]:
+    """What an import of one of some files looks like: ``distributed``, not ``torch.distributed``."""
+    stems: set[str] = set()
+    inside: set[str] = set()
+    for name in names:
+        *folders, stem = name.removesuffix("/__init__.py").removesuffix(".py").split("/")
+        stems.add(rf"(?<!\w\.){re.escape(stem)}")
+        inside.update(re.escape(f"{folder}.{stem}") for folder in folders[-1:])
+    modules = "|".join(sorted(stems | inside))
+    return re.compile(rf"^[^\S\n]*(?:from|import)\b[^\n]*\b(?:{modules})\b", re.M)
+
+
 class _Imports:
     """What files import. Each is parsed once, however many programs reach it."""
 
@@ -134,6 +145,13 @@ class _Imports:
                     waiting += self._files(name, posixpath.dirname(entry))
                     found.add(name)
         return found
+
+    def may_be_of_horovod(self, name: str) -> bool:
+        """Whether a file imports horovod.torch, or cannot be read."""
+        try:
+            return any(map(_is_horovod, self.statements(name)))
+        except Exception:
+            return True  # it is told when the programs are read
 
     def has_one_of(self, name: str, wanted: Collection[str]) -> bool:
         """Whether a file imports one of some others."""
