@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Optional, TypeVar
 
-from migrator.api_support import env_vars, npu_names, support, tables, torch_names, verdicts
-from migrator.api_support.env_vars import EnvVar
+from migrator.api_support import env_vars, npu_names, sentences, support, tables, torch_names, verdicts
+from migrator.api_support.env_vars import EnvVar, NpuVariable
 from migrator.api_support.versions import TorchVersion, known
 
 # What programs import under short names.
@@ -98,6 +98,7 @@ class Answer:
     perhaps: tuple[str, ...] = ()  # those of which only the names suggest it
     stands_for: tuple[str, ...] = ()  # CUDA names, or variables, of which this is the NPU form
     environment: Optional[EnvVar] = None
+    variable: Optional[NpuVariable] = None  # what HCCL, CANN or torch_npu read under that name
 
 
 def look_up(asked: str) -> Optional[Answer]:
@@ -246,11 +247,12 @@ def _operator(asked: str, base: str) -> Optional[Answer]:
 
 
 def _environment(name: str) -> Optional[Answer]:
-    found = env_vars.look_up(name)
-    if found:
-        return Answer(name, "environment", environment=found)
-    stands_for = tuple(sorted(other.name for other in env_vars.known().values() if other.npu == name))
-    return Answer(name, "environment", stands_for=stands_for) if stands_for else None
+    found, own = env_vars.look_up(name), env_vars.of_npu(name)
+    others = (other.name for other in env_vars.known().values() if other.npu == name != other.name)
+    stands_for = tuple(sorted(others))
+    if not (found or own or stands_for):
+        return None
+    return Answer(name, "environment", environment=found, variable=own, stands_for=stands_for)
 
 
 def _documented(row: support.Support) -> Documented:
@@ -320,6 +322,7 @@ def _names() -> list[str]:
     found = {line.partition(",")[0] for table in ("api_support", "aliases") for line in tables.lines(table)}
     found |= set(torch_names.listed())
     found |= npu_names.names() | env_vars.known().keys() | {row[0] for row in _custom()}
+    found |= set(env_vars.npu_names())
     found |= {row[4] for row in tables.rows("npu_names")} | {other.npu for other in env_vars.known().values()}
     return sorted(found - {""})
 
@@ -333,6 +336,13 @@ class AtVersion:
     """
 
     verdict: str
+    sentence: str  # the verdict in words
+    basis: str  # documents, operators, executed, source, core, value, area, names, or '' where nothing is known
+    certain: bool  # seen, documented or registered, and not merely read in sources
+    lacking: tuple[str, ...]  # operators without an NPU kernel that it comes to: always,
+    sometimes: tuple[str, ...]  # for some arguments,
+    backward: tuple[str, ...]  # and in its backward pass
+    product_lines: tuple[tuple[str, str], ...]  # those of which the documents say something else, and what
     absence: str
     is_cuda: bool
     npu_name: str
@@ -352,10 +362,19 @@ class AtVersion:
 def at_version(answer: Answer, version: TorchVersion) -> AtVersion:
     """Narrow an answer to one version."""
     form = npu_names.look_up(answer.name, version)
+    judged = verdicts.judge(answer.name, version)
+    known_by = judged.evidence
     listed = support.look_up(answer.name, version) if answer.documents else None
     row, held = _held(answer.registered, version), _held(answer.own, version)
     return AtVersion(
         verdict=verdicts.word(answer.name, version) if answer.verdicts else "",
+        sentence=sentences.sentence(answer.name, version) if answer.verdicts else _of_other(answer, version),
+        basis=_basis(judged, form is not None),
+        certain=known_by is None or known_by.certain,
+        lacking=known_by.lacking if known_by else (),
+        sometimes=known_by.sometimes if known_by else (),
+        backward=known_by.backward if known_by else (),
+        product_lines=tuple(sentences.by_product_line(answer.name, version)) if listed else (),
         absence=torch_names.of_version(version.text).absence(answer.name),
         is_cuda=bool(answer.forms),
         npu_name=form.npu if form else listed.npu if listed else "",
@@ -371,6 +390,28 @@ def at_version(answer: Answer, version: TorchVersion) -> AtVersion:
         exists=held is not None or bool(answer.stands_for and not answer.own),
         own=held or (answer.own[0] if answer.own else None),
     )
+
+
+def _basis(judged: verdicts.Verdict, is_cuda: bool) -> str:
+    if is_cuda:
+        return "names"
+    if judged.evidence is not None:
+        return judged.evidence.kind
+    return "documents" if judged.documents else "operators" if judged.kernel else ""
+
+
+def _of_other(answer: Answer, version: TorchVersion) -> str:
+    """The sentence on what is no name of torch: an operator, a variable, a name of torch_npu."""
+    release = f"torch_npu {version.torch_npu}"
+    if answer.kind == "environment":
+        return sentences.of_variable(answer.environment)
+    row = _held(answer.registered, version)
+    if answer.kind == "operator":
+        return sentences.of_operator(row.kind if row else "", version)
+    if answer.kind in ("own", "npu"):
+        there = _held(answer.own, version) is not None or bool(answer.stands_for and not answer.own)
+        return f"Works: {release} has it." if there else f"Not in {release}."
+    return ""
 
 
 def _held(ranges: Iterable[Held], version: TorchVersion) -> Optional[Held]:

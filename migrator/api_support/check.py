@@ -17,11 +17,14 @@ _KEYS = {"by_hand/library_defaults": 2, "library_defaults": 2, "wheel_names": 2}
 # versions.csv and releases.csv are in the order of versions; what is by hand is in that of its author.
 _UNSORTED = ("releases", "torch_wheels", "versions", "by_hand/npu_names")
 # The look-up searches these tables by halves and splits their lines at commas.
-_SEARCHED = ("aliases", "api_support", "composed", "kernels", "torch_names")
+_SEARCHED = ("aliases", "api_support", "composed", "kernels", "native_functions", "reached", "torch_names")
+# They speak of torch versions without a torch_npu, too.
+_OF_TORCH = ("native_functions", "reached", "torch_names")
 _YES_NO = {"yes", "no"}
 _KINDS = {"module", "class", "function", "value", "import"}
 _WORDS = {
     ("api_support", "status"): {"supported", "partial", "unsupported"},
+    ("by_hand/areas", "status"): {"supported", "partial", "fallback", "unsupported"},
     ("by_hand/npu_names", "caveat"): {"", "yes"},
     ("by_hand/npu_names", "unchanged"): {"", "works", "no_effect", "raises"},
     ("by_hand/operators", "kernel_decides"): {"", "yes"},
@@ -32,6 +35,7 @@ _WORDS = {
     ("kernels", "kind"): {"kernel", "composite", "fallback", "none"},
     ("npu_names", "kind"): _KINDS,
     ("npu_names", "unchanged"): {"", "works", "no_effect", "raises"},
+    ("reached", "how"): {"source", "compiled"},
     ("source_names", "kind"): {"", *_KINDS},
     ("source_names", "looked_up"): _YES_NO,
     ("torch_names", "kind"): {"module", "class", "function", "value", "alias", "maybe"},
@@ -58,7 +62,7 @@ def problems(folder: Path) -> list[str]:
         found += [f"{table}.csv: {line}" for line in (*_rows(table, read), *_ranges(table, read))]
     found += _searched(folder)
     found += release_problems(read["releases"])
-    for look in (_versions, _references, _names, _limits, _torch):
+    for look in (_versions, _references, _names, _limits, _natives, _torch):
         found += look(read)
     if found:
         return found
@@ -119,7 +123,7 @@ def _rows(table: str, read: Records) -> Iterator[str]:
 def _ranges(table: str, read: Records) -> Iterator[str]:
     if "from" not in tables.COLUMNS[table].split():
         return
-    about = "torch_wheels" if table == "torch_names" else "versions"
+    about = "torch_wheels" if table in _OF_TORCH else "versions"
     known = {record["torch"] for record in read[about]} | {""}
     last_of: dict[str, str] = {}
     for record in read[table]:
@@ -169,8 +173,10 @@ def _references(read: Records) -> Iterator[str]:
         if record["api"] not in apis:
             yield f"aliases.csv: {record['alias']} leads to {record['api']}, which api_support.csv has not"
     operators = {record["op"].partition(".")[0] for record in read["kernels"]}
+    operators |= {record["operator"].partition(".")[0] for record in read["native_functions"]}
     for record in read["composed"]:
-        for operator in set(record["operators"].split()) - operators:
+        words = f"{record['operators']} {record['sometimes']} {record['backward']}".split()
+        for operator in {word.partition(".")[0] for word in words} - operators:
             yield f"composed.csv: {record['api']}: kernels.csv has no operator {operator}"
     order = [record["torch"] for record in read["versions"]]
     held: dict[str, int] = {}
@@ -209,6 +215,13 @@ def _limits(read: Records) -> Iterator[str]:
                 yield f"api_support.csv: {record['api']}: the limit {limit} is not in limits.csv"
         if not set(record["hardware"].split()) <= set(HARDWARE):
             yield f"api_support.csv: {record['api']}: hardware {record['hardware']!r} is not known"
+
+
+def _natives(read: Records) -> Iterator[str]:
+    operators = {record["operator"] for record in read["native_functions"]} | {"composite", "cpu", "none"}
+    for record in read["native_functions"]:
+        if record["kind"] not in operators:
+            yield f"native_functions.csv: {record['operator']} is made from {record['kind']}, which is not in the table"
 
 
 def _torch(read: Records) -> Iterator[str]:

@@ -34,6 +34,33 @@ class EnvVar:
     source: str
 
 
+@dataclass(frozen=True)
+class NpuVariable:
+    """A variable of HCCL, CANN or torch_npu, in words. ``hardware`` are the product lines that have it, if that is said."""
+
+    name: str
+    default: str
+    values: str
+    meaning: str
+    hardware: tuple[str, ...]
+    note: str
+    source: str
+
+
+@cache
+def of_npu(name: str) -> Optional[NpuVariable]:
+    """The variable of that name that an NPU's software reads, or None where it is not known."""
+    for found, default, values, meaning, hardware, note, source in tables.rows("npu_variables"):
+        if found == name:
+            return NpuVariable(name, default, values, meaning, tuple(hardware.split()), note, source)
+    return None
+
+
+def npu_names() -> list[str]:
+    """The names of all variables of HCCL, CANN and torch_npu that are known."""
+    return [row[0] for row in tables.rows("npu_variables")]
+
+
 def look_up(name: str) -> Optional[EnvVar]:
     """The variable of that name, or None where it is not known."""
     return known().get(name)

@@ -123,22 +123,88 @@ def registered(aten: str, version: TorchVersion) -> str:
             if row.kind == "kernel":
                 return row.kind
             otherwise = otherwise or row.kind
-    return otherwise
+    return otherwise or _natively(aten, version)
 
 
-def composed(api: str, version: TorchVersion) -> Optional[str]:
-    """What becomes of an API that is Python code, of which composed.csv names the operators.
+def overload_registered(operator: str, version: TorchVersion) -> str:
+    """What becomes of one overload (``add.Tensor``; ``sum`` is the one without a name), as ``registered`` has it."""
+    base = operator.partition(".")[0]
+    for row in kernels(base):
+        if row.op == operator and tables.covers(row.first, row.last, version.tuple):
+            return row.kind
+    held = _natives(base, version)
+    if operator not in held:
+        return registered(base, version)  # this version spells its overloads otherwise
+    # A kernel for `inverse` serves where torch would come to `inverse.out` without it.
+    for other, kind in held.items():
+        if kind == operator and _has_kernel(other, version):
+            return "kernel"
+    return _of_native(held[operator], version)
 
-    composite (all of them have kernels), python (it comes to none), or None where the
-    table has it not, or one of the operators has no kernel.
-    """
+
+def _has_kernel(operator: str, version: TorchVersion) -> bool:
+    rows = kernels(operator.partition(".")[0])
+    here = (row for row in rows if row.op == operator and row.kind == "kernel")
+    return any(tables.covers(row.first, row.last, version.tuple) for row in here)
+
+
+def _natively(base: str, version: TorchVersion) -> str:
+    """What torch does for an operator of which torch_npu registers no overload; '' where that is not known."""
+    held = _natives(base, version)
+    return _of_native(held.get(base) or next(iter(held.values())), version) if held else ""
+
+
+def _of_native(kind: str, version: TorchVersion) -> str:
+    if kind in ("composite", "none"):
+        return kind
+    return "fallback" if kind == "cpu" else overload_registered(kind, version)
+
+
+@cache
+def _natives(base: str, version: TorchVersion) -> dict[str, str]:
+    """The overloads of an operator that torch has at a version, and what it has for each (native_functions.csv)."""
+    lines = tables.starting("native_functions", f"{base},") + tables.starting("native_functions", f"{base}.")
+    cells = (line.split(",") for line in lines)
+    return {op: kind for op, first, last, kind in cells if tables.covers(first, last, version.tuple)}
+
+
+class Composed(NamedTuple):
+    """The operators that an API comes to on an NPU: always, for some arguments, and in its backward pass."""
+
+    always: tuple[str, ...]
+    sometimes: tuple[str, ...]
+    backward: tuple[str, ...]
+    source: str
+
+
+@cache
+def composition(api: str) -> Optional[Composed]:
+    """The row of composed.csv on an API, or None."""
     line = next(iter(tables.starting("composed", f"{api},")), "")
     if not line:
         return None
-    operators = line.split(",")[1].split()
-    if all(kernel(operator, version) in ("kernel", "composite") for operator in operators):
-        return "composite" if operators else "python"
-    return None
+    _, always, sometimes, backward, source = line.split(",")
+    return Composed(tuple(always.split()), tuple(sometimes.split()), tuple(backward.split()), source)
+
+
+def lacking(operators: Iterable[str], version: TorchVersion) -> dict[str, str]:
+    """Those of some operators that have no NPU kernel at a version: fallback (they run on the CPU) or none."""
+    kinds = {operator: overload_registered(operator, version) for operator in operators}
+    return {operator: kind for operator, kind in kinds.items() if kind in ("fallback", "none")}
+
+
+def composed(api: str, version: TorchVersion) -> Optional[str]:
+    """What becomes of an API of which composed.csv names the operators.
+
+    composite (all of them have kernels), none (one has not), python (it comes to none), or None where the
+    table has it not.
+    """
+    found = composition(api)
+    if found is None:
+        return None
+    if lacking(found.always, version):
+        return "none"
+    return "composite" if found.always else "python"
 
 
 @cache

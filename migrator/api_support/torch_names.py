@@ -53,6 +53,26 @@ class TorchNames(NamedTuple):
         """Whether this version is seen to have a name. What is not known is not present."""
         return _seen(name, self.version) is _Seen.YES
 
+    def kind(self, name: str) -> str:
+        """module, class, function, value or alias, maybe where it is open whether it is there; '' without a row."""
+        row = _row(name, self.version)
+        return row.kind if row else ""
+
+    def stands_for(self, name: str) -> str:
+        """The name under which an alias, or a member of one or of a derived class, is in the table; '' for others."""
+        row = _row(name, self.version)
+        if row is not None:
+            return row.of[0] if row.kind == "alias" and row.of else ""
+        owner, _, member = name.rpartition(".")
+        holds = _row(owner, self.version) if owner else None
+        if holds is None:
+            other = self.stands_for(owner) if owner else ""
+            return f"{other}.{member}" if other else ""
+        for base in holds.of if holds.kind in ("alias", "class") else ():
+            if base != _UNKNOWN and _seen(f"{base}.{member}", self.version) is _Seen.YES:
+                return f"{base}.{member}"
+        return ""
+
     def absent(self, name: str) -> bool:
         """Whether it is a fact that this version has not got a name, which another one has."""
         return _seen(name, self.version) is _Seen.NO and (
@@ -139,7 +159,7 @@ def versions() -> tuple[str, ...]:
 @cache
 def _is_read(package: str, version: tables.Version) -> bool:
     """Whether the release of a package for a torch version was read; one behind the newest is like that."""
-    column = {"torch": 1, "torchvision": 2}.get(package)
+    column = {"torch": 1, "torchvision": 2, "torchaudio": 3}.get(package)
     read = [tables.as_tuple(row[0]) for row in tables.rows("torch_wheels") if column and row[column]]
     return version in read or (bool(read) and version > read[-1])
 

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from typing import NamedTuple
+from typing import NamedTuple, Optional
 
 from migrator.api_support import npu_names, support, tables
+from migrator.api_support.evidence import Evidence, compose
 from migrator.api_support.hardware import differs, is_left_out, left_out_dtypes
 from migrator.api_support.torch_names import of_version
 from migrator.api_support.versions import TorchVersion, known
@@ -23,6 +24,11 @@ _ANY_USE = frozenset(
 _BY_KERNEL = {"kernel": "supported", "composite": "supported", "none": "fallback", "python": "supported"}
 _FIRST_LISTS = (2, 1)  # from here on a wheel lists every kernel that it registers
 _FLAT = ("torch.Tensor.", "torch.nn.functional.", "torch.")
+# What a user meets at once; other limits are remarks.
+_MET = frozenset(
+    "infer_only create_only compile_only no_backward no_dtype no_npu_dtype use_npu_class returns_fp32 returns_int32 range shape"
+    " ndim subset input_kind attr_subset kwargs_only device_str env needs_sparse no_varlen world_size cpu_fallback".split()
+)
 # Parameters that nearly every call names, whatever their limit is (torch.norm).
 _IN_EVERY_CALL = {"dim"}
 _HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")  # MaxPool2d is max_pool2d
@@ -70,6 +76,15 @@ class Verdict(NamedTuple):
     by_hardware: bool = False
     ticked: tuple[str, ...] = ()
     left_out: frozenset[str] = frozenset()
+    evidence: Optional[Evidence] = None  # where neither the documents nor the operators of that name decide
+
+    @property
+    def limited(self) -> bool:
+        """Whether a user meets one of the document's limits at once: an argument, or a dtype that programs use."""
+        codes = (limit.partition(":") for limit in self.limits)
+        if any(code in _MET or (code == "param" and word not in _IN_EVERY_CALL) for code, _, word in codes):
+            return True
+        return "fp32" in self.dtypes and not {"fp16", "bf16"} <= self.dtypes
 
     @property
     def silent(self) -> bool:
@@ -98,11 +113,13 @@ def judge(api: str, version: TorchVersion, hardware: str = "") -> Verdict:
         return Verdict(api, "absent")
     found = support.look_up(api, version)
     if found is None:
-        kernel = _kernel("", api, version)
-        return Verdict(api, _BY_KERNEL.get(kernel, "unknown"), kernel=kernel)
+        return _undocumented(api, version)
     kernel = _kernel(found.kernel, found.api, version)
     main = [group for group in found.dtypes if ":" not in group]
     status = _status(found, kernel, version)
+    evidence = compose(api, version) if status == "unknown" else None
+    if evidence is not None:
+        status, kernel = evidence.status, kernel or evidence.kernel
     left_out = differing = False
     if status in ("supported", "partial"):
         left_out = is_left_out(hardware, found.hardware)
@@ -120,19 +137,28 @@ def judge(api: str, version: TorchVersion, hardware: str = "") -> Verdict:
         by_hardware=left_out or (differing and status == "supported"),
         ticked=found.hardware if left_out else (),
         left_out=left_out_dtypes(hardware, found.dtypes) if hardware else frozenset(),
+        evidence=evidence,
     )
+
+
+def _undocumented(api: str, version: TorchVersion) -> Verdict:
+    """The verdict on a name that no document lists: what was executed, then its operators, then its source."""
+    found, kernel = compose(api, version), _kernel("", api, version)
+    if found is None or (kernel and found.kind not in ("area", "executed")):
+        return Verdict(api, _BY_KERNEL.get(kernel, "unknown"), kernel=kernel)
+    return Verdict(api, found.status, kernel=found.kernel, evidence=found)
 
 
 def word(name: str, version: TorchVersion) -> str:
     """One word on a torch API or a CUDA name: a Verdict's status, or absent where there is no NPU form.
 
-    No call is seen here, so every limit that the document has makes it partial.
+    No call is seen here, so a limit that nearly every user meets makes it partial.
     """
     form = npu_names.look_up(name, version)
     if form is not None and not form.npu:
         return "absent"
     verdict = judge(name, version)
-    if verdict.status == "supported" and verdict.documents == "partial":
+    if verdict.status == "supported" and verdict.limited:
         return "partial"
     return "supported" if form is not None and verdict.status == "unknown" else verdict.status
 
@@ -158,8 +184,11 @@ def _kernel(listed: str, api: str, version: TorchVersion) -> str:
         return support.kernel(by_hand, version)
     if listed:
         return listed
+    executed = support.composed(api, version)
     for operator in [by_hand] if by_hand and not decides else _operators(api):
         found = support.kernel(operator, version)
+        if found == "composite" and executed:
+            return executed  # what torch builds it from was seen
         if found:
             return found
         # The lists name every kernel; what torch builds from others was asked of single releases.
@@ -167,7 +196,7 @@ def _kernel(listed: str, api: str, version: TorchVersion) -> str:
             support.kernel(operator, other) == "none" for other in known() if other.tuple >= _FIRST_LISTS
         ):
             return "none"
-    return support.composed(api, version) or ""
+    return executed or ""
 
 
 @cache

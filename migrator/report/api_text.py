@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Optional
 
 from migrator.api_support.answer import Answer, AtVersion, Form, Own, Range, Registered, at_version
-from migrator.api_support.env_vars import EnvVar
+from migrator.api_support.env_vars import EnvVar, NpuVariable
 from migrator.api_support.support import limit_words
 from migrator.api_support.tables import as_tuple
 from migrator.api_support.versions import TorchVersion, newest
@@ -46,6 +46,7 @@ def page(answer: Answer, version: Optional[TorchVersion]) -> list[str]:
     if answer.member_of:
         near = f"; is it {' or '.join(answer.nearest[:3])}?" if answer.nearest else ""
         lines += _wrapped(f"not known by itself; what follows holds of all in {answer.member_of}{near}")
+    lines += _wrapped(at_version(answer, version or newest()).sentence)
     lines.append("")
     lines += _at(at_version(answer, version)) if version else _history(answer)
     perhaps = [f"{name} (its name suggests it)" for name in answer.perhaps]
@@ -53,6 +54,8 @@ def page(answer: Answer, version: Optional[TorchVersion]) -> list[str]:
     lines += _entry("Suits NPUs", ", ".join([*answer.affine, *perhaps]))
     if answer.environment:
         lines += _environment(answer.environment)
+    if answer.variable:
+        lines += _variable(answer.variable)
     return lines + _entry("Sources", "; ".join(_sources(answer)))
 
 
@@ -119,6 +122,8 @@ def _at(found: AtVersion) -> Iterator[str]:
     yield from _entry("Verdict", _colored(found.verdict) + (f": {found.absence}" if found.absence else ""))
     if found.absence:
         return
+    yield from _entry("Known from", _basis(found))
+    yield from _notes(_reached(found))
     if found.is_cuda:
         yield from _entry("On an NPU", _colored(found.npu_name or "no NPU form"))
         yield from _notes(_on_an_npu(found))
@@ -130,9 +135,41 @@ def _at(found: AtVersion) -> Iterator[str]:
         hardware = "  " + " ".join(found.hardware) if found.hardware else ""
         yield from _entry("Documents", _colored(found.status) + hardware + asof)
         yield from _notes(_limits(found.dtypes, found.limits, "" if found.is_cuda else found.npu_name))
+        yield from _notes(f"{line}: {words}" for line, words in found.product_lines)
     if found.registered:
         yield from _entry("Registered", f"{_colored(found.registered)}  {_REGISTERED[found.registered]}")
         yield from _notes([", ".join(found.overloads)])
+
+
+_BASIS = {
+    "documents": "the torch_npu documents",
+    "operators": "the operator of that name",
+    "executed": "its operators, seen on an emulated NPU",
+    "source": "its Python source",
+    "core": "the compiled part of torch, without operators",
+    "value": "what it is",
+    "area": "what that part of torch is about",
+    "names": "the NPU forms of CUDA names",
+}
+
+
+def _basis(found: AtVersion) -> str:
+    if not found.basis:
+        return ""
+    return _BASIS[found.basis] + ("" if found.certain else " (likely: it was read, not run)")
+
+
+def _reached(found: AtVersion) -> list[str]:
+    """The operators without a kernel that it comes to."""
+    return [
+        f"no kernel{when}: {', '.join(operators)}"
+        for when, operators in (
+            ("", found.lacking),
+            (" for some arguments", found.sometimes),
+            (" in the backward pass", found.backward),
+        )
+        if operators
+    ]
 
 
 def _on_an_npu(form: Form | AtVersion) -> list[str]:
@@ -177,10 +214,17 @@ def _environment(found: EnvVar) -> Iterator[str]:
     yield from _notes([values if found.npu else "", found.advice])
 
 
+def _variable(found: NpuVariable) -> Iterator[str]:
+    yield from _entry("Meaning", found.meaning)
+    yield from _entry("Values", found.values + (f" (default {found.default})" if found.default else ""))
+    yield from _entry("Read on", " ".join(found.hardware))
+    yield from _notes([found.note])
+
+
 def _sources(answer: Answer) -> list[str]:
     listed = [row.source for row in answer.forms] + [row.source for row in answer.registered]
     found = [source for sources in listed for source in sources.split("; ")]
-    found += [answer.environment.source] if answer.environment else []
+    found += [known.source for known in (answer.environment, answer.variable) if known]
     found += [f"torch_npu ({row.evidence})" for row in answer.own]
     found += ["torch wheels"] if answer.in_torch else []
     editions = " ".join(row.source.replace("documents ", "", 1) for row in answer.documents)

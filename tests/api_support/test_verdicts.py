@@ -26,7 +26,7 @@ NOW = version("2.6")
         ("torch.Tensor.trace", "supported", "unsupported", "kernel"),  # as of torch 1.8
         ("torch.istft", "supported", "unsupported", "composite"),  # as of torch 1.11
         ("torch.nn.MultiheadAttention", "unsupported", "unsupported", "composite"),  # by its operators
-        ("torch.func.jvp", "unsupported", "unsupported", ""),  # one of its operators has no kernel
+        ("torch.func.jvp", "unsupported", "unsupported", "none"),  # one of its operators has no kernel
         ("torch.compiler.disable", "supported", "unsupported", "python"),
         ("torch.nn.Module.share_memory", "supported", "unsupported", "python"),
         ("torch._foreach_add_", "supported", "", "kernel"),  # in no document

@@ -13,6 +13,7 @@ from migrator.api_support import check, tables
 from migrator.api_support.check_releases import is_release, order_of
 from migrator.api_support.releases import npu_names
 from migrator.api_support.releases.archive import WheelError
+from migrator.api_support.releases.native_functions import set_natives
 from migrator.api_support.releases.registered import set_kernels, set_own
 from migrator.api_support.releases.torch_table import PACKAGES, set_releases
 from migrator.api_support.releases.wheel_names import set_names, wheel_column
@@ -43,7 +44,7 @@ def add(wheels: Sequence[Wheel], start: Path, target: Path) -> list[Path]:
 def _add_all(wheels: Sequence[Wheel], api_db: Path) -> None:
     # torch_npu first: it makes the row of a version that torch's switches go into.
     for wheel in sorted(wheels, key=lambda wheel: wheel.package, reverse=True):
-        if wheel.package != "torchvision":
+        if wheel.package in ("torch", "torch_npu"):
             _set_version(wheel, api_db)
         if wheel.package == "torch_npu" and is_release(wheel.release):
             _set_release(wheel, api_db)
@@ -55,6 +56,9 @@ def _add_all(wheels: Sequence[Wheel], api_db: Path) -> None:
         }
         if read:
             set_releases(api_db, package, read)
+    natives = {wheel.torch_version: wheel.natives for wheel in wheels if wheel.natives}
+    if natives:
+        set_natives(api_db, natives)
     known = tables.order(api_db)
     for wheel in wheels:
         if wheel.torch_version in known and wheel.modules:

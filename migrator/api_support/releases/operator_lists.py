@@ -29,9 +29,12 @@ def read_operators(archive: Archive) -> Operators:
     """
     sections: dict[str, set[str]] = {}
     for name in _LISTS:
-        for section, entries in _parsed(archive, _FOLDER + name).items():
+        lists = parsed(archive, _FOLDER + name)
+        if not isinstance(lists, dict):
+            raise WheelError(f"{archive.path.name} is damaged: {_FOLDER}{name} is no operator list")
+        for section, entries in lists.items():
             if isinstance(entries, list):
-                ops = {_op(archive, name, entry) for entry in entries}
+                ops = {operator_name(archive, name, entry) for entry in entries}
                 sections.setdefault(str(section), set()).update(ops)
     custom = sections.get("custom", set()) | sections.get("custom_autograd", set())
     aten = (sections.get("supported", set()) | sections.get("autograd", set())) - custom
@@ -40,7 +43,8 @@ def read_operators(archive: Archive) -> Operators:
     return Operators(frozenset(aten), frozenset(custom))
 
 
-def _parsed(archive: Archive, entry: str) -> dict[object, object]:
+def parsed(archive: Archive, entry: str) -> object:
+    """An operator list of a wheel. Raises WheelError where it is no YAML."""
     import yaml
 
     text = archive.text(entry)
@@ -57,12 +61,11 @@ def _parsed(archive: Archive, entry: str) -> dict[object, object]:
         loaded = yaml.load(text, Loader=loader)
     except (yaml.YAMLError, RecursionError, ValueError):
         raise WheelError(f"{archive.path.name} is damaged: {entry} is no YAML") from None
-    if not isinstance(loaded, dict):
-        raise WheelError(f"{archive.path.name} is damaged: {entry} is no operator list")
     return loaded
 
 
-def _op(archive: Archive, name: str, entry: object) -> str:
+def operator_name(archive: Archive, name: str, entry: object) -> str:
+    """``add.Tensor`` of an entry ``add.Tensor(Tensor self, …) -> Tensor``. Raises WheelError where it has no name."""
     text = entry.get("func") if isinstance(entry, dict) else entry
     # `add.Tensor(Tensor self, ...) -> Tensor`, or the name alone.
     found = re.match(r"\s*([A-Za-z_]\w*(?:\.\w+)?)\s*(?:\(|$)", text) if isinstance(text, str) else None

@@ -1,4 +1,4 @@
-"""api_db/torch_names.csv: what each release of torch and torchvision has, as ranges of torch versions."""
+"""api_db/torch_names.csv: what each release of torch, torchvision and torchaudio has, as ranges of torch versions."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from migrator.api_support import tables
 from migrator.api_support.releases.torch_facts import MAYBE, Fact, Facts, Release
 
-PACKAGES = ("torch", "torchvision")
+PACKAGES = ("torch", "torchvision", "torchaudio")
 ByVersion = dict[str, Facts]
 
 

@@ -20,10 +20,10 @@ def read_names(archive: Archive, package: str) -> Release:
         words = words.union(
             *(archive.words(entry) for entry in archive.entries if _COMPILED.fullmatch(entry))
         )
-    return read(Package(_texts(archive, package, ".py"), _texts(archive, package, ".pyi")), package, words)
+    return read(Package(texts(archive, package, ".py"), texts(archive, package, ".pyi")), package, words)
 
 
-def _texts(archive: Archive, package: str, ending: str) -> Sources:
+def texts(archive: Archive, package: str, ending: str) -> Sources:
     """The files of a kind by their module."""
     found: Sources = {}
     for entry in archive.entries:

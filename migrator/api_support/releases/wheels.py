@@ -10,6 +10,7 @@ from typing import NamedTuple, Optional
 
 from migrator.api_support.releases.archive import Archive, WheelError
 from migrator.api_support.releases.bindings import FUNCTIONS, absolute, listed, stored, top_level
+from migrator.api_support.releases.native_functions import Natives, read_natives
 from migrator.api_support.releases.operator_lists import Operators, read_operators
 from migrator.api_support.releases.torch_facts import Release
 from migrator.api_support.releases.torch_table import PACKAGES
@@ -48,11 +49,12 @@ class Wheel(NamedTuple):
     switches: dict[str, str]  # of torch only: a column of versions.csv -> yes | no
     operators: Optional[Operators]  # of torch_npu only
     own_names: frozenset[str]  # of torch_npu only: qualified names of what only it has
-    public: Optional[Release] = None  # of torch and torchvision only: all public names
+    public: Optional[Release] = None  # of torch, torchvision and torchaudio only: all public names
+    natives: Natives = {}  # of torch only: what it has for its operators
 
 
 def read_wheel(path: Path) -> Wheel:
-    """Read a torch, torchvision or torch_npu wheel, as an archive: nothing in it is run or unpacked.
+    """Read a torch, torchvision, torchaudio or torch_npu wheel, as an archive: nothing in it is run or unpacked.
 
     Raises WheelError, a ValueError, where the file is none of these, or damaged.
     """
@@ -62,15 +64,16 @@ def read_wheel(path: Path) -> Wheel:
         found = re.match(r"\d+\.\d+\.\d+(?=$|[.+a-z])", release)
         if package not in (*PACKAGES, "torch_npu") or not found:
             raise WheelError(
-                f"{path.name} is no torch, torchvision or torch_npu wheel, but {package} {release}"
+                f"{path.name} is no torch, torchvision, torchaudio or torch_npu wheel, but {package} {release}"
             )
-        if package == "torchvision":
+        if package in ("torchvision", "torchaudio"):
             public = read_names(archive, package)
             return Wheel(package, archive.needed_torch(), release, {}, {}, None, frozenset(), public)
         if package == "torch":
             names, public = module_names(_sources(archive, package)), read_names(archive, package)
+            switches, natives = _switches(archive), read_natives(archive)
             return Wheel(
-                package, found.group(), release, names, _switches(archive), None, frozenset(), public
+                package, found.group(), release, names, switches, None, frozenset(), public, natives
             )
         operators = read_operators(archive)
         names, own_names = _npu_names(archive)

@@ -1,0 +1,175 @@
+"""What is known of an API that no document lists: by its operators, by its source, or by what it is about."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import NamedTuple, Optional
+
+from migrator.api_support import npu_names, support, tables
+from migrator.api_support.torch_names import of_version
+from migrator.api_support.versions import TorchVersion
+
+# How an evidence was come by; `certain` is what was seen or is registered, `likely` what follows from sources.
+_DEEPEST = 6
+
+
+class Evidence(NamedTuple):
+    """What follows for an API from other things than a document.
+
+    ``kind`` is area (by hand: what a part of torch is about), executed (its operators were seen on an emulated NPU),
+    source (its Python code was read), core (torch's compiled part, which is the same for all devices) or value.
+    ``operators`` are what it comes to, ``lacking`` those of them that no NPU kernel is registered for, and
+    ``sometimes`` and ``backward`` such as some arguments or the backward pass come to.
+    """
+
+    status: str
+    kind: str
+    certain: bool
+    operators: tuple[str, ...] = ()
+    lacking: tuple[str, ...] = ()
+    sometimes: tuple[str, ...] = ()
+    backward: tuple[str, ...] = ()
+    note: str = ""
+    source: str = ""
+
+    @property
+    def kernel(self) -> str:
+        """The word that ``Verdict.kernel`` has for it."""
+        if self.kind in ("area", "value") or self.status == "unsupported":
+            return ""
+        if self.status == "fallback":
+            return "none"
+        return "composite" if self.operators else "python"
+
+
+@cache
+def of_area(api: str) -> Optional[Evidence]:
+    """What a person wrote of an API, or of the module that it lies in (by_hand/areas.csv)."""
+    areas = _areas()
+    name, pattern = api, api
+    while pattern not in areas and name:
+        name = name.rpartition(".")[0]
+        pattern = f"{name}.*"
+    if pattern not in areas:
+        start = next((other for other in areas if other.endswith("_*") and api.startswith(other[:-1])), "")
+        if not start:
+            return None
+        pattern = start
+    status, note, source = areas[pattern]
+    return Evidence(status, "area", True, note=note, source=source)
+
+
+@cache
+def _areas() -> dict[str, tuple[str, str, str]]:
+    return {name: (status, note, source) for name, status, note, source in tables.rows("by_hand/areas")}
+
+
+@cache
+def executed(api: str, version: TorchVersion) -> Optional[Evidence]:
+    """What the operators of an API say that was run with torch's samples (composed.csv)."""
+    found = support.composition(api)
+    if found is None:
+        return None
+    lacking = support.lacking(found.always, version)
+    status = "fallback" if lacking else "supported"
+    if "none" in lacking.values():
+        status = "unsupported"
+    return Evidence(
+        status,
+        "executed",
+        True,
+        operators=found.always,
+        lacking=tuple(lacking),
+        sometimes=tuple(support.lacking(found.sometimes, version)),
+        backward=tuple(support.lacking(found.backward, version)),
+        source=found.source,
+    )
+
+
+@cache
+def read(api: str, version: TorchVersion) -> Optional[Evidence]:
+    """What the Python source of an API says (reached.csv), of the nearest version that was read."""
+    row = _nearest(tables.starting("reached", f"{api},"), version)
+    if row is None:
+        return None
+    _, first, last, how, always, sometimes = row
+    source = f"{api.partition('.')[0]} wheel"
+    if not tables.covers(first, last, version.tuple):
+        source += f" for torch {first or last}"
+    if how == "compiled":
+        return Evidence("supported", "core", False, source=source)
+    reached = always.split()
+    operators = tuple(name for name in reached if "." not in name and ":" not in name)
+    lacking = _without_kernel(operators, version)
+    status, note = ("fallback" if lacking else "supported"), ""
+    if "none" in lacking.values():
+        status = "unsupported"
+    for name in reached:
+        stops = _stops(name, version)
+        if stops:
+            status, note = stops
+            lacking = {name: "none"}
+            break
+    perhaps = _without_kernel([name for name in sometimes.split() if ":" not in name], version)
+    return Evidence(
+        status, "source", False, operators, tuple(lacking), tuple(perhaps), note=note, source=source
+    )
+
+
+def _nearest(lines: list[str], version: TorchVersion) -> Optional[list[str]]:
+    """The line that holds at a version, or else of the nearest version: the older one first."""
+    rows = [line.split(",") for line in lines]
+    here = next((row for row in rows if tables.covers(row[1], row[2], version.tuple)), None)
+    older = [row for row in rows if row[2] and tables.as_tuple(row[2]) < version.tuple]
+    return here or (older[-1] if older else rows[0] if rows else None)
+
+
+def _without_kernel(operators: tuple[str, ...] | list[str], version: TorchVersion) -> dict[str, str]:
+    """The operators, by the names of the functions that call them, that come to one without a kernel."""
+    found = {}
+    for name in operators:
+        traced = next(filter(None, (executed(f"{home}{name}", version) for home in _HOMES)), None)
+        kind = support.registered(name, version)
+        if kind == "composite" and traced is not None:
+            kind = {"fallback": "fallback", "unsupported": "none"}.get(traced.status, kind)
+        if kind in ("fallback", "none"):
+            found[name] = kind
+    return found
+
+
+_HOMES = ("torch.", "torch.nn.functional.", "torch.Tensor.")
+
+
+def _stops(name: str, version: TorchVersion) -> Optional[tuple[str, str]]:
+    """Status and reason where a name in a source is of CUDA, or an operator of a library that NPUs lack."""
+    if "::" in name:
+        library = name.partition("::")[0]
+        known = _areas().get(f"{library}::*")
+        return (known[0], known[1].replace("{}", name)) if known and known[0] != "supported" else None
+    if "." not in name:
+        return None
+    form = npu_names.look_up(name, version)
+    if form is None or form.npu or form.unchanged in ("works", "no_effect"):
+        return None
+    return "unsupported", f"it calls {name}, which has no NPU form"
+
+
+@cache
+def compose(api: str, version: TorchVersion, depth: int = 0) -> Optional[Evidence]:
+    """The strongest evidence on a name that a version of torch, torchvision or torchaudio has; None without any."""
+    found = of_area(api) or executed(api, version) or read(api, version)
+    if found is not None or depth > _DEEPEST:
+        return found
+    names = of_version(version.text)
+    other = names.stands_for(api)
+    if other:
+        return compose(other, version, depth + 1)
+    kind = names.kind(api)
+    if kind in ("value", "module"):
+        return Evidence("supported", "value", False, note=kind, source=f"{api.partition('.')[0]} wheel")
+    owner = api.rpartition(".")[0]
+    # A member of a class of torch's compiled part, such as those of TorchScript.
+    above = read(owner, version) if kind and owner else None
+    if above is not None and above.kind == "core":
+        return Evidence("supported", "core", False, source="torch wheel")
+    return None
