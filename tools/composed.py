@@ -2,7 +2,7 @@
 
     npumigrate emulate --report DIR -- python tools/composed.py
 
-Each program of ``by_hand/composed.csv``, torch's own samples of operators (OpInfo), modules and optimizers are run
+Each program of ``by_hand/composed.csv``, torch's samples of operators (OpInfo), modules and optimizers run
 with the real torch_npu, on an emulated NPU. The operators are those that reach the device; whether they have
 kernels is in kernels.csv and native_functions.csv, by version. torch's samples import expecttest.
 """

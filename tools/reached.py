@@ -1,10 +1,14 @@
-"""api_db/reached.csv: what the Python code of torch, torchvision and torchaudio comes to, read from their wheels.
+"""api_db/reached.csv: what the Python code of torch, torchvision and torchaudio comes to, read from
+their wheels.
 
     python -m tools.reached FOLDER
 
-FOLDER holds the wheels, of any platform, of the versions in torch_wheels.csv. For each public function and class the calls
-in its source are followed through the sources of all three, until they come to operators of the compiled part, to names
-of torch.cuda, or to operators of other libraries. Nothing is run. What stands below a condition is told from what is
+FOLDER holds the wheels, of any platform, of the versions in torch_wheels.csv. For each public function
+and class the calls
+in its source are followed through the sources of all three, until they come to operators of the
+compiled part, to names
+of torch.cuda, or to operators of other libraries. Nothing is run. What stands below a condition is told
+from what is
 always reached; a loop is taken to run.
 """
 
@@ -17,7 +21,7 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache, cached_property
 from pathlib import Path
-from typing import NamedTuple, Optional, Union
+from typing import NamedTuple, Optional
 
 from migrator.api_support import support, tables
 from migrator.api_support.releases.archive import Archive
@@ -29,13 +33,17 @@ from migrator.data_folders import data_folder
 
 PACKAGES = ("torch", "torchvision", "torchaudio")
 # The parts of the compiled torch in which operators are bound.
-_BOUND = re.compile(r"torch\._C\.(_VariableFunctions|_VariableFunctionsClass|_nn|_linalg|_fft|_special|_sparse|_nested)\.(\w+)")
+_BOUND = re.compile(
+    r"torch\._C\.(_VariableFunctions|_VariableFunctionsClass|_nn|_linalg|_fft|_special|_sparse|_nested)\.(\w+)"
+)
 _TENSOR = re.compile(r"torch\._C\.(_TensorBase|TensorBase)\.(\w+)")
 _OPS = re.compile(r"torch\.ops\.(\w+)\.(\w+)")
 # Names of these are not followed: tables of their own say what becomes of them.
 _CUDA = ("torch.cuda.", "torch.backends.cuda.", "torch.backends.cudnn.", "torch._C._cuda")
 # Questions that a program asks of any device, and what is done for all of them.
-_ASKS = re.compile(r"is_available|is_built|is_initialized|_is_compiled|_lazy|device_count|is_bf16|current_device|_jit|manual_seed")
+_ASKS = re.compile(
+    r"is_available|is_built|is_initialized|_is_compiled|_lazy|device_count|is_bf16|current_device|_jit|manual_seed"
+)
 # What FakeTensor and the like do for tensors that are sparse or quantized.
 _NOISE = re.compile(r"^_|quantized|^sparse")
 _DEEPEST = 12
@@ -82,12 +90,14 @@ class Sources:
     @cached_property
     def tensor_methods(self) -> frozenset[str]:
         """Methods that only tensors have, of all that is written in Python here."""
-        stub = next((self.package.defined(f"torch._C.{name}")[1] for name in ("TensorBase", "_TensorBase")), [])
+        stub = next(
+            (self.package.defined(f"torch._C.{name}")[1] for name in ("TensorBase", "_TensorBase")), []
+        )
         nodes = [bound.node for bound in stub if isinstance(bound.node, ast.ClassDef)]
         return frozenset(inner.name for node in nodes for inner in node.body if isinstance(inner, FUNCTIONS))
 
     def of(self, name: str) -> Optional[Reach]:
-        """What a qualified name comes to when it is called; None where that is not Python code or an operator."""
+        """What a name comes to when it is called; None where that is neither Python code nor an operator."""
         place, bounds = self.defined(name)
         leaf = _leaf(place or name) or _leaf(name)
         if leaf:
@@ -119,7 +129,9 @@ class Sources:
         if key in self._known or key in self._open:
             return self._known.get(key, _NOTHING)
         self._open.add(key)
-        found = [self._method(place, node, name) for name in ("__init__", "__new__", "forward", "__call__", "step")]
+        found = [
+            self._method(place, node, name) for name in ("__init__", "__new__", "forward", "__call__", "step")
+        ]
         self._known[key] = _both(reach for reach in found if reach)
         self._open.discard(key)
         return self._known[key]
@@ -143,7 +155,9 @@ class Sources:
 
     def _members(self, node: ast.ClassDef) -> dict[str, Function]:
         if id(node) not in self._classes:
-            self._classes[id(node)] = {one.name: one for one in _inner(node.body) if isinstance(one, FUNCTIONS)}
+            self._classes[id(node)] = {
+                one.name: one for one in _inner(node.body) if isinstance(one, FUNCTIONS)
+            }
         return self._classes[id(node)]
 
     def defined(self, name: str) -> tuple[str, list[Bound]]:
@@ -200,7 +214,13 @@ class _Body:
     def __init__(self, sources: Sources, node: Function, module: str, owner: str) -> None:
         self.sources, self.node, self.module, self.owner = sources, node, module, owner
         arguments = node.args
-        every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg]
+        every = [
+            *arguments.posonlyargs,
+            *arguments.args,
+            *arguments.kwonlyargs,
+            arguments.vararg,
+            arguments.kwarg,
+        ]
         self.local = {argument.arg for argument in every if argument}
         self.first = node.args.args[0].arg if owner and node.args.args else ""
         self.imported: dict[str, str] = {}
@@ -213,7 +233,9 @@ class _Body:
                     self.imported[alias.asname or alias.name] = f"{source}.{alias.name}"
             elif isinstance(leaf, ast.Import):
                 for alias in leaf.names:
-                    self.imported[alias.asname or alias.name.split(".")[0]] = alias.asname and alias.name or alias.name.split(".")[0]
+                    self.imported[alias.asname or alias.name.split(".")[0]] = (
+                        alias.asname and alias.name
+                    ) or alias.name.split(".")[0]
 
     def reach(self) -> Reach:
         return self.block(self.node.body)
@@ -239,11 +261,18 @@ class _Body:
                     continue
                 found.append(self.block(statement.orelse))
             elif isinstance(statement, (ast.For, ast.AsyncFor)):
-                found += [self.expressions([statement.iter]), self.block(statement.body), self.block(statement.orelse)]
+                found += [
+                    self.expressions([statement.iter]),
+                    self.block(statement.body),
+                    self.block(statement.orelse),
+                ]
             elif isinstance(statement, ast.While):
                 found += [self.expressions([statement.test]), self.block(statement.body)]
             elif isinstance(statement, (ast.With, ast.AsyncWith)):
-                found += [self.expressions([item.context_expr for item in statement.items]), self.block(statement.body)]
+                found += [
+                    self.expressions([item.context_expr for item in statement.items]),
+                    self.block(statement.body),
+                ]
             elif isinstance(statement, ast.Try):
                 guarded = self.block(statement.body)
                 found.append(_maybe(guarded) if statement.handlers else guarded)
@@ -266,7 +295,12 @@ class _Body:
         if isinstance(node, ast.Lambda):
             return _maybe(self.expression(node.body))
         if isinstance(node, ast.IfExp):
-            return _both([self.expression(node.test), _either(self.expression(node.body), self.expression(node.orelse))])
+            return _both(
+                [
+                    self.expression(node.test),
+                    _either(self.expression(node.body), self.expression(node.orelse)),
+                ]
+            )
         if isinstance(node, ast.BoolOp):
             first, *rest = node.values
             return _both([self.expression(first), *(_maybe(self.expression(value)) for value in rest)])
@@ -278,7 +312,10 @@ class _Body:
         name = self.qualified(function)
         if name:
             return self.sources.of(name) or _NOTHING
-        if isinstance(function, ast.Attribute) and function.attr in _ONLY_TENSORS & self.sources.tensor_methods:
+        if (
+            isinstance(function, ast.Attribute)
+            and function.attr in _ONLY_TENSORS & self.sources.tensor_methods
+        ):
             return Reach(frozenset(), frozenset({function.attr}))
         return _NOTHING
 
@@ -288,8 +325,17 @@ class _Body:
         while isinstance(value, ast.Attribute):
             parts.insert(0, value.attr)
             value = value.value
-        if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id == "super" and self.owner:
-            return ".".join([f"{self.owner}", *parts]) if parts and parts[0] not in ("__init__", self.node.name) else ""
+        if (
+            isinstance(value, ast.Call)
+            and isinstance(value.func, ast.Name)
+            and value.func.id == "super"
+            and self.owner
+        ):
+            return (
+                ".".join([f"{self.owner}", *parts])
+                if parts and parts[0] not in ("__init__", self.node.name)
+                else ""
+            )
         if not isinstance(value, ast.Name):
             return ""
         if value.id == self.first and self.owner:
@@ -303,16 +349,22 @@ class _Body:
 
 # Methods of tensors that sets, lists, strings, dictionaries, arrays and modules do not have as well.
 _ONLY_TENSORS = frozenset(
-    "bernoulli_ cauchy_ cdist cholesky cholesky_inverse cholesky_solve cummax cummin digamma erfinv erfinv_ exponential_"
-    " fft geometric_ geqrf histc index_add_ index_reduce_ inverse kthvalue lgamma log_normal_ logcumsumexp logdet lu_solve"
-    " lgamma_ masked_scatter_ median mode multinomial mvlgamma nanmedian nanquantile nonzero normal_ ormqr polygamma"
-    " pinverse put_ qr quantile random_ renorm renorm_ scatter_ scatter_add_ scatter_reduce slogdet symeig svd take"
-    " triangular_solve trace unfold unique_consecutive uniform_ index_copy_ masked_fill_ sinc i0 nextafter xlogy".split()
+    "bernoulli_ cauchy_ cdist cholesky cholesky_inverse cholesky_solve cummax cummin digamma erfinv"
+    " erfinv_ exponential_"
+    " fft geometric_ geqrf histc index_add_ index_reduce_ inverse kthvalue lgamma log_normal_"
+    " logcumsumexp logdet lu_solve"
+    " lgamma_ masked_scatter_ median mode multinomial mvlgamma nanmedian nanquantile nonzero normal_"
+    " ormqr polygamma"
+    " pinverse put_ qr quantile random_ renorm renorm_ scatter_ scatter_add_ scatter_reduce slogdet"
+    " symeig svd take"
+    " triangular_solve trace unfold unique_consecutive uniform_ index_copy_ masked_fill_ sinc i0"
+    " nextafter xlogy".split()
 )
 
 
 _OF_OTHERS = frozenset(
-    "has_torch_function has_torch_function_unary has_torch_function_variadic is_scripting is_tracing is_compiling"
+    "has_torch_function has_torch_function_unary has_torch_function_variadic is_scripting is_tracing"
+    " is_compiling"
     " TYPE_CHECKING is_dynamo_compiling".split()
 )
 
@@ -354,15 +406,25 @@ class _Counts:
     """Which of the things that code comes to say anything of an NPU."""
 
     def __init__(self) -> None:
-        self._natives = {line.partition(",")[0].partition(".")[0] for line in tables.lines("native_functions")}
+        self._natives = {
+            line.partition(",")[0].partition(".")[0] for line in tables.lines("native_functions")
+        }
 
     def always(self, reached: Iterable[str]) -> set[str]:
         """Operators, and names of CUDA or other libraries; not ``torch.is_grad_enabled`` and the like."""
-        return {name for name in reached if name in self._natives or "." in name or ":" in name or name == "triton"}
+        return {
+            name
+            for name in reached
+            if name in self._natives or "." in name or ":" in name or name == "triton"
+        }
 
     def sometimes(self, reached: Iterable[str]) -> set[str]:
         """Those that torch_npu has no kernel for at some version, and names of other libraries."""
-        return {name for name in self.always(reached) if not _NOISE.search(name) and name in self._natives and _open(name)}
+        return {
+            name
+            for name in self.always(reached)
+            if not _NOISE.search(name) and name in self._natives and _open(name)
+        }
 
 
 @cache

@@ -11,6 +11,7 @@ from functools import cache
 from typing import Optional, TypeVar
 
 from migrator.api_support import env_vars, npu_names, sentences, support, tables, torch_names, verdicts
+from migrator.api_support.coverage import basis
 from migrator.api_support.env_vars import EnvVar, NpuVariable
 from migrator.api_support.versions import TorchVersion, known
 
@@ -337,7 +338,9 @@ class AtVersion:
 
     verdict: str
     sentence: str  # the verdict in words
-    basis: str  # documents, operators, executed, source, core, value, area, names, or '' where nothing is known
+    basis: (
+        str  # documents, operators, executed, source, core, value, area, names, or '' where nothing is known
+    )
     certain: bool  # seen, documented or registered, and not merely read in sources
     lacking: tuple[str, ...]  # operators without an NPU kernel that it comes to: always,
     sometimes: tuple[str, ...]  # for some arguments,
@@ -369,7 +372,7 @@ def at_version(answer: Answer, version: TorchVersion) -> AtVersion:
     return AtVersion(
         verdict=verdicts.word(answer.name, version) if answer.verdicts else "",
         sentence=sentences.sentence(answer.name, version) if answer.verdicts else _of_other(answer, version),
-        basis=_basis(judged, form is not None),
+        basis=basis(answer.name, version),
         certain=known_by is None or known_by.certain,
         lacking=known_by.lacking if known_by else (),
         sometimes=known_by.sometimes if known_by else (),
@@ -390,14 +393,6 @@ def at_version(answer: Answer, version: TorchVersion) -> AtVersion:
         exists=held is not None or bool(answer.stands_for and not answer.own),
         own=held or (answer.own[0] if answer.own else None),
     )
-
-
-def _basis(judged: verdicts.Verdict, is_cuda: bool) -> str:
-    if is_cuda:
-        return "names"
-    if judged.evidence is not None:
-        return judged.evidence.kind
-    return "documents" if judged.documents else "operators" if judged.kernel else ""
 
 
 def _of_other(answer: Answer, version: TorchVersion) -> str:

@@ -221,7 +221,8 @@ def _natives(read: Records) -> Iterator[str]:
     operators = {record["operator"] for record in read["native_functions"]} | {"composite", "cpu", "none"}
     for record in read["native_functions"]:
         if record["kind"] not in operators:
-            yield f"native_functions.csv: {record['operator']} is made from {record['kind']}, which is not in the table"
+            made = f"{record['operator']} is made from {record['kind']}"
+            yield f"native_functions.csv: {made}, which is not in the table"
 
 
 def _torch(read: Records) -> Iterator[str]:

@@ -36,7 +36,7 @@ class EnvVar:
 
 @dataclass(frozen=True)
 class NpuVariable:
-    """A variable of HCCL, CANN or torch_npu, in words. ``hardware`` are the product lines that have it, if that is said."""
+    """A variable of HCCL, CANN or torch_npu, in words. ``hardware`` are product lines, where told."""
 
     name: str
     default: str

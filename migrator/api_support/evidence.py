@@ -9,15 +9,17 @@ from migrator.api_support import npu_names, support, tables
 from migrator.api_support.torch_names import of_version
 from migrator.api_support.versions import TorchVersion
 
-# How an evidence was come by; `certain` is what was seen or is registered, `likely` what follows from sources.
+# How an evidence was come by; `certain` is what was seen or is registered, `likely` what follows from
+# sources.
 _DEEPEST = 6
 
 
 class Evidence(NamedTuple):
     """What follows for an API from other things than a document.
 
-    ``kind`` is area (by hand: what a part of torch is about), executed (its operators were seen on an emulated NPU),
-    source (its Python code was read), core (torch's compiled part, which is the same for all devices) or value.
+    ``kind`` is area (what a part of torch is about, by hand), executed (on an emulated NPU),
+    source (its Python code was read), core (torch's compiled part, which is the same for all devices)
+    or value.
     ``operators`` are what it comes to, ``lacking`` those of them that no NPU kernel is registered for, and
     ``sometimes`` and ``backward`` such as some arguments or the backward pass come to.
     """
@@ -156,7 +158,7 @@ def _stops(name: str, version: TorchVersion) -> Optional[tuple[str, str]]:
 
 @cache
 def compose(api: str, version: TorchVersion, depth: int = 0) -> Optional[Evidence]:
-    """The strongest evidence on a name that a version of torch, torchvision or torchaudio has; None without any."""
+    """The strongest evidence on a name of torch, torchvision or torchaudio at a version; None without any."""
     found = of_area(api) or executed(api, version) or read(api, version)
     if found is not None or depth > _DEEPEST:
         return found

@@ -26,6 +26,7 @@ _RUNS = {
     "kernel": "though torch_npu has a kernel",
     "composite": "though the operators that it comes to have kernels",
     "python": "though it needs no operator",
+    "source": "though its source comes to nothing that NPUs lack",
 }
 
 
@@ -55,7 +56,8 @@ def of_verdict(verdict: Verdict, version: TorchVersion) -> str:
         lacking = _left_out(verdict)
         if not lacking:
             return _works(verdict)
-        return f"Works. {_listed(lacking)} {'does' if len(lacking) == 1 and lacking != ['complex'] else 'do'} not."
+        verb = "does" if len(lacking) == 1 and lacking != ["complex"] else "do"
+        return f"Works. {_listed(lacking)} {verb} not."
     if verdict.status == "fallback":
         of = f" for {found.lacking[0]}" if found is not None and found.lacking else ""
         release = ".".join(version.torch_npu.split(".")[:2])
@@ -87,7 +89,8 @@ def of_variable(variable: Optional[EnvVar]) -> str:
     if variable is None or variable.npu == variable.name:
         return "Works: it is read on NPUs."
     if variable.npu:
-        return f"Use {variable.npu}; {'its values can stay' if variable.same_values else 'its values need a look'}."
+        values = "can stay" if variable.same_values else "need a look"
+        return f"Use {variable.npu}; its values {values}."
     return "No variable of an NPU means the same."
 
 
@@ -104,23 +107,31 @@ def _works(verdict: Verdict) -> str:
 
 def _unsupported(verdict: Verdict, version: TorchVersion) -> str:
     found = verdict.evidence
-    if found is not None:
+    if verdict.documents == "unsupported" and found is not None and verdict.runs:
+        return f"The documents call it unsupported, {_RUNS['source']}: try it."
+    if found is not None and found.status == "unsupported":
         return f"Raises: {found.note or 'no kernel for ' + ', '.join(found.lacking)}."
     if verdict.kernel in _RUNS:
         return f"The documents call it unsupported, {_RUNS[verdict.kernel]}: try it."
+    if verdict.kernel == "none" and not verdict.documents:
+        return "Raises: there is no kernel for it, neither in torch_npu nor on the CPU."
     if verdict.kernel == "none":
         release = ".".join(version.torch_npu.split(".")[:2])
-        return f"Runs on the CPU (slow), or raises: no kernel in torch_npu {release}, and the documents call it unsupported."
+        return f"Runs on the CPU (slow), or raises: unsupported, and no kernel in torch_npu {release}."
     return "Unsupported, the documents say."
 
 
 def _in_part(verdict: Verdict) -> str:
     if verdict.evidence is not None and verdict.evidence.note:
         return verdict.evidence.note
-    words = [text for text in limit_words(verdict.limits) if not text.startswith(("no limit", "only the listed"))]
+    words = [
+        text for text in limit_words(verdict.limits) if not text.startswith(("no limit", "only the listed"))
+    ]
     lacking = _left_out(verdict)
     dtypes = [f"not with {_listed(lacking)}"] if lacking else []
-    untried = [name for key, name in _UNTRIED.items() if "fp32" in verdict.dtypes and key not in verdict.dtypes]
+    untried = [
+        name for key, name in _UNTRIED.items() if "fp32" in verdict.dtypes and key not in verdict.dtypes
+    ]
     dtypes += [f"{_listed(untried)} {'is' if len(untried) == 1 else 'are'} not listed"] if untried else []
     return f"Works in part: {'; '.join([*dtypes, *words[:2]]) or 'only the listed dtypes'}."
 
@@ -131,7 +142,11 @@ def _left_out(verdict: Verdict) -> list[str]:
     if "fp32" not in listed:
         return []
     integers = "int32" in listed
-    words = [name for key, name in _USED.items() if key not in listed and (integers or key not in ("int64", "bool"))]
+    words = [
+        name
+        for key, name in _USED.items()
+        if key not in listed and (integers or key not in ("int64", "bool"))
+    ]
     if not listed & _COMPLEX:
         words.insert(words.index("float64") + 1 if "float64" in words else 0, "complex")
     return words

@@ -127,7 +127,7 @@ def registered(aten: str, version: TorchVersion) -> str:
 
 
 def overload_registered(operator: str, version: TorchVersion) -> str:
-    """What becomes of one overload (``add.Tensor``; ``sum`` is the one without a name), as ``registered`` has it."""
+    """What becomes of one overload (``add.Tensor``, or ``sum`` without a name), as ``registered`` has it."""
     base = operator.partition(".")[0]
     for row in kernels(base):
         if row.op == operator and tables.covers(row.first, row.last, version.tuple):
@@ -149,7 +149,7 @@ def _has_kernel(operator: str, version: TorchVersion) -> bool:
 
 
 def _natively(base: str, version: TorchVersion) -> str:
-    """What torch does for an operator of which torch_npu registers no overload; '' where that is not known."""
+    """What torch does for an operator without a kernel of torch_npu; '' where that is not known."""
     held = _natives(base, version)
     return _of_native(held.get(base) or next(iter(held.values())), version) if held else ""
 
@@ -162,7 +162,7 @@ def _of_native(kind: str, version: TorchVersion) -> str:
 
 @cache
 def _natives(base: str, version: TorchVersion) -> dict[str, str]:
-    """The overloads of an operator that torch has at a version, and what it has for each (native_functions.csv)."""
+    """The overloads of an operator at a version, and what torch has for each (native_functions.csv)."""
     lines = tables.starting("native_functions", f"{base},") + tables.starting("native_functions", f"{base}.")
     cells = (line.split(",") for line in lines)
     return {op: kind for op, first, last, kind in cells if tables.covers(first, last, version.tuple)}
@@ -188,7 +188,7 @@ def composition(api: str) -> Optional[Composed]:
 
 
 def lacking(operators: Iterable[str], version: TorchVersion) -> dict[str, str]:
-    """Those of some operators that have no NPU kernel at a version: fallback (they run on the CPU) or none."""
+    """The operators without an NPU kernel at a version, with what becomes of them: fallback or none."""
     kinds = {operator: overload_registered(operator, version) for operator in operators}
     return {operator: kind for operator, kind in kinds.items() if kind in ("fallback", "none")}
 

@@ -54,12 +54,12 @@ class TorchNames(NamedTuple):
         return _seen(name, self.version) is _Seen.YES
 
     def kind(self, name: str) -> str:
-        """module, class, function, value or alias, maybe where it is open whether it is there; '' without a row."""
+        """module, class, function, value or alias; maybe where it may not be there; '' without a row."""
         row = _row(name, self.version)
         return row.kind if row else ""
 
     def stands_for(self, name: str) -> str:
-        """The name under which an alias, or a member of one or of a derived class, is in the table; '' for others."""
+        """Where in the table an alias, or a member of one or of a derived class, is; '' for others."""
         row = _row(name, self.version)
         if row is not None:
             return row.of[0] if row.kind == "alias" and row.of else ""

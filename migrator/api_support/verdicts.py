@@ -13,7 +13,7 @@ from migrator.api_support import npu_names, support, tables
 from migrator.api_support.evidence import Evidence, compose
 from migrator.api_support.hardware import differs, is_left_out, left_out_dtypes
 from migrator.api_support.torch_names import of_version
-from migrator.api_support.versions import TorchVersion, known
+from migrator.api_support.versions import TorchVersion
 
 # What holds for every use of an API, whatever its arguments.
 _ON_THE_CPU = frozenset({"cpu_only", "cpu_fallback_always"})
@@ -22,12 +22,13 @@ _ANY_USE = frozenset(
 )
 # What a kernel says where no document does.
 _BY_KERNEL = {"kernel": "supported", "composite": "supported", "none": "fallback", "python": "supported"}
-_FIRST_LISTS = (2, 1)  # from here on a wheel lists every kernel that it registers
 _FLAT = ("torch.Tensor.", "torch.nn.functional.", "torch.")
 # What a user meets at once; other limits are remarks.
 _MET = frozenset(
-    "infer_only create_only compile_only no_backward no_dtype no_npu_dtype use_npu_class returns_fp32 returns_int32 range shape"
-    " ndim subset input_kind attr_subset kwargs_only device_str env needs_sparse no_varlen world_size cpu_fallback".split()
+    "infer_only create_only compile_only no_backward no_dtype no_npu_dtype use_npu_class returns_fp32"
+    " returns_int32 range shape"
+    " ndim subset input_kind attr_subset kwargs_only device_str env needs_sparse no_varlen world_size"
+    " cpu_fallback".split()
 )
 # Parameters that nearly every call names, whatever their limit is (torch.norm).
 _IN_EVERY_CALL = {"dim"}
@@ -80,11 +81,19 @@ class Verdict(NamedTuple):
 
     @property
     def limited(self) -> bool:
-        """Whether a user meets one of the document's limits at once: an argument, or a dtype that programs use."""
+        """Whether a user meets one of the document's limits at once: an argument, a usual dtype."""
         codes = (limit.partition(":") for limit in self.limits)
         if any(code in _MET or (code == "param" and word not in _IN_EVERY_CALL) for code, _, word in codes):
             return True
         return "fp32" in self.dtypes and not {"fp16", "bf16"} <= self.dtypes
+
+    @property
+    def runs(self) -> bool:
+        """Whether it runs on an NPU by other evidence than the document, which calls it unsupported."""
+        if self.kernel in ("kernel", "composite", "python") or "docs_untested" in self.limits:
+            return True
+        found = self.evidence
+        return found is not None and found.status == "supported" and found.kind in ("executed", "source")
 
     @property
     def silent(self) -> bool:
@@ -117,8 +126,10 @@ def judge(api: str, version: TorchVersion, hardware: str = "") -> Verdict:
     kernel = _kernel(found.kernel, found.api, version)
     main = [group for group in found.dtypes if ":" not in group]
     status = _status(found, kernel, version)
-    evidence = compose(api, version) if status == "unknown" else None
-    if evidence is not None:
+    evidence = (
+        compose(api, version) if status == "unknown" or (status == "unsupported" and not kernel) else None
+    )
+    if evidence is not None and status == "unknown":
         status, kernel = evidence.status, kernel or evidence.kernel
     left_out = differing = False
     if status in ("supported", "partial"):
@@ -142,10 +153,12 @@ def judge(api: str, version: TorchVersion, hardware: str = "") -> Verdict:
 
 
 def _undocumented(api: str, version: TorchVersion) -> Verdict:
-    """The verdict on a name that no document lists: what was executed, then its operators, then its source."""
+    """The verdict on a name that no document lists: executed, then its operators, then its source."""
     found, kernel = compose(api, version), _kernel("", api, version)
     if found is None or (kernel and found.kind not in ("area", "executed")):
-        return Verdict(api, _BY_KERNEL.get(kernel, "unknown"), kernel=kernel)
+        raises = any(support.registered(operator, version) == "none" for operator in _operators(api))
+        status = "unsupported" if kernel == "none" and raises else _BY_KERNEL.get(kernel, "unknown")
+        return Verdict(api, status, kernel=kernel)
     return Verdict(api, found.status, kernel=found.kernel, evidence=found)
 
 
@@ -182,20 +195,15 @@ def _kernel(listed: str, api: str, version: TorchVersion) -> str:
     by_hand, decides = _by_hand().get(api, ("", ""))
     if listed == "composite" and decides:
         return support.kernel(by_hand, version)
-    if listed:
-        return listed
     executed = support.composed(api, version)
+    if listed:
+        return executed if listed == "composite" and executed else listed
     for operator in [by_hand] if by_hand and not decides else _operators(api):
         found = support.kernel(operator, version)
         if found == "composite" and executed:
             return executed  # what torch builds it from was seen
         if found:
             return found
-        # The lists name every kernel; what torch builds from others was asked of single releases.
-        if version.tuple >= _FIRST_LISTS and any(
-            support.kernel(operator, other) == "none" for other in known() if other.tuple >= _FIRST_LISTS
-        ):
-            return "none"
     return executed or ""
 
 

@@ -202,6 +202,44 @@ def releases(
 
 
 @db.command()
+def answers(
+    version: Several = typer.Option(
+        None, "--version", "-v", metavar="VERSION", help="Only this torch version; may be repeated."
+    ),
+    unknown: bool = typer.Option(
+        False, "--unknown", help="List the names without an answer, with the reason."
+    ),
+    as_json: bool = typer.Option(False, "--json", help="Print JSON, for other programs."),
+) -> None:
+    """Show how many public names of torch, torchvision and torchaudio have an answer, and from what it
+    is known.
+
+    Exit status: 0 done; 2 usage error.
+    """
+    from migrator.api_support.coverage import coverage
+    from migrator.api_support.versions import known, resolve
+
+    try:
+        wanted = [resolve(text) for text in version] if version else list(known())
+    except (ValueError, FileNotFoundError) as error:
+        stop(str(error))
+    found = {}
+    for one in wanted:
+        held = found[one.text] = coverage(one)
+        if as_json:
+            continue
+        typer.echo(f"torch {one.text}: {held.answered:.1%} of {held.names:,} names have an answer")
+        for words in (held.verdicts, held.evidence):
+            typer.echo("  " + ", ".join(f"{word} {count:,}" for word, count in sorted(words.items())))
+        for name, reason in held.unknown if unknown else ():
+            typer.echo(f"  {name}: {reason}")
+    if as_json:
+        import json
+
+        typer.echo(json.dumps({text: held._asdict() for text, held in found.items()}, indent=2))
+
+
+@db.command()
 def verify(
     folder: Optional[Path] = typer.Argument(None, metavar="[DIR]", help="Tables; those in use without it."),
     live: Optional[bool] = typer.Option(

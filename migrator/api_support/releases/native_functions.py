@@ -1,4 +1,4 @@
-"""What torch itself has for each of its operators (api_db/native_functions.csv), from the list in its wheel."""
+"""What torch itself has for each operator (api_db/native_functions.csv), from the list in its wheel."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from migrator.api_support import tables
 from migrator.api_support.releases.archive import Archive, WheelError
 from migrator.api_support.releases.operator_lists import operator_name, parsed
 
-Natives = dict[str, str]  # an operator with its overload -> composite, cpu, none, or the one that it is made from
+Natives = dict[
+    str, str
+]  # an operator with its overload -> composite, cpu, none, or the one that it is made from
 
 # torch's own list, as torchgen has it; wheels before torch 1.12 have none.
 _LIST = "torchgen/packaged/ATen/native/native_functions.yaml"
@@ -21,8 +23,10 @@ _COMPOSITE = frozenset(
 def read_natives(archive: Archive) -> Natives:
     """What each operator is without a kernel of torch_npu; empty for a wheel that has no list.
 
-    ``composite``: torch builds it from other operators. ``cpu``: it has a kernel for dense tensors on the CPU, and
-    for devices that register one. ``none``: for neither. Else the operator (``mul.out``) whose kernel it uses.
+    ``composite``: torch builds it from other operators. ``cpu``: it has a kernel for dense tensors on
+    the CPU, and
+    for devices that register one. ``none``: for neither. Else the operator (``mul.out``) whose kernel
+    it uses.
     """
     if _LIST not in archive.entries:
         return {}

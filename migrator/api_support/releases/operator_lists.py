@@ -65,7 +65,7 @@ def parsed(archive: Archive, entry: str) -> object:
 
 
 def operator_name(archive: Archive, name: str, entry: object) -> str:
-    """``add.Tensor`` of an entry ``add.Tensor(Tensor self, …) -> Tensor``. Raises WheelError where it has no name."""
+    """``add.Tensor`` of ``add.Tensor(Tensor self, …) -> Tensor``. Raises WheelError without a name."""
     text = entry.get("func") if isinstance(entry, dict) else entry
     # `add.Tensor(Tensor self, ...) -> Tensor`, or the name alone.
     found = re.match(r"\s*([A-Za-z_]\w*(?:\.\w+)?)\s*(?:\(|$)", text) if isinstance(text, str) else None

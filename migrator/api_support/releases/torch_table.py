@@ -1,4 +1,5 @@
-"""api_db/torch_names.csv: what each release of torch, torchvision and torchaudio has, as ranges of torch versions."""
+"""api_db/torch_names.csv: what each release of torch, torchvision and torchaudio has, as ranges of
+torch versions."""
 
 from __future__ import annotations
 

@@ -50,11 +50,12 @@ class Wheel(NamedTuple):
     operators: Optional[Operators]  # of torch_npu only
     own_names: frozenset[str]  # of torch_npu only: qualified names of what only it has
     public: Optional[Release] = None  # of torch, torchvision and torchaudio only: all public names
-    natives: Natives = {}  # of torch only: what it has for its operators
+    natives: Natives | None = None  # of torch only: what it has for its operators
 
 
 def read_wheel(path: Path) -> Wheel:
-    """Read a torch, torchvision, torchaudio or torch_npu wheel, as an archive: nothing in it is run or unpacked.
+    """Read a torch, torchvision, torchaudio or torch_npu wheel, as an archive: nothing in it is run or
+    unpacked.
 
     Raises WheelError, a ValueError, where the file is none of these, or damaged.
     """
@@ -63,18 +64,15 @@ def read_wheel(path: Path) -> Wheel:
         package, release = archive.package_and_release()
         found = re.match(r"\d+\.\d+\.\d+(?=$|[.+a-z])", release)
         if package not in (*PACKAGES, "torch_npu") or not found:
-            raise WheelError(
-                f"{path.name} is no torch, torchvision, torchaudio or torch_npu wheel, but {package} {release}"
-            )
+            of = "torch, torchvision, torchaudio or torch_npu"
+            raise WheelError(f"{path.name} is no wheel of {of}, but {package} {release}")
         if package in ("torchvision", "torchaudio"):
             public = read_names(archive, package)
             return Wheel(package, archive.needed_torch(), release, {}, {}, None, frozenset(), public)
         if package == "torch":
             names, public = module_names(_sources(archive, package)), read_names(archive, package)
             switches, natives = _switches(archive), read_natives(archive)
-            return Wheel(
-                package, found.group(), release, names, switches, None, frozenset(), public, natives
-            )
+            return Wheel(package, found.group(), release, names, switches, None, frozenset(), public, natives)
         operators = read_operators(archive)
         names, own_names = _npu_names(archive)
         return Wheel(package, found.group(), release, names, {}, operators, own_names)

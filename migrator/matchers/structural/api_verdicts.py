@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Literal, NamedTuple
 
+from migrator.api_support.sentences import of_verdict
 from migrator.api_support.support import limit_words
 from migrator.api_support.verdicts import DTYPES, WIDE_DTYPES, Verdict, judge, resolve, tensor_methods
 from migrator.api_support.versions import TorchVersion
@@ -30,7 +31,10 @@ from migrator.project.program import is_reducing
 
 _OPEN = ("unsupported", "fallback", "partial", "unknown")
 # Rules of their own speak of these: what has an NPU name, and what has none.
-_ELSEWHERE = ("torch.cuda", "torch.npu", "torch.backends.c", "torch.version")
+_ELSEWHERE = (
+    *("torch.cuda", "torch.npu", "torch.backends.", "torch.version"),
+    *("torch.xpu", "torch.mps", "torch.mtia"),  # a program has them for the sake of other devices
+)
 # Where an API of which nothing is known may be an operator, or something that needs a backend. Elsewhere
 # (torch.utils, torch.fx, torch.hub …) Python code runs the same on every device.
 _MAY_NEED_A_BACKEND = (
@@ -113,10 +117,10 @@ _NO_OPERATORS = DTYPES | frozenset(
 
 @dataclass(frozen=True)
 class VerdictOptions(Options):
-    """The status that a rule is about; ``python`` are APIs that are Python code, which only calls others."""
+    """The status that a rule is about; ``advice`` takes what neither stops a program nor moves it."""
 
     verdict: Literal["unsupported", "fallback", "partial", "unknown"] = "unsupported"
-    python: tuple[str, ...] = ()
+    advice: bool = False
 
 
 def find(context: FileContext, rule: Rule[VerdictOptions]) -> Iterator[Match]:
@@ -126,6 +130,8 @@ def find(context: FileContext, rule: Rule[VerdictOptions]) -> Iterator[Match]:
         if use.status != rule.options.verdict:
             continue
         if any(pattern_fits(pattern, verdict.api) for pattern in rule.excluded):
+            continue
+        if rule.options.advice != _is_advice(use):
             continue
         message, severity = _words(context, use, rule)
         if use.certainty != "certain":
@@ -156,6 +162,20 @@ class _Use(NamedTuple):
     @property
     def status(self) -> str:
         return "partial" if self.note else self.verdict.status
+
+
+def _is_advice(use: _Use) -> bool:
+    """Whether a use surely neither stops the program nor moves it to the CPU, for all that is known."""
+    if use.verdict.by_hardware:
+        return False  # the product line was named to hear of it
+    if use.status == "unsupported":
+        return use.verdict.runs
+    return use.status == "unknown" or (use.status == "partial" and _is_plain(use))
+
+
+def _is_plain(use: _Use) -> bool:
+    """Whether a limit is one of a parameter, or of every use, and not of a dtype that the call shows."""
+    return not use.note or use.note.startswith(_PARAMETER)
 
 
 _LOAD = ast.Load()
@@ -371,11 +391,16 @@ def _words(context: FileContext, use: _Use, rule: Rule[VerdictOptions]) -> tuple
         message = f"the documents list {api} for {ticked}{where}, not for {context.hardware}"
         return f"{message}{_KERNEL_WORDS[verdict.kernel]}", "info"
     if status == "unsupported":
-        python = any(pattern_fits(pattern, api) for pattern in rule.options.python)
+        python = verdict.runs and not verdict.kernel and verdict.evidence is not None
         evidence = _PYTHON_WORDS if python else _KERNEL_WORDS[verdict.kernel]
-        doubtful = python or verdict.kernel in ("kernel", "composite") or "docs_untested" in verdict.limits
-        message = f"the documents call {api} unsupported{where}{evidence}"
-        return message, "info" if doubtful else rule.severity
+        if not verdict.documents:
+            return f"{api}: {of_verdict(verdict, context.version)}", rule.severity
+        return (
+            f"the documents call {api} unsupported{where}{evidence}",
+            "info" if verdict.runs else rule.severity,
+        )
+    if status == "fallback" and verdict.evidence is not None:
+        return f"{api}: {of_verdict(verdict, context.version)}", rule.severity
     if status == "fallback" and verdict.kernel == "none":
         called = f"; the documents call it {verdict.documents}{where}" if verdict.documents else ""
         severity = "info" if verdict.documents in ("supported", "partial") else rule.severity
@@ -384,8 +409,7 @@ def _words(context: FileContext, use: _Use, rule: Rule[VerdictOptions]) -> tuple
         return f"{api} runs on the CPU, as the documents say{where}", rule.severity
     if status == "partial":
         limits = [words for words in limit_words(verdict.limits) if not words.startswith("no limit")]
-        plain = not use.note or use.note.startswith(_PARAMETER)
-        severity = "info" if plain else rule.severity
+        severity = "info" if _is_plain(use) else rule.severity
         return f"{api} has limits on an NPU{where}: {use.note or '; '.join(limits)}", severity
     if verdict.documents == "unsupported":
         return f"only the documents of torch {verdict.asof} list {api}, and call it unsupported", "info"

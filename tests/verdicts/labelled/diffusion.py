@@ -37,7 +37,7 @@ class Timesteps(nn.Module):
         args = t[:, None].float() * freqs[None]  # expect: none
         if self.mode == "linear":  # expect: none
             args = args.cos()  # expect: none
-        kaiser = torch.kaiser_window(8)  # expect: unknown torch.kaiser_window
+        kaiser = torch.kaiser_window(8)  # expect: none
         return args, wide, spectrum, window, eye, ones, zeros, kaiser
 
 
@@ -82,7 +82,7 @@ def solve(matrix: torch.Tensor, right: torch.Tensor):
     factor = torch.linalg.ldl_factor(matrix)  # expect: unsupported torch.linalg.ldl_factor
     svd = torch.linalg.svd(matrix)  # expect: none
     norm = torch.linalg.norm(matrix)  # expect: none
-    expo = torch.matrix_exp(matrix)  # expect: unknown torch.matrix_exp
+    expo = torch.matrix_exp(matrix)  # expect: fallback torch.matrix_exp
     chol = torch.cholesky(matrix)  # expect: fallback torch.cholesky
     short = torch.istft(matrix, 8)  # expect: none
     spectra = torch.stft(matrix, 8, return_complex=True)  # expect: none

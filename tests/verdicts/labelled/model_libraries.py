@@ -27,7 +27,7 @@ def route(scores, top_k):
 
 def experts(hidden, weight, offsets):
     grouped = torch._grouped_mm(hidden, weight, offs=offsets)  # expect: unknown torch._grouped_mm
-    scaled = torch._scaled_mm(hidden, weight)  # expect: unknown torch._scaled_mm
+    scaled = torch._scaled_mm(hidden, weight)  # expect: unsupported torch._scaled_mm; unknown torch._scaled_mm
     return grouped, scaled
 
 
@@ -137,4 +137,4 @@ def export(model: nn.Module, arguments):
 
 
 def quantize(module: nn.Module):
-    return torch.quantization.quantize_dynamic(module)  # expect: unknown torch.quantization.quantize_dynamic
+    return torch.quantization.quantize_dynamic(module)  # expect: unsupported torch.quantization.quantize_dynamic
