@@ -168,7 +168,7 @@ def test_torchvision_stands_for_its_torch(tmp_path: Path, api_db: Path) -> None:
     put([torchvision_wheel(tmp_path, "0.20.1", "2.5.1", **ops)], api_db)
     assert rows(api_db, "torchvision.ops.MLP") == [["", "", "class", "torch.nn.Sequential", "^"]]
     assert list(tables.rows("torch_wheels", api_db)) == [
-        ["2.5.1", "2.5.1", "0.20.1", "torch wheel; torchvision wheel"]
+        ["2.5.1", "2.5.1", "0.20.1", "", "torch wheel; torchvision wheel"]
     ]
 
 
