@@ -12,6 +12,7 @@ import itertools
 import json
 import os
 import shutil
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -177,6 +178,34 @@ def test_repaired(servers, tmp_path: Path, name: str) -> None:
 
 def _columns(changes: bytes) -> list[str]:
     return changes.decode("utf-8-sig").splitlines()[0].split(",")
+
+
+@pytest.mark.thorough
+def test_the_command_repairs_ranks_that_wait_for_each_other(emulate, tmp_path: Path) -> None:
+    """The original cannot be compared: with Gloo, too, rank 0 waits for ever, or for a rank that has gone."""
+    _, migrated = project("summary_of_rank_0", tmp_path)
+    options = (str(migrated), "--repair", "--devices", "2", "--json", str(tmp_path / "verdict.json"))
+    program = ("torchrun", f"--master-port={_free_port()}", "--nproc_per_node=2", "train.py")
+    done = emulate(*program, options=options, how="verify")
+    verdict = json.loads((tmp_path / "verdict.json").read_text())
+    assert (done.returncode, verdict["repair"]["left"]) == (0, []), done.stderr[-3000:]
+    (only,) = verdict["repair"]["rounds"]
+    assert (only["rule"], only["file"], only["line"], only["kept"]) == ("NPU1133", "train.py", 34, True)
+    assert "+    dist.all_reduce(total)\n" in only["diff"]
+    assert (migrated / "migration_report/repair/round_01.diff").read_text() == only["diff"]
+    assert ",NPU1133," in (migrated / "migration_report/change_list.csv").read_text().splitlines()[-1]
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def test_only_a_result_of_npumigrate_is_repaired(tmp_path: Path, capsys) -> None:
+    (tmp_path / "train.py").write_text("import torch\n")
+    assert main.run(["verify", str(tmp_path), "--repair", "--", "python", "train.py"]) == 2
+    assert "has no migration_report" in capsys.readouterr().err
 
 
 def test_what_no_rule_knows_is_told_in_five_lines(servers, tmp_path: Path) -> None:

@@ -18,9 +18,11 @@ from migrator.verify.repair.fixes import FIXES
 from migrator.verify.repair.proposal import Proposal, Seen
 from migrator.verify.repair.rules import RuntimeRule, load_all
 from migrator.verify.repair.site import Sources
-from migrator.verify.verdict import NOT_ON_NPU, PASSED, Verdict
+from migrator.verify.verdict import NOT_COMPARED, NOT_ON_NPU, PASSED, Verdict
 
 MOST_ROUNDS = 12
+_OF_OTHERS = ("ChildFailedError", "ProcessRaisedException", "ProcessExitedException")
+_GONE = "its peers end"  # what the emulated HCCL says of a rank that has ended
 _TOLD = frozenset("tensor module str device dtype NoneType int float bool list tuple dict".split())
 
 
@@ -116,11 +118,11 @@ class _Trouble:
 
 def _trouble(verdict: Verdict) -> _Trouble | None:
     course = verdict.course
-    if verdict.outcome == PASSED and not course.lost:
+    if verdict.outcome in (PASSED, NOT_COMPARED) and not course.lost:
         return None
-    if verdict.ended.code and course.failures:
-        failure = _first(course.failures)
-        return _Trouble("failure", f"{failure.who}: {failure.line}", verdict, failure)
+    if verdict.ended.code and course.failures and not verdict.ended.timed_out:
+        failure, waited = _first(course.failures)
+        return _Trouble("waits" if waited else "failure", f"{failure.who}: {failure.line}", verdict, failure)
     if verdict.ended.still:
         return _Trouble("waits", "; ".join(course.lack.lines) if course.lack else "it waits", verdict)
     if course.lost:
@@ -130,14 +132,14 @@ def _trouble(verdict: Verdict) -> _Trouble | None:
     return _Trouble("other", "; ".join(verdict.reasons) or verdict.outcome, verdict)
 
 
-def _first(failures: Sequence[Failure]) -> Failure:
-    """The failure that was there first; not of a rank that waits for others, or whose peer has gone."""
-    own = [
-        each
-        for each in failures
-        if "its peers end" not in each.text and each.type != "ProcessRaisedException"
-    ]
-    return (own or list(failures))[0]
+def _first(failures: Sequence[Failure]) -> tuple[Failure, bool]:
+    """The failure that was there first, and whether it is only that a rank waited for one that has gone.
+
+    Not what a process says of those that it has started.
+    """
+    own = [each for each in failures if each.type not in _OF_OTHERS] or list(failures)
+    first = next((each for each in own if _GONE not in each.text), own[0])
+    return first, _GONE in first.text
 
 
 def _proposals(

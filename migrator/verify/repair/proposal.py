@@ -21,6 +21,16 @@ class Seen:
     stacks: Sequence[Stack] = ()
 
     @property
+    def waiting(self) -> list[tuple[str, str, int]]:
+        """Who waits, or was waiting when its peer had gone, and the file and line of the program."""
+        folder = self.sources.folder
+        found = [(stack.who, own[1]) for stack in self.stacks if (own := stack.own(folder)) is not None]
+        if found:
+            return [(who, call.file, call.line) for who, call in found]
+        frame = self.failure.own(folder) if self.failure else None
+        return [(self.failure.who, frame.file, frame.line)] if self.failure and frame else []
+
+    @property
     def sites(self) -> list[Site]:
         """The program's own calls, the innermost first."""
         return self.sources.sites(self.failure.frames) if self.failure else []

@@ -82,21 +82,20 @@ def _joins(sources: Sources) -> Iterator[tuple[Code, ast.stmt]]:
 
 def all_ranks(seen: Seen, options: NoOptions) -> Iterator[Proposal]:
     """A collective that is called by some ranks only, at the end of an ``if``: behind it, where all come."""
-    for stack in seen.stacks:
-        own = stack.own(seen.sources.folder)
-        code = seen.sources.code(own[1].file) if own else None
-        if own is None or code is None:
+    for who, file, line in seen.waiting:
+        code = seen.sources.code(file)
+        if code is None:
             continue
         for node in ast.walk(code.tree):
             last = node.body[-1] if isinstance(node, ast.If) and not node.orelse else None
-            if last is None or last.lineno != own[1].line or not isinstance(last, ast.Expr):
+            if last is None or last.lineno != line or not isinstance(last, ast.Expr):
                 continue
             assert isinstance(node, ast.If)
             if "rank" not in code.source(node.test).lower() or len(node.body) < 2:
                 continue
             begin = code.lines.starts[last.lineno - 1]
             edit = Edit(begin, code.start(last), code.indent(node))
-            said = f"{stack.who} waits in it, and the others never call it"
+            said = f"{who} waits in it, and the others never call it"
             yield Proposal(code, last, (edit,), said, code.place(node))
 
 
