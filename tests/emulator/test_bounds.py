@@ -88,6 +88,42 @@ while True:
 """
 
 
+SPAWNED = """
+import torch, torch_npu
+import torch.distributed as dist
+import torch.multiprocessing as mp
+from torch.utils.data import DataLoader, TensorDataset
+
+class Wrapper:
+    def __init__(self, inner): self.inner = inner
+    def zero_grad(self): self.inner.zero_grad()
+    def step(self): self.inner.step()
+
+def worker(rank, queue):
+    torch.npu.set_device(rank)
+    dist.init_process_group("hccl", init_method="tcp://127.0.0.1:{port}", rank=rank, world_size=2)
+    net = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(4, 1).npu())
+    opt = Wrapper(torch.optim.Adam(net.parameters(), 0.1))
+    loader = DataLoader(TensorDataset(torch.randn(1000, 4)), 2, num_workers=2, persistent_workers=True)
+    best = 0
+    for epoch in range(1000):
+        for i, (x,) in enumerate(loader):
+            try:
+                loss = net(x.npu()).pow(2).mean()
+            except Exception as e:
+                print("caught", e); continue
+            opt.zero_grad(); loss.backward(); opt.step()
+            if rank == 0: print("step", i, flush=True)
+    queue.put(best)
+    dist.destroy_process_group()
+
+if __name__ == "__main__":
+    queue = mp.get_context("spawn").SimpleQueue()
+    mp.spawn(worker, (queue,), nprocs=2)
+    print("result", queue.get())
+"""
+
+
 @pytest.fixture
 def verify(emulate, tmp_path):
     """Verifies a program of one file, train.py: exit code, JSON, process."""
@@ -144,6 +180,18 @@ def test_steps_with_scalers_and_two_optimizers_and_small_batches(verify):
     assert verdict["set"] == ["--batch-size 2 (was 256)", "--workers 1 (was 4)"]
     assert verdict["command"] == ["python", "train.py", "--batch-size", "2", "--workers", "1"]
     assert "starts python train.py" in done.stderr
+
+
+@pytest.mark.thorough
+def test_ranks_that_the_program_starts_with_workers_and_a_wrapped_optimizer(verify):
+    """The process that started them waits for a result that no rank gives any more."""
+    program = SPAWNED.replace("{port}", str(_port()))
+    code, verdict, done = verify(program, "--steps", "2", "--idle", "8", "--devices", "2")
+    assert (code, verdict["verdict"]) == (0, "passed"), done.stderr[-3000:]
+    assert [line for line in done.stdout.splitlines() if "step" in line] == ["step 0", "step 1"]
+    assert [each["steps"] for each in verdict["bounded"]] == [2, 2]
+    assert "waits in get at train.py:" in verdict["lacks"]["lines"][0]
+    assert verdict["program"]["processes_left"] == 0
 
 
 @pytest.mark.thorough
