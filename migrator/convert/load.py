@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from migrator.convert.program import File, Program, read_file
-from migrator.convert.syntax import FUNCTIONS, Definition
+from migrator.convert.syntax import Definition
 from migrator.convert.values import definition_of
-from migrator.names.tree import called_name
+from migrator.names.tree import FUNCTIONS, called_name
 from migrator.project.definitions import Definitions
 from migrator.project.distributed_use import is_distributed
 from migrator.project.imports import Read, imported_names, place_of_import

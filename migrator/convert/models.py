@@ -10,7 +10,6 @@ from typing import Any
 from migrator.convert.draft import Draft
 from migrator.convert.program import File, Program
 from migrator.convert.syntax import (
-    FUNCTIONS,
     LOOPS,
     Value,
     above,
@@ -25,6 +24,7 @@ from migrator.convert.syntax import (
     taker_of,
 )
 from migrator.convert.values import definition_of
+from migrator.names.tree import FUNCTIONS
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,20 +6,10 @@ import ast
 from dataclasses import dataclass, field
 from typing import Any
 
-from migrator.convert.syntax import (
-    FUNCTIONS,
-    Definition,
-    Function,
-    Value,
-    dotted,
-    function_of,
-    is_stored,
-    parent,
-    stored_value,
-)
+from migrator.convert.syntax import Definition, Value, dotted, function_of, is_stored, parent, stored_value
 from migrator.names.index import ModuleIndex
 from migrator.names.outline import Outline
-from migrator.names.tree import children, walk
+from migrator.names.tree import FUNCTIONS, Function, children, walk
 from migrator.project.definitions import Definitions
 
 

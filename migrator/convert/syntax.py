@@ -6,13 +6,13 @@ import ast
 from collections.abc import Iterable, Iterator
 from typing import Any, Optional, Union
 
-Function = Union[ast.FunctionDef, ast.AsyncFunctionDef]
+from migrator.names.tree import FUNCTIONS, Function, argument_of, defaults
+
 Loop = Union[ast.For, ast.While]
-Definition = Union[ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef]
+Definition = Union[Function, ast.ClassDef]
 # What an assignment gives to a name, and its place in a tuple or -1; None: something else binds the name.
 Value = tuple[Optional[ast.expr], int]
 
-FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 LOOPS = (ast.For, ast.While)
 
 
@@ -149,23 +149,12 @@ def parameters(function: Any) -> list[str]:
 
 def default(function: Function, name: str) -> ast.expr | None:
     """The default of a parameter; None where it has none."""
-    arguments = function.args
-    named = [*arguments.posonlyargs, *arguments.args]
-    pairs = [
-        *zip(reversed(named), reversed(arguments.defaults)),
-        *zip(arguments.kwonlyargs, arguments.kw_defaults),
-    ]
-    return next((value for one, value in pairs if one.arg == name), None)
-
-
-def keyword(call: ast.Call, name: str) -> ast.expr | None:
-    """What a call gives by a keyword; None where it has none."""
-    return next((one.value for one in call.keywords if one.arg == name), None)
+    return next((value for one, value in defaults(function.args) if one.arg == name), None)
 
 
 def argument(call: ast.Call, function: Any, name: str) -> Any:
     """What a call gives to a parameter; None where it gives nothing, or that cannot be told."""
-    given = keyword(call, name)
+    given = argument_of(call, name)
     if given is not None:
         return given
     names = [each.arg for each in (*function.args.posonlyargs, *function.args.args)]

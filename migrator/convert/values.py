@@ -9,7 +9,6 @@ from typing import Any
 from migrator.convert.program import File, Program
 from migrator.convert.syntax import (
     Definition,
-    Function,
     Value,
     argument,
     class_of,
@@ -20,6 +19,7 @@ from migrator.convert.syntax import (
     stored_value,
     yields,
 )
+from migrator.names.tree import Function
 
 _DEPTH = 12
 

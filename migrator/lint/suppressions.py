@@ -93,18 +93,11 @@ class Suppressions:
                 continue
             kept = [code for code in comment.codes if code not in idle]
             what = ", ".join(idle)
+            message = f"this comment suppresses nothing: {what} is not found here"
+            fix = Fix((self._without(comment, kept, lines),), "safe", message=f"Remove {what}")
             start, end = (lines.offset(comment.row, column + 1) for column in (comment.start, comment.end))
-            yield Finding(
-                code=UNUSED,
-                message=f"this comment suppresses nothing: {what} is not found here",
-                line=comment.row,
-                column=comment.start + 1,
-                end_line=comment.row,
-                end_column=comment.end + 1,
-                advice="Remove it",
-                fix=Fix((self._without(comment, kept, lines),), "safe", message=f"Remove {what}"),
-                span=(start, end),
-            )
+            place = lines.ends((start, end))
+            yield Finding(UNUSED, message, *place, advice="Remove it", fix=fix, span=(start, end))
 
     def _without(self, comment: _Comment, kept: list[str], lines: Lines) -> Edit:
         line = self.lines[comment.row - 1]

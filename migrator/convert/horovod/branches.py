@@ -9,7 +9,8 @@ from typing import Any
 from migrator.convert.horovod.calls import Plan, has_counterpart, references
 from migrator.convert.horovod.tables import advice
 from migrator.convert.program import File
-from migrator.convert.syntax import FUNCTIONS, above, ids
+from migrator.convert.syntax import above, ids
+from migrator.names.tree import FUNCTIONS
 
 
 def refuse_branches(file: File, plan: Plan) -> set[int]:

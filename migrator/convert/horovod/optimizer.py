@@ -12,18 +12,9 @@ from migrator.convert.horovod.tables import PACKAGE, table
 from migrator.convert.horovod.wrapped import follow
 from migrator.convert.models import Home, Wrapped, home_of, parameters_in, use_the_model_inside
 from migrator.convert.program import File, Program
-from migrator.convert.syntax import (
-    LOOPS,
-    above,
-    dotted,
-    function_of,
-    ids,
-    is_alone,
-    keyword,
-    method_name,
-    parent,
-)
+from migrator.convert.syntax import LOOPS, above, dotted, function_of, ids, is_alone, method_name, parent
 from migrator.convert.write import first_argument
+from migrator.names.tree import argument_of
 
 _OPTIMIZER = re.compile(r"(?:^|[._])(?:opt|optim|optimizer)\w*$", re.I)
 _HOOKS = (2, 1)  # register_comm_hook works on NPUs from there on (api_db; 1.11 has no get_future)
@@ -189,7 +180,7 @@ def _passes(program: Program, file: File, arguments: dict[str, Any], wrapped: Wr
     for one, call in program.nodes(ast.Call):
         if method_name(call) != "backward":
             continue
-        retains = keyword(call, "retain_graph")
+        retains = argument_of(call, "retain_graph")
         if retains is not None and getattr(retains, "value", None) is not False:
             raise UncertainError("retained_graph", one, call)
         if not _is_one(passes) and not _has_own_forward(call, wrapped):

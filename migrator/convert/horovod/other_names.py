@@ -11,7 +11,6 @@ from migrator.convert.draft import UncertainError
 from migrator.convert.models import Home, home_of, prepares, uses
 from migrator.convert.program import File, Program
 from migrator.convert.syntax import (
-    FUNCTIONS,
     argument,
     class_of,
     dotted,
@@ -24,6 +23,7 @@ from migrator.convert.syntax import (
     taker_of,
 )
 from migrator.convert.values import call_sites, definition_of
+from migrator.names.tree import FUNCTIONS
 
 _DEPTH = 6
 _MAY_TRAIN = re.compile(r"partial$|trainer|engine|learner|runner|worker|solver|agent|train|fit", re.I)

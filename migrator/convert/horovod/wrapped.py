@@ -12,8 +12,6 @@ from migrator.convert.horovod.tables import PACKAGE, table
 from migrator.convert.models import Home, Wrapped, home_of_target, receiving, uses
 from migrator.convert.program import File, Program
 from migrator.convert.syntax import (
-    FUNCTIONS,
-    Function,
     above,
     argument,
     dotted,
@@ -26,6 +24,7 @@ from migrator.convert.syntax import (
     taker_of,
 )
 from migrator.convert.values import call_sites, definition_of
+from migrator.names.tree import FUNCTIONS, Function
 from migrator.project.distributed_use import listed
 
 _MOVES = ("cuda", "to", "npu")

@@ -25,12 +25,8 @@ def find_methods(context: FileContext, rules: list[Rule]) -> Iterator[Match]:
         if _arguments_fit(call) if call else _method_as_value(context, node):
             yield from _judged(context, rule, node)
         elif not call and _handed_on(context, node):
-            message = (
-                f".{node.attr} is left: it is not known whether it is the method of a tensor or a module"
-            )
-            advice = f"Where it is, write {rule.replace}."
-            yield found(
-                context, rule, node, api=f".{node.attr}", message=message, advice=advice, severity="warning"
+            yield _left(
+                context, rule, node, "it is not known whether it is the method of a tensor or a module"
             )
 
 
@@ -45,11 +41,14 @@ def find_attributes(context: FileContext, rules: list[Rule]) -> Iterator[Match]:
         elif node.attr == "is_cuda" or _is_handle(context, node):
             yield from _judged(context, rule, node)
         elif not _is_given(context, node.attr):
-            message = f".{node.attr} is left: it is not known whether it is torch's"
-            advice = f"Where it is, write {rule.replace}."
-            yield found(
-                context, rule, node, api=f".{node.attr}", message=message, advice=advice, severity="warning"
-            )
+            yield _left(context, rule, node, "it is not known whether it is torch's")
+
+
+def _left(context: FileContext, rule: Rule, node: ast.Attribute, why: str, where: str = "it is") -> Match:
+    """What is said of a member that is left, and where it has to change."""
+    message, advice = f".{node.attr} is left: {why}", f"Where {where}, write {rule.replace}."
+    api = f".{node.attr}"
+    return found(context, rule, node, api=api, message=message, advice=advice, severity="warning")
 
 
 def _is_of_others(context: FileContext, holder: ast.expr) -> bool:
@@ -169,15 +168,7 @@ def _judged(context: FileContext, rule: Rule, node: ast.Attribute) -> Iterator[M
         return
     owner_of_another = "" if is_torch else _another_owner(context, node, value)
     if owner_of_another:
-        yield found(
-            context,
-            rule,
-            node,
-            api=f".{node.attr}",
-            severity="warning",
-            message=f".{node.attr} is left: {owner_of_another}",
-            advice=f"Where the object is a tensor or a module, write {rule.replace}.",
-        )
+        yield _left(context, rule, node, owner_of_another, "the object is a tensor or a module")
         return
     scripted = in_torchscript(context, node)
     if scripted and node.attr == "is_cuda":

@@ -227,18 +227,19 @@ def _tensor_type(context: FileContext, rules: Rules, vocabulary: DeviceVocabular
     known = npu_names.look_up(text, context.version)
     if known is None or not known.npu:
         rule = _with_verdict(rules, UNCLEAR) or rules[0]
-        return found(
-            context,
-            rule,
-            node,
-            api=text,
-            status="absent",
-            severity="error",
-            message=f"{text!r} has no NPU form",
-            advice=known.advice if known else "",
-        )
+        return _without_form(context, rule, node, f"{text!r} has no NPU form", "absent")
     where = context_of_tensor_type(index, vocabulary, node)
     return _placed(context, rules, node, where, replace_text(index, node, "cuda", "npu", 1))
+
+
+def _without_form(context: FileContext, rule: StringRule, node: String, message: str, status: str) -> Match:
+    """What is said of a name of CUDA's in a string that has no NPU form."""
+    api = written(context.index, node)
+    known = npu_names.look_up(api[api.rindex("torch.cuda") :], context.version)
+    advice = known.advice if known else ""
+    return found(
+        context, rule, node, api=api, status=status, severity="error", message=message, advice=advice
+    )
 
 
 def _api_name(context: FileContext, rules: Rules, vocabulary: DeviceVocabulary, node: String) -> Outcome:
@@ -259,16 +260,8 @@ def _api_name(context: FileContext, rules: Rules, vocabulary: DeviceVocabulary, 
     prefix, api = match.groups()
     known = npu_names.look_up(api, context.version)
     if known is None or not known.npu:
-        return found(
-            context,
-            rule,
-            node,
-            api=value,
-            status="absent" if known else "unknown",
-            severity="error",
-            message=f"{value} has no NPU form, and its name stands in a text here",
-            advice=known.advice if known else "",
-        )
+        message = f"{value} has no NPU form, and its name stands in a text here"
+        return _without_form(context, rule, node, message, "absent" if known else "unknown")
     # Behind a module's own name the attribute is patched, otherwise the module is imported.
     new = prefix + known.npu if prefix else import_form(known.npu)
     return found(

@@ -15,7 +15,7 @@ from migrator.matchers.options import Options
 from migrator.matchers.packs import Rule
 from migrator.names.index import ModuleIndex
 from migrator.names.scopes import Scope
-from migrator.names.tree import Statement, walk
+from migrator.names.tree import Statement, bare_name, walk
 
 _JOIN = "init_process_group"
 _RANK = "LOCAL_RANK"
@@ -96,19 +96,9 @@ def _moved(index: ModuleIndex, first: ast.Call, later: ast.Call) -> list[Edit]:
     one, other = index.statement_of(first), index.statement_of(later)
     block = list(index.block(one))
     between = block[block.index(one) : block.index(other)]  # type: ignore[arg-type]  # they are in it
-    stored = {
-        node.id
-        for statement in between
-        for node in walk(statement)
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
-    }
-    stored |= {
-        node.attr
-        for statement in between
-        for node in walk(statement)
-        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)
-    }
-    used = {getattr(node, "id", getattr(node, "attr", "")) for node in walk(later)}
+    nodes = (node for statement in between for node in walk(statement))
+    stored = {bare_name(node) for node in nodes if isinstance(getattr(node, "ctx", None), ast.Store)}
+    used = {bare_name(node) for node in walk(later)} - {""}
     if stored & used:
         return []
     start, end = index.line_span(other.lineno, other.end_lineno or other.lineno)  # type: ignore[union-attr]

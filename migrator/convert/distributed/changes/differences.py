@@ -8,7 +8,8 @@ import re
 from migrator.convert.distributed.find.training import Training
 from migrator.convert.draft import Draft
 from migrator.convert.program import File, Program
-from migrator.convert.syntax import above, dotted, function_of, keyword, method_name
+from migrator.convert.syntax import above, dotted, function_of, method_name
+from migrator.names.tree import argument_of
 
 
 def report_differences(program: Program, draft: Draft, found: list[Training]) -> None:
@@ -20,13 +21,13 @@ def report_differences(program: Program, draft: Draft, found: list[Training]) ->
         last = (name or dotted(call.func)).split(".")[-1] or method_name(call)
         reasons = {
             "scheduler_metric": last == "ReduceLROnPlateau",
-            "random_split": last == "random_split" and not seeded and not keyword(call, "generator"),
+            "random_split": last == "random_split" and not seeded and not argument_of(call, "generator"),
             "own_logs": last == "SummaryWriter" or name == "wandb.init",
             "opened_by_every_rank": last == "open" and _writes(call),
             "read_after_training": name == "torch.load"
             and any(_comes_after(file, call, one) for one in found),
-            "map_location": name == "torch.load" and not keyword(call, "map_location"),
-            "download": getattr(keyword(call, "download"), "value", None) is True,
+            "map_location": name == "torch.load" and not argument_of(call, "map_location"),
+            "download": getattr(argument_of(call, "download"), "value", None) is True,
             "folder": _makes_folder(name, call) and not _may_exist(draft, file, call),
         }
         for key in [key for key, holds in reasons.items() if holds][:1]:
@@ -36,7 +37,7 @@ def report_differences(program: Program, draft: Draft, found: list[Training]) ->
 
 
 def _makes_folder(name: str, call: ast.Call) -> bool:
-    return name == "os.mkdir" or (name == "os.makedirs" and not keyword(call, "exist_ok"))
+    return name == "os.mkdir" or (name == "os.makedirs" and not argument_of(call, "exist_ok"))
 
 
 def _may_exist(draft: Draft, file: File, call: ast.Call) -> bool:
@@ -56,7 +57,7 @@ def _whole_batch(program: Program, draft: Draft, training: Training) -> None:
         owner = next((up.name for _, up in above(node) if isinstance(up, ast.ClassDef)), "")
         if id(node) not in training.inside and "loss" not in owner.lower():
             continue
-        if isinstance(node, ast.Call) and getattr(keyword(node, "reduction"), "value", "") == "sum":
+        if isinstance(node, ast.Call) and getattr(argument_of(node, "reduction"), "value", "") == "sum":
             draft.report("summed_loss", file, node)
         elif _compares_within(file, node):
             draft.report("within_batch", file, node)
@@ -77,7 +78,7 @@ def _compares_within(file: File, node: ast.AST) -> bool:
 
 def _writes(call: ast.Call) -> bool:
     """Whether a call of ``open`` names a mode in which files are written."""
-    modes = [*call.args[1:2], keyword(call, "mode")]
+    modes = [*call.args[1:2], argument_of(call, "mode")]
     return any(isinstance(mode, ast.Constant) and set("wax+") & set(str(mode.value)) for mode in modes)
 
 

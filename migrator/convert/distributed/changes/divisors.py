@@ -10,8 +10,9 @@ from migrator.convert.distributed.find.batches import is_of
 from migrator.convert.distributed.find.iterables import loader_calls, passed_on
 from migrator.convert.distributed.find.training import Training
 from migrator.convert.program import File, Program
-from migrator.convert.syntax import dotted, function_of, is_stored, keyword, parent
+from migrator.convert.syntax import dotted, function_of, is_stored, parent
 from migrator.convert.values import origins
+from migrator.names.tree import argument_of
 
 _SAME = {"item", "double", "float", "cpu", "detach", "numpy", "tolist", "long", "int", "round", "max"}
 
@@ -100,7 +101,7 @@ def _length(program: Program, training: Training, file: File, node: ast.AST) -> 
         return "mean"
     own = {id(one) for _, one in origins(program, file, measured)}
     for loader in training.loaders:
-        data = keyword(loader.call, "dataset") or next(iter(loader.call.args), None)
+        data = argument_of(loader.call, "dataset") or next(iter(loader.call.args), None)
         if data is None:
             continue
         same = loader.file is file and function_of(data) is function_of(measured)

@@ -7,18 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 from migrator.convert.program import File, Program
-from migrator.convert.syntax import (
-    Function,
-    above,
-    argument,
-    default,
-    function_of,
-    method_name,
-    parameters,
-    walk_all,
-)
+from migrator.convert.syntax import above, argument, default, function_of, method_name, parameters, walk_all
 from migrator.convert.values import call_sites
-from migrator.names.tree import hands_on
+from migrator.names.tree import Function, hands_on
 
 Guard = tuple[Any, bool]
 _UNKNOWN = object()

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from migrator.convert.program import File, Program
-from migrator.convert.syntax import FUNCTIONS, argument, dotted, function_of, parameters, stored_below
+from migrator.convert.syntax import argument, dotted, function_of, parameters, stored_below
 from migrator.convert.values import definition_of
+from migrator.names.tree import FUNCTIONS
 
 Nodes = Sequence[tuple[File, Any]]
 Name = tuple[int, str]  # the id of its function, which is None at a file's margin; 0 for attributes of self

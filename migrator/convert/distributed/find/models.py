@@ -13,7 +13,6 @@ from migrator.convert.draft import UncertainError
 from migrator.convert.models import Home, Wrapped, home_of, prepares, receiving, unmoved, uses
 from migrator.convert.program import File, Program
 from migrator.convert.syntax import (
-    FUNCTIONS,
     LOOPS,
     argument,
     class_of,
@@ -29,6 +28,7 @@ from migrator.convert.syntax import (
     taker_of,
 )
 from migrator.convert.values import call_sites, definition_of, origins
+from migrator.names.tree import FUNCTIONS
 
 _OPTIMIZER = re.compile(r"(?:Adam|SGD|Lamb|LAMB|LARS|Lion|RMSprop|Adafactor|Optimizer|AdamW|Adagrad)\w*$")
 _DEPTH = 8

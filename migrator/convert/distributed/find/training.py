@@ -14,7 +14,6 @@ from migrator.convert.distributed.find.iterables import Loader, counts, loader_c
 from migrator.convert.draft import UncertainError
 from migrator.convert.program import File, Program
 from migrator.convert.syntax import (
-    FUNCTIONS,
     LOOPS,
     Loop,
     above,
@@ -29,6 +28,7 @@ from migrator.convert.syntax import (
     stored_below,
 )
 from migrator.convert.values import call_sites, definition_of
+from migrator.names.tree import FUNCTIONS
 
 _DEPTH = 8
 
