@@ -18,7 +18,7 @@ def find(run: Run) -> Iterator[Row]:
         record.operator
         for process in run.processes
         for record in process.records
-        if lacks_kernel(record.operator, process, run.version, run.is_installed)
+        if lacks_kernel(record.operator, process, run.version, run.ran_with)
     }
 
     def key(record: Record) -> Optional[Sequence[str]]:

@@ -7,7 +7,7 @@ from typing import Optional
 
 from migrator.insight.operator_names import shown
 from migrator.insight.recorded import Record, most_steps
-from migrator.insight.rows import Row, Run, often, size, tallies, text
+from migrator.insight.rows import Row, Run, again, often, size, tallies, text
 from migrator.insight.shapes import by_values
 
 KIND = "host_sync"
@@ -15,11 +15,11 @@ KIND = "host_sync"
 
 def find(run: Run) -> Iterator[Row]:
     """A row for each way and place; only those that come in steps after the first, where there are any."""
-    in_steps = most_steps(run.processes) > 1
+    later = most_steps(run.processes) - 1
 
     def key(record: Record) -> Optional[Sequence[str]]:
         way = _way(record)
-        if not way or not record.by_program or (in_steps and not record.later.calls):
+        if not way or not record.by_program or (later > 0 and not again(record, later)):
             return None
         return [way, record.operator if way == "by_values" else ""]
 

@@ -22,6 +22,7 @@ _OTHER_NAMES = {
     "upsample_bilinear2d": "interpolate",
     "upsample_nearest2d": "interpolate",
 }
+_FIRST_LISTS = (2, 1)  # from here on a wheel lists every kernel that it registers
 # torch's names of types in C++.
 TYPES = {
     "Float": "float32",
@@ -67,17 +68,33 @@ def verdict_of(operator: str, version: TorchVersion, hardware: str) -> Optional[
     return verdicts.judge(api, version, hardware) if api else None
 
 
-def lacks_kernel(operator: str, process: Recorded, version: TorchVersion, is_installed: bool) -> bool:
-    """Whether torch_npu leaves an operator to the CPU: its dispatcher, or ``kernels.csv``, says it."""
+def lacks_kernel(operator: str, process: Recorded, version: TorchVersion, installed: TorchVersion) -> bool:
+    """Whether torch_npu at a version leaves an operator to the CPU.
+
+    For the installed one its dispatcher says it. For another one the table of kernels does, which lists all
+    from torch_npu 2.1 on, where it agrees with the dispatcher about the installed one.
+    """
     if not operator.startswith("aten::"):
         return False
-    if is_installed:
-        return operator in process.without_npu_kernel
-    full = operator.partition("::")[2]
-    base = full.partition(".")[0]
-    exact = [
-        row.kind
+    lacking = operator in process.without_npu_kernel
+    if version == installed:
+        return lacking
+    if version.tuple < _FIRST_LISTS:
+        base = operator.partition("::")[2].partition(".")[0]
+        return support.registered(base, version) in ("fallback", "none")
+    if lacking:
+        return operator not in _kernels(operator, version)
+    # Without a kernel of its own an overload may come to the one that writes to a given tensor.
+    own = operator in _kernels(operator, installed)
+    return own and operator not in process.composite and not _kernels(operator, version)
+
+
+@cache
+def _kernels(operator: str, version: TorchVersion) -> frozenset[str]:
+    """The overloads of an operator that torch_npu has kernels for."""
+    base = operator.partition("::")[2].partition(".")[0]
+    return frozenset(
+        f"aten::{row.op}"
         for row in support.kernels(base)
-        if row.op == full and tables.covers(row.first, row.last, version.tuple)
-    ]
-    return (exact[0] if exact else support.registered(base, version)) in ("fallback", "none")
+        if row.kind == "kernel" and tables.covers(row.first, row.last, version.tuple)
+    )

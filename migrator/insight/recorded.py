@@ -49,9 +49,9 @@ class Record:
     """One operator at one place, with one kind of arguments, in one phase.
 
     ``first`` is up to the end of the first step, ``later`` in the steps after it, ``after`` behind the last
-    one. ``examples`` are shapes of arguments and results, ``8x3 4x3>8x4``; those from ``first_shapes`` on
-    came in later steps, of which there were ``new_steps``; in ``origins`` of these nothing had brought new
-    shapes before.
+    one; it came in ``seen_steps`` later steps. ``examples`` are shapes of arguments and results,
+    ``8x3 4x3>8x4``; those from ``first_shapes`` on came in later steps. ``new_steps`` of these had new
+    shapes; in ``origins`` of them nothing had brought new shapes before.
     """
 
     place: Optional[Place]
@@ -65,6 +65,7 @@ class Record:
     first: Sum
     later: Sum
     after: Sum
+    seen_steps: int
     shapes: int
     first_shapes: int
     new_steps: int
@@ -136,6 +137,7 @@ class Recorded:
     memory: Mapping[str, Memory] = ()  # type: ignore[assignment]
     collectives: tuple[tuple[Collective, int], ...] = ()
     without_npu_kernel: frozenset[str] = frozenset()
+    composite: frozenset[str] = frozenset()  # operators that torch itself makes of others
 
     @property
     def who(self) -> str:
@@ -209,6 +211,7 @@ def _process(
         memory,
         calls,
         frozenset(data["without_npu_kernel"]),
+        frozenset(insight["composite"]),
     )
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from migrator import __version__
-from migrator.api_support.versions import UnknownVersion, newest, resolve
+from migrator.api_support.versions import TorchVersion, UnknownVersion, newest, resolve
 from migrator.data_folders import reports_yaml
 from migrator.insight import communication, fallbacks, fused, host_sync, limits, memory, roofline, shapes
 from migrator.insight.recorded import most_steps, read_recorded
@@ -41,11 +41,16 @@ def recorded_run(notes: Path, version: str, installed: str, soc: str, old: Conta
 
     ``old`` are the names of files that were there before.
     """
+    ran_with = _known(installed)
+    wanted = _known(version) if version else ran_with
+    return Run(tuple(read_recorded(notes, old)), wanted, product_line(soc), ran_with)
+
+
+def _known(version: str) -> TorchVersion:
     try:
-        known = resolve(version or installed)
+        return resolve(version)
     except UnknownVersion:
-        known = newest()
-    return Run(tuple(read_recorded(notes, old)), known, product_line(soc), installed)
+        return newest()
 
 
 def find_rows(run: Run, root: Path) -> list[Row]:
@@ -107,7 +112,7 @@ def as_json(run: Run, rows: list[Row]) -> dict[str, Any]:
         "npumigrate": __version__,
         "emulated": True,
         "torch": run.version.text,
-        "ran_with": run.installed,
+        "ran_with": run.ran_with.text,
         "product_line": run.hardware,
         "steps": most_steps(run.processes),
         "processes": [process.who for process in run.processes],

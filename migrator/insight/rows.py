@@ -17,18 +17,13 @@ NOWHERE = Place("", 0, "")  # a row that no line of the project leads to
 class Run:
     """What was recorded, and for what it is judged: a torch version and a product line (``A2``).
 
-    ``installed`` is the torch version that ran.
+    ``ran_with`` is the torch version that ran.
     """
 
     processes: tuple[Recorded, ...]
     version: TorchVersion
     hardware: str
-    installed: str
-
-    @property
-    def is_installed(self) -> bool:
-        """Whether the version that is asked about is the one that ran."""
-        return self.installed.split(".")[:2] == self.version.text.split(".")[:2]
+    ran_with: TorchVersion
 
 
 @dataclass(frozen=True)
@@ -89,6 +84,11 @@ def tallies(run: Run, key: Key) -> Iterator[tuple[tuple[str, ...], Tally]]:
             whole.records += tally.records
     for where in sorted(found, key=lambda where: (-found[where].amount.bytes, where)):
         yield where[3:], found[where]
+
+
+def again(record: Record, later: int) -> bool:
+    """Whether something came in more than one of the steps after the first, as what warms up does not."""
+    return record.seen_steps > 1 or (later == 1 and record.seen_steps == 1)
 
 
 def text(kind: str, name: str, **values: Any) -> str:

@@ -27,6 +27,8 @@ def find(run: Run) -> Iterator[Row]:
 
     def key(record: Record) -> Optional[Sequence[str]]:
         begins = record.phase == FORWARD and record.origins and record.place and not record.place.through
+        # In one step only: a smaller last batch, an evaluation, a wrapper that is warming up.
+        begins = begins and (record.new_steps > 1 or steps == 2)
         return [record.operator, _origin(record)] if begins else None
 
     behind = sum(
@@ -50,7 +52,7 @@ def find(run: Run) -> Iterator[Row]:
             message += f"; {text(KIND, 'behind', count=behind)}"
         yield Row(
             KIND,
-            "warning" if most.new_steps > 1 else "info",  # once: a smaller last batch, or an evaluation
+            "warning",
             tally.place,
             shown(operator, run.version),
             tally.amount.calls,

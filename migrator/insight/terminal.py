@@ -13,6 +13,7 @@ from migrator.insight.rows import Row, Run, size
 from migrator.report.terminal import WIDEST, show_block
 
 _SHOWN = 3
+_SENSIBLE = 1000  # times a batch: nobody asks how far a tiny model's can go
 _COLORS = {"error": "red", "warning": "yellow", "info": "cyan"}
 
 
@@ -40,12 +41,14 @@ def _lines(rows: Sequence[Row], width: int) -> Iterator[Text]:
 
 
 def _facts(run: Run) -> Iterator[Text]:
-    for fact in memory.facts(run)[:_SHOWN]:
-        peak = max(fact["peaks"].values())
-        fits = ", ".join(name for name, fitting in fact["fits"].items() if fitting) or "neither 32 nor 64 GiB"
-        batch = fact["largest_batch"]["32 GiB"]
-        grows = f"; batch {fact['batch']} may grow to about {batch:,} in 32 GiB" if batch else ""
-        yield Text(f"Memory   NPU {fact['device']}: peak {size(peak)}, fits {fits}{grows}")
+    fullest = max(memory.facts(run), key=lambda fact: max(fact["peaks"].values()), default=None)
+    if fullest is not None:
+        peak = max(fullest["peaks"].values())
+        fits = " and ".join(name for name, fitting in fullest["fits"].items() if fitting) or "none of the two"
+        yield Text(f"Memory   peak {size(peak)} on NPU {fullest['device']}, fits: {fits}")
+        batch, now = fullest["largest_batch"]["32 GiB"], fullest["batch"]
+        if batch and batch < _SENSIBLE * now:
+            yield Text(f"         the batch of {now} may be up to about {batch} in 32 GiB (inferred)")
     estimate = roofline.estimate(run)
     if estimate:
         seconds = estimate["seconds"]

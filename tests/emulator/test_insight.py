@@ -8,6 +8,8 @@ import re
 
 import pytest
 
+from tests.emulator.test_distributed import torchrun
+
 # A program that trains; what is planted comes in the places of the marks.
 TRAIN = """
 import torch
@@ -121,3 +123,93 @@ def test_clean_twins_have_no_row(insight):
     assert memory["fits"] == {"32 GiB": True, "64 GiB": True}
     assert memory["batch"] == 8
     assert data["roofline"]["seconds"]["at_best"] < data["roofline"]["seconds"]["at_worst"]
+
+
+# Two ranks that train together.
+RANKS = """
+import os
+
+import torch
+import torch.distributed as dist
+import torch_npu
+
+rank = int(os.environ["LOCAL_RANK"])
+torch.npu.set_device(rank)
+dist.init_process_group("hccl")
+net = torch.nn.Linear(64, 64).to("npu")
+ddp = torch.nn.parallel.DistributedDataParallel(net, device_ids=[rank])
+optimizer = torch.optim.SGD(ddp.parameters(), 0.01)
+size = 32
+#SIZE
+for step in range(4):
+    x = torch.randn(size, 64).pin_memory().to("npu", non_blocking=True)
+    loss = ddp(x).pow(2).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+#END
+dist.destroy_process_group()
+"""
+APART = {
+    "one rank calls another collective": (
+        "END",
+        "dist.broadcast(x, 0) if rank else dist.all_reduce(x)",
+        r"rank 0 AllReduce of 8\.0 KiB at train\.py:{line}; rank 1 Broadcast of 8\.0 KiB at train\.py:{line}",
+        r"rank 0 \(process \d+\) HcclAllReduce of 8192 bytes at train\.py:{line}; rank 1 .* HcclBroadcast",
+    ),
+    "one rank calls none": (
+        "END",
+        "dist.all_reduce(x) if rank == 0 else None",
+        r"rank 0 waits here in AllReduce for rank 1, whose last call in the group was AllReduce at train",
+        r"rank 1 .* has gone; .*rank 0 waits in HcclAllReduce of 8192 bytes at train\.py:{line}",
+    ),
+}
+
+
+def rows_of(rows, kind, severity):
+    return [row for row in rows if (row["Kind"], row["Severity"]) == (kind, severity)]
+
+
+@pytest.mark.parametrize("case", sorted(APART))
+def test_ranks_that_do_not_meet_are_told_where(insight, case):
+    mark, planted, said, error = APART[case]
+    rows, _, line, done = insight(
+        RANKS.replace(f"#{mark}", planted), planted, command=(*torchrun(2), "train.py")
+    )
+    assert done.returncode == 1
+    (row,) = rows_of(rows, "communication", "error")
+    assert (row["File"], row["Start Line"]) == ("train.py", str(line))
+    assert re.search(said.format(line=line), row["Message"]), row["Message"]
+    assert re.search(error.format(line=line), done.stderr), done.stderr[-4000:]
+
+
+def test_a_rank_with_less_work_waits(insight):
+    planted = "size = 32 * (1 + rank)"
+    rows, data, _, done = insight(
+        RANKS.replace("#SIZE", planted), planted, command=(*torchrun(2), "train.py")
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    (row,) = rows_of(rows, "communication", "warning")
+    line = next(i for i, each in enumerate(RANKS.splitlines(), 1) if "loss.backward" in each)
+    assert (row["File"], row["Start Line"]) == ("train.py", str(line))
+    assert row["Message"] == "rank 0 waits here: rank 1 has 2.0 times its multiply-adds in a step"
+    # And the facts: the gradients are reduced once a step, by both.
+    assert {row["Kind"] for row in rows} == {"communication"}
+    reduced = [fact for fact in data["communication"] if fact["kind"] == "HcclAllReduce" and fact["per_step"]]
+    assert [(fact["size"], fact["per_step"], fact["ranks"]) for fact in reduced] == [(2, 1.0, ["0", "1"])]
+
+
+def test_ranks_alike_wait_for_nobody(insight):
+    rows, _, _, done = insight(RANKS, "", command=(*torchrun(2), "train.py"))
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert {(row["Kind"], row["Severity"]) for row in rows} == {("communication", "info")}
+
+
+def test_what_does_not_fit_is_told_with_its_largest_part(insight):
+    planted = 'table = torch.empty(8, 1 << 30, device="npu")'
+    rows, data, line, done = insight(TRAIN.replace("#STEP", planted), planted)
+    assert done.returncode == 0, done.stderr[-3000:]
+    (row,) = [row for row in rows if row["Kind"] == "memory"]
+    assert (row["File"], row["Start Line"]) == ("train.py", str(line))
+    assert "does not fit into 32 GiB" in row["Message"]
+    assert data["memory"][0]["fits"] == {"32 GiB": False, "64 GiB": True}

@@ -46,6 +46,7 @@ struct Record {
   Sum later;             // in the steps after it
   Sum open;              // since the last step that ended
   int64_t open_in = 0;
+  size_t seen_steps = 0;  // later steps in which it came
   std::unordered_map<uint64_t, std::string> arguments;  // shapes as text
   std::unordered_set<uint64_t> known;                   // shapes of arguments and results
   std::vector<std::string> shapes;
@@ -57,6 +58,7 @@ struct Record {
 
   void close() {
     (open_in == 0 ? first : later).add(open);
+    if (open_in > 0 && open.calls > 0) ++seen_steps;
     open = {};
   }
 };
@@ -200,6 +202,7 @@ std::string as_json(const Record& record) {
   append(json, "first", record.first);
   append(json, "later", record.later);
   append(json, "after", record.open);
+  append(json, "seen_steps", record.seen_steps);
   append(json, "shapes", record.known.size());
   append(json, "first_shapes", record.first_shapes);
   const size_t unfinished = record.last_new == steps ? 1 : 0;  // behind the last step there is none
@@ -325,6 +328,22 @@ INSIGHT_EXPORT void emulator_insight_optimizing(int now) {
 INSIGHT_EXPORT void emulator_insight_stepped() {
   ++emulator::steps;
   emulator::memory_step();
+}
+
+// The steps so far were none: begin to count again.
+INSIGHT_EXPORT void emulator_insight_restart() {
+  const std::lock_guard<std::mutex> lock(emulator::records_guard);
+  emulator::steps = 0;
+  for (const auto& record : emulator::records) {
+    record->close();
+    record->first.add(record->later);
+    record->later = {};
+    record->open_in = 0;
+    record->first_shapes = record->shapes.size();
+    record->seen_steps = record->new_steps = record->origins = 0;
+    record->last_new = -1;
+    record->last_was_origin = false;
+  }
 }
 
 // {"records": [{"place": 3, …, "first": [calls, bytes, multiply-adds], …}, …], "memory": {"0": …}} into `text`.

@@ -13,6 +13,7 @@ import json
 import os
 import sys
 import sysconfig
+from functools import wraps
 from types import CodeType, FrameType
 from typing import Any, Optional
 
@@ -28,6 +29,7 @@ _STANDARD = tuple(
     sysconfig.get_path(name) + os.sep for name in ("stdlib", "platstdlib") if sysconfig.get_path(name)
 )
 _INSTALLED = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
+_COMPOSITE = ("CompositeImplicitAutograd", "CompositeExplicitAutograd")
 # What a frame of a file is; a frame of the project is the place.
 _FOREIGN, _PROJECT, _REFERENCE, _PRINTING = range(4)
 
@@ -39,6 +41,7 @@ _stacks: dict[int, list[str]] = {}  # by record
 _steps = 0
 _first_optimizer: Optional[int] = None
 _root = ""
+_depth = 0  # of modules that run
 _collectives: Optional[int] = None  # the file that they are written to
 _calls: dict[tuple[Any, ...], int] = {}
 _written = 0
@@ -61,6 +64,7 @@ def begin() -> None:
     _root = os.path.join(os.path.realpath(root), "") if root else ""
     register_optimizer_step_pre_hook(_steps_begin)
     register_optimizer_step_post_hook(_steps_end)
+    _count_passes()
     compute.library().emulator_ask_places(_ASK)
     compute.library().emulator_insight_begin(_TELL)
     compute.cann().emulator_on_collective(_ON_COLLECTIVE)
@@ -70,13 +74,21 @@ def end() -> dict[str, Any]:
     """Record no more, and return what there is."""
     library = compute.library()
     library.emulator_ask_places(None)
+    recorded = compute.read("emulator_insight")
     return {
         "schema": SCHEMA,
         "steps": _steps,
         "places": _places,
         "stacks": {str(record): stack for record, stack in _stacks.items()},
-        **compute.read("emulator_insight"),
+        "composite": sorted(filter(_is_composite, {record["operator"] for record in recorded["records"]})),
+        **recorded,
     }
+
+
+def _is_composite(operator: str) -> bool:
+    """Whether torch makes an operator of others, so that it needs no kernel of its own."""
+    has = sys.modules["torch"]._C._dispatch_has_kernel_for_dispatch_key
+    return any(has(operator, key) for key in _COMPOSITE)
 
 
 def _kind_of(code: CodeType) -> int:
@@ -142,6 +154,39 @@ def _steps_end(optimizer: Any, *_: object) -> None:
     if id(optimizer) == _first_optimizer:
         _steps += 1
         compute.library().emulator_insight_stepped()
+
+
+def _count_passes() -> None:
+    """Until an optimizer is made, a step is a pass through an outermost module."""
+    from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
+    from torch.optim import Optimizer
+
+    def enter(*_: object) -> None:
+        global _depth
+        _depth += 1
+
+    def leave(*_: object) -> None:
+        global _depth, _steps
+        _depth -= 1
+        if _depth == 0:
+            _steps += 1
+            compute.library().emulator_insight_stepped()
+
+    hooks = [register_module_forward_pre_hook(enter), register_module_forward_hook(leave, always_call=True)]
+    changed: Any = Optimizer
+    make = changed.__init__
+
+    @wraps(make)
+    def make_and_count_no_more(self: Any, *args: Any, **options: Any) -> None:
+        global _steps
+        if hooks:
+            _steps = 0
+            compute.library().emulator_insight_restart()
+        while hooks:
+            hooks.pop().remove()
+        make(self, *args, **options)
+
+    changed.__init__ = make_and_count_no_more
 
 
 def _tell(record: int) -> None:
