@@ -45,4 +45,6 @@ def write_insight(
         say(f"insight: cannot write to {folder}: {error.strerror}")
         return
     if shown:
-        show_insight(Console(stderr=True, highlight=False), run, rows, os.path.relpath(folder))
+        where = os.path.relpath(folder)
+        where = str(folder) if where.startswith("..") else where
+        show_insight(Console(stderr=True, highlight=False), run, rows, where)

@@ -28,7 +28,8 @@ def show_insight(console: Console, run: Run, rows: Sequence[Row], where: str) ->
     if facts:
         show_block(console, facts)
     console.print()
-    console.print(Text(f"Insight  {len(rows)} rows: {where}", style="dim"))
+    count = "1 row" if len(rows) == 1 else f"{len(rows)} rows"
+    console.print(Text(f"Insight  {count} in {where}", style="dim"), soft_wrap=True)
 
 
 def _lines(rows: Sequence[Row], width: int) -> Iterator[Text]:

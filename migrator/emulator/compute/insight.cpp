@@ -18,8 +18,8 @@
 
 namespace emulator {
 
-constexpr size_t kShapesShown = 100;    // of one record, as text
-constexpr size_t kShapesKnown = 10000;  // of one record; what comes then is not noted
+constexpr size_t kShapesShown = 100;   // of one record, as text
+constexpr size_t kShapesKnown = 4000;  // of one record; what comes then is not noted
 
 struct Sum {
   size_t calls = 0;
@@ -262,7 +262,7 @@ NotedCall::NotedCall(const c10::OperatorHandle& op, const torch::jit::Stack& sta
         types += (types.empty() ? "" : " ") + std::string(c10::toString(tensor.scalar_type()));
       });
   }
-  if (record_->arguments.size() < kShapesKnown) {
+  if (record_->shapes.size() < kShapesShown) {
     const auto [text, is_new] = record_->arguments.try_emplace(arguments_);
     if (is_new)
       for (const c10::IValue& value : arguments)

@@ -30,8 +30,8 @@ _STANDARD = tuple(
 )
 _INSTALLED = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
 _COMPOSITE = ("CompositeImplicitAutograd", "CompositeExplicitAutograd")
-# What a frame of a file is; a frame of the project is the place.
-_FOREIGN, _PROJECT, _REFERENCE, _PRINTING = range(4)
+# What a frame of a file is; the innermost one of the project is the place, or else one beside it.
+_FOREIGN, _PROJECT, _BESIDE, _REFERENCE, _PRINTING = range(5)
 
 _kinds: dict[int, tuple[CodeType, int]] = {}  # by the code's id; the code is kept alive
 _numbers: dict[tuple[int, int, int], int] = {}  # code, instruction, by way of what: to the place
@@ -103,7 +103,7 @@ def _kind_of(code: CodeType) -> int:
         kind = _FOREIGN
     else:
         real = os.path.realpath(file)
-        kind = _PROJECT if real.startswith(_root) else _FOREIGN
+        kind = _PROJECT if real.startswith(_root) else _BESIDE
     _kinds[id(code)] = (code, kind)
     return kind
 
@@ -111,21 +111,28 @@ def _kind_of(code: CodeType) -> int:
 def _find() -> int:
     """The number of the place that runs: the innermost frame of the project; -1 where there is none."""
     frame: Optional[FrameType] = sys._getframe(1)
+    beside: Optional[FrameType] = None
     through = _FOREIGN
-    while frame is not None:
+    while frame is not None:  # short, as it runs for each operator
         code = frame.f_code
         known = _kinds.get(id(code))
         kind = _kind_of(code) if known is None else known[1]
         if kind == _PROJECT:
-            key = (id(code), frame.f_lasti, through)
-            number = _numbers.get(key)
-            if number is None:
-                number = _numbers[key] = _new_place(code, frame.f_lineno, through)
-            return number
-        if kind != _FOREIGN:
+            return _number(frame, through)
+        if kind == _BESIDE:
+            beside = beside or frame
+        elif kind != _FOREIGN:
             through = kind
         frame = frame.f_back
-    return -1
+    return -1 if beside is None else _number(beside, through)
+
+
+def _number(frame: FrameType, through: int) -> int:
+    key = (id(frame.f_code), frame.f_lasti, through)
+    number = _numbers.get(key)
+    if number is None:
+        number = _numbers[key] = _new_place(frame.f_code, frame.f_lineno, through)
+    return number
 
 
 def _new_place(code: CodeType, line: int, through: int) -> int:
@@ -194,7 +201,7 @@ def _tell(record: int) -> None:
     frame: Optional[FrameType] = sys._getframe(1)
     while frame is not None and len(stack) < _MOST_FRAMES:
         code = frame.f_code
-        if (_kinds.get(id(code)) or (None, _kind_of(code)))[1] == _PROJECT:
+        if (_kinds.get(id(code)) or (None, _kind_of(code)))[1] in (_PROJECT, _BESIDE):
             file = os.path.relpath(os.path.realpath(code.co_filename), _root or os.getcwd())
             stack.append(f"file {file}, line {frame.f_lineno} in {code.co_name}")
         frame = frame.f_back
