@@ -198,7 +198,7 @@ def test_a_report_of_a_program_that_leaves_at_once(emulate, tmp_path):
     )
     done = emulate("python", "-c", program, options=("--report", str(tmp_path)))
     assert done.returncode == 4, done.stderr
-    (report,) = (json.loads(file.read_text()) for file in tmp_path.iterdir())
+    (report,) = (json.loads(file.read_text()) for file in tmp_path.glob("process-*.json"))
     assert report["operators"]["0"]["aten::add.Tensor"] == 1
 
 

@@ -213,3 +213,37 @@ def test_what_does_not_fit_is_told_with_its_largest_part(insight):
     assert (row["File"], row["Start Line"]) == ("train.py", str(line))
     assert "does not fit into 32 GiB" in row["Message"]
     assert data["memory"][0]["fits"] == {"32 GiB": False, "64 GiB": True}
+
+
+INFER = """
+import torch
+import torch_npu
+
+net = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.ReLU()).to("npu").eval()
+with torch.no_grad():
+    for length in (8, 8, 6, 5):
+        x = torch.ones(length, 4, device="npu")
+        net(x)
+"""
+
+
+def test_a_program_without_an_optimizer_has_steps(insight):
+    rows, data, line, done = insight(INFER, "x = torch.ones")
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert data["steps"] == 4
+    assert [(row["Kind"], row["Start Line"]) for row in rows] == [("dynamic_shape", str(line))]
+    (shapes,) = data["rows"]
+    assert shapes["new_steps"] == 2
+
+
+def test_emulate_reports_insight_of_programs_in_its_folder_and_beside_it(emulate, tmp_path):
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "infer.py").write_text(INFER)
+    for cwd, shown in ((tmp_path, "infer.py"), (tmp_path / "elsewhere", "../infer.py")):
+        options = ("--report", str(tmp_path / "report"))
+        done = emulate("python", str(tmp_path / "infer.py"), options=options, cwd=cwd)
+        assert done.returncode == 0, done.stderr[-2000:]
+        data = json.loads((tmp_path / "report" / "npu_insight.json").read_text())
+        # Not of the run before, whose files are there as well.
+        assert [(row["kind"], row["file"]) for row in data["rows"]] == [("dynamic_shape", shown)]
+        assert len(data["processes"]) == 1
