@@ -73,9 +73,12 @@ def _meetings(run: Run) -> Iterator[Row]:
         for call, _ in process.collectives:
             if call.size > 1 and call.kind not in _BETWEEN_TWO:
                 groups.setdefault(call.group, {}).setdefault(call.rank, []).append(call)
+    recorded = {int(process.rank) for process in run.processes if process.rank}
     for ranks in groups.values():
-        size_of_group = next(iter(ranks.values()))[0].size
-        if len(ranks) == size_of_group:  # all of the ranks left their calls behind
+        everyone = set(range(next(iter(ranks.values()))[0].size))
+        if recorded == everyone:  # the group of all: those without a call are known, too
+            ranks = {rank: ranks.get(rank, []) for rank in everyone}
+        if ranks.keys() == everyone:  # what a rank did that left nothing behind is not known
             yield from _first_difference(ranks)
 
 

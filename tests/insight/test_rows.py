@@ -161,6 +161,15 @@ def test_a_rank_whose_calls_are_not_known_is_not_missed(tmp_path):
     assert [row.severity for row in rows_of(tmp_path, "communication")] == ["info"]
 
 
+def test_a_rank_that_makes_no_call_is_waited_for(tmp_path):
+    process(tmp_path, rank=0)
+    process(tmp_path, rank=1)
+    collectives(tmp_path, 0, ("Barrier", 0, 4))
+    (row,) = [row for row in rows_of(tmp_path, "communication") if row.severity == "error"]
+    assert (row.place.line, row.ranks) == (4, ("0",))
+    assert row.message == "rank 0 waits here in Barrier for rank 1, which made no call in the group"
+
+
 def test_memory_and_how_far_the_batch_can_go(tmp_path):
     copied = record(0, "aten::copy_", crossing="to_npu", examples=["16x3x8x8 16x3x8x8>16x3x8x8"])
     process(tmp_path, copied, of_memory={"0": memory(40 * GIB, 10 * GIB, (1, 30 * GIB), (0, GIB))})

@@ -87,11 +87,11 @@ def read_run(given: Path) -> Run:
         tables = {table: _read(folder / table) for table in load_tables() if (folder / table).is_file()}
     except (OSError, ValueError, KeyError, TypeError, UnicodeDecodeError) as error:
         raise SourceError(f"the reports in {shown(folder)} cannot be read: {_first_line(error)}") from None
-    # The rows of the tables of a library's functions are no places, and stand in the tables alone.
+    # The rows of the tables of a library's functions, and of what a run showed, stand in the tables alone.
     listed = [
         _places(table, rows)
         for table, rows in tables.items()
-        if table != SKIPPED and load_tables()[table].runs != ("third_party",)
+        if table != SKIPPED and load_tables()[table].runs not in (("third_party",), ("insight",))
     ]
     empty = pandas.DataFrame(columns=list(PLACE_COLUMNS))
     places = pandas.concat([empty, *listed], ignore_index=True)

@@ -10,6 +10,8 @@ import openpyxl
 import pytest
 
 from migrator.cli.main import run
+from migrator.report.columns import load_tables
+from migrator.report.csv_tables import CsvTables
 from migrator.report.views.hunks import Place, hunks_of
 from migrator.report.views.markdown import markdown
 from migrator.report.views.run import read_run
@@ -31,6 +33,21 @@ def test_all_formats_are_built_from_the_tables(copied, capsys) -> None:
     changes = content["tables"]["change_list.csv"]
     assert {row["file"] for row in changes} == {HOSTILE_NAME, "models/net.py", "train.py"}
     assert sum(place["table"] == "change_list.csv" for place in content["places"]) == len(changes)
+
+
+def test_what_a_run_showed_is_on_the_page_and_no_finding(copied) -> None:
+    before = read_run(copied).places
+    hostile = 'a number is read <script>alert("x")</script>'
+    with CsvTables(copied / "migration_report", ("insight",)) as tables:
+        for severity, line in (("warning", 3), ("info", "")):
+            values = dict.fromkeys((column.value for column in load_tables()["npu_insight.csv"].columns), "")
+            row = {**values, "severity": severity, "file": "train.py", "line": line, "message": hostile}
+            tables.write("npu_insight.csv", row)
+    assert run(["report", str(copied), "--format", "html,md,xlsx,csv,json", "-q"]) == 0
+    page = (copied / "migration_report/index.html").read_text(encoding="utf-8")
+    assert page.count("a number is read &lt;script&gt;") == 2
+    assert "train.py:3" in page[page.index('id="insight"') :]
+    assert read_run(copied).places.equals(before)
 
 
 def test_the_report_is_the_one_that_the_migration_built(copied) -> None:

@@ -72,8 +72,10 @@ def begin() -> None:
 
 def end() -> dict[str, Any]:
     """Record no more, and return what there is."""
-    library = compute.library()
-    library.emulator_ask_places(None)
+    # Operators may run until the very end, when there is no Python left to ask.
+    compute.library().emulator_ask_places(None)
+    compute.library().emulator_insight_begin(None)
+    compute.cann().emulator_on_collective(None)
     recorded = compute.read("emulator_insight")
     return {
         "schema": SCHEMA,
