@@ -85,7 +85,8 @@ void each_tensor(const c10::IValue& value, Look look) {
   if (value.isTensor()) {
     if (value.toTensor().defined()) look(value.toTensor());
   } else if (value.isTensorList()) {
-    for (const at::Tensor& tensor : value.toTensorVector()) look(tensor);
+    for (const at::Tensor& tensor : value.toTensorVector())
+      if (tensor.defined()) look(tensor);
   } else if (value.isOptionalTensorList()) {
     for (const auto& tensor : value.toOptionalTensorVector())
       if (tensor && tensor->defined()) look(*tensor);
