@@ -37,6 +37,8 @@ def write_insight(
 
     run = recorded_run(notes, *versions, soc, old)
     if not run.processes:
+        if shown:
+            say("insight: nothing was recorded: no process imported torch_npu and came to its end in order")
         return
     rows = find_rows(run, root)
     try:
