@@ -10,6 +10,7 @@ import warnings
 from migrator.core.rules import Rules
 
 _WORD = re.compile(r"\w+")
+_ODD = re.compile(r"[^\W\x00-\x7f]")  # a letter that is none of ASCII's
 
 
 class OddNameError(SyntaxError):
@@ -30,7 +31,7 @@ def check_names(text: str, rules: Rules) -> None:
     Python reads ``torch.𝐜uda`` as ``torch.cuda`` (NFKC): the places of a text and its words are no longer
     those of its tree.
     """
-    if text.isascii():
+    if text.isascii() or not _ODD.search(text):
         return
     import tokenize
     from unicodedata import normalize

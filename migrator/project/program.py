@@ -51,8 +51,9 @@ _COMMON_KEYS = frozenset("device backend dtype type name value mode target data 
 # A class that is moved by a cuda() or to() that Lightning defines.
 _LIGHTNING = re.compile(r"^[ \t]*class[ \t]+(\w+)[ \t]*\([^()\n]{0,200}\bLightningModule\b", re.MULTILINE)
 # Questions for names of torch, and for its release.
-_ASKS = re.compile(
-    r"\b(?:has|get)attr\(\s*(?:torch|F|nn)\b|\btorch\.__version__|\btorch\.version\.__version__"
+_ASKS = (
+    re.compile(r"attr\((?:(?<=\bhasattr\()|(?<=\bgetattr\())\s*(?:torch|F|nn)\b"),
+    re.compile(r"torch\.(?:version\.)?__version__"),
 )
 # Names under which other files may take torch or torch.cuda from this one.
 _NAMED_MODULES = (
@@ -141,14 +142,13 @@ def _named_modules(text: str) -> set[str]:
 
 def _flags(text: str) -> Iterator[str]:
     """``HAS_SDPA=scaled_dot_product_attention`` for each name at the top that holds or gives an answer."""
-    asks = _has(text, ("attr(", "__version__")) and _ASKS.search(text)
-    index = parsed(text, ()) if asks else None
+    index = parsed(text, ()) if any(asks.search(text) for asks in _ASKS) else None
     for name, asked in flags(index) if index is not None else ():
         yield f"{name}={' '.join(sorted(asked))}"
 
 
 def _reducers(text: str) -> frozenset[str]:
-    if "reduce" not in text or not _COLLECTIVE.search(text):
+    if "reduce" not in text or not _names_distributed(text) or not _COLLECTIVE.search(text):
         return frozenset()
     index = parsed(text, _REDUCING)
     if index is None:
@@ -156,6 +156,13 @@ def _reducers(text: str) -> frozenset[str]:
     _, handed_in = reduced(index, is_reducing)
     plain = (each for each in handed_in if isinstance(index.parent(each.function), ast.Module))
     return frozenset(f"{each.function.name}:{each.place}:{each.name}" for each in plain)
+
+
+def _names_distributed(text: str) -> bool:
+    """Whether a text may name torch.distributed: a library's own ``dist.all_reduce`` is none of torch's."""
+    if _has(text, (".distributed", '"distributed', "'distributed")):
+        return True
+    return "distributed" in text and "from torch import" in text
 
 
 def _device_keys(text: str) -> frozenset[str]:

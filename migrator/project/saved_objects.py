@@ -14,8 +14,9 @@ from typing import NamedTuple, Optional
 from migrator.names.outline import Outline, outline
 from migrator.names.tree import FUNCTIONS, bare_name, called_name, children, last_name, string_value
 
-# torch.save, and what programs put around it: save_on_master, save_checkpoint.
-_SAVES = re.compile(r"\btorch\.save\(|\bsave_(?:on_master|checkpoint)\(")
+# torch.save, and what programs put around it.
+_SAVING = ("torch.save(", "save_on_master(", "save_checkpoint(")
+_SAVES = re.compile(rf"(?<![\w.])(?<!\bdef )(?:{'|'.join(map(re.escape, _SAVING))})")
 _OPTIONS = re.compile(r"args|(?:\w+_)?opts?|FLAGS|arguments|(?:parsed|cmd)_args")
 _MODULES = re.compile(r"(?:best_|ema_)?(?:model|net|network|netG|netD|generator|discriminator)")
 _OPTIMIZERS = frozenset({"optimizer", "optim"})
@@ -43,7 +44,7 @@ class Saved(NamedTuple):
 
 def scan_saved(text: str) -> frozenset[str]:
     """The objects in the files that a Python file saves, each as ``Saved.as_text`` writes it."""
-    if "save" not in text or not _SAVES.search(text):
+    if not any(word in text for word in _SAVING) or not _SAVES.search(text):
         return frozenset()
     try:
         shared = outline(text)

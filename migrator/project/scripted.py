@@ -12,7 +12,8 @@ from migrator.names.written_names import imported_names
 from migrator.project.module_names import absolute_name
 
 SCRIPT, FORWARD = "script", "forward"
-_CALLED = re.compile(r"(?<![\w.])([^\W\d]\w*)(?:\.([^\W\d]\w*))?\(")
+_BEFORE = re.compile(r"[\w.]")
+_BEHIND = re.compile(r"(?:\.([^\W\d]\w*))?\(")
 _GIVEN = re.compile(r"\bscript\(\s*([\w.]+)")
 
 
@@ -22,16 +23,25 @@ def scan_called(file: str, text: str) -> Iterator[str]:
     if not why:
         return
     names = ((bound, full) for bound, full in imported_names(text) if not full.startswith("torch"))
-    # A file mostly calls nothing of what it imports so: then its calls need not be listed.
-    known = [
-        (bound, absolute_name(full, file))
-        for bound, full in names
-        if f"{bound}." in text or (bound[:1].islower() and f"{bound}(" in text) or why == SCRIPT
-    ]
-    called = {*_CALLED.findall(text), *((name, "") for name in _GIVEN.findall(text))} if known else set()
-    for bound, name in known:
-        yield from (
-            f"{name}.{member}={why}" if member else f"{name}={why}"
-            for holder, member in called
-            if holder == bound and (member or bound)[:1].islower()
-        )
+    scripted = set(_GIVEN.findall(text))
+    for bound, full in names:
+        if why == FORWARD and f"{bound}." not in text and f"{bound}(" not in text:
+            continue
+        called = _called(text, bound)
+        if bound in scripted:
+            called.add("")
+        lower = {member for member in called if (member or bound)[:1].islower()}
+        name = absolute_name(full, file) if lower else ""
+        yield from (f"{name}.{member}={why}" if member else f"{name}={why}" for member in lower)
+
+
+def _called(text: str, name: str) -> set[str]:
+    """The members of a name that a text calls; an empty one where it calls the name itself."""
+    found = set()
+    place = text.find(name)
+    while place >= 0:
+        behind = _BEHIND.match(text, place + len(name))
+        if behind and not _BEFORE.match(text, place - 1 if place else len(text)):
+            found.add(behind[1] or "")
+        place = text.find(name, place + len(name))
+    return found

@@ -42,10 +42,11 @@ class BranchOptions(Options):
 def find(context: FileContext, rule: Rule[BranchOptions]) -> Iterator[Match]:
     """The questions whose answer turns round, where that starts something of CUDA's own."""
     index, only_cuda = context.index, re.compile(rule.options.only_cuda, re.IGNORECASE)
-    if not only_cuda.search(index.text):
+    questions = [*_questions(index)]
+    if not questions or not only_cuda.search(index.text):
         return
     reported: set[ast.AST | None] = set()
-    for question in _questions(index):
+    for question in questions:
         test = _whole(index, question)
         name = _triton_beside(test) or _started(index, question, only_cuda)
         around = index.parent(test)
