@@ -11,7 +11,6 @@ the projects are the best of the runs; all else is the median.
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 import tempfile
@@ -22,7 +21,7 @@ from pathlib import Path
 from statistics import median
 from typing import Callable
 
-from benchmarks.whole_runs import options, parse_all, project_folders
+from benchmarks.whole_runs import ENVIRONMENT, options, parse_all, project_folders
 
 # No .py: it is material, which no tool is to check.
 CHANGED = Path(__file__).with_name("train_script.py.txt").read_text(encoding="utf-8")
@@ -36,10 +35,6 @@ def best(runs: int, work: Callable[[], object]) -> float:
         work()
         times.append(time.perf_counter() - start)
     return min(times)
-
-
-# As a user has it: with byte code beside the modules.
-ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 
 
 def python(*arguments: str, status: tuple[int, ...] = (0,)) -> None:

@@ -30,6 +30,10 @@ def project_folders(names: list[str] | None) -> list[Path]:
     return [fetch(project) for project in PROJECTS if not names or project.name in names]
 
 
+# As a user has it: with byte code beside the modules.
+ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+
+
 @contextmanager
 def together(folders: list[Path]) -> Iterator[Path]:
     """A folder that holds copies of all the others."""
@@ -61,7 +65,9 @@ def measured(source: Path, command: list[str], jobs: int = 1) -> tuple[float, in
     with tempfile.TemporaryDirectory() as out:
         arguments = [*command, "-i", str(source), "-o", out, "-v", "2.6", "-q", "--jobs", str(jobs)]
         start = time.perf_counter()
-        process = subprocess.Popen([sys.executable, "-m", "migrator", *arguments], stdout=subprocess.DEVNULL)
+        process = subprocess.Popen(
+            [sys.executable, "-m", "migrator", *arguments], env=ENVIRONMENT, stdout=subprocess.DEVNULL
+        )
         _, status, usage = os.wait4(process.pid, 0)
         seconds = time.perf_counter() - start
         if status:
