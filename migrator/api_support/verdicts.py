@@ -90,6 +90,8 @@ class Verdict(NamedTuple):
     @property
     def runs(self) -> bool:
         """Whether it runs on an NPU by other evidence than the document, which calls it unsupported."""
+        if "sparse" in self.api and self.kernel != "kernel":
+            return False  # what torch builds sparse tensors from is there for other devices
         if self.kernel in ("kernel", "composite", "python") or "docs_untested" in self.limits:
             return True
         found = self.evidence

@@ -90,3 +90,15 @@ def test_dtypes_of_a_product_line() -> None:
     assert judge("torch.Tensor.addcdiv_", now, "A1").refuses("bfloat16")  # listed for A2 and A3 only
     assert not judge("torch.Tensor.addcdiv_", now, "A2").refuses("bfloat16")
     assert judge("torch.Tensor.addcdiv_", now, "950DT").left_out == frozenset()  # nothing is listed for it
+
+
+def test_what_the_documents_call_unsupported_may_run() -> None:
+    assert judge("torch.nn.MaxPool2d", NOW).runs  # built from operators with kernels
+    assert judge("torch.nn.utils.clip_grad_norm_", NOW).runs  # by its source
+    assert not judge("torch.heaviside", NOW).runs
+    assert not judge("torch.sparse_csr_tensor", NOW).runs
+
+
+def test_a_limit_counts_where_users_meet_it() -> None:
+    assert not judge("torch.nn.Conv2d", NOW).limited
+    assert judge("torch.nn.LSTM", NOW).limited

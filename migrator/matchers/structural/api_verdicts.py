@@ -170,7 +170,13 @@ def _is_advice(use: _Use) -> bool:
         return False  # the product line was named to hear of it
     if use.status == "unsupported":
         return use.verdict.runs
-    return use.status == "unknown" or (use.status == "partial" and _is_plain(use))
+    return use.status == "unknown" or (
+        use.status == "partial" and _is_plain(use) and not _STOPS.intersection(use.verdict.limits)
+    )
+
+
+# Limits of every use with which a program stops that does not know of them.
+_STOPS = frozenset(("use_npu_class", "infer_only", "create_only", "compile_only"))
 
 
 def _is_plain(use: _Use) -> bool:
