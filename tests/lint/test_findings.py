@@ -435,3 +435,16 @@ def test_an_internal_error_says_where_its_details_are(lint, train: Path, monkeyp
     trace = Path(line.partition("details: ")[2]).read_text()
     assert trace.startswith("npumigrate ")
     assert "in fails" in trace
+
+
+def test_what_neither_stops_nor_moves_a_program_is_asked_for(lint, tmp_path) -> None:
+    (tmp_path / "a.py").write_text(
+        "import torch\npool = torch.nn.MaxPool2d(2)\ninverse = torch.linalg.inv(torch.eye(2))\n"
+    )
+
+    def found(*arguments: str) -> list[tuple[str, str, int]]:
+        answer = lint("--output-format=json", *arguments, version="2.6")
+        return [(i["code"], i["severity"], i["location"]["row"]) for i in answer.json()]
+
+    assert found() == [("NPU502", "warning", 3)]
+    assert found("--extend-select=NPU540") == [("NPU540", "info", 2), ("NPU502", "warning", 3)]
