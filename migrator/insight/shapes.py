@@ -84,11 +84,12 @@ def _example(record: Record) -> str:
 
 def vendor_rows(run: Run) -> Iterator[Mapping[str, Any]]:
     """The rows of ``msft_dynamic_shape_analysis_report.csv``: operators whose shapes changed."""
+    written: list[Mapping[str, Any]] = []
     for process in run.processes[:1]:
         for record in _changed(process):
             assert record.place is not None
             taken, given = _ranges(record)
-            yield {
+            row = {
                 "function": shown(record.operator, run.version),
                 "file": record.place.file,
                 "line": record.place.line,
@@ -97,6 +98,9 @@ def vendor_rows(run: Run) -> Iterator[Mapping[str, Any]]:
                 "outputs": given,
                 "severity": "info",
             }
+            if row not in written:  # with another type, or forward and backward
+                written.append(row)
+                yield row
 
 
 def _changed(process: Recorded) -> list[Record]:
