@@ -22,6 +22,7 @@ _MODES = ("torch_apis", "third_party", "affinity_apis", "dynamic_shape")
 
 
 def analyze(
+    words: options.Words = None,
     source: options.Source = None,
     output: Optional[str] = typer.Option(
         None, "--output", "-o", metavar="OUT", help="Folder for the reports, OUT/<name>_analysis."
@@ -66,7 +67,8 @@ def analyze(
     Exit status: 0 done; 1 done, but some files could not be analysed; 2 usage error
     or nothing done; 130 interrupted.
     """
-    options.refuse_missing({"-i/--input": source, "-o/--output": output}, "npumigrate analyze")
+    source = options.one_source(words or (), source)
+    options.refuse_missing({"SRC, or -i/--input": source, "-o/--output": output}, "npumigrate analyze")
     options.check_common(quiet, verbose, hardware)
     built = chosen_formats(formats)
     modes = tuple(dict.fromkeys(split(mode))) if mode else _MODES[:1]
@@ -80,6 +82,7 @@ def analyze(
     from migrator.analyze.run import Job
     from migrator.analyze.run import analyze as run
     from migrator.api_support.versions import UnknownVersion
+    from migrator.cli.next_commands import after_analysis
     from migrator.core.settings import Settings
     from migrator.files.errors import SourceError
     from migrator.matchers.packs import RuleError
@@ -116,7 +119,13 @@ def analyze(
     files = write_reports(outcome.reports, built, rules) if built else []
     if not quiet:
         try:
-            _show(outcome, f"{source} for torch {settings.version}: {', '.join(modes)}", files)
+            head = f"{source} for torch {settings.version}: {', '.join(modes)}"
+            _show(
+                outcome,
+                head,
+                files,
+                after_analysis(job.source, outcome.reports, settings.version, bool(files)),
+            )
         except OSError as error:  # the reports are there all the same
             lost_output(error, "the summary")
     raise typer.Exit(outcome.exit_code)
@@ -141,14 +150,15 @@ def _folder(source: str) -> Path:
     return path if path.is_dir() else path.parent
 
 
-def _show(outcome: Outcome, head: str, files: Sequence[Path]) -> None:
+def _show(outcome: Outcome, head: str, files: Sequence[Path], commands: Sequence[str]) -> None:
     from rich.console import Console
 
     from migrator.report.columns import load_tables
-    from migrator.report.terminal import show_summary
+    from migrator.report.terminal import show_next, show_summary
 
     console = Console(highlight=False)
     show_summary(console, outcome.tally, head, 0, None, outcome.reports, files=files)
     for name, table in load_tables().items():
         if table.runs == ("third_party",) and "third_party" in outcome.tally.runs:
             console.print(f"{outcome.tally.rows[name]:>6}  {name}")
+    show_next(console, commands)

@@ -6,29 +6,42 @@ import argparse
 from collections.abc import Sequence
 from typing import Any
 
-from migrator.cli.ending import DONE, say
+from migrator.cli.ending import DONE, WRONG_USE, say
 from migrator.cli.own_parser import Parser, ended, fail
 
 _NOTHING_KNOWN = 1
 _DESCRIPTION = """\
-Show how a torch API, a torch.cuda name or an environment variable works on NPUs.
+Show how a torch API, a torch.cuda name or an environment variable works on
+NPUs.
 
-Names may lack their beginning (nn.Linear, F.relu, Tensor.mode); with * or ? they
-stand for all that fit. torch_npu's own APIs, operators (aten::add) and environment
-variables are known, too.
+Names may lack their beginning (nn.Linear, F.relu, Tensor.mode); with * or ?
+they stand for all that fit. torch_npu's own APIs, operators (aten::add) and
+environment variables are known, too.
 """
 _EXIT_STATUS = "Exit status: 0 something is known; 1 nothing is; 2 usage error."
 
 
-def api(arguments: Sequence[str]) -> int:
-    """Run ``npumigrate api`` with its arguments and give its exit code."""
+def parser() -> Parser:
+    """What reads the arguments of ``npumigrate api``."""
     parser = Parser("api", "[options] NAME", _DESCRIPTION, _EXIT_STATUS)
     parser.add_argument("name", metavar="NAME", help="torch.cuda.Event, Tensor.mode, 'torch.fft.*', …")
     parser.add_argument(
         "-v", "--version", metavar="VERSION", help="only at this torch version: 2.6, 1.11.0, …"
     )
     parser.add_argument("--json", action="store_true", help="print JSON, for other programs")
-    return ended(lambda: _api(parser.parse_args(list(arguments))))
+    return parser
+
+
+def api(arguments: Sequence[str]) -> int:
+    """Run ``npumigrate api`` with its arguments and give its exit code; without any it shows its help."""
+    if not arguments:
+        return ended(_api_help)
+    return ended(lambda: _api(parser().parse_args(list(arguments))))
+
+
+def _api_help() -> int:
+    parser().print_help()
+    return WRONG_USE
 
 
 def _api(given: argparse.Namespace) -> int:

@@ -28,7 +28,8 @@ looked at; 130 interrupted.
 """
 
 
-def _parser() -> Parser:
+def parser() -> Parser:
+    """What reads the arguments of ``npumigrate lint``."""
     parser = Parser("lint", "[options] [PATHS ...]", _DESCRIPTION, _EXIT_STATUS)
     paths = "files and folders (default: the current one), or - for stdin"
     parser.add_argument("paths", nargs="*", metavar="PATHS", help=paths)
@@ -62,7 +63,7 @@ def _jobs(text: str) -> int:
 
 def lint(arguments: Sequence[str]) -> int:
     """Run ``npumigrate lint`` with its arguments and give its exit code."""
-    return ended(lambda: _lint(_parser().parse_args(list(arguments))))
+    return ended(lambda: _lint(parser().parse_args(list(arguments))))
 
 
 def _lint(given: argparse.Namespace) -> int:

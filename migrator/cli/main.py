@@ -5,6 +5,7 @@ Nothing heavy is imported here: ``npumigrate --help`` answers at once.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
@@ -24,10 +25,11 @@ _OWN_PARSER: dict[str, Any] = {
 }
 # Each command, in the order of the help, with what its parser is told; it is migrator.cli.NAME.NAME. Only the
 # one that is asked for is imported and gets a parser: making one of each takes longer than most commands.
-_COMMANDS: dict[str, dict[str, Any]] = {
+COMMANDS: dict[str, dict[str, Any]] = {
     "migrate": {},
     "analyze": {},
     "lint": _OWN_PARSER,
+    "check": _OWN_PARSER,
     "verify": {},
     "emulate": {"context_settings": {"allow_interspersed_args": False}},  # what follows is the program's
     "report": {},
@@ -37,17 +39,20 @@ _COMMANDS: dict[str, dict[str, Any]] = {
     "rule": {},
     "db": {},
     "server": {},
+    "completion": {},
     "version": {},
 }
 _FRAME_OPTIONS = ("-h", "--help", "-V")
+# By themselves these can do nothing: they show their help.
+_HELP_ALONE = ("migrate", "analyze", "verify", "emulate", "report", "launch", "rule", "db", "completion")
 
 
 def frame(
-    show_version: bool = typer.Option(False, "-V", help="Show the version of npumigrate."),
+    show_version: bool = typer.Option(False, "-V", help="Show the version of npumigrate; also --version."),
 ) -> None:
     """Take PyTorch projects from CUDA and NCCL to Ascend NPUs (torch_npu and HCCL).
 
-    Without a command it migrates: npumigrate -i SRC -o OUT -v 2.6
+    Without a command it migrates: npumigrate SRC -o OUT -v 2.6
     """
     if show_version:
         version()
@@ -59,6 +64,11 @@ def lint_command(context: typer.Context) -> None:
     from migrator.cli.lint import lint
 
     raise typer.Exit(lint(context.args))
+
+
+def check_command(context: typer.Context) -> None:
+    """Lint: another name of it."""
+    lint_command(context)
 
 
 def api_command(context: typer.Context) -> None:
@@ -81,9 +91,9 @@ def parser(name: str) -> typer.Typer:
         rich_markup_mode=None,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
-    if name not in _COMMANDS:
+    if name not in COMMANDS:
         app.callback(invoke_without_command=True)(frame)
-        for each in _COMMANDS:
+        for each in COMMANDS:
             app.command(each)(_listed(each))
         return app
     # A help option that nobody can give would only be loaded with the rest of typer's machinery.
@@ -92,13 +102,13 @@ def parser(name: str) -> typer.Typer:
     if isinstance(command, typer.Typer):
         app.add_typer(command, name=name)
     else:
-        app.command(name, **_COMMANDS[name])(command)
+        app.command(name, **COMMANDS[name])(command)
     return app
 
 
 def _command(name: str) -> Any:
     """A command's function, or the typer.Typer of the commands below it."""
-    own = {"lint": lint_command, "api": api_command, "version": version}
+    own = {"lint": lint_command, "check": check_command, "api": api_command, "version": version}
     return own.get(name) or getattr(import_module(f"migrator.cli.{name}"), name)
 
 
@@ -116,10 +126,19 @@ def _listed(name: str) -> Callable[[], None]:
 def run(arguments: Optional[Sequence[str]] = None) -> int:
     """Run one command line, ``sys.argv`` without one, and return its exit code."""
     given = list(sys.argv[1:] if arguments is None else arguments)
-    if not given or (given[0].startswith("-") and given[0] not in _FRAME_OPTIONS):
+    if given == ["--version"]:  # with a value it is torch's, of a migration
+        given = ["-V"]
+    alone = not given or (len(given) == 1 and given[0] in _HELP_ALONE)
+    if alone:
+        given.append("--help")
+    elif given[0] not in (*COMMANDS, *_FRAME_OPTIONS) and (
+        given[0].startswith("-") or os.path.exists(given[0])
+    ):
         given.insert(0, "migrate")
     escape_unprintable()
     try:
+        if alone:
+            return _run_app(given) or WRONG_USE
         if given in (["-h"], ["--help"]):
             _run_app(given)
             typer.echo()

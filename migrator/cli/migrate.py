@@ -27,16 +27,12 @@ class Mode(str, Enum):
     transfer = "transfer"
 
 
-class What(str, Enum):
-    """What is done beside the migration."""
-
-    distributed = "distributed"
+# This word behind SRC means --distributed.
+_DISTRIBUTED = "distributed"
 
 
 def migrate(
-    what: Optional[What] = typer.Argument(
-        None, help="distributed: make the training script train on many NPUs, as --distributed."
-    ),
+    words: options.Words = None,
     source: options.Source = None,
     output: Optional[str] = typer.Option(
         None, "--output", "-o", metavar="OUT", help="Folder for the result, OUT/<name>_msft."
@@ -100,11 +96,15 @@ def migrate(
     Exit status: 0 done; 1 done, but some files could not be processed; 2 usage error
     or nothing done; 130 interrupted.
     """
-    needed = {"-i/--input": source}
+    words = list(words or ())
+    if _DISTRIBUTED in words:
+        words.remove(_DISTRIBUTED)
+        distributed = True
+    source = options.one_source(words, source)
+    needed = {"SRC, or -i/--input": source}
     if not diff:
         needed["-o/--output"] = output
     options.refuse_missing(needed, "npumigrate")
-    distributed = distributed or what is What.distributed
     if target_model and not distributed:
         stop("-t/--target-model is for --distributed")
     if distributed and mode is Mode.transfer:
@@ -121,7 +121,8 @@ def migrate(
     from migrator.matchers.packs import RuleError
     from migrator.migrate.run import LEFT_ALONE, Plan
 
-    bar = ProgressBar(shown=not quiet and not verbose)
+    # A bar and a diff on one terminal would run into each other.
+    bar = ProgressBar(shown=not quiet and not verbose and not (diff and sys.stdout.isatty()))
     try:
         settings = Settings(
             version=options.torch_version(version, source, quiet),
@@ -164,11 +165,11 @@ def _run(plan: Plan, out: Path | None, overwrite: bool, bar: ProgressBar) -> Out
 
 
 def _print_bytes(data: bytes) -> None:
-    from migrator.report.colors import for_terminal
+    from migrator.report.colors import diff_for_terminal
 
     try:
         sys.stdout.flush()
-        sys.stdout.buffer.write(for_terminal(data))
+        sys.stdout.buffer.write(diff_for_terminal(data))
         sys.stdout.buffer.flush()
     except BrokenPipeError:
         forget_stdout()
@@ -184,12 +185,11 @@ def _interrupted(bar: ProgressBar, diff: bool) -> str:
 
 def _show(outcome: Outcome, plan: Plan, files: Sequence[Path]) -> None:
     from rich.console import Console
-    from rich.text import Text
 
     from migrator.api_support.versions import resolve
-    from migrator.cli.next_commands import after_migration
+    from migrator.cli.next_commands import after_migration, after_preview
     from migrator.launch.script import NAME
-    from migrator.report.terminal import show_block, show_summary
+    from migrator.report.terminal import show_next, show_summary
 
     # A diff has the standard output to itself.
     console = Console(stderr=outcome.result is None, highlight=False)
@@ -210,9 +210,11 @@ def _show(outcome: Outcome, plan: Plan, files: Sequence[Path]) -> None:
             conversion,
             files,
         )
-        if outcome.result and outcome.launcher and outcome.launcher.entry and not outcome.launcher.kept:
-            commands = after_migration(outcome.result, NAME)
-            show_block(console, [Text("Next", style="bold"), *(Text(f"  {line}") for line in commands)])
+        launcher = NAME if outcome.launcher and outcome.launcher.entry and not outcome.launcher.kept else ""
+        if outcome.result:
+            show_next(console, after_migration(outcome.result, launcher, bool(files)))
+        elif outcome.tally.changes():
+            show_next(console, after_preview(plan.source, plan.settings.version))
     except (BrokenPipeError, SystemExit):  # rich turns the one into the other
         forget_stdout()
     except OSError as error:  # the result and its reports are there all the same

@@ -30,12 +30,37 @@ def own_command() -> str:
     return f"{shell_word(sys.executable)} -m migrator"
 
 
-def after_migration(result: Path, launcher: str) -> list[str]:
-    """Check a result on emulated NPUs, by its launcher; start it on NPUs."""
-    place = str(result)
-    if place.startswith("-"):  # no option
-        place = f"./{place}"
-    return [
-        f"{own_command()} verify {shell_word(place)} --devices 2 -- bash {launcher}",
-        f"bash {shell_word(os.path.join(place, launcher))}",
-    ]
+def after_migration(result: Path, launcher: str, reported: bool) -> list[str]:
+    """Look at a result; where it has a launcher, check it on emulated NPUs and start it on NPUs."""
+    place = _path(result)
+    commands = [] if reported else [f"{own_command()} report {shell_word(place)}"]
+    if launcher:
+        commands.append(f"{own_command()} verify {shell_word(place)} --devices 2 -- bash {launcher}")
+        commands.append(f"bash {shell_word(os.path.join(place, launcher))}")
+    return commands
+
+
+def after_preview(source: Path, version: str) -> list[str]:
+    """Make the changes that a diff has shown."""
+    return [f"{own_command()} -i {shell_word(_path(source))} -o out -v {version}"]
+
+
+def after_analysis(source: Path, reports: Path, version: str, reported: bool) -> list[str]:
+    """Look at the tables, and migrate."""
+    shown = [] if reported else [f"{own_command()} report {shell_word(_path(reports))}"]
+    return [*shown, *after_preview(source, version)]
+
+
+def after_verification(migrated: Path, launcher: str, passed: bool, reported: bool) -> list[str]:
+    """Start on NPUs what ran on emulated ones; look at what is still CUDA in what did not."""
+    place = _path(migrated)
+    if not passed:
+        return [f"{own_command()} lint {shell_word(place)}"]
+    commands = [] if reported else [f"{own_command()} report {shell_word(place)}"]
+    return [*commands, *([f"bash {shell_word(os.path.join(place, launcher))}"] if launcher else [])]
+
+
+def _path(path: Path) -> str:
+    """A path that no command takes for an option."""
+    text = str(path)
+    return f"./{text}" if text.startswith("-") else text

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Optional
 
@@ -12,8 +12,11 @@ import typer
 from migrator.cli.ending import say, stop
 from migrator.cli.values import Several
 
+Words = Annotated[
+    Optional[list[str]], typer.Argument(metavar="SRC", help="Project folder, or one Python file.")
+]
 Source = Annotated[
-    Optional[str], typer.Option("--input", "-i", metavar="SRC", help="Project folder, or one Python file.")
+    Optional[str], typer.Option("--input", "-i", metavar="SRC", help="The same as the word SRC.")
 ]
 Version = Annotated[
     Optional[str],
@@ -57,6 +60,14 @@ ToFile = Annotated[
     Optional[Path],
     typer.Option("--output", "-o", metavar="FILE", help="Write there instead of printing."),
 ]
+
+
+def one_source(words: Sequence[str], given: Optional[str]) -> Optional[str]:
+    """The input, which may be said as a word or with ``--input``; stops where it is said twice."""
+    said = [*words, *([given] if given is not None else [])]
+    if len(said) > 1:
+        stop(f"more than one input: {', '.join(said)}")
+    return said[0] if said else None
 
 
 def refuse_missing(needed: Mapping[str, Any], command: str) -> None:

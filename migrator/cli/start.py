@@ -23,7 +23,7 @@ def run() -> int:
         say(f"the current folder cannot be used: {reason(error)}")
         return WRONG_USE
     name, *arguments = sys.argv[1:] or [""]
-    if name not in ("lint", "api"):
+    if name not in ("lint", "check", "api"):
         from migrator.cli.main import run as run_command
 
         if name == "server":  # its editor ends it
@@ -35,7 +35,7 @@ def run() -> int:
 
     escape_unprintable()
     try:
-        if name == "lint":
+        if name in ("lint", "check"):
             from migrator.cli.lint import lint
 
             return lint(arguments)

@@ -165,6 +165,13 @@ def verify(
             stop(f"--json: {error}" if json_file is not None else str(error))
     for file in write_reports(migrated, built) if built else ():
         typer.echo(f"Report   {file}", err=True)
+    from migrator.cli.next_commands import after_verification
+    from migrator.launch.script import NAME
+    from migrator.report.terminal import show_next
+
+    launcher = NAME if (migrated / NAME).is_file() else ""
+    commands = after_verification(migrated, launcher, not verdict.exit_code, bool(built))
+    show_next(Console(stderr=True, highlight=False), commands)
     raise typer.Exit(verdict.exit_code)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import shutil
 import sys
 from collections import Counter
 from collections.abc import Sequence
@@ -41,11 +42,12 @@ def print_outcome(line: CommandLine, options: Options, outcome: Outcome, incompl
         edits=outcome.texts.edits,
         rules=lambda: _rules(options, not line.ignore_noqa),
         color=colors.wanted() if line.color == "auto" and not line.output_file else line.color == "always",
+        width=_width(line),
         fixed=outcome.fixed,
         unsafe_fixes=options.unsafe_fixes,
         show_fixes=options.show_fixes,
         fix_only=options.fix_only,
-        notes=outcome.notes,
+        notes=[*outcome.notes, *_version_note(line, options)],
         summary=not line.quiet,
         complete=not (incomplete or line.add_noqa or line.write_baseline),
     )
@@ -67,6 +69,20 @@ def print_outcome(line: CommandLine, options: Options, outcome: Outcome, incompl
             print(note, file=sys.stderr)
 
 
+def _version_note(line: CommandLine, options: Options) -> list[str]:
+    """For which torch version the findings are, where nobody named one."""
+    if options.version or line.add_noqa or line.write_baseline:
+        return []
+    return [f"For torch {torch_version(options)}, the newest known: -v VERSION names another."]
+
+
+def _width(line: CommandLine) -> int:
+    """The columns of the terminal for the findings; 0 in a pipe or file, where lines stay whole."""
+    if line.output_file or not sys.stdout.isatty():
+        return 0
+    return shutil.get_terminal_size().columns
+
+
 def _print_diff(outcome: Outcome, line: CommandLine) -> None:
     from migrator.files.unified_diff import unified_diff
 
@@ -74,7 +90,7 @@ def _print_diff(outcome: Outcome, line: CommandLine) -> None:
     if line.output_file:
         replace_file(Path(line.output_file), text)
     else:
-        print_bytes(colors.for_terminal(text))
+        print_bytes(colors.diff_for_terminal(text, line.color))
     count = sum(sum(counts.values()) for counts in outcome.fixed.values())
     if not line.quiet:
         would = f"Would fix {count} finding{'' if count == 1 else 's'}." if count else "No fixes to make."

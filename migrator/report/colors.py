@@ -10,6 +10,9 @@ from migrator.files.errors import harmless
 
 _CODES = {"bold": 1, "red": "1;31", "yellow": "1;33", "blue": "1;34", "cyan": 36, "green": 32, "dim": 2}
 
+# How lines of a unified diff begin, with their colours.
+_DIFF = ((b"--- ", 1), (b"+++ ", 1), (b"@@ ", 36), (b"-", 31), (b"+", 32))
+
 
 def paint(text: str, style: str, color: bool = True) -> str:
     """``text`` in a style, or as it is where ``color`` is off."""
@@ -26,6 +29,25 @@ def wanted() -> bool:
     if os.environ.get("NO_COLOR"):
         return False
     return bool(os.environ.get("FORCE_COLOR")) or (sys.stdout.isatty() and os.environ.get("TERM") != "dumb")
+
+
+def diff_for_terminal(data: bytes, color: str = "auto") -> bytes:
+    """A unified diff as the standard output should have it: in colours on a terminal that has them.
+
+    ``color`` is what a user said of colours: ``auto``, ``always`` or ``never``.
+    """
+    data = for_terminal(data)
+    if color == "never" or (color == "auto" and not (wanted() and sys.stdout.isatty())):
+        return data
+    return b"".join(_painted(line) for line in data.splitlines(keepends=True))
+
+
+def _painted(line: bytes) -> bytes:
+    code = next((code for start, code in _DIFF if line.startswith(start)), 0)
+    if not code:
+        return line
+    text = line.rstrip(b"\r\n")
+    return b"\x1b[%dm%s\x1b[0m%s" % (code, text, line[len(text) :])
 
 
 def for_terminal(data: bytes) -> bytes:

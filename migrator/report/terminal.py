@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -62,6 +63,13 @@ def show_block(console: Console, lines: Iterable[Text]) -> None:
         console.print(line, soft_wrap=True)
 
 
+def show_next(console: Console, commands: Iterable[str]) -> None:
+    """Print the commands that come next, whole: they are for pasting."""
+    lines = [Text(f"  {line}") for line in commands]
+    if lines:
+        show_block(console, [Text("Next", style="bold"), *lines])
+
+
 def _files_line(tally: Tally) -> Text:
     changed = f"{tally.changed} changed, " if "migrate" in tally.runs else ""  # an analysis changes none
     what = "Python files and notebooks" if tally.notebooks else "Python files"
@@ -76,17 +84,18 @@ def _change_lines(tally: Tally, width: int) -> Iterator[Text]:
     if len(rows) > _CHANGES_SHOWN:
         rest = rows[_CHANGES_SHOWN - 1 :]
         counts = sum(row[2] for row in rest), sum(row[3] for row in rest)
-        rows = [*rows[: _CHANGES_SHOWN - 1], ("…", f"{len(rest)} more rules", *counts)]
+        rows = [*rows[: _CHANGES_SHOWN - 1], ("others", f"{len(rest)} more rules", *counts)]
     codes = max(len("Changes"), *(len(row[0]) for row in rows))
     middle = max(10, width - codes - 2 - 16)
     yield Text(f"{'Changes':<{codes}}  {'':<{middle}}   count  unsafe", style="bold")
     total = ("all", "", tally.changes(), sum(tally.unsafe.values()))
     for code, text, count, unsafe in [*rows, total]:
+        first, *others = _wrapped(text, middle) or [""]
         line = Text(f"{code:<{codes}}", style="bold" if code == "all" else "cyan")
-        cut = Text(text)
-        cut.truncate(middle, overflow="ellipsis", pad=True)
-        line.append("  ").append(cut.plain, style="default").append(f"{count:>8}", style="default")
+        line.append("  ").append(f"{first:<{middle}}", style="default").append(f"{count:>8}", style="default")
         yield line.append(f"{unsafe:>8}" if unsafe else "", style="yellow")
+        for other in others:
+            yield Text(f"{'':<{codes}}  {other}")
 
 
 def _open_lines(tally: Tally, width: int, reports: bool) -> Iterator[Text]:
@@ -99,14 +108,16 @@ def _open_lines(tally: Tally, width: int, reports: bool) -> Iterator[Text]:
     )
     yield Text(f"Manual review{surely}", style="bold")
     for group in groups[:_GROUPS_SHOWN]:
-        line = Text(f"{group.severity:<7}", style=COLOURS.get(group.severity, ""))
         times = f"{group.count} × " if group.count > 1 else ""
-        message = group.message.replace("…", group.api) if group.api else group.message
-        text = message or _rule_text(tally, group.code)
-        line.append(f"  {group.code}  {times}{text}", style="default")
-        line.truncate(width, overflow="ellipsis")
-        yield line
-        yield Text(f"         {_places(group, text, width - 9)}")
+        # What is said of several APIs is the rule's summary: their names stand below, with their places.
+        text = group.message.replace("…", group.api) if group.api else group.message
+        if not text or (not group.api and "…" in text):
+            text = _rule_text(tally, group.code) or text
+        first, *others = _wrapped(f"{times}{text}", width - 9 - len(group.code) - 2) or [""]
+        line = Text(f"{group.severity:<7}", style=COLOURS.get(group.severity, ""))
+        yield line.append(f"  {group.code}  {first}", style="default")
+        for other in [*others, *_places(group, text, width - 9)]:
+            yield Text(f"{'':9}{other}")
     hidden = groups[_GROUPS_SHOWN:]
     if hidden:
         codes = {group.code for group in hidden}
@@ -125,18 +136,22 @@ def _rule_text(tally: Tally, code: str) -> str:
     return (rule.summary or rule.name) if rule else ""
 
 
-def _places(group: OpenGroup, text: str, width: int) -> str:
-    """The first places: with their APIs where ``text`` has them not, fewer where the line is too short."""
+def _places(group: OpenGroup, text: str, width: int) -> list[str]:
+    """The first places, with their APIs where ``text`` has them not, in lines of this width."""
     plain = [place for _, place in group.places]
     if not group.api:
-        named = [f"{api} {place}".strip() for api, place in group.places]
+        places = [f"{api} {place}".strip() for api, place in group.places]
     elif group.api in text:
-        named = plain
+        places = plain
     else:
-        named = [f"{group.api}: {plain[0]}", *plain[1:]]
-    choices = (named, plain, plain[:2], plain[:1])
-    lines = [", ".join(places) + (", …" if group.count > len(places) else "") for places in choices]
-    return next((line for line in lines if len(line) <= width), lines[-1])
+        places = [f"{group.api}: {plain[0]}", *plain[1:]]
+    more = group.count - len(places)
+    return _wrapped(", ".join(places) + (f", and {more} more" if more else ""), width)
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    """The lines of a text; names and paths stay whole, even where they are longer."""
+    return textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False)
 
 
 def _skipped_lines(tally: Tally, reports: bool) -> Iterator[Text]:

@@ -146,7 +146,7 @@ def test_an_unknown_name_in_json(npumigrate) -> None:
 
 @pytest.mark.parametrize(
     ("arguments", "named"),
-    [([], "NAME"), (["torch.add", "-v", "0.1"], "0.1"), (["torch.add", "torch.mul"], "torch.mul")],
+    [(["--json"], "NAME"), (["torch.add", "-v", "0.1"], "0.1"), (["torch.add", "torch.mul"], "torch.mul")],
 )
 def test_wrong_use(npumigrate, arguments, named) -> None:
     answer = npumigrate("api", *arguments)

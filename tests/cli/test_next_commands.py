@@ -31,8 +31,9 @@ def test_the_launch_command_can_be_pasted(tmp_path: Path, name: str) -> None:
     shutil.copy(LAUNCH / "program.py", source / "train.py")
     line = [sys.executable, "-m", "migrator", f"--input=./{name}", "-o", ".", "-v", "2.6", "-m", "train.py"]
     done = subprocess.run(line, cwd=tmp_path, capture_output=True, check=True)
-    head, verify, launch = done.stdout.decode().splitlines()[-3:]
+    head, report, verify, launch = done.stdout.decode().splitlines()[-4:]
     assert head == "Next"
+    subprocess.run(["bash", "-c", f"{report} -q"], cwd=tmp_path, check=True)
     words = subprocess.run(["bash", "-c", f"printf '%s\\0' {verify}"], capture_output=True, check=True).stdout
     *_, folder, option, count, dashes, bash, launcher, _ = words.decode("utf-8", "surrogateescape").split(
         "\0"
@@ -77,11 +78,20 @@ def test_how_npumigrate_is_called(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     assert own_command() == f"{shell_word(sys.executable)} -m migrator"
 
 
-def test_nothing_comes_next_without_a_launcher(npumigrate, tmp_path: Path) -> None:
+def test_nothing_is_started_without_a_launcher(npumigrate, tmp_path: Path) -> None:
     source = tmp_path / "library"
     source.mkdir()
     (source / "layers.py").write_text("import torch\n\n\ndef f(x):\n    return x.cuda()\n")
-    assert "Next" not in npumigrate("-i", source, "-o", tmp_path, "-v", "2.6").out
+    assert npumigrate("-i", source, "-o", tmp_path, "-v", "2.6").out.splitlines()[-2] == "Next"
     (source / "train.py").write_text("import torch\ntorch.ones(1).sum().backward()\n")
     (source / "run_distributed_npu.sh").write_text("mine\n")
-    assert "Next" not in npumigrate("-i", source, "-o", tmp_path, "-v", "2.6", "--overwrite").out
+    said = npumigrate("-i", source, "-o", tmp_path, "-v", "2.6", "--overwrite").out.splitlines()
+    assert (said[-2], "verify" in said[-1]) == ("Next", False)
+
+
+def test_an_analysis_and_a_diff_say_what_comes_next(npumigrate, project, tmp_path: Path) -> None:
+    said = npumigrate("analyze", project, "-o", tmp_path / "out", "-v", "2.6").out.splitlines()
+    assert said[-3] == "Next"
+    assert said[-2].endswith(f"report {tmp_path}/out/project_analysis")
+    assert said[-1].endswith(f"-i {project} -o out -v 2.6.0")
+    assert npumigrate(project, "-v", "2.6", "--diff").err.splitlines()[-1] == said[-1]

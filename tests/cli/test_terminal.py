@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -19,14 +20,16 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.skipif(os.name == "nt", reason="has no such terminals")
-@pytest.mark.parametrize("command", COMMANDS)
-def test_a_diff_on_a_terminal_has_escapes(folder: Path, command: list[str]) -> None:
+def on_a_terminal(folder: Path, command: list[str], environment: dict[str, str]) -> str:
     import pty
 
     ours, terminal = pty.openpty()
     done = subprocess.run(
-        [sys.executable, "-m", "migrator", *command], cwd=folder, stdout=terminal, stderr=subprocess.DEVNULL
+        [sys.executable, "-m", "migrator", *command],
+        cwd=folder,
+        env={**os.environ, **environment},
+        stdout=terminal,
+        stderr=subprocess.DEVNULL,
     )
     os.close(terminal)
     shown = b""
@@ -37,9 +40,23 @@ def test_a_diff_on_a_terminal_has_escapes(folder: Path, command: list[str]) -> N
         pass
     os.close(ours)
     assert done.returncode in (0, 1)
-    text = shown.replace(b"\r\n", b"\n").decode()
+    return shown.replace(b"\r\n", b"\n").decode()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="has no such terminals")
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_diff_on_a_terminal_has_escapes(folder: Path, command: list[str]) -> None:
+    text = on_a_terminal(folder, command, {"NO_COLOR": "1"})
     assert '+x = torch.zeros(3, device="npu"), "\\x1b]0;owned\\x07\\x9b2J\\u202e "\n' in text
     assert not set("\x1b\x07\x9b\u202e\r") & set(text)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="has no such terminals")
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_diff_on_a_terminal_has_colours_and_no_other_orders(folder: Path, command: list[str]) -> None:
+    text = on_a_terminal(folder, command, {"NO_COLOR": "", "TERM": "xterm"})
+    assert '\x1b[32m+x = torch.zeros(3, device="npu"), "\\x1b]0;owned\\x07\\x9b2J\\u202e "\x1b[0m\n' in text
+    assert not set("\x1b\x07\x9b\u202e\r") & set(re.sub("\x1b\\[[0-9;]*m", "", text))
 
 
 @pytest.mark.parametrize("command", COMMANDS)

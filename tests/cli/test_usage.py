@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -66,7 +67,7 @@ def test_a_command_loads_no_other_one() -> None:
     assert answer.stderr.strip() == str([f"migrator.cli.{name}" for name in own])
 
 
-@pytest.mark.parametrize("arguments", [["version"], ["-V"]])
+@pytest.mark.parametrize("arguments", [["version"], ["-V"], ["--version"]])
 def test_version(npumigrate, arguments) -> None:
     answer = npumigrate(*arguments)
     assert (answer.code, answer.out) == (0, f"npumigrate {__version__}\n")
@@ -82,9 +83,11 @@ def test_python_m_migrator() -> None:
 @pytest.mark.parametrize(
     ("arguments", "named"),
     [
-        ([], ["-i/--input", "-o/--output"]),
-        (["migrate"], ["-i/--input", "-o/--output"]),
-        (["analyze"], ["-i/--input", "-o/--output"]),
+        (["-v", "2.6"], ["-i/--input", "-o/--output"]),
+        (["migrate", "-q"], ["-i/--input", "-o/--output"]),
+        (["analyze", "-q"], ["-i/--input", "-o/--output"]),
+        (["migrate", "p", "-i", "q", "-o", "out"], ["p, q"]),
+        (["p", "-o", "out"], ["p"]),
         (["-i", "nowhere", "-o", "q"], ["nowhere"]),
         (["-i", "", "-o", "q", "-v", "2.6"], ["-i/--input"]),
         (["--diff", "-v", "2.6"], ["-i/--input"]),
@@ -107,6 +110,53 @@ def test_wrong_use_is_one_line_and_exit_2(npumigrate, arguments, named) -> None:
     assert answer.err.startswith("npumigrate: ")
     for name in named:
         assert name in answer.err
+
+
+ALONE = ["", "migrate", "analyze", "verify", "emulate", "report", "launch", "rule", "db", "api", "completion"]
+
+
+@pytest.mark.parametrize("command", ALONE)
+def test_a_bare_command_shows_its_help(npumigrate, command) -> None:
+    answer = npumigrate(*filter(None, [command]))
+    assert (answer.code, answer.err) == (2, "")
+    assert answer.out.lower().startswith(f"usage: npumigrate {command}".rstrip())
+    assert max(map(len, answer.out.splitlines())) <= 80
+
+
+@pytest.mark.parametrize("before", [[], ["migrate"], ["analyze"]])
+def test_the_input_is_a_word(npumigrate, project, tmp_path: Path, before) -> None:
+    assert npumigrate(*before, project, "-o", tmp_path / "out", "-v", "2.6").code == 0
+    assert len(list((tmp_path / "out").iterdir())) == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [
+        (["li"], ["lint"]),
+        (["lint", "--output-f"], ["--output-file", "--output-format"]),
+        (["lint", "--color", ""], ["always", "auto", "never"]),
+        (["check", "--stat"], ["--statistics"]),
+        (["migrate", "--mode", ""], ["rewrite", "transfer"]),
+        (["launch", "k"], ["k8s"]),
+        (["launch", "k8s", "--fr"], ["--from"]),
+        (["-i", "x", "--over"], ["--overwrite"]),
+        (["verify", "x", "--", "--"], []),
+        (["completion", "b"], ["bash"]),
+    ],
+)
+def test_what_a_shell_offers(npumigrate, words, offered) -> None:
+    assert npumigrate("completion", "words", "--", *words).out.split() == offered
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
+def test_bash_completes(tmp_path: Path) -> None:
+    called = tmp_path / "npumigrate"
+    called.write_text(f'#!/bin/sh\nexec {sys.executable} -m migrator "$@"\n')
+    called.chmod(0o755)
+    line = 'eval "$(./npumigrate completion bash)"; COMP_WORDS=(./npumigrate lint --outp); COMP_CWORD=2;'
+    line += '_npumigrate ./npumigrate; echo "${COMPREPLY[@]}"'
+    answer = subprocess.run(["bash", "-c", line], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert answer.stdout == "--output-file --output-format\n"
 
 
 def test_an_input_that_is_not_there(npumigrate, tmp_path: Path) -> None:

@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 
+from migrator.api_support.versions import newest
+from migrator.cli.main import run
 from migrator.core.rules import Rules
 from migrator.core.settings import Settings
 from migrator.lint.fixing import with_fixes
@@ -20,6 +22,7 @@ from migrator.matchers.packs import load_all
 from migrator.project.facts import scan_file
 from migrator.project.project import Project, merge_facts
 from migrator.report.formats import FORMATS
+from migrator.report.formats.style import wrapped
 from tests.checking import check_text, migrate_text
 
 ROOT = Path(__file__).parents[2]
@@ -113,7 +116,7 @@ def test_columns_count_characters(lint, tmp_path) -> None:
 def test_full_format_shows_the_source(lint, train) -> None:
     lines = lint("train.py", "--select", "NPU101").out.splitlines()
     assert lines == [
-        "NPU101 [*] torch.cuda.synchronize is torch.npu.synchronize on an NPU",
+        "NPU101 [*] error: torch.cuda.synchronize is torch.npu.synchronize on an NPU",
         " --> train.py:4:1",
         "  |",
         "4 | torch.cuda.synchronize()",
@@ -124,6 +127,26 @@ def test_full_format_shows_the_source(lint, train) -> None:
         "Found 1 finding.",
         "[*] 1 fixable with the `--fix` option.",
     ]
+
+
+def test_on_a_terminal_words_are_wrapped_and_names_stay_whole() -> None:
+    text = "\x1b[1;31mNPU501\x1b[0m error: torch.cuda.memory.caching_allocator_alloc is absent on NPUs"
+    assert wrapped(text, 50) == (
+        "\x1b[1;31mNPU501\x1b[0m error:\n  torch.cuda.memory.caching_allocator_alloc is\n  absent on NPUs\n"
+    )
+    assert wrapped(text, 0) == f"{text}\n"
+
+
+def test_a_version_that_nobody_named_is_told(lint, train) -> None:
+    line = f"For torch {newest().text}, the newest known: -v VERSION names another."
+    assert lint(version="").out.splitlines()[-1] == line
+    assert "newest known" not in lint().out
+
+
+def test_check_is_another_name_of_lint(lint, train, capsysbinary) -> None:
+    said = lint("train.py").out
+    assert run(["check", "-v", "2.6", "train.py"]) == 1
+    assert capsysbinary.readouterr().out.decode() == said
 
 
 def test_colour_only_where_it_is_wanted(lint, train, monkeypatch) -> None:
@@ -137,7 +160,7 @@ def test_colour_only_where_it_is_wanted(lint, train, monkeypatch) -> None:
 
 
 def test_concise_grouped_and_json_lines(lint, train) -> None:
-    assert "train.py:4:1: NPU101 [*] torch.cuda.synchronize is" in lint("--output-format=concise").out
+    assert "train.py:4:1: NPU101 [*] error: torch.cuda.synchronize is" in lint("--output-format=concise").out
     assert "train.py:\n  1:1  NPU901" in lint("--output-format=grouped").out
     lines = lint("--output-format=json-lines").out.splitlines()
     assert [json.loads(line)["code"] for line in lines] == ["NPU901", "NPU111", "NPU101"]
@@ -334,7 +357,7 @@ def test_trouble_with_one_file_leaves_the_rest(lint, train, tmp_path) -> None:
     (tmp_path / "bytes.py").write_bytes(b"torch.cuda = '\xff'\n")
     answer = lint("--output-format=concise", ".", "absent.py")
     assert answer.code == 2
-    assert "broken.py:1:1: NPU999 not valid Python" in answer.out
+    assert "broken.py:1:1: NPU999 error: not valid Python" in answer.out
     assert "train.py:4:1: NPU101" in answer.out
     assert len(answer.err.splitlines()) == 2
     assert "absent.py: no such file or folder" in answer.err

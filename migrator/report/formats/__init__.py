@@ -38,6 +38,7 @@ class LintReport:
     edits: Callable[[Finding], Sequence[PlacedEdit]]
     rules: Callable[[], Mapping[str, Rule]]
     color: bool = False
+    width: int = 0  # of the terminal, where the findings are printed on one: words are wrapped there
     fixed: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     unsafe_fixes: bool = False  # the user asked for unsafe fixes: they count as fixable
     show_fixes: bool = False

@@ -9,7 +9,7 @@ from migrator.files.errors import shown
 from migrator.findings.finding import Finding
 from migrator.report.colors import paint
 from migrator.report.formats import LintReport
-from migrator.report.formats.style import COLORS, code_of, place_of, summary
+from migrator.report.formats.style import COLORS, code_of, place_of, summary, wrapped
 
 _LONGEST = 160  # characters of a source line
 _MOST_LINES = 4
@@ -19,7 +19,7 @@ def write(report: LintReport, stream: TextIO) -> None:
     """A heading, the place, the source with its marks and what to do, for each finding; then the summary."""
     for item in report.findings:
         color = report.color
-        stream.write(f"{code_of(item, report)} {item.message}\n")
+        stream.write(wrapped(f"{code_of(item, report)} {item.message}", report.width))
         source = _source(item, report)
         gutter = " " * max((len(number) for number, _, _ in source), default=1)
         bar = paint("|", "blue", color)
@@ -33,10 +33,10 @@ def write(report: LintReport, stream: TextIO) -> None:
         if source:
             stream.write(f"{gutter} {bar}\n")
         if item.advice and item.advice not in item.message:
-            stream.write(f"{paint('help', 'cyan', color)}: {item.advice}\n")
+            stream.write(wrapped(f"{paint('help', 'cyan', color)}: {item.advice}", report.width))
         if item.fix is not None:
             kind = "fix" if item.safely_fixable else "unsafe fix"
-            stream.write(f"{paint(kind, 'cyan', color)}: {item.fix.message}\n")
+            stream.write(wrapped(f"{paint(kind, 'cyan', color)}: {item.fix.message}", report.width))
         stream.write("\n")
     stream.writelines(f"{line}\n" for line in summary(report))
 

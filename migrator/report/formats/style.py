@@ -6,20 +6,38 @@ import os
 from pathlib import Path
 
 from migrator.files.errors import shown
-from migrator.findings.finding import Finding, Place
-from migrator.report.colors import paint
+from migrator.findings.finding import SEVERITIES, Finding, Place
+from migrator.report.colors import paint, plain
 from migrator.report.formats import LintReport
 
 COLORS = {"blocker": "red", "error": "red", "warning": "yellow", "info": "blue"}
 
 
 def code_of(item: Finding, report: LintReport) -> str:
-    """The rule's code in the colour of the severity, a star where a fix would be made, and blockers' name."""
+    """The rule's code, a star where a fix would be made, and the severity, in its colour."""
     star = ""
     if item.fix is not None and (report.unsafe_fixes or item.safely_fixable):
         star = f" [{paint('*', 'cyan', report.color)}]"
-    blocker = f" {paint('blocker:', 'red', report.color)}" if item.severity == "blocker" else ""
-    return paint(item.code, COLORS[item.severity], report.color) + star + blocker
+    severity = paint(f"{item.severity}:", COLORS[item.severity], report.color)
+    return f"{paint(item.code, COLORS[item.severity], report.color)}{star} {severity}"
+
+
+def wrapped(text: str, width: int) -> str:
+    """A line, or the lines of ``width`` columns that it becomes on a terminal; names stay whole."""
+    if not width or len(plain(text)) <= width:
+        return f"{text}\n"
+    lines, length = [""], 0
+    for word in text.split(" "):
+        size = len(plain(word))
+        if length and length + 1 + size > width:
+            lines.append("  ")
+            length = 2
+        elif length:
+            lines[-1] += " "
+            length += 1
+        lines[-1] += word
+        length += size
+    return "".join(f"{line}\n" for line in lines)
 
 
 def cell_of(item: Finding, sep: str = ":") -> str:
@@ -68,7 +86,7 @@ def summary(report: LintReport) -> list[str]:
         blockers = sum(item.severity == "blocker" for item in report.findings)
         first = f"{blockers} {_plural('blocker', blockers)} among " if blockers else ""
         lines.append(f"Found {first}{remaining + fixed} {_plural('finding', remaining + fixed)}{detail}.")
-        lines += _fixable(report)
+        lines += _fixable(report) or _explained(report)
     elif report.complete:
         lines.append("All checks passed!")
     return [*lines, *report.notes]
@@ -86,6 +104,14 @@ def _fixable(report: LintReport) -> list[str]:
     if unsafe:
         return [f"No fixes available ({hidden})."]
     return []
+
+
+def _explained(report: LintReport) -> list[str]:
+    """The command that comes next where nothing can be fixed: it explains the gravest finding."""
+    if not report.findings:
+        return []
+    gravest = max(report.findings, key=lambda item: SEVERITIES.index(item.severity))
+    return [f"Next: npumigrate rule {gravest.code}"]
 
 
 def _fixes(report: LintReport, total: int) -> list[str]:
