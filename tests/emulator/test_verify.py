@@ -271,7 +271,7 @@ def test_what_a_migration_says_to_run_next(emulate, cache, tmp_path):
         "train.py",
     ]
     said = subprocess.run(line, capture_output=True, text=True, check=True).stdout.splitlines()
-    assert said[-3] == "Next"
+    assert said[-4] == "Next"
     environment = {**os.environ, "XDG_CACHE_HOME": str(cache), "OMP_NUM_THREADS": "1"}
     done = subprocess.run(
         ["bash", "-c", said[-2]], env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=240

@@ -158,11 +158,13 @@ def verdict_of(run: Run, counts: Counts, texts: Texts) -> tuple[str, str]:
     elif counts.skipped:
         said, tone = texts("verdict_skipped", counts.skipped), "bad"
     elif look:
-        said, tone = texts("verdict_review", look), "fair"
+        said, tone = texts("verdict_review" if run.kind == "migrate" else "verdict_look", look), "fair"
+    elif counts.open["info"]:
+        said, tone = texts("verdict_notes", counts.open["info"]), "good"
     elif counts.safe:
         said, tone = texts("verdict_done"), "good"
     else:
-        said, tone = texts("verdict_lint_none" if run.kind == "lint" else "verdict_nothing"), "good"
+        said, tone = texts("verdict_nothing" if run.kind == "migrate" else "verdict_none"), "good"
     if run.verdict:
         outcome = str(run.verdict["verdict"])
         ran = texts("verdict_ran") if outcome == "passed" else texts("verdict_ran_not", outcome=outcome)

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import openpyxl
 import pytest
 
 from migrator.cli.main import run
+from migrator.findings.finding import SEVERITIES
 from migrator.report.columns import load_tables
 from migrator.report.csv_tables import CsvTables
+from migrator.report.views.estimates import Counts, effort_of, readiness
 from migrator.report.views.hunks import Place, hunks_of
 from migrator.report.views.markdown import markdown
+from migrator.report.views.model import verdict_of
 from migrator.report.views.run import read_run
+from migrator.report.views.texts import Texts
 from tests.report.views.conftest import HOSTILE_NAME, migrated
 
 
@@ -64,7 +69,7 @@ def test_the_report_is_the_one_that_the_migration_built(copied) -> None:
         (["."], "has no migration_report/summary.json"),
         ([".", "--format", "pdf"], "there is no format pdf: choose of html, md, xlsx, csv, json"),
         (["diff", "."], "diff takes two results"),
-        ([], "name one result"),
+        (["a", "b"], "name one result"),
     ],
 )
 def test_what_cannot_be_reported_is_told_in_a_line(arguments, line, tmp_path, monkeypatch, capsys) -> None:
@@ -119,9 +124,44 @@ def test_a_difference_names_what_is_gone_and_what_is_new(tmp_path, capsys) -> No
     assert "0 findings are new" in capsys.readouterr().out
 
 
-def test_an_estimate_counts_the_first_place_of_an_api_more(copied) -> None:
-    from migrator.report.views.estimates import effort_of
+@pytest.mark.parametrize(
+    ("kind", "safe", "unsafe", "levels", "skipped", "said"),
+    [
+        ("migrate", 3, 1, {"blocker": 1, "error": 2}, 0, "Not ready: 1 blocker surely stops"),
+        ("migrate", 3, 1, {"error": 2}, 0, "2 errors stop the program where they are reached"),
+        ("migrate", 3, 0, {}, 1, "Not complete: 1 file"),
+        ("migrate", 3, 1, {"warning": 1}, 0, "Ready for review: nothing found stops the program; 2 places"),
+        ("analyze", 0, 0, {"warning": 1}, 0, "Nothing found stops the program; 1 place needs"),
+        ("migrate", 3, 0, {"info": 4}, 0, "Nothing found stops the program; 4 notes"),
+        ("migrate", 3, 0, {}, 0, "Ready to run"),
+        ("migrate", 0, 0, {}, 0, "Nothing to migrate"),
+        ("lint", 0, 0, {}, 0, "No findings."),
+    ],
+)
+def test_the_verdict_is_by_what_is_worst(result, kind, safe, unsafe, levels, skipped, said) -> None:
+    counts = Counts(safe, unsafe, {**dict.fromkeys(SEVERITIES, 0), **levels}, skipped)
+    run_of = replace(read_run(result), kind=kind, verdict=None)
+    assert verdict_of(run_of, counts, Texts())[0].startswith(said)
+    passed = replace(run_of, verdict={"verdict": "passed"})
+    assert verdict_of(passed, counts, Texts())[0].endswith("It ran to its end on emulated NPUs.")
 
+
+@pytest.mark.parametrize(
+    ("counts", "percent"),
+    [
+        (Counts(0, 0, dict.fromkeys(SEVERITIES, 0), 0), 100),
+        (Counts(10, 0, dict.fromkeys(SEVERITIES, 0), 0), 100),
+        (Counts(0, 4, dict.fromkeys(SEVERITIES, 0), 0), 50),
+        (Counts(999, 1, dict.fromkeys(SEVERITIES, 0), 0), 99),
+        (Counts(20, 0, {**dict.fromkeys(SEVERITIES, 0), "blocker": 1}, 0), 50),
+        (Counts(6, 0, {**dict.fromkeys(SEVERITIES, 0), "warning": 4, "info": 9}, 0), 60),
+    ],
+)
+def test_readiness_is_the_formula_that_the_page_states(counts, percent) -> None:
+    assert readiness(counts)[0] == percent
+
+
+def test_an_estimate_counts_the_first_place_of_an_api_more(copied) -> None:
     whole, files = effort_of(read_run(copied))
     assert whole.places["automatic"] > 5
     assert whole.minutes["automatic"] == 0
