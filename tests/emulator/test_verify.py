@@ -228,7 +228,7 @@ def test_an_original_that_fails(verify, tmp_path):
     ("options", "message"),
     [
         (("missing", "--", "true"), "no such folder: missing"),
-        ((".",), "no program: npumigrate verify MIGRATED_DIR -- python train.py"),
+        ((".",), "no program: no training script was found in "),
         ((".", "--original", ".", "--", "true"), "--original is for --compare-cpu"),
         (
             (".", "--soc", "H100", "--", "true"),
