@@ -162,7 +162,8 @@ def lines_below(root: Optional[Path]) -> Lines:
             source = cells[file].get(int(cell))
             return None if source is None else source.split("\n")
         document = _document(real, name)
-        return None if document is None else lines_of(document.text)
+        # Behind the last newline there is no line.
+        return None if document is None else lines_of(document.text.removesuffix("\n"))
 
     return lines
 

@@ -151,9 +151,12 @@ def test_no_text_of_the_project_is_markup(page) -> None:
     assert page.title() == "project: Migration report"
 
 
-def test_before_printing_all_is_open(page) -> None:
+def test_before_printing_all_is_open_and_paper_is_white(page) -> None:
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
     assert page.evaluate("document.querySelectorAll('details:not([open])').length") == 0
+    page.keyboard.press("t")
+    page.emulate_media(media="print", color_scheme="dark")
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
     page.evaluate("dispatchEvent(new Event('afterprint'))")
     assert page.evaluate("document.querySelectorAll('.file[open]').length") == 0
 
