@@ -214,12 +214,11 @@ def _started(folder: Path, devices: int) -> list[str]:
     from migrator.verify.started import command_of, launched
 
     try:
-        start, _, notes = find_start(folder, launched(folder) or None)
+        start, _, _ = find_start(folder, launched(folder) or None)
     except SourceError as error:
-        stop(f"no program: {error}; npumigrate verify MIGRATED_DIR -- python train.py")
+        reason = str(error).partition(": -m ")[0]  # an option of migrate
+        stop(f"no program: {reason}; name it: npumigrate verify MIGRATED_DIR -- python train.py")
     command = command_of(start, folder, devices)
-    for line in notes:
-        say(line)
     say(f"starts {shlex.join(command)}")
     return command
 

@@ -171,6 +171,8 @@ def test_repaired(servers, tmp_path: Path, name: str) -> None:
     )
     assert [row["Rule"] for row in rows] == RULES[name]
     assert {row["Safety"] for row in rows} == {"unsafe"}
+    in_source = [row["Rule"] for row in rows if "a static rule could have seen it" in row["Message"]]
+    assert in_source == (["NPU1101"] if name == "class_weights" else [])
     for row in rows:
         assert all(line.strip() in (migrated / row["File"]).read_text() for line in row["After"].splitlines())
     assert len(list((reports / "repair").glob("round_*.diff"))) == len(done.rounds)

@@ -23,6 +23,7 @@ from migrator.verify.verdict import NOT_COMPARED, NOT_ON_NPU, PASSED, Verdict
 MOST_ROUNDS = 12
 _OF_OTHERS = ("ChildFailedError", "ProcessRaisedException", "ProcessExitedException")
 _GONE = "its peers end"  # what the emulated HCCL says of a rank that has ended
+_IN_SOURCE = "It is written in the source: a static rule could have seen it"
 _TOLD = frozenset("tensor module str device dtype NoneType int float bool list tuple dict".split())
 
 
@@ -190,6 +191,8 @@ def _round(number: int, rule: RuntimeRule, proposal: Proposal, text: bytes, trou
     before = code.lines.data[begin:stop].decode("utf-8").strip()
     after = text[begin : stop + shift].decode("utf-8").strip()
     came = f" It came from {proposal.origin}." if proposal.origin else ""
+    if isinstance(proposal.node, ast.Constant):
+        came += f" {_IN_SOURCE}."
     line, column = code.lines.place(start)
     end_line, end_column = code.lines.place(end)
     finding = Finding(
