@@ -31,6 +31,9 @@ def emulate(
     cpu_random: bool = typer.Option(
         False, "--cpu-random", help="Draw random numbers as a run on the CPU does, to compare with one."
     ),
+    versions: bool = typer.Option(
+        False, "--versions", help="List the versions of torch and torch_npu that can be emulated."
+    ),
     strict: bool = typer.Option(
         False, "--strict", help="Refuse dtypes and operators that torch_npu's documents do not list, too."
     ),
@@ -43,6 +46,9 @@ def emulate(
     Exit status: that of the program; 2 usage error; 126 the emulator cannot run here;
     127 no such program.
     """
+    if versions:
+        _show_versions()
+        return
     if not command:
         _show_installed()
         return
@@ -81,6 +87,23 @@ def prepare() -> tuple[Installed, Built]:
         return installed, build(installed, say, ProgressBar(shown=True))
     except EmulatorError as error:
         stop(str(error), CANNOT_RUN)
+
+
+def _show_versions() -> None:
+    from migrator.api_support.companions import of_torch
+    from migrator.emulator.installed import SUPPORTED, is_supported, version_of
+
+    here = (version_of("torch"), version_of("torch_npu"))
+    for torch, torch_npu in SUPPORTED.items():
+        releases = of_torch(torch)
+        pythons = sorted({python for each in releases for python in each.python}, key=_number)
+        usable = [python for python in pythons if _number(python) >= (3, 10)]
+        mark = "   installed" if is_supported(*here) and str(here[0]).startswith(f"{torch}.") else ""
+        typer.echo(f"torch {torch:<6} torch_npu {torch_npu:<6} Python {', '.join(usable)}{mark}")
+
+
+def _number(version: str) -> tuple[int, ...]:
+    return tuple(map(int, version.split(".")))
 
 
 def _show_installed() -> None:

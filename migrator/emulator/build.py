@@ -169,10 +169,12 @@ def _compile(work: Path, installed: Installed, progress: Progress) -> None:
     )
     jobs = [(whole, for_compute), *((path, for_cann) for path in _sources("cann") if path.suffix == ".cpp")]
 
+    strings = f"-D_GLIBCXX_USE_CXX11_ABI={int(_has_new_strings(installed.torch_folder))}"
+
     def compile_one(job: tuple[Path, list[str]]) -> Path:
         source, flags = job
         target = objects / f"{source.stem}.o"
-        _run(installed, [*_FLAGS, *flags, "-c", str(source), "-o", str(target)], source.name)
+        _run(installed, [*_FLAGS, strings, *flags, "-c", str(source), "-o", str(target)], source.name)
         return target
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:
@@ -184,6 +186,14 @@ def _compile(work: Path, installed: Installed, progress: Progress) -> None:
     torch_libraries = installed.torch_folder / "lib"
     with_torch = [f"-L{torch_libraries}", "-ltorch_cpu", "-lc10", f"-Wl,-rpath,{torch_libraries}"]
     _run(installed, ["-shared", "-o", str(libraries / COMPUTE), str(compute), *with_torch], COMPUTE)
+
+
+def _has_new_strings(torch: Path) -> bool:
+    """Return how torch was compiled: releases before 2.7 exist with both of the C++ library's strings."""
+    return (
+        b"_ZN3c105ErrorC2ENS_14SourceLocationENSt7__cxx1112basic_string"
+        in (torch / "lib" / "libc10.so").read_bytes()
+    )
 
 
 def _watch(work: Sequence[Future[Any]], progress: Progress) -> None:

@@ -12,7 +12,7 @@ from importlib import metadata
 from pathlib import Path
 
 # torch and torch_npu in the versions that the emulator was run with, by their first two numbers.
-SUPPORTED = {"2.13": "2.13"}
+SUPPORTED = {"2.13": "2.13", "2.6": "2.6"}
 INSTALL = 'pip install "npumigrate[emulator]"'
 COMPILER_PACKAGES = "g++ (Debian, Ubuntu), gcc-c++ (Fedora, openEuler), gcc (Arch), base-devel (others)"
 _COMPILERS = ("g++", "c++", "clang++")
@@ -56,12 +56,19 @@ def platform_trouble() -> str | None:
     return None
 
 
+def is_supported(torch: str | None, torch_npu: str | None) -> bool:
+    """Return whether the emulator runs with these two."""
+    if torch is None or torch_npu is None:
+        return False
+    return SUPPORTED.get(_release(torch)) == _release(torch_npu)
+
+
 def pair_trouble(torch: str | None, torch_npu: str | None) -> str | None:
     """Say what is missing or does not fit together, or None."""
     missing = [name for name, version in (("torch", torch), ("torch_npu", torch_npu)) if version is None]
     if torch is None or torch_npu is None:
         return f"{' and '.join(missing)} not installed beside {sys.executable}: {INSTALL}"
-    if SUPPORTED.get(_release(torch)) != _release(torch_npu):
+    if not is_supported(torch, torch_npu):
         known = ", ".join(f"torch {one}.* with torch_npu {other}.*" for one, other in SUPPORTED.items())
         return f"torch {torch} with torch_npu {torch_npu} is not supported; supported: {known} ({INSTALL})"
     return None

@@ -10,6 +10,7 @@
 #include "arguments.h"
 #include "dtypes.h"
 #include "errors.h"
+#include "graphs.h"
 #include "insight.h"
 #include "random.h"
 #include "work.h"
@@ -163,6 +164,8 @@ void run_on_cpu(const c10::OperatorHandle& op, c10::DispatchKeySet, torch::jit::
   Arguments arguments(op, stack);
   check_devices(name, arguments);
   check_dtypes(name, arguments);
+  std::optional<Captured> captured_call;
+  if (capturing()) captured_call.emplace(op, arguments, *stack);
   std::optional<NotedCall> noted;
   if (insight()) noted.emplace(op, *stack);
 
@@ -207,6 +210,7 @@ void run_on_cpu(const c10::OperatorHandle& op, c10::DispatchKeySet, torch::jit::
       value = results;
     }
   }
+  if (captured_call) captured_call->done(*stack);
   if (noted) noted->done(op, device, *stack);
 }
 

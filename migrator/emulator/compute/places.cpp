@@ -1,7 +1,7 @@
 #include "places.h"
 
 #include <ATen/SequenceNumber.h>
-#include <torch/csrc/autograd/node.h>
+#include <torch/csrc/autograd/function.h>
 
 #include <atomic>
 #include <cstdint>

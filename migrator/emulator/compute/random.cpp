@@ -6,6 +6,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "graphs.h"
+
 namespace emulator {
 namespace {
 
@@ -30,6 +32,8 @@ bool random_from_cpu() {
 }
 
 at::Generator draw(at::Generator npu) {
+  // While a stream is captured the generator may not be asked; what is drawn then is nobody's.
+  if (capturing()) return at::detail::createCPUGenerator(0);
   const std::lock_guard<std::mutex> lock(npu.mutex());
   const uint64_t offset = npu.get_offset();
   npu.set_offset(offset + kStep);

@@ -49,6 +49,8 @@ def take_over() -> None:
     report.torch_npu_is_here(found.native)
     observer = ctypes.cast(compute.library().emulator_share_cores, ctypes.c_void_p)
     compute.cann().emulator_on_group(observer)
+    on_graphs = ctypes.cast(compute.cann().emulator_on_graphs, ctypes.c_void_p)
+    compute.library().emulator_record_graphs(on_graphs)
     if insight.wanted():
         insight.begin()
 

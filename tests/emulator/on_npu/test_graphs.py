@@ -1,0 +1,58 @@
+"""NPU graphs: what is captured runs when it is replayed, on the same memory."""
+
+from __future__ import annotations
+
+import torch
+from torch import nn
+
+
+def test_a_graph_runs_when_it_is_replayed():
+    data, counter = torch.ones(3).npu(), torch.zeros(1).npu()
+    graph = torch.npu.NPUGraph()
+    with torch.npu.graph(graph):
+        result = (data * 2).sum()
+        counter += 1
+    assert counter.item() == 0
+    for value, times in ((5.0, 1), (7.0, 2)):
+        data.fill_(value)
+        graph.replay()
+        assert (result.item(), counter.item()) == (6 * value, times)
+
+
+def test_two_graphs_share_their_memory():
+    first, second = torch.npu.NPUGraph(), torch.npu.NPUGraph()
+    data = torch.ones(2).npu()
+    with torch.npu.graph(first):
+        doubled = data * 2
+    with torch.npu.graph(second, pool=first.pool()):
+        result = doubled + 1
+    data.fill_(3)
+    first.replay()
+    second.replay()
+    assert result.tolist() == [7, 7]
+
+
+def test_graphed_callables_train():
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1)).npu()
+    data = torch.randn(3, 4).npu()
+    expected = model(data)
+    expected.sum().backward()
+    gradients = [weight.grad.clone() for weight in model.parameters()]
+    model.zero_grad()
+    graphed = torch.npu.make_graphed_callables(model, (torch.randn(3, 4).npu(),))
+    result = graphed(data)
+    torch.testing.assert_close(result, expected)
+    result.sum().backward()
+    for weight, gradient in zip(model.parameters(), gradients):
+        torch.testing.assert_close(weight.grad, gradient)
+
+
+def test_random_numbers_differ_at_each_replay():
+    graph = torch.npu.NPUGraph()
+    with torch.npu.graph(graph):
+        drawn = torch.rand(64, device="npu")
+    graph.replay()
+    before = drawn.clone()
+    graph.replay()
+    assert not torch.equal(before, drawn)
