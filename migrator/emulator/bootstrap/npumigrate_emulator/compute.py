@@ -5,8 +5,9 @@ from __future__ import annotations
 import ctypes
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cache
+from inspect import signature
 from typing import Any
 
 
@@ -31,6 +32,17 @@ def register(kind: str, namespace: str, names: Iterable[str]) -> int:
         return 0
     register_kind = getattr(library(), f"emulator_register_{kind}")
     return int(register_kind(namespace.encode(), lines.encode()))
+
+
+def implement(library: Any, name: str, function: Callable[..., Any], key: str) -> None:
+    """Put a kernel in the place of one that is there."""
+    library.impl(name, function, key, **_overriding(library.impl.__func__))
+
+
+@cache
+def _overriding(implement: Callable[..., Any]) -> dict[str, bool]:
+    """What is to be said for that; torch 2.6 wants nothing."""
+    return {"allow_override": True} if "allow_override" in signature(implement).parameters else {}
 
 
 def list_dtypes(operator: str, call: str, arguments: Iterable[str], dtypes: Iterable[str]) -> None:

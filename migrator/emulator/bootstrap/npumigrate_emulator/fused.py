@@ -34,9 +34,9 @@ def register() -> None:
         if reference is None or name.endswith(".out"):
             continue
         # A reference is made of operators that have derivatives, so it replaces the derivative as well.
-        library.impl(name, reference, "PrivateUse1", allow_override=True)
+        compute.implement(library, name, reference, "PrivateUse1")
         if has(f"npu::{name}", "AutogradPrivateUse1"):
-            library.impl(name, reference, "AutogradPrivateUse1", allow_override=True)
+            compute.implement(library, name, reference, "AutogradPrivateUse1")
         done.add(name)
     _registered.append(library)
     lacking = [

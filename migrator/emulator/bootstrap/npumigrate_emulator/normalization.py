@@ -8,6 +8,8 @@ from typing import Any, Optional
 import torch
 from torch import Tensor
 
+from npumigrate_emulator import compute
+
 _registered: list[torch.library.Library] = []
 
 
@@ -22,7 +24,7 @@ def register() -> tuple[str, ...]:
         "batch_norm_backward_elemt": _backward_apply,
     }
     for name, kernel in kernels.items():
-        aten.impl(name, kernel, "PrivateUse1", allow_override=True)
+        compute.implement(aten, name, kernel, "PrivateUse1")
     _registered.append(aten)
     return tuple(kernels)
 

@@ -7,6 +7,8 @@ from typing import Optional
 import torch
 from torch import Tensor
 
+from npumigrate_emulator import compute
+
 _registered: list[torch.library.Library] = []
 
 
@@ -16,9 +18,9 @@ def register() -> tuple[str, ...]:
     cells = {"_thnn_fused_lstm_cell": _lstm_cell, "_thnn_fused_gru_cell": _gru_cell}
     for name, cell in cells.items():
         # Made of operators that have derivatives, so that its own comes by itself.
-        aten.impl(name, cell, "AutogradPrivateUse1", allow_override=True)
-        aten.impl(name, cell, "PrivateUse1", allow_override=True)
-    aten.impl("_pack_padded_sequence", _pack_padded_sequence, "PrivateUse1", allow_override=True)
+        compute.implement(aten, name, cell, "AutogradPrivateUse1")
+        compute.implement(aten, name, cell, "PrivateUse1")
+    compute.implement(aten, "_pack_padded_sequence", _pack_padded_sequence, "PrivateUse1")
     _registered.append(aten)
     return (*cells, "_pack_padded_sequence")
 
