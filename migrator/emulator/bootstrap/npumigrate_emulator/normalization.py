@@ -16,7 +16,7 @@ _registered: list[torch.library.Library] = []
 def register() -> tuple[str, ...]:
     """Register the operators, and return their names."""
     aten = torch.library.Library("aten", "IMPL")
-    kernels = {
+    kernels: dict[str, Callable[..., Any]] = {
         "batch_norm_stats": _stats,
         "batch_norm_gather_stats_with_counts": _gather_stats,
         "batch_norm_elemt": _apply,
