@@ -84,6 +84,11 @@ class Record:
         return self.first + self.later + self.after
 
     @property
+    def changed_in(self) -> int:
+        """The steps in which its shapes were other ones; its first step is none of these."""
+        return self.new_steps if self.first_shapes else max(0, self.new_steps - 1)
+
+    @property
     def by_program(self) -> bool:
         """Whether the program asked for it, and not the emulator."""
         return self.place is not None and self.place.through != "reference"

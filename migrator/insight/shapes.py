@@ -28,21 +28,21 @@ def find(run: Run) -> Iterator[Row]:
     def key(record: Record) -> Optional[Sequence[str]]:
         begins = record.phase == FORWARD and record.origins and record.place and not record.place.through
         # In one step only: a smaller last batch, an evaluation, a wrapper that is warming up.
-        begins = begins and (record.new_steps > 1 or steps == 2)
+        begins = begins and (record.changed_in > 1 or (steps == 2 and record.changed_in > 0))
         return [record.operator, _origin(record)] if begins else None
 
     behind = sum(
-        record.new_steps > 0 and not record.origins
+        record.changed_in > 0 and not record.origins
         for process in run.processes[:1]
         for record in process.records
     )
     for (operator, origin), tally in tallies(run, key):
-        most = max(tally.records, key=lambda record: record.new_steps)
+        most = max(tally.records, key=lambda record: record.changed_in)
         message = text(
             KIND,
             "changed",
             api=shown(operator, run.version),
-            new=most.new_steps,
+            new=most.changed_in,
             steps=steps - 1,
             shapes=most.shapes,
             example=_example(most),
@@ -61,11 +61,11 @@ def find(run: Run) -> Iterator[Row]:
             message,
             text(KIND, f"advice_{origin}"),
             tuple(tally.ranks),
-            effect=most.new_steps,
+            effect=most.changed_in,
             more={
                 "origin": origin,
                 "shapes": most.shapes,
-                "new_steps": most.new_steps,
+                "new_steps": most.changed_in,
                 "examples": most.examples[:8],
             },
         )
@@ -78,13 +78,13 @@ def _origin(record: Record) -> str:
 
 
 def _example(record: Record) -> str:
-    late = record.examples[record.first_shapes :] or record.examples[-1:]
+    late = record.examples[max(1, record.first_shapes) :] or record.examples[-1:]
     return f"{record.examples[0]}, then {late[0]}"
 
 
 def vendor_rows(run: Run) -> Iterator[Mapping[str, Any]]:
     """The rows of ``msft_dynamic_shape_analysis_report.csv``: operators whose shapes changed."""
-    written: list[Mapping[str, Any]] = []
+    written = set()
     for process in run.processes[:1]:
         for record in _changed(process):
             assert record.place is not None
@@ -98,14 +98,15 @@ def vendor_rows(run: Run) -> Iterator[Mapping[str, Any]]:
                 "outputs": given,
                 "severity": "info",
             }
-            if row not in written:  # with another type, or forward and backward
-                written.append(row)
+            key = (row["function"], row["file"], row["line"], taken, given)
+            if key not in written:  # with another type, or forward and backward
+                written.add(key)
                 yield row
 
 
 def _changed(process: Recorded) -> list[Record]:
-    found = [r for r in process.records if r.new_steps and r.place and not r.place.through]
-    return sorted(found, key=lambda record: -record.new_steps)
+    found = [r for r in process.records if r.changed_in and r.place and not r.place.through]
+    return sorted(found, key=lambda record: -record.changed_in)
 
 
 def _ranges(record: Record) -> tuple[str, str]:

@@ -204,3 +204,13 @@ def test_the_vendors_table_has_each_row_once(tmp_path):
     changed = {"shapes": 2, "new_steps": 2, "origins": 2, "examples": ["8x4>8x4", "7x4>7x4"]}
     process(tmp_path, record(1, types="Float", **changed), record(1, types="Half", **changed))
     assert len(list(vendor_rows(recorded_run(tmp_path, "", "2.13.0", "Ascend910B2")))) == 1
+
+
+def test_what_first_comes_in_a_later_step_has_no_new_shapes_by_that(tmp_path):
+    comes = {"first": [0, 0, 0], "first_shapes": 0}
+    once = record(1, **comes, shapes=1, new_steps=1, origins=1, examples=["8x4>8x4"])
+    again = record(2, **comes, shapes=3, new_steps=3, origins=3, examples=["8x4>8x4", "7x4>7x4", "6x4>6x4"])
+    process(tmp_path, once, again)
+    (row,) = rows_of(tmp_path, "dynamic_shape")
+    assert row.place.line == 3
+    assert "new shapes in 2 of 3 later steps (3 in all, 8x4>8x4, then 7x4>7x4)" in row.message
