@@ -101,8 +101,8 @@ def _works(verdict: Verdict) -> str:
     if found.kind == "value":
         return "A module." if found.note == "module" else "A value: the same on every device."
     if found.kind == "core":
-        return "Works: a part of torch itself that is the same on every device."
-    return "Works: it comes to operators with kernels." if found.operators else "Works: Python code."
+        return "Should work: a part of torch itself, without operators."
+    return "Should work: its source comes to nothing that NPUs lack."
 
 
 def _unsupported(verdict: Verdict, version: TorchVersion) -> str:

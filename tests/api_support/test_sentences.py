@@ -31,7 +31,7 @@ def test_sentences(name: str, version: str, said: str) -> None:
 
 
 def test_an_answer_from_a_source_says_so() -> None:
-    assert sentence("torch.distributions.Normal", resolve("2.13")).startswith("Works: ")
+    assert sentence("torch.distributions.Normal", resolve("2.13")).startswith("Should work: ")
     assert sentence("torchvision.ops.nms", resolve("2.13")).startswith("Runs on the CPU: ")
     assert sentence("torch.no_such_name", resolve("2.13")).startswith("Unknown: ")
 
