@@ -18,7 +18,7 @@ from migrator.verify.repair.fixes import FIXES
 from migrator.verify.repair.proposal import Proposal, Seen
 from migrator.verify.repair.rules import RuntimeRule, load_all
 from migrator.verify.repair.site import Sources
-from migrator.verify.verdict import NOT_COMPARED, NOT_ON_NPU, PASSED, Verdict
+from migrator.verify.verdict import INTERRUPTED, NOT_COMPARED, NOT_ON_NPU, PASSED, Verdict
 
 MOST_ROUNDS = 12
 _OF_OTHERS = ("ChildFailedError", "ProcessRaisedException", "ProcessExitedException")
@@ -65,7 +65,7 @@ def repair(folder: Path, run: Callable[[], Verdict], say: Callable[[str], None])
     verdict = run()
     while len(rounds) < MOST_ROUNDS:
         trouble = _trouble(verdict)
-        if trouble is None:
+        if trouble is None or verdict.outcome == INTERRUPTED:
             return Repaired(verdict, tuple(rounds))
         found = next(_proposals(rules, trouble, folder, tried), None)
         if found is None:
@@ -77,7 +77,10 @@ def repair(folder: Path, run: Callable[[], Verdict], say: Callable[[str], None])
         _write(proposal, text)
         verdict = run()
         after = _trouble(verdict)
-        if after is not None and (after.key == trouble.key or _is_of_the_change(after, made)):
+        if verdict.outcome == INTERRUPTED:  # the change is not tried
+            replace_file(proposal.code.path, before)
+            return Repaired(verdict, (*rounds, replace(made, kept=False)))
+        if after is not None and (after.key == trouble.key or _is_of_the_change(after, trouble, made)):
             replace_file(proposal.code.path, before)
             made = replace(made, kept=False)
             say(f"round {made.number}: the same trouble again, the change is taken back")
@@ -87,15 +90,24 @@ def repair(folder: Path, run: Callable[[], Verdict], say: Callable[[str], None])
     return Repaired(verdict, tuple(rounds), left)
 
 
-def _is_of_the_change(trouble: _Trouble, made: Round) -> bool:
-    """Whether a failure of another kind is one of the changed lines, which do not hold then."""
+def _is_of_the_change(trouble: _Trouble, before: _Trouble, made: Round) -> bool:
+    """Whether the changed lines fail as they did before, or with an error that the change has made."""
     frames = trouble.failure.frames if trouble.failure else ()
     own = next((f for f in reversed(frames) if f.file.endswith(f"/{made.finding.file}")), None)
     if own is None or trouble.failure is None or made.finding.fix is None:
         return False
-    wrong = {"TypeError", "AttributeError", "NameError", "UnboundLocalError"} & set(trouble.failure.kinds)
+    wrong: object = {"TypeError", "AttributeError", "NameError", "UnboundLocalError"} & set(
+        trouble.failure.kinds
+    )
+    if before.failure is not None and before.failure.type == trouble.failure.type:
+        wrong = _said_first(before.failure) == _said_first(trouble.failure)
     first, last = made.finding.fix.lines or (0, 0)
     return bool(wrong) and first <= own.line <= last + made.finding.fix.after.count("\n")
+
+
+def _said_first(failure: Failure) -> str:
+    """A message without what CANN adds to it: times and numbers of processes."""
+    return failure.text.partition("[ERROR]")[0].strip()
 
 
 @dataclass(frozen=True)
