@@ -142,6 +142,35 @@ def test_a_joined_line_has_its_places(newline: str) -> None:
         ),
         (
             "pyproject.toml",
+            "[project]\ndependencies = [\n  \"torch>=2.1; os_name != 'nt'\",\n  \"torch<2; os_name == 'nt'\",\n]\n",
+            "[project]\ndependencies = [\n  \"torch>=2.1; os_name != 'nt'\",\n"
+            "  \"torch_npu==2.6.0.* ; os_name != 'nt'\",\n  \"torch<2; os_name == 'nt'\",\n]\n",
+        ),
+        (
+            "pyproject.toml",
+            '[project]\ndependencies = [\n  "torch>=2.1"\n]\n',
+            '[project]\ndependencies = [\n  "torch>=2.1",\n  "torch_npu==2.6.0.*"\n]\n',
+        ),
+        # torch_npu is not in torch's index.
+        (
+            "Dockerfile",
+            "RUN pip3 install torch --index-url https://download.pytorch.org/whl/cu118\n",
+            "RUN pip3 install torch==2.6.0 --index-url https://download.pytorch.org/whl/cpu"
+            " && pip3 install torch_npu==2.6.0.post5\n",
+        ),
+        (
+            "Dockerfile",
+            'RUN ["pip", "install", "torch"]\n',
+            'RUN ["pip", "install", "torch==2.6.0", "torch_npu==2.6.0.post5"]\n',
+        ),
+        (
+            "a.sh",
+            'pip install torch --index-url "https://download.pytorch.org/whl/cu$CU" | tee log\n',
+            'pip install torch==2.6.0 --index-url "https://download.pytorch.org/whl/cu$CU"'
+            " && pip install torch_npu==2.6.0.post5 | tee log\n",
+        ),
+        (
+            "pyproject.toml",
             '[tool.poetry.dependencies]\ntorch = "2.1.0"\n',
             '[tool.poetry.dependencies]\ntorch = "==2.6.0"\ntorch-npu = "==2.6.0.*"\n',
         ),

@@ -32,6 +32,8 @@ _INSTALLED = (
     "yaml",
 )  # lists for one machine: they name one version
 _PIN = re.compile(r"===?\s*v?[\w.+!]+\Z")
+# Options by which pip asks one index alone; torch_npu is not in those of torch.
+_INDEX = ("--index-url", "-i")
 _PIN_OF_POETRY = re.compile(r"(?:==?\s*)?\d+(?:\.\d+)*(?:\+\w+)?\Z")
 
 
@@ -193,7 +195,7 @@ def _versions(
         _TORCH_NPU: release.torch_npu,
     }
     version = wanted.get(item.name, torch)
-    if not version:
+    if not version or not _is_for_linux(item):
         return
     pin = _PIN_OF_POETRY if item.by == "poetry" else _PIN
     fits, pinned = _fits(item, version), bool(pin.match(item.specifier))
@@ -251,13 +253,11 @@ def _torch_npu(
     written = context.index.text_of(item.span)
     quote = written[0] if written[:1] in ("'", '"') else ""
     if item.line is None:
-        if item.group.startswith("command"):
-            return [Edit(item.span[1], item.span[1], f" {quote}{new}{quote}")]
-        return []
+        return [_in_command(context.index, item, quote, new)] if item.group.startswith("command") else []
     start, end = item.line
     line = context.index.text_of(item.line)
     ending = line[len(line.rstrip("\r\n")) :]
-    marker = f" ; {item.marker}" if item.marker and not quote else ""
+    marker = f" ; {item.marker}" if item.marker else ""
     before = context.index.text_of((start, item.span[0])) if item.by != "poetry" else ""
     if item.by == "poetry":
         quote = ""
@@ -265,9 +265,52 @@ def _torch_npu(
     text = f"{before}{quote}{new}{marker}{quote}{comma}"
     if not ending:  # the last line of a file
         return [Edit(end, end, f"\n{text}")]
-    if comma and context.index.data[item.span[1] : end].strip()[:1] != b",":
-        return []  # the last item of a list, without a comma
+    behind = context.index.data[item.span[1] : end].strip() if comma else b","
+    if not behind:  # the last item of a list, without a comma
+        return [Edit(item.span[1], item.span[1], f",{ending}{text.rstrip(',')}")]
+    if behind[:1] != b",":
+        return []
     return [Edit(end, end, text + ending)]
+
+
+def _in_command(index: TextIndex, item: Requirement, quote: str, new: str) -> Edit:
+    """torch_npu in a command that installs torch; in one of its own where that takes torch's index alone."""
+    end = item.span[1]
+    if index.data[item.span[0] - 1 : item.span[0]] == b'"':  # a word of a list of strings
+        return Edit(end, end, f'", "{new}')
+    command = index.content.commands[int(item.group.rpartition(" ")[2])]
+    texts = [word.text or "" for word in command.words]
+    if any(text.startswith(_INDEX) for text in texts) and "install" in texts:
+        start, end = command.words[0].span[0], command.words[texts.index("install")].span[1]
+        own = index.text_of((start, end))
+        return Edit(command.span[1], command.span[1], f" && {own} {quote}{new}{quote}")
+    return Edit(end, end, f" {quote}{new}{quote}")
+
+
+def _is_for_linux(item: Requirement) -> bool:
+    """Whether a requirement's marker admits a machine with Linux, for some Python."""
+    if not item.marker:
+        return True
+    from packaging.markers import InvalidMarker, Marker, UndefinedEnvironmentName  # as above
+
+    linux = {"sys_platform": "linux", "platform_system": "Linux", "os_name": "posix"}
+    machines = [
+        {
+            **linux,
+            "platform_machine": machine,
+            "python_version": f"3.{minor}",
+            "python_full_version": f"3.{minor}.9",
+        }
+        for machine in ("aarch64", "x86_64")
+        for minor in range(8, 15)
+    ]
+    try:
+        marker = Marker(item.marker)
+        return (
+            any(marker.evaluate({**machine, "extra": ""}) for machine in machines) or "extra" in item.marker
+        )
+    except (InvalidMarker, UndefinedEnvironmentName):
+        return True
 
 
 def _fits(item: Requirement, version: str) -> Optional[bool]:

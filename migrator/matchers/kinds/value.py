@@ -31,7 +31,7 @@ class ValueOptions(Options):
     ``of``: options and positional arguments of commands, keys of configurations, variables that programs
     get and the cases of these. ``types``: the types of files, all without; ``programs``: only what these
     get; ``unless``: the values that are left. Without ``values`` all are reported, or only those that are
-    ``reported``, or that hold the word ``holding``. ``by_parser``: where a program of the project gets a
+    ``reported``, or that hold a word of ``holding``. ``by_parser``: where a program of the project gets a
     value, or reads a variable, what it does with it decides, and no name.
     """
 
@@ -42,7 +42,7 @@ class ValueOptions(Options):
     programs: tuple[str, ...] = ()
     unless: tuple[str, ...] = ()
     reported: tuple[str, ...] = ()
-    holding: str = ""
+    holding: tuple[str, ...] = ()
 
 
 def find(context: TextContext, rules: list[Rule[ValueOptions]]) -> Iterator[Match]:
@@ -90,7 +90,8 @@ def _is_meant(context: TextContext, options: ValueOptions, setting: Setting) -> 
         return False
     if options.reported and setting.value not in options.reported:
         return False
-    if options.holding not in (setting.value or setting.begins):
+    value = setting.value or setting.begins
+    if options.holding and not any(each in value for each in options.holding):
         return False
     if setting.kind == "variable" and (setting.reads or not (setting.exported or _is_environment(context))):
         return False
@@ -151,7 +152,7 @@ def new_value(values: Mapping[str, str], setting: Setting) -> Optional[str]:
     value = setting.value
     if value is None:
         kept = values.get(f"{setting.begins}*") if setting.begins else None  # cuda:$RANK
-        return kept.rstrip("*") if kept else None
+        return kept.rstrip("*") if kept and kept.endswith("*") else None
     return replaced(values, value)
 
 
