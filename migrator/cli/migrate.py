@@ -50,6 +50,9 @@ def migrate(
     ),
     ignore: options.Ignore = None,
     safe_only: bool = typer.Option(False, "--safe-only", help="Make the safe changes only."),
+    docs: bool = typer.Option(
+        False, "--docs", help="Migrate the shell commands in Markdown and reStructuredText, too."
+    ),
     show_left_alone: bool = typer.Option(
         False,
         "--show-left-alone",
@@ -143,6 +146,7 @@ def migrate(
             distributed,
             target_model,
             safe_only,
+            docs,
         )
         with log_on_terminal(verbose), bar:
             outcome = _run(plan, None if diff else Path(output or ""), overwrite, bar)

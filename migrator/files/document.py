@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Optional
 
-from migrator.files.file_types import file_type, starts_as_shell
+from migrator.files.file_types import document_type, file_type, starts_as_shell
 from migrator.files.lines import Lines
 from migrator.files.source import Source, decode, decode_other, encode
 
@@ -67,7 +67,7 @@ def document(data: bytes, name: str) -> Document:
 
 def type_of(name: str, data: bytes) -> str:
     """The type of a file where it is no Python, by its name, path or first line; else empty."""
-    return file_type(name) or ("shell" if starts_as_shell(data) else "")
+    return file_type(name) or document_type(name) or ("shell" if starts_as_shell(data) else "")
 
 
 def encoded(item: Document, text: str) -> bytes:

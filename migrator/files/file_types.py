@@ -31,6 +31,7 @@ _NAMES = {
     "pipfile": "toml",
     ".envrc": "shell",
 }
+DOCUMENTS = {".md": "markdown", ".markdown": "markdown", ".rst": "rst"}
 _OF_PIP = ("requirement", "constraint")
 _CI_FOLDERS = frozenset({".github", ".circleci", ".buildkite"})
 _CI_FILES = re.compile(r"\.gitlab-ci.*|\.?azure-pipelines.*|\.travis\.ya?ml")
@@ -54,6 +55,11 @@ def file_type(name: str) -> str:
     if path.name == ".env" or path.name.startswith(".env."):
         return "env"
     return _SUFFIXES.get(path.suffix, "")
+
+
+def document_type(name: str) -> str:
+    """``markdown`` or ``rst`` for a document, whose blocks of shell are looked at where that is asked for."""
+    return DOCUMENTS.get(PurePosixPath(name.lower()).suffix, "")
 
 
 def starts_as_shell(data: bytes) -> bool:

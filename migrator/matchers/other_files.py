@@ -10,6 +10,7 @@ from pathlib import PurePosixPath
 from migrator.files.discover import Entry
 from migrator.files.document import Document
 from migrator.files.errors import shown
+from migrator.files.file_types import document_type
 from migrator.files.notebook import Notebook, other_lines
 from migrator.findings.finding import Finding, Result, Severity
 from migrator.matchers.script_lines import find_lines
@@ -113,9 +114,11 @@ def with_mentions(result: Result, document: Document, foreign: Collection[str] =
     findings = list(result.findings)
     if document.type not in ("shell", "makefile"):
         findings += _launchers(data, result.text or document.text, foreign)
-    if result.text is None and result.left and _MENTION.search(data):
+    # A document mentions CUDA without needing a change.
+    is_asked = result.text is None and not document_type(document.name)
+    if is_asked and result.left and _MENTION.search(data):
         findings += find_lines(document.text)
-    what = _what_of_cuda(data, () if result.findings else findings) if result.text is None else ""
+    what = _what_of_cuda(data, () if result.findings else findings) if is_asked else ""
     left = f"{result.left or 'left unchanged'}; {what}" if what else ""
     findings.sort(key=lambda item: (item.line, item.column, item.code))
     return replace(result, findings=tuple(findings), left=left)

@@ -19,6 +19,7 @@ from migrator.core.rules import Rules, rules_for
 from migrator.core.settings import Settings
 from migrator.files.discover import Entry, discover
 from migrator.files.errors import CannotWrite, SourceError, Unreadable, shown, unreadable
+from migrator.files.file_types import document_type
 from migrator.files.naming import MULTI_SUFFIX, SUFFIX
 from migrator.files.output import OutputTree, add, copy, output_tree, write
 from migrator.files.source import read
@@ -58,7 +59,7 @@ class Plan:
     ``jobs``, and ``main``, the script to start, are None where the user leaves them to the tool.
     ``distributed``: that script is for one card, and becomes one for many; ``target_model`` is what it
     calls the model, empty where that is to be found. ``safe_only``: no change is made that somebody has to
-    look at.
+    look at. ``docs``: blocks of shell in documents are migrated, too.
     """
 
     source: Path
@@ -69,6 +70,7 @@ class Plan:
     distributed: bool = False
     target_model: str = ""
     safe_only: bool = False
+    docs: bool = False
 
 
 @dataclass(frozen=True)
@@ -190,6 +192,8 @@ def _look_around(plan: Plan, rules: Rules, tree: OutputTree | None, progress: Pr
     again = _is_result(plan.source)
     for seen, entry in enumerate(discover(plan.source, plan.exclude, tree.result if tree else None), 1):
         progress("reading", seen, 0)
+        if plan.docs and entry.kind == "file" and document_type(entry.name):
+            entry = replace(entry, kind="text")
         if again and (entry.name == REPORTS or entry.name.startswith(REPORTS + "/")):
             not_copied += entry.name == REPORTS
         elif entry.checked and not entry.excluded and entry.name != LAUNCHER:
@@ -341,6 +345,7 @@ def _summary(plan: Plan, tally: Tally, code: int, entry: str) -> bytes:
         "select": list(settings.select),
         "ignore": list(settings.ignore),
         "safe_only": plan.safe_only,
+        "docs": plan.docs,
         "rules": [shown(os.path.basename(file)) for file in settings.rule_files],
         "exclude": list(plan.exclude),
         "distributed": plan.distributed,

@@ -178,6 +178,8 @@ _READERS = {
     "ini": "ini",
     "requirements": "requirements_file",
     "dockerfile": "dockerfile",
+    "markdown": "documents",
+    "rst": "documents",
 }
 
 

@@ -63,3 +63,18 @@ def test_a_name_and_a_value_are_the_same_in_all_of_a_script(script: str, after: 
     from migrator.core.examples import migrated
 
     assert migrated(script, "2.6", False, name="run.sh").text == after
+
+
+def test_documents_are_migrated_where_that_is_asked_for(npumigrate, tmp_path: Path) -> None:
+    source = tmp_path / "project"
+    source.mkdir()
+    (source / "train.py").write_text("import sys\nimport torch\ntorch.ones(1).to(sys.argv[1])\n")
+    text = "`train.py cuda` on cuda:\n\n```sh\npython train.py cuda\n```\n```\npython train.py cuda\n```\n"
+    (source / "README.md").write_text(text)
+    result = tmp_path / "out/project_msft/README.md"
+    npumigrate("-i", source, "-o", tmp_path / "out", "-v", "2.6")
+    assert result.read_text() == text
+    npumigrate("-i", source, "-o", tmp_path / "out", "-v", "2.6", "--overwrite", "--docs")
+    assert result.read_text() == text.replace("```sh\npython train.py cuda", "```sh\npython train.py npu")
+    review = (tmp_path / "out/project_msft/migration_report/manual_review.csv").read_text()
+    assert "README" not in review

@@ -142,7 +142,8 @@ def test_a_joined_line_has_its_places(newline: str) -> None:
         ),
         (
             "pyproject.toml",
-            "[project]\ndependencies = [\n  \"torch>=2.1; os_name != 'nt'\",\n  \"torch<2; os_name == 'nt'\",\n]\n",
+            "[project]\ndependencies = [\n  \"torch>=2.1; os_name != 'nt'\",\n"
+            "  \"torch<2; os_name == 'nt'\",\n]\n",
             "[project]\ndependencies = [\n  \"torch>=2.1; os_name != 'nt'\",\n"
             "  \"torch_npu==2.6.0.* ; os_name != 'nt'\",\n  \"torch<2; os_name == 'nt'\",\n]\n",
         ),

@@ -29,6 +29,8 @@ _INSTALLED = (
     "shell",
     "dockerfile",
     "makefile",
+    "markdown",
+    "rst",
     "yaml",
 )  # lists for one machine: they name one version
 _PIN = re.compile(r"===?\s*v?[\w.+!]+\Z")

@@ -101,7 +101,7 @@ def _is_meant(context: TextContext, options: ValueOptions, setting: Setting) -> 
 
 def _is_environment(context: TextContext) -> bool:
     """Whether all variables of a file are for the program that is started."""
-    return context.index.type not in ("shell", "makefile")
+    return context.index.type not in ("shell", "makefile", "markdown", "rst")
 
 
 def _taken(context: TextContext, setting: Setting) -> Optional[Taken]:
