@@ -127,7 +127,8 @@ def _commands(entries: Sequence[Entry], lines: Lines) -> Iterator[Content]:
         if not entry.value or entry.value_span is None:
             continue
         last = entry.path[-1]
-        if last in _SCRIPTS or last in _COMMANDS:
+        is_file = isinstance(last, str) and last.endswith(".sh")  # of a ConfigMap
+        if last in _SCRIPTS or last in _COMMANDS or is_file:
             yield read_written(lines.data, entry.value, entry.value_span)
         elif isinstance(last, int) and len(entry.path) > 1 and entry.path[-2] in _SCRIPTS:
             yield read_written(lines.data, entry.value, entry.value_span)

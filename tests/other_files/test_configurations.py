@@ -212,3 +212,12 @@ def test_only_the_value_changes(encoding: str, newline: str) -> None:
     result = check(item, rules_for(Settings("2.6")), Project())
     assert result.text is not None
     assert encoded(item, result.text) == text.replace("cuda:0", "npu:0").encode(encoding)
+
+
+def test_a_script_in_a_config_map_is_shell() -> None:
+    text = "data:\n  run.sh: |\n    export CUDA_VISIBLE_DEVICES=0\n    python a.py --device cuda\n"
+    index = read("a.yaml", "yaml", text)
+    assert {item.name: item.value for item in index.content.settings if item.kind != "key"} == {
+        "CUDA_VISIBLE_DEVICES": "0",
+        "--device": "cuda",
+    }

@@ -248,7 +248,8 @@ def _torch_npu(
     first = next(one for one in every if one.name == "torch" and one.group == item.group)
     if first is not item or any(one.name == _TORCH_NPU for one in every):
         return []
-    exact = context.index.type in _INSTALLED or context.index.name.endswith("Pipfile")
+    of_machine = item.group.startswith("command") or context.index.name.endswith("Pipfile")
+    exact = of_machine or context.index.type in _INSTALLED
     new = f"torch_npu=={version}" if exact else f"torch_npu=={'.'.join(version.split('.')[:3])}.*"
     if item.by == "poetry":
         new = new.replace("_", "-").replace("==", ' = "==', 1) + '"'
