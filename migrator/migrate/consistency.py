@@ -93,6 +93,9 @@ def _options(
     for setting in after.content.settings:
         if setting.kind not in ("option", "argument"):
             continue
+        value = setting.value or setting.begins
+        if setting.kind == "argument" and not (_OF_CUDA.match(value) or _OF_NPUS.match(value)):
+            continue  # no other one changes
         parsers = trees.after.asked(after.name, after.content, setting)
         old = trees.before.asked(after.name, after.content, setting) if parsers is not None else None
         if parsers is None or old is None:

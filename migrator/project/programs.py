@@ -149,7 +149,8 @@ class Programs:
         file = self.started(script, content, program)
         if file:
             return self.parsers(file)
-        if not program.name or FILLED in program.name or program.name.endswith(".sh"):
+        unknown = not program.name or FILLED in program.name or program.name.endswith(".sh")
+        if unknown and setting.kind == "option":
             return self._with_option(setting.name)
         return None
 
