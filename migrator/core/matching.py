@@ -147,11 +147,14 @@ def _fitting(matches: list[Match], admit: Admit) -> tuple[list[Match], list[Matc
 
 
 def _is_settled(item: Match, made: list[Match], rules: Rules) -> bool:
-    """Whether a match says that a string is unclear which another rule understands, and changes."""
+    """Whether a match is moot: another rule takes its place out, or understands what it calls unclear."""
+    start, end = item.finding.span
+    edits = [edit for other in made for edit in other.edits]
+    if any(edit.start <= start < end <= edit.end and edit.text.strip() in ("", "pass") for edit in edits):
+        return True
     if getattr(rules.every[item.finding.code].options, "verdict", "") != "unclear":
         return False
-    start, end = item.finding.span
-    return any(start <= edit.start and edit.end <= end for other in made for edit in other.edits)
+    return any(start <= edit.start and edit.end <= end for edit in edits)
 
 
 def _with_imports(item: Match, imports: tuple[Edit, ...]) -> Match:

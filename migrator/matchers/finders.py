@@ -126,6 +126,9 @@ HANDLERS = {
         goes_by="packages",
         takes_match=False,
     ),
+    "library-equivalent": Finder(
+        "structural.library_equivalents", options="EquivalentOptions", goes_by="names"
+    ),
     "library-function": Finder(
         "structural.library_functions", words_from="library_functions", takes_match=False
     ),

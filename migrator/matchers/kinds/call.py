@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from migrator.findings.finding import Edit
 from migrator.matchers.context import FileContext, Match, found, instead_of
@@ -54,7 +54,7 @@ def find(context: FileContext, rules: list[Rule[CallOptions]]) -> Iterator[Match
             if (name and rule_fits(rule, name)) or (not name and method and method in rule.match):
                 place = _place(context, rule, call)
                 if place not in once and _wanted(context, call, rule.options):
-                    if rule.options.unless_replaced and _is_replaced(context, rule, call, name):
+                    if rule.options.unless_replaced and is_replaced(context, rule, call, name):
                         continue
                     once.add(place)
                     edits = _renaming(context, rule, call)
@@ -113,7 +113,7 @@ def _wanted(context: FileContext, call: ast.Call, options: CallOptions) -> bool:
     return given.isdisjoint(options.has_not)
 
 
-def _is_replaced(context: FileContext, rule: Rule[CallOptions], call: ast.Call, name: str) -> bool:
+def is_replaced(context: FileContext, rule: Rule[Any], call: ast.Call, name: str) -> bool:
     """Whether a name stands for something else where the library is missing: ``except`` binds it again."""
     if context.project.owns(name, context.name) or is_caught(context.index, call, IMPORT_ERRORS):
         return True

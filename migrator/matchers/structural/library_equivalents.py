@@ -1,0 +1,305 @@
+"""A library for CUDA whose names have equivalents in torch (apex): they are taken from torch.
+
+A name moves with all its uses in a file, or not at all: where one of them gives what torch's equivalent does
+not take, the name is reported. So it is where the program has a way of its own without the library.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Optional
+
+from migrator.api_support.versions import in_range
+from migrator.findings.finding import Edit
+from migrator.matchers.context import FileContext, Match, found, instead_of
+from migrator.matchers.dotted import rule_fits
+from migrator.matchers.kinds.argument import added_argument
+from migrator.matchers.kinds.call import is_replaced
+from migrator.matchers.kinds.library import every_import
+from migrator.matchers.moved_imports import move_names
+from migrator.matchers.npu_import import npu_module
+from migrator.matchers.options import Options, Scalar
+from migrator.matchers.packs import Rule
+from migrator.matchers.removal import without_arguments, without_statement
+from migrator.names.guards import IMPORT_ERRORS, annotated, catching, is_caught
+from migrator.names.index import ModuleIndex
+from migrator.names.tree import Import, called_name, hands_on, imported, root
+
+
+@dataclass(frozen=True)
+class Equivalent:
+    """What stands for a name of the library, and for the arguments that its calls give.
+
+    ``name`` is torch's, ``member`` one of it that is called. ``parameters`` are the same on both sides, by
+    place too, ``keeps`` by keyword. Of other keywords ``renames`` have another name, ``drops`` go, and
+    ``usual`` go where they have this value. One of ``chooses`` goes as well, and False chooses another name
+    of torch. ``adds`` gives what the library has as the default and torch has not. ``since`` is the first
+    torch with the name. ``as_value``: it may be handed on to what calls it, as the defaults are the same.
+    """
+
+    name: str = field(default="", metadata={"required": True})
+    member: str = ""
+    parameters: tuple[str, ...] = ()
+    keeps: tuple[str, ...] = ()
+    renames: dict[str, str] = field(default_factory=dict)
+    drops: tuple[str, ...] = ()
+    usual: dict[str, Scalar] = field(default_factory=dict)
+    chooses: dict[str, str] = field(default_factory=dict)
+    adds: dict[str, str] = field(default_factory=dict)
+    since: str = ""
+    as_value: bool = False
+
+
+@dataclass(frozen=True)
+class EquivalentOptions(Options):
+    """``equivalents``, by the last parts of the names that a rule matches."""
+
+    equivalents: dict[str, Equivalent] = field(default_factory=dict)
+
+
+EquivalentRule = Rule[EquivalentOptions]
+
+
+@dataclass(frozen=True)
+class _Use:
+    """A use of a name; without a ``target`` it has no equivalent. ``edits`` are those of its arguments."""
+
+    node: ast.expr
+    name: str
+    equivalent: Equivalent
+    target: str = ""
+    edits: tuple[Edit, ...] = ()
+
+
+def find(context: FileContext, rule: EquivalentRule) -> Iterator[Match]:
+    """The imports and the uses of the names, with what they become."""
+    index = context.index
+    uses = [_answered(context, rule, *each) for each in list(_named(index, rule))]
+    members = [use for use in uses if isinstance(use.node, ast.Attribute)]
+    moving: dict[Import, dict[str, list[_Use]]] = {}
+    left: list[_Use] = []
+    for node in index.imports:
+        for alias, name in zip(node.names, imported(node)):
+            if isinstance(node, ast.ImportFrom) and rule_fits(rule, name):
+                own = [use for use in uses if _binds(index, node, alias, use.node)]
+                if _can_move(context, node, alias, own):
+                    moving.setdefault(node, {})[alias.name] = own
+                else:
+                    left += own
+    for node, names in moving.items():
+        yield _moved(context, rule, node, names)
+    fixed = [use for use in members if use.target and _torch(index, use.node)]
+    for use in fixed:
+        text = f"{_torch(index, use.node)}{_written(use).removeprefix('torch')}"
+        edits = [instead_of(index, use.node, text), *use.edits]
+        yield found(
+            context, rule, use.node, api=use.name, edits=edits, message=_message(use), needs_npu=False
+        )
+    yield from _imports_gone(context, rule, fixed)
+    stays = {index.span(each) for each in index.imports if len(moving.get(each, ())) < _count(rule, each)}
+    yield from (each for each in every_import(context, [rule]) if each.finding.span in stays)
+    for use in (use for use in [*left, *members] if use not in fixed):
+        call = index.call_of(use.node)
+        if call is None or _is_tried(context, use):
+            continue
+        if isinstance(use.node, ast.Attribute) or not is_replaced(context, rule, call, use.name):
+            advice = f"Write {_written(use)} with what it takes, or leave the call out without the library."
+            yield found(context, rule, call, api=use.name, advice=advice)
+
+
+def _named(index: ModuleIndex, rule: EquivalentRule) -> Iterator[tuple[ast.expr, str]]:
+    """Where the names are written, in full or as what an import binds."""
+    for ref in index.refs:
+        node: ast.expr = ref
+        while isinstance(node, ast.Attribute) and not rule_fits(rule, index.qualified_name(node)):
+            node = node.value
+        name = index.qualified_name(node)
+        if name and rule_fits(rule, name) and isinstance(getattr(node, "ctx", None), ast.Load):
+            yield node, name
+
+
+def _answered(context: FileContext, rule: EquivalentRule, node: ast.expr, name: str) -> _Use:
+    index = context.index
+    equivalent = rule.options.equivalents[name.rpartition(".")[2]]
+    nothing = _Use(node, name, equivalent)
+    if equivalent.since and not in_range(f">={equivalent.since}", context.version.tuple):
+        return nothing
+    if isinstance(node, ast.Attribute) and (_is_tried(context, nothing) or _may_be_missing(index, node)):
+        return nothing
+    call = index.call_of(node)
+    if call is not None:
+        return _called(index, call, nothing)
+    if not equivalent.as_value and not _is_for_types(index, node):
+        return nothing
+    calls = [index.call_of(read) for read in index.reads_of(node) if read is not node]
+    called = [_called(index, each, nothing) for each in calls if each is not None]
+    if not all(use.target for use in called):
+        return nothing
+    edits = tuple(edit for use in called for edit in use.edits)
+    return _Use(node, name, equivalent, equivalent.name, edits)
+
+
+def _called(index: ModuleIndex, call: ast.Call, use: _Use) -> _Use:
+    """A use that is called, with the edits of its arguments; without a target where one does not fit."""
+    own, target = use.equivalent, use.equivalent.name
+    if hands_on(call) or len(call.args) > len(own.parameters):
+        return use
+    gone: list[ast.keyword] = []
+    edits: list[Edit] = []
+    for keyword in call.keywords:
+        name, value = keyword.arg or "", getattr(keyword.value, "value", keyword)
+        if name in own.parameters or name in own.keeps:
+            continue
+        if name in own.renames and value is not False:
+            start = index.start(keyword)
+            edits.append(Edit(start, start + len(name), own.renames[name]))
+        elif name in own.renames or name in own.drops or (name in own.usual and value == own.usual[name]):
+            gone.append(keyword)
+        elif name in own.chooses and value in (True, False):
+            gone.append(keyword)
+            target = target if value else own.chooses[name]
+        else:
+            return use
+    removed = without_arguments(index, call, gone)
+    if removed is None:
+        return use
+    given = {*own.parameters[: len(call.args)], *(keyword.arg for keyword in call.keywords)}
+    for name, source in own.adds.items():
+        edits += added_argument(index, call, name, source) if name not in given else ()
+    return _Use(use.node, use.name, own, target, (*removed, *edits))
+
+
+def _is_for_types(index: ModuleIndex, node: ast.expr) -> bool:
+    """Whether a class is only asked for: ``isinstance(x, (A, B))``, an annotation."""
+    around = index.parent(node)
+    around = index.parent(around) if isinstance(around, ast.Tuple) else around
+    return called_name(around) in ("isinstance", "issubclass") or annotated(index, node) is not None
+
+
+def _is_tried(context: FileContext, use: _Use) -> bool:
+    """Whether a program goes on where a use fails, or brings the library along."""
+    return context.project.owns(use.name, context.name) or is_caught(context.index, use.node, IMPORT_ERRORS)
+
+
+def _may_be_missing(index: ModuleIndex, node: ast.expr) -> bool:
+    """Whether a program goes on where it cannot import the module of a name that is written in full."""
+    first = root(node)
+    bound = index.bindings(first) if isinstance(first, ast.Name) else []
+    return any(
+        each.kind != "import" or _has_other_way(index, index.statement_of(each.node)) for each in bound
+    )
+
+
+def _binds(index: ModuleIndex, node: ast.ImportFrom, alias: ast.alias, use: ast.expr) -> bool:
+    """Whether a use is of the name that an import statement binds."""
+    if not isinstance(use, ast.Name) or use.id != (alias.asname or alias.name):
+        return False
+    return any(each.node is node for each in index.bindings(use))
+
+
+def _can_move(context: FileContext, node: ast.ImportFrom, alias: ast.alias, uses: list[_Use]) -> bool:
+    """Whether what an import binds may come from torch: everywhere, the same, and without another way."""
+    index = context.index
+    scope = index.scope_of(node)
+    bound = alias.asname or alias.name
+    module = f"{node.module}.{alias.name}"
+    if _has_other_way(index, node) or context.project.owns(module, context.name):
+        return False
+    if bound in scope.outer or any(each.node is not node for each in scope.bindings.get(bound, ())):
+        return False
+    called = {use.target for use in uses if index.call_of(use.node)}
+    if not uses or len(called) > 1:
+        return False
+    known = {use.node for use in uses}
+    equivalent = uses[0].equivalent
+    is_bound = any(equivalent.name.rpartition(".")[2] in each.bindings for each in index.scopes)
+    if equivalent.member and (is_bound or "#" in index.segment(node)):
+        return False
+    return all(use.target for use in uses) and known.issuperset(index.uses(bound, scope))
+
+
+def _has_other_way(index: ModuleIndex, node: ast.AST) -> bool:
+    """Whether a program does without what it cannot import: it does more than to say so."""
+    tried = catching(index, node, IMPORT_ERRORS)
+    if tried is None:
+        return is_caught(index, node, IMPORT_ERRORS)
+    told = [each for handler in tried.handlers for each in handler.body]
+    only_imports = all(isinstance(each, (ast.Import, ast.ImportFrom)) for each in tried.body)
+    return bool(tried.orelse) or not only_imports or not all(isinstance(each, ast.Expr) for each in told)
+
+
+def _moved(context: FileContext, rule: EquivalentRule, node: Import, names: dict[str, list[_Use]]) -> Match:
+    """The statement that imports names from torch, with the edits of all their uses."""
+    index = context.index
+    targets = {name: _target(uses) for name, uses in names.items()}
+    moved = move_names(index, node, targets)
+    edits: list[Edit] = []
+    for alias in node.names:
+        for use in names.get(alias.name, ()):
+            edits += use.edits
+            if use.equivalent.member:
+                own = use.target.rpartition(".")[2]
+                edits.append(instead_of(index, use.node, f"{own}.{use.equivalent.member}"))
+        if alias.name in names and names[alias.name][0].equivalent.member:
+            own = targets[alias.name].rpartition(".")[2]
+            bound = f"import {own} as {alias.asname or alias.name}"
+            moved = Edit(moved.start, moved.end, moved.text.replace(bound, f"import {own}"))
+    first = next(iter(names.values()))[0]
+    message = _message(first) if len(names) == 1 else f"{', '.join(names)} have equivalents in torch"
+    api = ", ".join(uses[0].name for uses in names.values())
+    return found(context, rule, node, api=api, edits=[moved, *edits], message=message, needs_npu=False)
+
+
+def _target(uses: list[_Use]) -> str:
+    """What all uses of a name are of torch; those that only ask for the class go along."""
+    return next((use.target for use in uses if use.target != use.equivalent.name), uses[0].target)
+
+
+def _written(use: _Use) -> str:
+    member = use.equivalent.member
+    target = use.target or use.equivalent.name
+    return f"{target}.{member}" if member else target
+
+
+def _message(use: _Use) -> str:
+    return f"{use.name} is {_written(use)} in torch"
+
+
+def _torch(index: ModuleIndex, node: ast.AST) -> Optional[str]:
+    """How code at a node names torch; None where it does not."""
+    module = npu_module(index, node)
+    return None if module is None or module.startswith("torch_npu") else module.removesuffix(".npu")
+
+
+def _count(rule: EquivalentRule, node: Import) -> int:
+    return sum(rule_fits(rule, name) for name in imported(node))
+
+
+def _imports_gone(context: FileContext, rule: EquivalentRule, fixed: list[_Use]) -> Iterator[Match]:
+    """The imports of the library's modules of which nothing is used any more."""
+    index = context.index
+    library = rule.match[0].partition(".")[0]
+    inner = {part for use in fixed for part in ast.walk(use.node) if isinstance(part, ast.Name)}
+    for node in index.imports if inner else ():
+        scope, gone = index.scope_of(node), []
+        for alias, name in zip(node.names, imported(node)):
+            bound = alias.asname or (alias.name if isinstance(node, ast.ImportFrom) else library)
+            uses = index.uses(bound, scope) if name.partition(".")[0] == library else ()
+            if uses and inner.issuperset(uses):
+                gone.append(alias)
+        if gone and not is_caught(index, node, IMPORT_ERRORS):
+            kept = [ast.unparse(alias) for alias in node.names if alias not in gone]
+            if kept and "#" in index.segment(node):
+                continue
+            start = f"from {node.module} import" if isinstance(node, ast.ImportFrom) else "import"
+            edit = instead_of(index, node, f"{start} {', '.join(kept)}")
+            edit = edit if kept else without_statement(index, node)
+            yield found(
+                *(context, rule, node),
+                api=library,
+                edits=[edit],
+                message="imported for nothing that is left",
+                needs_npu=False,
+            )
