@@ -68,6 +68,7 @@ def test_what_moves(text: str, after: str) -> None:
         "from apex.parallel import convert_syncbn_model\nSyncBatchNorm = 1\nx = convert_syncbn_model(net)\n",
         "def f():\n    global DDP\n"
         "    from apex.parallel import DistributedDataParallel as DDP\n    DDP(net)\n",
+        "if is_apex_available():\n    from apex.optimizers import FusedSGD\n    x = FusedSGD(p, 0.1)\n",
         "try:\n    from apex.optimizers import FusedSGD\n    there = True\n"
         "except ImportError:\n    there = False\n"
         "if there:\n    x = FusedSGD(p, 0.1)\n",

@@ -23,7 +23,7 @@ from migrator.matchers.npu_import import npu_module
 from migrator.matchers.options import Options, Scalar
 from migrator.matchers.packs import Rule
 from migrator.matchers.removal import without_arguments, without_statement
-from migrator.names.guards import IMPORT_ERRORS, annotated, catching, is_caught
+from migrator.names.guards import IMPORT_ERRORS, annotated, catching, is_asked_first, is_caught
 from migrator.names.index import ModuleIndex
 from migrator.names.tree import Import, called_name, hands_on, imported, root
 
@@ -221,7 +221,10 @@ def _can_move(context: FileContext, node: ast.ImportFrom, alias: ast.alias, uses
 
 
 def _has_other_way(index: ModuleIndex, node: ast.AST) -> bool:
-    """Whether a program does without what it cannot import: it does more than to say so."""
+    """Whether a program does without what it cannot import: it asks first, or does more than to say so."""
+    names = imported(node) if isinstance(node, (ast.Import, ast.ImportFrom)) else []
+    if any(is_asked_first(index, node, name.partition(".")[0]) for name in names):
+        return True
     tried = catching(index, node, IMPORT_ERRORS)
     if tried is None:
         return is_caught(index, node, IMPORT_ERRORS)
