@@ -43,8 +43,7 @@ def codes(text: str) -> list[tuple[int, str]]:
             "import apex\nnet = torch.nn.SyncBatchNorm(4)\nprint(apex.amp)\n",
         ),
         (
-            "from apex.normalization import FusedLayerNorm\n"
-            "Norm = FusedLayerNorm\nx = Norm(4, memory_efficient=True)\n",
+            "from apex.normalization import FusedLayerNorm\nNorm = FusedLayerNorm\nx = Norm(4)\n",
             "from torch.nn import LayerNorm as FusedLayerNorm\nNorm = FusedLayerNorm\nx = Norm(4)\n",
         ),
     ],
@@ -61,6 +60,8 @@ def test_what_moves(text: str, after: str) -> None:
         "from apex.optimizers import FusedAdam\nx = FusedAdam(p, adam_w_mode=decoupled)\n",
         "from apex.optimizers import FusedAdam\nx = FusedAdam(p, adam_w_mode=False), FusedAdam(p)\n",
         "from apex.optimizers import FusedAdam\nmake = FusedAdam\nx = make(p)\n",
+        "from apex.normalization import FusedLayerNorm as Norm\nmake = Norm\n"
+        "x = make(4, memory_efficient=True)\n",
         "from apex.normalization import FusedRMSNorm\nlayers(norm=FusedRMSNorm)\n",
         "from apex.parallel import DistributedDataParallel as DDP\nx = DDP(net, **settings)\n",
         "from apex.parallel import DistributedDataParallel as DDP\nx = DDP(net, gradient_average=False)\n",

@@ -89,14 +89,12 @@ def find(context: FileContext, rule: EquivalentRule) -> Iterator[Match]:
                 else:
                     left += own
     for node, names in moving.items():
-        yield _moved(context, rule, node, names)
+        yield from _moved(context, rule, node, names)
     fixed = [use for use in members if use.target and _torch(index, use.node)]
     for use in fixed:
         text = f"{_torch(index, use.node)}{_written(use).removeprefix('torch')}"
         edits = [instead_of(index, use.node, text), *use.edits]
-        yield found(
-            context, rule, use.node, api=use.name, edits=edits, message=_message(use), needs_npu=False
-        )
+        yield _fixed(context, rule, index.call_of(use.node) or use.node, use, edits)
     yield from _imports_gone(context, rule, fixed)
     stays = {index.span(each) for each in index.imports if len(moving.get(each, ())) < _count(rule, each)}
     yield from (each for each in every_import(context, [rule]) if each.finding.span in stays)
@@ -135,10 +133,8 @@ def _answered(context: FileContext, rule: EquivalentRule, node: ast.expr, name: 
         return nothing
     calls = [index.call_of(read) for read in index.reads_of(node) if read is not node]
     called = [_called(index, each, nothing) for each in calls if each is not None]
-    if not all(use.target for use in called):
-        return nothing
-    edits = tuple(edit for use in called for edit in use.edits)
-    return _Use(node, name, equivalent, equivalent.name, edits)
+    fits = all(use.target and not use.edits for use in called)
+    return _Use(node, name, equivalent, equivalent.name) if fits else nothing
 
 
 def _called(index: ModuleIndex, call: ast.Call, use: _Use) -> _Use:
@@ -233,26 +229,31 @@ def _has_other_way(index: ModuleIndex, node: ast.AST) -> bool:
     return bool(tried.orelse) or not only_imports or not all(isinstance(each, ast.Expr) for each in told)
 
 
-def _moved(context: FileContext, rule: EquivalentRule, node: Import, names: dict[str, list[_Use]]) -> Match:
-    """The statement that imports names from torch, with the edits of all their uses."""
+def _moved(
+    context: FileContext, rule: EquivalentRule, node: Import, names: dict[str, list[_Use]]
+) -> Iterator[Match]:
+    """The statement that imports names from torch, and their uses where these change."""
     index = context.index
     targets = {name: _target(uses) for name, uses in names.items()}
     moved = move_names(index, node, targets)
-    edits: list[Edit] = []
     for alias in node.names:
         for use in names.get(alias.name, ()):
-            edits += use.edits
+            own, edits = use.target.rpartition(".")[2], list(use.edits)
             if use.equivalent.member:
-                own = use.target.rpartition(".")[2]
                 edits.append(instead_of(index, use.node, f"{own}.{use.equivalent.member}"))
-        if alias.name in names and names[alias.name][0].equivalent.member:
-            own = targets[alias.name].rpartition(".")[2]
-            bound = f"import {own} as {alias.asname or alias.name}"
-            moved = Edit(moved.start, moved.end, moved.text.replace(bound, f"import {own}"))
+                bound = f"import {own} as {alias.asname or alias.name}"
+                moved = Edit(moved.start, moved.end, moved.text.replace(bound, f"import {own}"))
+            if edits:
+                place = index.call_of(use.node) or use.node
+                yield _fixed(context, rule, place, use, edits)
     first = next(iter(names.values()))[0]
     message = _message(first) if len(names) == 1 else f"{', '.join(names)} have equivalents in torch"
     api = ", ".join(uses[0].name for uses in names.values())
-    return found(context, rule, node, api=api, edits=[moved, *edits], message=message, needs_npu=False)
+    yield found(context, rule, node, api=api, edits=[moved], message=message, needs_npu=False)
+
+
+def _fixed(context: FileContext, rule: EquivalentRule, place: ast.AST, use: _Use, edits: list[Edit]) -> Match:
+    return found(context, rule, place, api=use.name, edits=edits, message=_message(use), needs_npu=False)
 
 
 def _target(uses: list[_Use]) -> str:
