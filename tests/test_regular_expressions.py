@@ -55,7 +55,9 @@ def _patterns() -> Iterator[tuple[str, _Pattern, set[str]]]:
             text = _value(node.args[0], known) if method in {*_USES, "compile"} else "word"
             if text == "word":
                 continue
-            flags = next((each for each in node.args[1:] if re.search(r"\bre\.[A-Z]", ast.unparse(each))), None)
+            flags = next(
+                (each for each in node.args[1:] if re.search(r"\bre\.[A-Z]", ast.unparse(each))), None
+            )
             flags = next((each.value for each in node.keywords if each.arg == "flags"), flags)
             number = eval(ast.unparse(flags), {"re": re}) if flags is not None else 0
             uses = {method}

@@ -360,6 +360,10 @@ class _Climb:
         parameter = self._parameter(call, position)
         if parameter is not None:
             return self._hinted(parameter, f"the parameter {parameter} of {called}()")
+        if qualified and self.index.neighbours and self.index.neighbours.taker(qualified) == position:
+            return DeviceContext(
+                LIKELY, f"the argument of {called}() that is a {vocabulary.noun} by its name"
+            )
         if isinstance(self.index.parent(call), ast.withitem) and _AUTOCAST.search(self.index.text):
             return DeviceContext(
                 LIKELY, f"what with is given, in a file that uses autocast: {called or 'a call'}()"

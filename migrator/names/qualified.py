@@ -248,8 +248,10 @@ class Neighbours:
     """Answers by the full names that imports bring, relative ones as they are written.
 
     ``module`` is the module of torch that a name stands for, empty for none; ``asked`` is what a flag, or a
-    function's answer, depends on: names of torch and others, and ``version`` for torch's release.
+    function's answer, depends on: names of torch and others, and ``version`` for torch's release. ``taker``
+    is the place of the argument that is a device to a function or a class; None where none is known.
     """
 
     module: Callable[[str], str]
     asked: Callable[[str], frozenset[str]]
+    taker: Callable[[str], int | None]

@@ -46,6 +46,12 @@ _DEVICE_READ = tuple(
         *(r"init_process_group\(", r"backend ?=(?!=)"),
     )
 )
+# Functions at the top of a file and what makes a class's objects, up to the first parenthesis of a default.
+_DEFINED = re.compile(
+    r"^(?:class[ \t]+(\w+)|[ \t]+def[ \t]+__init__\(([^()]*)|(?:async[ \t]+)?def[ \t]+(\w+)\(([^()]*))", re.M
+)
+_INSIDE_BRACKETS = re.compile(r"\[[^\[\]]*\]")
+_DEVICE_PARAMETERS = frozenset({"device", "dev", "device_type", "device_name", "backend"})
 # What says nothing of a configuration, and names that say device or backend by themselves.
 _COMMON_KEYS = frozenset("device backend dtype type name value mode target data weight x y".split())
 # A class that is moved by a cuda() or to() that Lightning defines.
@@ -82,7 +88,8 @@ class ProgramFacts(NamedTuple):
     ``foreign``: the scripts that use Horovod with another framework than PyTorch, as ``train.py:Keras``.
     ``flags``: what names hold or give an answer, and of what, as ``acme.config.HAS_SDPA=version``;
     ``called``: the functions of other files that modules, or files with torch.jit.script, call:
-    ``acme.gate=forward``; ``double_attributes``: where classes keep a tensor of float64: ``Meter.count``.
+    ``acme.gate=forward``; ``double_attributes``: where classes keep a tensor of float64: ``Meter.count``;
+    ``takers``: the functions and classes that take a device, and its place, as ``acme.run.evaluate=2``.
     """
 
     scripts_modules: bool = False
@@ -98,6 +105,7 @@ class ProgramFacts(NamedTuple):
     flags: frozenset[str] = frozenset()
     called: frozenset[str] = frozenset()
     double_attributes: frozenset[str] = frozenset()
+    takers: frozenset[str] = frozenset()
 
 
 NOTHING = ProgramFacts()
@@ -116,9 +124,10 @@ def scan_program(name: str, text: str) -> ProgramFacts:
     foreign = frozenset({f"{name.rpartition('/')[2]}:{framework}"} if framework else ())
     flags = frozenset(f"{module}.{each}" for each in _flags(text))
     called = frozenset(scan_called(name, text))
+    takers = frozenset(f"{module}.{each}" for each in _takers(text))
     return ProgramFacts(
         *(scripts, default, lightning, set_devices, reducers, doubles, saved, modules),
-        *(_device_keys(text), foreign, flags, called, kept),
+        *(_device_keys(text), foreign, flags, called, kept, takers),
     )
 
 
@@ -145,6 +154,22 @@ def _flags(text: str) -> Iterator[str]:
     index = parsed(text, ()) if any(asks.search(text) for asks in _ASKS) else None
     for name, asked in flags(index) if index is not None else ():
         yield f"{name}={' '.join(sorted(asked))}"
+
+
+def _takers(text: str) -> Iterator[str]:
+    """``evaluate=2`` for each function, or class, whose third argument is a device by its name."""
+    owner = ""
+    for made in _DEFINED.finditer(text) if _has(text, ("device", "backend", "dev")) else ():
+        if made[1]:
+            owner = made[1]
+            continue
+        written = _INSIDE_BRACKETS.sub("", made[2] or made[4] or "")
+        names = [re.split("[:=]", each, maxsplit=1)[0].strip() for each in written.split(",")]
+        if made[3] is None:
+            names = names[1:]  # without self
+        place = next((place for place, each in enumerate(names) if each in _DEVICE_PARAMETERS), None)
+        if place is not None and not any(each.startswith("*") for each in names[:place]):
+            yield f"{made[3] or owner}={place}"
 
 
 def _reducers(text: str) -> frozenset[str]:

@@ -106,6 +106,8 @@ class Programs:
     _looked_up: dict[tuple[str, bool, bool], frozenset[str]] = field(
         default_factory=dict, compare=False, repr=False
     )
+    # The files that programs import: many import the same ones.
+    _parsed: dict[str, Optional[ModuleIndex]] = field(default_factory=dict, compare=False, repr=False)
 
     def started(self, script: str, content: Content, program: Program) -> str:
         """The file that a program of a script's command is; empty where it is none of the project's."""
@@ -134,7 +136,7 @@ class Programs:
     def parsers(self, file: str) -> Optional[Parsers]:
         """What the parsers of a program take; None where its file cannot be read."""
         if file not in self._read:
-            self._read[file] = parsers(file, self.text)
+            self._read[file] = parsers(file, self.text, self._parsed)
         return self._read[file]
 
     def asked(self, script: str, content: Content, setting: Setting) -> Optional[Parsers]:
@@ -207,9 +209,14 @@ class Programs:
             return None
 
 
-def parsers(file: str, text_of: Callable[[str], Optional[str]]) -> Optional[Parsers]:
-    """What the parsers of the program ``file`` take; None where it cannot be read."""
-    files = dict(files_of(file, text_of, {}, WORDS))
+def parsers(
+    file: str, text_of: Callable[[str], Optional[str]], known: dict[str, Optional[ModuleIndex]]
+) -> Optional[Parsers]:
+    """What the parsers of the program ``file`` take; None where it cannot be read.
+
+    ``known`` are the files that were parsed before; those that are parsed now are added.
+    """
+    files = dict(files_of(file, text_of, known, WORDS))
     if file not in files:
         return None
     return Parsers(files, [(index, option) for index in files.values() for option in options(index)])

@@ -104,7 +104,7 @@ class Project:
     def neighbours(self, file: str) -> Neighbours | None:
         """What a file may ask about the names that it imports; None where nobody has an answer."""
         program = self.program
-        if not program.modules and not program.flags:
+        if not program.modules and not program.flags and not program.takers:
             return None
 
         def module(name: str) -> str:
@@ -113,7 +113,11 @@ class Project:
         def asked(name: str) -> frozenset[str]:
             return frozenset(self._flags.find(absolute_name(name, file)).split())
 
-        return Neighbours(module, asked)
+        def taker(name: str) -> int | None:
+            place = self._takers.find(absolute_name(name, file))
+            return int(place) if place else None
+
+        return Neighbours(module, asked, taker)
 
     @cached_property
     def _modules(self) -> NamesElsewhere:
@@ -122,6 +126,10 @@ class Project:
     @cached_property
     def _flags(self) -> NamesElsewhere:
         return NamesElsewhere(self.program.flags)
+
+    @cached_property
+    def _takers(self) -> NamesElsewhere:
+        return NamesElsewhere(self.program.takers)
 
     def is_scripted(self, function: str, file: str) -> bool:
         """Whether TorchScript may compile a function of a file, because another file calls it."""

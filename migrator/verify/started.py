@@ -126,7 +126,7 @@ def _ranks(entry: str, folder: Path, devices: int) -> int:
 
 
 def _found(entry: str, folder: Path, ranks: int) -> Iterator[tuple[Option, int]]:
-    known = parsers(entry, lambda name: _text(folder, name))
+    known = parsers(entry, lambda name: _text(folder, name), {})
     if known is None:
         return
     table = reports_yaml("shrink.yaml")

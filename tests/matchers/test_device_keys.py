@@ -56,3 +56,33 @@ def test_a_program_of_another_framework_stays() -> None:
     result = migrate(SETTINGS, others=(PLAIN,))
     assert result.text is None
     assert [finding.code for finding in result.findings] == ["NPU661"]
+
+
+TAKES = """\
+import torch
+from typing import Dict
+def evaluate(model, options: Dict[str, int], device="cpu"):
+    return model.to(device)
+class Trainer:
+    def __init__(self, model, device: str = "cpu", *rest):
+        self.model = model.to(device)
+def every(*models, device="cpu"):
+    pass
+"""
+
+
+@pytest.mark.parametrize(
+    ("call", "changes"),
+    [
+        ('evaluate(model, {}, "cuda:1")', True),
+        ('Trainer(model, "cuda")', True),
+        ('evaluate(model, "cuda")', False),
+        ('every(model, "cuda")', False),
+        ('other(model, {}, "cuda")', False),
+    ],
+)
+def test_an_argument_that_a_function_elsewhere_takes_as_a_device(call: str, changes: bool) -> None:
+    text = f"import torch\nfrom other0 import Trainer, evaluate, every, other\n{call}\n"
+    assert migrated(text, others=(TAKES,)).splitlines()[-1] == (
+        call.replace("cuda", "npu") if changes else call
+    )

@@ -61,6 +61,9 @@ def _fits(context: TextContext, rule: Rule[KeyOptions], setting: Setting) -> boo
         return False
     if options.only_ci and not is_of_ci(context.index.name):
         return False
+    program = context.index.content.program_of(setting)
+    if program is not None and program.kind == "command" and program.name:
+        return False  # make, cmake, docker build: whose device=cuda is another
     name, programs = _without_items(setting.name), context.project.programs
     if setting.command is not None and programs and programs.is_choice(setting.name, setting.value or ""):
         return False
