@@ -18,6 +18,9 @@ from migrator.names.tree import FUNCTIONS, bare_name, called_name, children, las
 _SAVING = ("torch.save(", "save_on_master(", "save_checkpoint(")
 _SAVES = re.compile(rf"(?<![\w.])(?<!\bdef )(?:{'|'.join(map(re.escape, _SAVING))})")
 _OPTIONS = re.compile(r"args|(?:\w+_)?opts?|FLAGS|arguments|(?:parsed|cmd)_args")
+# Objects of yacs, OmegaConf, MMEngine or a class of the program's own; dictionaries in others, which are read.
+_SETTINGS = re.compile(r"cfg|configs?|conf|hparams|hps")
+_LOADERS = ("load", "safe_load", "full_load", "loads")
 _MODULES = re.compile(r"(?:best_|ema_)?(?:model|net|network|netG|netD|generator|discriminator)")
 _OPTIMIZERS = frozenset({"optimizer", "optim"})
 _NUMPY = ("np", "numpy")
@@ -141,6 +144,9 @@ class _Assigned:
             return "options of argparse, by its name"
         if isinstance(value, ast.Attribute) and bare_name(value.value) != "self":
             return None  # args.model is a name
+        if _SETTINGS.fullmatch(name):
+            loaded = any(called_name(each) in _LOADERS for each in sources)
+            return None if loaded else "settings, by their name, which may be an object"
         if is_module_name(name):
             made = not sources or any(_makes_module(each) for each in sources)
             return "a module, by its name" if made else None

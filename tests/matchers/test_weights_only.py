@@ -18,6 +18,27 @@ def load(body: str) -> str:
     return f"import torch\ndef load(p, net):\n    {body}\n"
 
 
+SETTINGS = """\
+import torch
+def save(config, model, p):
+    torch.save({"model": model.state_dict(), "config": config}, p)
+"""
+LOADED = """\
+import json
+import torch
+config = json.load(open("a.json"))
+def save(model, p):
+    torch.save({"model": model.state_dict(), "config": config}, p)
+"""
+
+
+@pytest.mark.parametrize(("other", "changes"), [(SETTINGS, True), (LOADED, False)])
+def test_settings_may_be_objects(other: str, changes: bool) -> None:
+    text = load("c = torch.load(p, 'cpu')\n    net.load_state_dict(c['model'])")
+    after = text.replace("p, 'cpu')", "p, 'cpu', weights_only=False)")
+    assert migrated(text, others=(other,)) == (after if changes else text)
+
+
 @pytest.mark.parametrize(
     ("body", "other"),
     [
