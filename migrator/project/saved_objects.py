@@ -18,7 +18,7 @@ from migrator.names.tree import FUNCTIONS, bare_name, called_name, children, las
 _SAVING = ("torch.save(", "save_on_master(", "save_checkpoint(")
 _SAVES = re.compile(rf"(?<![\w.])(?<!\bdef )(?:{'|'.join(map(re.escape, _SAVING))})")
 _OPTIONS = re.compile(r"args|(?:\w+_)?opts?|FLAGS|arguments|(?:parsed|cmd)_args")
-# Objects of yacs, OmegaConf, MMEngine or a class of the program's own; dictionaries in others, which are read.
+# Objects of yacs, OmegaConf, MMEngine or of a class of the program; plain dictionaries in others.
 _SETTINGS = re.compile(r"cfg|configs?|conf|hparams|hps")
 _LOADERS = ("load", "safe_load", "full_load", "loads")
 _MODULES = re.compile(r"(?:best_|ema_)?(?:model|net|network|netG|netD|generator|discriminator)")
