@@ -44,7 +44,7 @@ COMMANDS: dict[str, dict[str, Any]] = {
 }
 _FRAME_OPTIONS = ("-h", "--help", "-V")
 # By themselves these can do nothing: they show their help.
-_HELP_ALONE = ("migrate", "analyze", "verify", "emulate", "report", "launch", "rule", "db", "completion")
+_HELP_ALONE = ("migrate", "analyze", "verify", "report", "launch", "rule", "db", "completion")
 
 
 def frame(

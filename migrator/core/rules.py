@@ -146,6 +146,8 @@ class Rules:
                     self._line_words[rule.code] = project.line_words(source)
                 elif rule.handler == "library-default":  # a library's own files use it in each
                     self._words[rule.code] = starting_words(rule) - project.main_packages
+                elif rule.handler == "device-slice":  # of what the project reads as devices, too
+                    self._words[rule.code] = starting_words(rule) | project.program.device_keys
 
     def _triggers(self, rules: list[Rule]) -> set[str]:
         words = set().union(*(self._words[rule.code] for rule in rules if not _reads_text(rule)))

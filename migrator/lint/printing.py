@@ -47,7 +47,7 @@ def print_outcome(line: CommandLine, options: Options, outcome: Outcome, incompl
         unsafe_fixes=options.unsafe_fixes,
         show_fixes=options.show_fixes,
         fix_only=options.fix_only,
-        notes=[*outcome.notes, *_version_note(line, options)],
+        notes=[*outcome.notes, *([] if incomplete else _version_note(line, options))],
         summary=not line.quiet,
         complete=not (incomplete or line.add_noqa or line.write_baseline),
     )

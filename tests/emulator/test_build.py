@@ -32,6 +32,8 @@ def installed(tmp_path, monkeypatch) -> Installed:
     monkeypatch.setattr(building, "wanted_from_cann", lambda *_: Wanted(("libhccl.so",), ("aclInit",), ()))
     monkeypatch.setattr(building, "defined_functions", lambda _: {"aclInit"})
     (tmp_path / "compiler.py").write_text(COMPILER)
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "lib" / "libc10.so").touch()
     command = (sys.executable, str(tmp_path / "compiler.py"), str(tmp_path / "log"))
     return Installed("2.13.0", "2.13.0", tmp_path, tmp_path, command, "pretended 1.0")
 

@@ -81,7 +81,7 @@ dist.all_reduce(x)
         ),
         (
             LATE,
-            r"rank 0 of group \w+ has waited 3 s in HcclAllReduce;"
+            r"rank 0 of group \w+ has waited 3 s in HcclAllReduce of 4 bytes;"
             r" rank 1 \(process \d+\) is in no call of the group, its last was HcclBroadcast",
         ),
     ],

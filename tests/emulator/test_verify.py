@@ -76,7 +76,8 @@ def test_training_on_an_npu_passes(verify):
     assert verdict["cuda_reached"] == []
     assert done.stdout.count("\n") == 3
     assert "Verdict: passed" in done.stderr
-    assert all(len(line) <= 80 for line in done.stderr.partition("Verdict")[2].splitlines())
+    said = done.stderr.partition("Verdict")[2].splitlines()
+    assert [line for line in said if len(line) > 80 and " report " not in line] == []  # commands stay whole
 
 
 def test_training_that_quietly_stays_on_the_cpu(verify):

@@ -86,3 +86,12 @@ def test_an_argument_that_a_function_elsewhere_takes_as_a_device(call: str, chan
     assert migrated(text, others=(TAKES,)).splitlines()[-1] == (
         call.replace("cuda", "npu") if changes else call
     )
+
+
+def test_a_slice_of_what_is_a_device_by_its_use() -> None:
+    text = (
+        'def start(options):\n    return int(options.spot[5:]) if options.spot.startswith("cuda") else None\n'
+    )
+    after = text.replace("[5:]", "[4:]").replace("cuda", "npu")
+    assert migrated(text, others=(READS,)) == after
+    assert migrated(text, others=(PLAIN,)) == text

@@ -19,20 +19,23 @@ _TEXTS = ("cuda", "cuda:")
 
 @dataclass(frozen=True)
 class SliceOptions(Options):
-    """``names``: the names of variables and attributes that hold one device string."""
+    """``names``: the names of variables and attributes that hold one device string.
+
+    Those that the project reads as devices are known beside them.
+    """
 
     names: tuple[str, ...] = ()
 
 
 def find(context: FileContext, rule: Rule[SliceOptions]) -> Iterator[Match]:
     """Slices of device strings where the index is read, or the beginning is compared with ``"cuda"``."""
-    index = context.index
+    index, names = context.index, context.project.program.device_keys.union(rule.options.names)
     for ref in index.refs:
         holder = index.parent(ref)
         if isinstance(holder, ast.Call) and called_name(holder) == "str":
             ref, holder = holder, index.parent(holder)
         named = ref.args[0] if isinstance(ref, ast.Call) and ref.args else ref
-        if bare_name(named) not in rule.options.names or not isinstance(holder, ast.Subscript):
+        if bare_name(named) not in names or not isinstance(holder, ast.Subscript):
             continue
         if isinstance(holder.slice, ast.Slice) and holder.value is ref:
             edits = _edits(index, holder, holder.slice)
