@@ -5,6 +5,8 @@ from engine import evaluate
 from losses import WeightedLoss
 from net import build
 
+STAGES = {"evaluation": evaluate}
+
 
 def main():
     model = build().cuda()
@@ -18,7 +20,8 @@ def main():
             loss.backward()
             optimizer.step()
             print(f"epoch {epoch} step {step} loss {loss.item():.5f}")
-    evaluate(model, test, "cuda")
+    for stage in STAGES.values():
+        stage(model, test, "cuda")
 
 
 if __name__ == "__main__":
