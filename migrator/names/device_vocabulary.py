@@ -141,8 +141,6 @@ def works_with_foreign(index: ModuleIndex, vocabulary: DeviceVocabulary, node: a
     That is the class, or the function, and it moves nothing of torch. A value that the project reads as a
     device is one, wherever it stands.
     """
-    if kept_as(index.parent(node), node).lower() in vocabulary.keys:
-        return ""
     names: dict[str, str] = {}
     for statement in index.imports:
         module = statement.module if isinstance(statement, ast.ImportFrom) else None
@@ -152,7 +150,7 @@ def works_with_foreign(index: ModuleIndex, vocabulary: DeviceVocabulary, node: a
                 names[(alias.asname or alias.name).partition(".")[0]] = package
     owner = index.class_of(node) or index.function_of(node) if names else None
     text = index.segment(owner) if owner is not None else ""
-    if _MOVES.search(text):
+    if not text or _MOVES.search(text) or kept_as(index.parent(node), node).lower() in vocabulary.keys:
         return ""
     words = set(re.findall(r"\w+", text))
     return next((package for name, package in names.items() if name in words), "")

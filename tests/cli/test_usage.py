@@ -112,7 +112,7 @@ def test_wrong_use_is_one_line_and_exit_2(npumigrate, arguments, named) -> None:
         assert name in answer.err
 
 
-ALONE = ["", "migrate", "analyze", "verify", "emulate", "report", "launch", "rule", "db", "api", "completion"]
+ALONE = ["", "migrate", "analyze", "verify", "report", "launch", "rule", "db", "api", "completion"]
 
 
 @pytest.mark.parametrize("command", ALONE)
