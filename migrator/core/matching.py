@@ -114,7 +114,9 @@ def choose_fixes(context: FileContext, matches: list[Match], admit: Admit, rules
 
     imports = _imports(context, [item for item in made if needs_import(item)], rules)
     shared = tuple(edit for item in imports for edit in item.edits)
-    reported = [item for item in reported if not _is_settled(item, made, rules)]
+    edits = [edit for item in made for edit in item.edits]
+    removals = [edit for edit in edits if edit.text.strip() in ("", "pass")]
+    reported = [item for item in reported if not _is_settled(item, edits, removals, rules)]
     if shared:
         made = [_with_imports(item, shared) if needs_import(item) else item for item in made]
     return Choice(made, [*reported, *refused], imports, whole)
@@ -146,11 +148,10 @@ def _fitting(matches: list[Match], admit: Admit) -> tuple[list[Match], list[Matc
     return made, reported
 
 
-def _is_settled(item: Match, made: list[Match], rules: Rules) -> bool:
+def _is_settled(item: Match, edits: list[Edit], removals: list[Edit], rules: Rules) -> bool:
     """Whether a match is moot: another rule takes its place out, or understands what it calls unclear."""
     start, end = item.finding.span
-    edits = [edit for other in made for edit in other.edits]
-    if any(edit.start <= start < end <= edit.end and edit.text.strip() in ("", "pass") for edit in edits):
+    if any(edit.start <= start < end <= edit.end for edit in removals):
         return True
     if getattr(rules.every[item.finding.code].options, "verdict", "") != "unclear":
         return False
