@@ -40,7 +40,8 @@ class Rules:
         self.order = {rule.code: place for place, rule in enumerate(every)}
         self.opt_in = any(rule.opt_in for rule in self._chosen)
         self.enabled = frozenset(rule.code for rule in self._chosen)
-        self._words = {rule.code: starting_words(rule) for rule in self._of_python}
+        self._own_words = {rule.code: starting_words(rule) for rule in self._of_python}
+        self._words = dict(self._own_words)  # with what a project adds to them
         self._written_as = {rule.code: how for rule in self._of_python if (how := written_as(rule))}
         self._line_words: dict[str, frozenset[str]] = {}  # of names that only the project knows
         self._project: Project | None = None
@@ -144,10 +145,8 @@ class Rules:
                 if source in FROM_PROJECT:
                     self._words[rule.code] = project.words(source)
                     self._line_words[rule.code] = project.line_words(source)
-                elif rule.handler == "library-default":  # a library's own files use it in each
-                    self._words[rule.code] = starting_words(rule) - project.main_packages
-                elif rule.handler == "device-slice":  # of what the project reads as devices, too
-                    self._words[rule.code] = starting_words(rule) | project.program.device_keys
+                elif rule.code in self._own_words:
+                    self._words[rule.code] = rule.options.words_in(project, self._own_words[rule.code])
 
     def _triggers(self, rules: list[Rule]) -> set[str]:
         words = set().union(*(self._words[rule.code] for rule in rules if not _reads_text(rule)))

@@ -5,7 +5,20 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from functools import cache
-from typing import Any, Literal, Optional, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Literal,
+    Optional,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
+
+if TYPE_CHECKING:
+    from migrator.project.project import Project
 
 T = TypeVar("T")
 Scalar = Union[str, int, bool, None]  # it is evaluated, on Python 3.9 too
@@ -31,6 +44,10 @@ class Options:
     def words_of_lines(self) -> tuple[str, ...]:
         """The words with which a statement is looked at, beside those that the rule starts from."""
         return self.line_words
+
+    def words_in(self, project: Project, words: frozenset[str]) -> frozenset[str]:
+        """The words from which a rule that starts from ``words`` starts in a project."""
+        return words
 
     def words_of_file(self) -> Collection[str]:
         """The words of which a file must have one, beside those that the rule starts from; none for any."""

@@ -202,6 +202,9 @@ class Programs:
 
     def text(self, name: str) -> Optional[str]:
         """The text of a file; None where there is none that can be read."""
+        parsed = self._parsed.get(name)
+        if parsed is not None:
+            return parsed.text
         path = self.files.get(name)
         try:
             return None if path is None else read(path, name).text

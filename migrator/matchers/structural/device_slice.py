@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from migrator.findings.finding import Edit
 from migrator.matchers.context import FileContext, Match, found, instead_of
@@ -13,6 +14,9 @@ from migrator.matchers.packs import Rule
 from migrator.names.index import ModuleIndex
 from migrator.names.strings import replace_text
 from migrator.names.tree import bare_name, called_name
+
+if TYPE_CHECKING:
+    from migrator.project.project import Project
 
 _TEXTS = ("cuda", "cuda:")
 
@@ -25,6 +29,10 @@ class SliceOptions(Options):
     """
 
     names: tuple[str, ...] = ()
+
+    def words_in(self, project: Project, words: frozenset[str]) -> frozenset[str]:
+        """With the names that the project reads as devices."""
+        return words | project.program.device_keys
 
 
 def find(context: FileContext, rule: Rule[SliceOptions]) -> Iterator[Match]:

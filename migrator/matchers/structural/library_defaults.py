@@ -9,7 +9,7 @@ import ast
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Optional
+from typing import TYPE_CHECKING, Optional
 
 from migrator.api_support.library_defaults import LibraryDefault, Limits, known
 from migrator.findings.finding import Edit
@@ -21,12 +21,19 @@ from migrator.matchers.packs import Rule
 from migrator.names.index import ModuleIndex
 from migrator.names.tree import argument_of, hands_on, string_value
 
+if TYPE_CHECKING:
+    from migrator.project.project import Project
+
 
 @dataclass(frozen=True)
 class DefaultOptions(Options):
     """``outcomes``: what such a call comes to, of those that a rule is about."""
 
     outcomes: tuple[str, ...] = ()
+
+    def words_in(self, project: Project, words: frozenset[str]) -> frozenset[str]:
+        """Without the project's own packages: a library's own files name it everywhere."""
+        return words - project.main_packages
 
     def words_of_file(self) -> Collection[str]:
         """The last parts of the functions' names."""

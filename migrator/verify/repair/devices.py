@@ -8,16 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from migrator.findings.finding import Edit
+from migrator.names.tree import bare_name, called_name
 from migrator.verify.repair.origins import origin
-from migrator.verify.repair.proposal import Proposal, Seen
+from migrator.verify.repair.proposal import NoOptions, Proposal, Seen
 from migrator.verify.repair.site import Code, Site
 
 _NPU = '"npu"'
-
-
-@dataclass(frozen=True)
-class NoOptions:
-    """A fix that has none."""
 
 
 def same_device(seen: Seen, options: NoOptions) -> Iterator[Proposal]:
@@ -184,11 +180,9 @@ def _questions(code: Code, test: ast.expr, seen: Seen) -> Iterator[tuple[ast.exp
         if any(isinstance(node, ast.Call) for node in ast.walk(part)) or isinstance(part, ast.Compare):
             yield part, _definition(part, seen)
         elif isinstance(part, (ast.Name, ast.Attribute)):
-            name = part.id if isinstance(part, ast.Name) else part.attr
+            name = bare_name(part)
             for each in ast.walk(code.tree):
-                if isinstance(each, ast.Assign) and any(
-                    getattr(target, "id", getattr(target, "attr", "")) == name for target in each.targets
-                ):
+                if isinstance(each, ast.Assign) and any(bare_name(target) == name for target in each.targets):
                     made = code.source(each.value)
                     if "npu" not in made and isinstance(each.value, (ast.Call, ast.Compare, ast.BoolOp)):
                         if "args" not in made:
@@ -196,11 +190,7 @@ def _questions(code: Code, test: ast.expr, seen: Seen) -> Iterator[tuple[ast.exp
 
 
 def _definition(part: ast.expr, seen: Seen) -> str:
-    names = {
-        getattr(node.func, "id", getattr(node.func, "attr", ""))
-        for node in ast.walk(part)
-        if isinstance(node, ast.Call)
-    }
+    names = {called_name(node) for node in ast.walk(part) if isinstance(node, ast.Call)}
     for code in seen.sources.every():
         for node in ast.walk(code.tree):
             if isinstance(node, ast.FunctionDef) and node.name in names:

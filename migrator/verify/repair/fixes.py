@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from migrator.findings.finding import Edit
+from migrator.names.tree import called_name
 from migrator.verify.repair import devices, ranks
 from migrator.verify.repair.origins import origin
-from migrator.verify.repair.proposal import Proposal, Seen
+from migrator.verify.repair.proposal import NoOptions, Proposal, Seen
 from migrator.verify.repair.site import Code, Site
 
 
@@ -20,11 +21,6 @@ class Fixer(NamedTuple):
 
     options: type[Any]
     propose: Callable[[Seen, Any], Iterator[Proposal]]
-
-
-@dataclass(frozen=True)
-class NoOptions:
-    """A fix that has none."""
 
 
 @dataclass(frozen=True)
@@ -80,14 +76,14 @@ def _computed(site: Site, options: Renaming) -> Iterator[Proposal]:
     """What is computed where it is used: its value was not seen, but the failure tells that it is of CUDA."""
     known = {id(node) for node, _ in site.values()}
     for call in _calls(site):
-        if _called(call) not in options.calls:
+        if called_name(call) not in options.calls:
             continue
         given = [*call.args[:1], *(one.value for one in call.keywords if one.arg in ("device", "backend"))]
         for node in given:
             if id(node) not in known and isinstance(node, (ast.Call, ast.BinOp, ast.JoinedStr)):
                 text = f"str({site.code.source(node)})"
                 text += "".join(f'.replace("{old}", "{new}")' for old, new in options.values.items())
-                said = f"{_called(call)} is given {ast.unparse(node)}"
+                said = f"{called_name(call)} is given {ast.unparse(node)}"
                 yield Proposal(site.code, node, (site.code.replaced(node, text),), said)
 
 
@@ -116,7 +112,7 @@ def _without_argument(seen: Seen, options: Argument) -> Iterator[Proposal]:
     for site in seen.sites:
         for call in _calls(site):
             keyword = next((one for one in call.keywords if one.arg == options.name), None)
-            if keyword is None or (options.calls and _called(call) not in options.calls):
+            if keyword is None or (options.calls and called_name(call) not in options.calls):
                 continue
             code = site.code
             if len(call.keywords) + len(call.args) == 1 and isinstance(call.func, ast.Attribute):
@@ -142,14 +138,16 @@ def _with_argument(seen: Seen, options: Argument) -> Iterator[Proposal]:
     for site in seen.sites:
         for call in _calls(site):
             given = {one.arg for one in call.keywords}
-            if _called(call) not in options.calls or options.name in given:
+            if called_name(call) not in options.calls or options.name in given:
                 continue
             last: Any = max([*call.args, *call.keywords], key=site.code.end, default=None)
             if last is None:
                 continue
             at = site.code.end(last)
             text = f", {options.name}={options.value}"
-            yield Proposal(site.code, call, (Edit(at, at, text),), f"{_called(call)} is not told where to")
+            yield Proposal(
+                site.code, call, (Edit(at, at, text),), f"{called_name(call)} is not told where to"
+            )
         # torch.load under another name, such as that of a partial: its value was seen.
         for call in _calls(site):
             if not options.calls or not isinstance(call.func, ast.Name) or not call.args:
@@ -195,7 +193,9 @@ def _is_none(node: ast.expr) -> bool:
 
 def _bodies(node: ast.expr, made: ast.expr, seen: Seen) -> Iterator[str]:
     """What the project's functions that are called return."""
-    names = {_called(call) for each in (node, made) for call in ast.walk(each) if isinstance(call, ast.Call)}
+    names = {
+        called_name(call) for each in (node, made) for call in ast.walk(each) if isinstance(call, ast.Call)
+    }
     for code in seen.sources.every():
         for function in ast.walk(code.tree):
             if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)) and function.name in names:
@@ -219,7 +219,7 @@ def _other_name(seen: Seen, options: Names) -> Iterator[Proposal]:
         for node in ast.walk(site.expression):
             if isinstance(node, ast.Attribute) and node.attr == name and name in options.names:
                 yield Proposal(site.code, node, (site.code.replaced(node, new),), f"there is no {name}")
-            is_get = isinstance(node, ast.Call) and _called(node) == "getattr" and len(node.args) == 2
+            is_get = isinstance(node, ast.Call) and called_name(node) == "getattr" and len(node.args) == 2
             if is_get and isinstance(node, ast.Call) and new:
                 at = site.code.end(node.args[1])
                 said = f"getattr asks for {name!r}"
@@ -253,11 +253,6 @@ def _calls(site: Site) -> list[ast.Call]:
     return [node for node in ast.walk(site.expression) if isinstance(node, ast.Call)]
 
 
-def _called(call: ast.Call) -> str:
-    function = call.func
-    return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
-
-
 FIXES: dict[str, Fixer] = {
     "rename": Fixer(Renaming, _renamed),
     "without-argument": Fixer(Argument, _without_argument),
@@ -265,11 +260,11 @@ FIXES: dict[str, Fixer] = {
     "instead-of-none": Fixer(Default, _instead_of_none),
     "other-name": Fixer(Names, _other_name),
     "on-cpu": Fixer(NoOptions, _on_cpu),
-    "same-device": Fixer(devices.NoOptions, devices.same_device),
-    "to-host": Fixer(devices.NoOptions, devices.to_host),
-    "to-npu": Fixer(devices.NoOptions, devices.module_to_npu),
+    "same-device": Fixer(NoOptions, devices.same_device),
+    "to-host": Fixer(NoOptions, devices.to_host),
+    "to-npu": Fixer(NoOptions, devices.module_to_npu),
     "npu-condition": Fixer(devices.Conditions, devices.npu_condition),
     "copied-collective": Fixer(ranks.Copied, ranks.copied_collective),
-    "npu-of-rank": Fixer(ranks.NoOptions, ranks.npu_of_rank),
-    "all-ranks": Fixer(ranks.NoOptions, ranks.all_ranks),
+    "npu-of-rank": Fixer(NoOptions, ranks.npu_of_rank),
+    "all-ranks": Fixer(NoOptions, ranks.all_ranks),
 }

@@ -6,8 +6,9 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from migrator.names.tree import FUNCTIONS, called_name
 from migrator.verify.diagnosis import Frame
-from migrator.verify.repair.site import Code, Function, Site, Sources
+from migrator.verify.repair.site import Code, Site, Sources
 
 _DEPTH = 6
 
@@ -32,7 +33,7 @@ def origin(site: Site, node: ast.expr, sources: Sources) -> Origin:
     function = site.code.function_of(site.statement)
     for _ in range(_DEPTH):
         following = _assigned(here, function, site.statement, sources)
-        if following is None and isinstance(here.node, ast.Name) and isinstance(function, Function):
+        if following is None and isinstance(here.node, ast.Name) and isinstance(function, FUNCTIONS):
             passed = _passed(here.node.id, function, frames, sources)
             if passed is None:
                 break
@@ -96,7 +97,7 @@ def _attribute_values(scope: ast.AST, name: str) -> Iterator[ast.expr]:
 
 
 def _binds(scope: ast.AST, name: str) -> bool:
-    if not isinstance(scope, Function):
+    if not isinstance(scope, FUNCTIONS):
         return False
     given = scope.args
     return name in [one.arg for one in (*given.posonlyargs, *given.args, *given.kwonlyargs)]
@@ -106,17 +107,13 @@ def _passed(
     name: str, function: ast.AST, frames: list[Frame], sources: Sources
 ) -> tuple[Site, Origin] | None:
     """The argument that a parameter was given by the caller in the stack, and the caller."""
-    assert isinstance(function, Function)
+    assert isinstance(function, FUNCTIONS)
     sites = sources.sites(list(reversed(frames)))
     caller = sites[0] if sites else None
     if caller is None:
         return None
     calls = [node for node in ast.walk(caller.expression) if isinstance(node, ast.Call)]
-    wanted = [
-        call
-        for call in calls
-        if getattr(call.func, "id", getattr(call.func, "attr", "")) in (function.name, "")
-    ] or calls[:1]
+    wanted = [call for call in calls if called_name(call) in (function.name, "")] or calls[:1]
     if not wanted:
         return None
     call = wanted[0]

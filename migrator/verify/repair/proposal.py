@@ -37,6 +37,11 @@ class Seen:
 
 
 @dataclass(frozen=True)
+class NoOptions:
+    """The options of a fix that has none."""
+
+
+@dataclass(frozen=True)
 class Proposal:
     """Edits of one file. ``evidence``: what was seen there; ``origin``: the line that the value came from."""
 

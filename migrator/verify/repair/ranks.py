@@ -7,14 +7,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from migrator.findings.finding import Edit
+from migrator.names.tree import called_name
 from migrator.verify.repair.origins import origin
-from migrator.verify.repair.proposal import Proposal, Seen
+from migrator.verify.repair.proposal import NoOptions, Proposal, Seen
 from migrator.verify.repair.site import Code, Sources
-
-
-@dataclass(frozen=True)
-class NoOptions:
-    """A fix that has none."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +28,7 @@ def copied_collective(seen: Seen, options: Copied) -> Iterator[Proposal]:
             (
                 node
                 for node in ast.walk(site.expression)
-                if isinstance(node, ast.Call) and _called(node) in options.calls and node.args
+                if isinstance(node, ast.Call) and called_name(node) in options.calls and node.args
             ),
             None,
         )
@@ -66,7 +62,7 @@ def npu_of_rank(seen: Seen, options: NoOptions) -> Iterator[Proposal]:
         yield Proposal(code, statement, (edit,), "no rank has chosen its NPU before the first collective")
     for code in seen.sources.every():
         for node in ast.walk(code.tree):
-            if isinstance(node, ast.Call) and _called(node) == "set_device" and len(node.args) == 1:
+            if isinstance(node, ast.Call) and called_name(node) == "set_device" and len(node.args) == 1:
                 edit = code.replaced(node.args[0], 'int(__import__("os").environ["LOCAL_RANK"])')
                 said = f"set_device is given {code.source(node.args[0])}"
                 yield Proposal(code, node, (edit,), said)
@@ -76,7 +72,7 @@ def _joins(sources: Sources) -> Iterator[tuple[Code, ast.stmt]]:
     for code in sources.every():
         for node in ast.walk(code.tree):
             if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
-                if _called(node.value) == "init_process_group":
+                if called_name(node.value) == "init_process_group":
                     yield code, node
 
 
@@ -97,8 +93,3 @@ def all_ranks(seen: Seen, options: NoOptions) -> Iterator[Proposal]:
             edit = Edit(begin, code.start(last), code.indent(node))
             said = f"{who} waits in it, and the others never call it"
             yield Proposal(code, last, (edit,), said, code.place(node))
-
-
-def _called(call: ast.Call) -> str:
-    function = call.func
-    return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")

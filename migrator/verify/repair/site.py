@@ -14,9 +14,8 @@ from migrator.files.errors import Unreadable
 from migrator.files.lines import Lines
 from migrator.files.source import Source, read
 from migrator.findings.finding import Edit
+from migrator.names.tree import FUNCTIONS
 from migrator.verify.diagnosis import Frame
-
-Function = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 @dataclass(frozen=True)
@@ -70,7 +69,7 @@ class Code:
     def function_of(self, node: ast.AST) -> ast.AST:
         """The function that a node is in, or the module."""
         up = self.parents.get(node)
-        while up is not None and not isinstance(up, Function):
+        while up is not None and not isinstance(up, FUNCTIONS):
             up = self.parents.get(up)
         return up or self.tree
 
