@@ -39,6 +39,7 @@ COMMANDS: dict[str, dict[str, Any]] = {
     "rule": {},
     "db": {},
     "server": {},
+    "mcp": {},
     "completion": {},
     "version": {},
 }

@@ -26,7 +26,7 @@ def run() -> int:
     if name not in ("lint", "check", "api"):
         from migrator.cli.main import run as run_command
 
-        if name == "server":  # its editor ends it
+        if name in ("server", "mcp"):  # its client ends it
             return run_command(sys.argv[1:])
         asked = _end_in_order()
         code = run_command(sys.argv[1:])

@@ -12,6 +12,7 @@ from migrator.lint.config_files import Configuration, inline_values
 from migrator.lint.files import Target, excluded, targets
 from migrator.lint.options import ConfigError, Options, checked, for_file, severity_at_least, with_origin
 from migrator.lint.printing import FOR_PEOPLE, print_bytes, print_outcome, print_settings
+from migrator.lint.project_version import asked_folders
 from migrator.lint.rule_sets import rule_set, rules_of
 from migrator.lint.run import CommandLine, Outcome, run
 from migrator.run.cache import FOLDER, Cache, tool_digest
@@ -33,7 +34,9 @@ def configuration_of(line: CommandLine) -> Configuration:
     values = inline_values(inline)
     for key, value in line.given.items():
         values[key] = checked(key, value, f"--{key}", Path.cwd())
-    return Configuration(values, Path(os.path.abspath(files[0])) if files else None, line.isolated)
+    file = Path(os.path.abspath(files[0])) if files else None
+    named = (line.stdin_filename,) if line.stdin_filename else line.paths
+    return Configuration(values, file, line.isolated, asked_folders(named))
 
 
 def lint_once(line: CommandLine, progress: Progress) -> int:

@@ -14,6 +14,7 @@ from migrator.files.gitignore import repository
 from migrator.files.source import read_settings
 from migrator.lint.option_table import KEYS
 from migrator.lint.options import ConfigError, Options, checked, unknown_key, with_values
+from migrator.lint.project_version import with_version
 
 _PLACES = {"rules", "baseline", "cache-dir"}
 _OWN = (".npumigrate.toml", "npumigrate.toml")
@@ -24,15 +25,22 @@ class Configuration:
     """The options for each folder.
 
     ``command_line`` holds checked values that beat every file. With ``file``
-    that one is used for all folders, with ``isolated`` none is.
+    that one is used for all folders, with ``isolated`` none is. Where a file that lies nearest says nothing
+    of the torch version, the requirements beside it do; without such a file, those in the first of
+    ``projects`` that has any.
     """
 
     def __init__(
-        self, command_line: Mapping[str, Any], file: Optional[Path] = None, isolated: bool = False
+        self,
+        command_line: Mapping[str, Any],
+        file: Optional[Path] = None,
+        isolated: bool = False,
+        projects: Sequence[Path] = (),
     ) -> None:
         self.command_line = command_line
         self._file = file
         self._isolated = isolated
+        self._projects = projects
         self._of_folder: dict[Path, Optional[Path]] = {}
         self._of_file: dict[Optional[Path], Options] = {}
 
@@ -50,7 +58,9 @@ class Configuration:
                     _check_inside(layer, values)
                 options = with_values(options, values)
             options = replace(options, extended=tuple(str(layer) for layer in layers if layer != file))
-            self._of_file[file] = with_values(options, self.command_line)
+            options = with_values(options, self.command_line)
+            nearest = file is not None and file != self._file
+            self._of_file[file] = with_version(options, (root,) if nearest else self._projects)
         return self._of_file[file]
 
     def _nearest(self, folder: Path) -> Optional[Path]:

@@ -52,7 +52,7 @@ OPTIONS: Mapping[str, tuple[Option, ...]] = {
             "text",
             metavar="VERSION",
             short="-v",
-            help="torch version to run on (default: the newest known)",
+            help="torch version to run on (default: the one of the requirements, or the newest)",
             key="The torch version that the project will run on, such as '2.6'.",
             by_path=True,
             in_editor=True,

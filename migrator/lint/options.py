@@ -68,6 +68,7 @@ class Options:
     extended: tuple[str, ...] = ()
     given: frozenset[str] = frozenset()
     version: str = ""  # empty: the newest one that is known
+    version_why: str = ""  # the requirement that asks for it, where nobody named one
     hw: str = ""  # empty: none in particular
     select: tuple[str, ...] = ("ALL",)
     ignore: tuple[str, ...] = ()
@@ -249,7 +250,7 @@ def as_shown(options: Options) -> dict[str, Any]:
     shown: dict[str, Any] = {}
     for item in fields(options):
         value = getattr(options, item.name)
-        if item.name in ("root", "origin", "extended", "given", "overrides"):
+        if item.name in ("root", "origin", "extended", "given", "version_why", "overrides"):
             continue
         if item.name == "exclude":
             value = list(value.patterns)

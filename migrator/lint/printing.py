@@ -47,7 +47,7 @@ def print_outcome(line: CommandLine, options: Options, outcome: Outcome, incompl
         unsafe_fixes=options.unsafe_fixes,
         show_fixes=options.show_fixes,
         fix_only=options.fix_only,
-        notes=[*outcome.notes, *([] if incomplete else _version_note(line, options))],
+        notes=[*outcome.notes, *([] if incomplete else _version_note(line, options, outcome))],
         summary=not line.quiet,
         complete=not (incomplete or line.add_noqa or line.write_baseline),
     )
@@ -69,11 +69,16 @@ def print_outcome(line: CommandLine, options: Options, outcome: Outcome, incompl
             print(note, file=sys.stderr)
 
 
-def _version_note(line: CommandLine, options: Options) -> list[str]:
-    """For which torch version the findings are, where nobody named one."""
-    if options.version or line.add_noqa or line.write_baseline:
+def _version_note(line: CommandLine, options: Options, outcome: Outcome) -> list[str]:
+    """For which torch version the findings are, and why, where the command line names none."""
+    if "version" in options.given or line.add_noqa or line.write_baseline:
         return []
-    return [f"For torch {torch_version(options)}, the newest known: -v VERSION names another."]
+    if len(outcome.versions) > 1:
+        return [f"For torch {', '.join(sorted(outcome.versions))}: -v VERSION names one."]
+    version, why = next(iter(outcome.versions.items()), (torch_version(options), options.version_why))
+    if not why and options.version:
+        return [f"For torch {version}, as configured: -v VERSION names another."]
+    return [f"For torch {version}, {why or 'the newest known'}: -v VERSION names another."]
 
 
 def _width(line: CommandLine) -> int:

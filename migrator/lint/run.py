@@ -52,7 +52,8 @@ class Outcome:
     """What was found, and what was done about it.
 
     ``found`` holds what counts, with places as in the files; ``texts`` knows their lines.
-    ``troubles`` are lines about files that could not be looked at. ``changed`` has the old and the
+    ``troubles`` are lines about files that could not be looked at. ``versions`` are those of torch that the
+    findings are for, each with the requirement that asks for it. ``changed`` has the old and the
     new bytes of files that were, or with ``diff`` would be, fixed, and ``fixed`` how often each rule was.
     """
 
@@ -60,6 +61,7 @@ class Outcome:
     found: list[Finding] = field(default_factory=list)
     troubles: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    versions: dict[str, str] = field(default_factory=dict)
     fixed: dict[str, Mapping[str, int]] = field(default_factory=dict)
     changed: dict[str, tuple[bytes, bytes]] = field(default_factory=dict)
 
@@ -93,6 +95,7 @@ def run(
     found: dict[str, list[Finding]] = {}  # all that are grave enough, by file
     for (job, _), checked in zip(files, check_files(files, loader, cache, line.jobs, trouble, progress)):
         target = job.target
+        outcome.versions.setdefault(job.rules.settings.version, target.options.version_why)
         if checked.trouble:
             trouble(f"{shown(target.path)}: {checked.trouble}")
         else:

@@ -6,13 +6,15 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Optional
 
-from migrator.api_support.library_defaults import Limits, libraries
 from migrator.api_support.tables import as_tuple
 from migrator.api_support.versions import TorchVersion, known
 from migrator.files.errors import shown
 from migrator.project.requirement_files import requirement_lines
+
+if TYPE_CHECKING:
+    from migrator.api_support.library_defaults import Limits
 
 # torch==2.1.0, 'torch >=1.8, <2', torch = "^2.1", pytorch=1.12.1=py3.9_cuda, torch @ https://…/torch-2.1.0-cp39….whl
 _NAME = r"(?<![\w.-])(?:py)?torch(?:\[[\w, -]*\])?"
@@ -53,7 +55,13 @@ def chosen_version(source: Path) -> Choice:
 
     A pinned one, or the next newer one that is known; else the newest that fits; else the newest.
     """
-    found = tuple(_requirements(source if source.is_dir() else source.parent))
+    wanted = wanted_version(source if source.is_dir() else source.parent)
+    return wanted or Choice(known()[-1].text, "the newest that is known, as no requirements name one")
+
+
+def wanted_version(folder: Path) -> Optional[Choice]:
+    """The version that the requirements in a folder ask for; None where they name none."""
+    found = tuple(_requirements(folder))
     pinned = next((one for one in found if one.pin), None)
     if pinned is not None:
         version = _nearest(pinned.pin)
@@ -65,7 +73,7 @@ def chosen_version(source: Path) -> Choice:
         fitting = [version for version in known() if all(_fits(version.tuple, limit) for limit in one.limits)]
         if fitting:
             return Choice(fitting[-1].text, f"the newest that fits {one.words} in {one.place}")
-    return Choice(known()[-1].text, "the newest that is known, as no requirements name one")
+    return None
 
 
 def _nearest(pin: Sequence[int]) -> TorchVersion:
@@ -118,6 +126,8 @@ def limits_of(specified: str) -> tuple[tuple[str, tuple[int, ...]], ...]:
 @cache
 def wanted_libraries(requirements: tuple[str, ...]) -> Mapping[str, Limits]:
     """The limits for each library that a line of requirements, or of guides, asks for by a version."""
+    from migrator.api_support.library_defaults import libraries  # lint asks for torch alone
+
     named = re.compile(rf"(?<![\w.-])({_either(libraries())})(?:\[[\w, -]*\])?{SPECIFIED}", re.IGNORECASE)
     found: dict[str, Limits] = {}
     for line in requirements:

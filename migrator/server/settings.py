@@ -66,8 +66,9 @@ class Settings:
         state = stamp(os.path.join(parent, name) for parent in around for name in CONFIG_NAMES)
         known = self._known.get(folder)
         if known is None or known[0] != (*state, *stamp(known[1].extended)):
-            options = Configuration(self.of_editor).options_for(folder)
+            root = self.folder_of(folder / "file") or folder
+            options = Configuration(self.of_editor, projects=[root]).options_for(folder)
             if not options.origin:
-                options = replace(options, root=self.folder_of(folder / "file") or folder)
+                options = replace(options, root=root)
             known = self._known[folder] = ((*state, *stamp(options.extended)), options)
         return known[1]

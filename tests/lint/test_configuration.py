@@ -224,7 +224,7 @@ def test_the_code_holds_what_the_table_of_options_has() -> None:
     held = [{name.replace("_", "-") for name in holder} for holder in names]
     assert held[0] - {"paths", "given"} == flags
     told_otherwise = {"extend", "extend-per-file-ignores"}  # they end up in other keys
-    assert held[1] - {"root", "origin", "extended", "given"} == KEYS.keys() - told_otherwise
+    assert held[1] - {"root", "origin", "extended", "given", "version-why"} == KEYS.keys() - told_otherwise
 
 
 @pytest.mark.parametrize(

@@ -140,7 +140,36 @@ def test_on_a_terminal_words_are_wrapped_and_names_stay_whole() -> None:
 def test_a_version_that_nobody_named_is_told(lint, train) -> None:
     line = f"For torch {newest().text}, the newest known: -v VERSION names another."
     assert lint(version="").out.splitlines()[-1] == line
-    assert "newest known" not in lint().out
+    assert "For torch" not in lint().out
+
+
+def test_the_version_is_that_of_the_requirements(lint, train, tmp_path: Path) -> None:
+    (tmp_path / "requirements.txt").write_text("numpy\ntorch==2.1.0\n")
+    line = "For torch 2.1.0, requirements.txt:2 has torch==2.1.0: -v VERSION names another."
+    assert lint(version="").out.splitlines()[-1] == line
+    assert lint("train.py", version="").out.splitlines()[-1] == line
+    assert lint("-", version="", stdin="x = 1\n").out.splitlines()[-1] == line
+    assert 'version = "2.1.0"' in lint("--show-settings", version="").out
+    (tmp_path / "npumigrate.toml").write_text("severity = 'info'\n")
+    assert lint(version="").out.splitlines()[-1] == line
+    (tmp_path / "npumigrate.toml").write_text("version = '2.6'\n")
+    line = "For torch 2.6.0, as configured: -v VERSION names another."
+    assert lint(version="").out.splitlines()[-1] == line
+
+
+def test_the_requirements_are_those_around_the_path_that_is_named(lint, tmp_path: Path) -> None:
+    (tmp_path / "requirements.txt").write_text("torch==2.1.0\n")
+    package = tmp_path / "project" / "package"
+    package.mkdir(parents=True)
+    (package / "net.py").write_text("x.cuda()\n")
+    (tmp_path / "project" / "requirements.txt").write_text("torch==2.4.0\n")
+    assert "For torch 2.4.0" in lint("project", version="").out
+    assert "For torch 2.1.0" in lint("project/package", version="").out  # no repository: the current folder's
+    (tmp_path / "project" / ".git").mkdir()
+    assert "For torch 2.4.0" in lint("project/package/net.py", version="").out
+    (package / "npumigrate.toml").write_text("version = '2.6'\n")
+    assert "For torch 2.4.0, 2.6.0: -v VERSION names one." in lint("project", version="").out
+    assert "For torch 2.6.0, as configured" in lint("project/package", version="").out
 
 
 def test_check_is_another_name_of_lint(lint, train, capsysbinary) -> None:

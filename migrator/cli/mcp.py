@@ -1,0 +1,47 @@
+"""``npumigrate mcp``: what npumigrate knows, for agents."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Optional
+
+import typer
+
+from migrator.cli.ending import stop
+from migrator.cli.options import Rules
+
+
+def mcp(
+    workspace: Optional[Path] = typer.Argument(
+        None, metavar="FOLDER", help="Files outside of it are not looked at; else the current folder."
+    ),
+    allow_verify: bool = typer.Option(
+        False, "--allow-verify", help="Offer verify, too: it runs the project's program."
+    ),
+    timeout: float = typer.Option(
+        120.0, "--timeout", metavar="S", min=1.0, help="End what a tool does after S seconds."
+    ),
+    rules: Rules = None,
+) -> None:
+    """Start a Model Context Protocol server, for agents: APIs, lint, rules, the diff of a migration.
+
+    It speaks over the standard streams and changes nothing.
+
+    Exit status: 0 the client ended it; 2 usage error, or the package mcp is not installed.
+    """
+    folder = Path(os.path.realpath(workspace or Path.cwd()))
+    if not folder.is_dir():
+        stop(f"no such folder: {workspace}")
+    if workspace is None and folder == Path(folder.anchor):
+        stop("the current folder is all of this machine: name the workspace, npumigrate mcp FOLDER")
+    packs = [os.path.abspath(file) for file in rules or ()]
+    try:
+        import mcp.server  # noqa: F401
+    except ModuleNotFoundError as error:
+        if not (error.name or "").startswith("mcp"):
+            raise
+        stop("the server needs the package mcp, on Python 3.10 or newer: pip install 'npumigrate[mcp]'")
+    from migrator.mcp.serve import serve
+
+    serve(folder, timeout, packs, allow_verify)

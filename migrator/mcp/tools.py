@@ -1,0 +1,364 @@
+"""The tools: what an agent may ask, and how it is answered by commands of npumigrate.
+
+Texts are for clients that show no structured results: they say the same in short.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import tempfile
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any, Optional
+
+from mcp.server.mcpserver.exceptions import ToolError
+from mcp.types import CallToolResult, TextContent
+from pydantic import BaseModel, Field
+
+from migrator.findings.finding import SEVERITIES
+from migrator.mcp import results
+from migrator.mcp.own_runs import Finished, run_own
+from migrator.mcp.unified import changed_files, cut
+from migrator.mcp.workspace import LARGEST, Refused, existing, name_in, place_in
+
+_ANSWERS = 30  # of a pattern
+_LONGEST_DIFF = 60_000  # characters
+_LONGEST_OUTPUT = 4_000
+_AT_ONCE = 2
+_TROUBLE = 2  # exit code of lint
+
+Name = Annotated[
+    str,
+    Field(
+        max_length=200,
+        description="torch.cuda.Event, Tensor.mode, F.relu, aten::add, NCCL_DEBUG, 'torch.fft.*', …",
+    ),
+]
+Version = Annotated[
+    Optional[str],
+    Field(
+        max_length=40,
+        description="torch version to run on: 2.6; else that of the project's requirements, or the newest.",
+    ),
+]
+Path_ = Annotated[
+    str, Field(max_length=4096, description="File or folder, relative to the workspace. Not with text.")
+]
+Text = Annotated[
+    Optional[str], Field(max_length=LARGEST, description="Look at this text instead of a file or folder.")
+]
+FileName = Annotated[
+    str,
+    Field(max_length=255, description="What the text would be called: its ending says what it is."),
+]
+Limit = Annotated[int, Field(ge=1, le=1000, description="Most findings to return.")]
+Select = Annotated[
+    Optional[list[str]],
+    Field(max_length=100, description="Only these rules: codes or their beginnings, such as NPU101, NPU2."),
+]
+
+
+@dataclass(frozen=True)
+class Tools:
+    """The tools for one workspace, an absolute real path; ``packs`` are rule packs of the user's own.
+
+    Each tool returns its result, and raises ToolError with a line that says what is wrong.
+    """
+
+    workspace: Path
+    seconds: float
+    packs: Sequence[str] = ()
+    _turns: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(_AT_ONCE))
+
+    async def look_up_api(
+        self, name: Name, version: Annotated[Optional[str], Field(max_length=40)] = None
+    ) -> Annotated[CallToolResult, results.ApiAnswer]:
+        """Look up how a torch API, a torch.cuda name, an operator or an environment variable works on NPUs.
+
+        Says whether it is supported, its NPU equivalent, its limits and the sources, at one torch version or
+        at all that are known. With * or ? the name stands for all that fit.
+        """
+        asked = [*_version(version), "--", name]
+        with _refusals():
+            found, page = await asyncio.gather(self._run("api", "--json", *asked), self._run("api", *asked))
+            content = _read(found)
+        answers = content["answers"]
+        content.update(answers=answers[:_ANSWERS], not_shown=max(0, len(answers) - _ANSWERS))
+        text = page.out or _said(page.err)
+        return _result(results.ApiAnswer(**content), cut(text, _LONGEST_DIFF)[0])
+
+    async def explain_rule(
+        self, code: Annotated[str, Field(max_length=80, description="Such as NPU101, or the rule's name.")]
+    ) -> Annotated[CallToolResult, results.Rules]:
+        """Explain a rule of lint and migrate: why it exists, what to do, before and after, references."""
+        with _refusals():
+            rules = _read(await self._run("rule", "--output-format=json", *self._packs(), "--", code))
+        return _result(results.Rules(rules=rules), "\n".join(map(_rule_text, rules)))
+
+    async def lint(
+        self,
+        path: Path_ = ".",
+        text: Text = None,
+        filename: FileName = "snippet.py",
+        version: Version = None,
+        select: Select = None,
+        limit: Limit = 100,
+    ) -> Annotated[CallToolResult, results.LintResult]:
+        """Find what keeps a file, a folder or a text from running on Ascend NPUs. Changes nothing.
+
+        Python, notebooks, shell scripts, configurations, requirements and Dockerfiles are looked at. Settings
+        are those of the project, as for npumigrate lint.
+        """
+        with _refusals():
+            place = existing(self.workspace, path) if text is None else place_in(self.workspace, filename)
+            options = [*_version(version), *([f"--select={','.join(select)}"] if select else [])]
+            torch = _known(version) if version else await asyncio.to_thread(_configured, place)
+            found, troubles = await self._findings(place, text, [*options, *self._packs()])
+        shown = found[:limit]
+        result = results.LintResult(
+            torch=torch,
+            total=len(found),
+            by_severity={word: count for word, count in _counted(found, "severity") if count},
+            by_rule=dict(sorted(Counter(item.code for item in found).items())),
+            findings=shown,
+            not_shown=len(found) - len(shown),
+            troubles=troubles,
+        )
+        head = f"{_number(len(found), 'finding')} for torch {torch}"
+        return _result(result, "\n".join([head, *_lines(shown, len(found)), *troubles]))
+
+    async def preview_migration(
+        self,
+        path: Path_ = ".",
+        text: Text = None,
+        filename: FileName = "snippet.py",
+        version: Version = None,
+        safe_only: Annotated[bool, Field(description="Make the safe changes only.")] = False,
+        limit: Limit = 100,
+    ) -> Annotated[CallToolResult, results.Preview]:
+        """Show what a migration to Ascend NPUs would change in a file, a folder or a text, as a unified diff.
+
+        Writes nothing. Unsafe changes, which a person should look at, and what is left for manual review are
+        listed beside it.
+        """
+        with _refusals(), tempfile.TemporaryDirectory() as scratch:
+            if text is None:
+                place = existing(self.workspace, path)
+            else:
+                place = Path(scratch) / Path(filename).name
+                place.write_bytes(text.encode("utf-8", "surrogatepass"))
+            torch = _known(version) if version else await asyncio.to_thread(_chosen, place)
+            options = [*_version(torch), *self._packs()]
+            command = ["migrate", f"--input={place}", "--diff", "--quiet", *options]
+            done = await self._run(*command, *(["--safe-only"] if safe_only else []))
+            if done.code not in (0, 1):
+                raise Refused(_said(done.err).replace(f"{scratch}/", ""))
+            found, troubles = await self._findings(place, text, [*options, "--isolated", "--ignore-noqa"])
+        diff, complete = cut(done.out, _LONGEST_DIFF)
+        unsafe = [item for item in found if item.fix == "unsafe"]
+        review = [item for item in found if item.fix is None]
+        result = results.Preview(
+            torch=torch,
+            files=[
+                results.ChangedFile(file=name, added=a, removed=r) for name, a, r in changed_files(done.out)
+            ],
+            diff=diff,
+            diff_complete=complete,
+            unsafe=unsafe[:limit],
+            review=review[:limit],
+            not_shown=len(unsafe[limit:]) + len(review[limit:]),
+            troubles=troubles,
+        )
+        return _result(result, _preview_text(result, safe_only, len(unsafe), len(review)))
+
+    async def verify(
+        self,
+        path: Annotated[str, Field(max_length=4096, description="Folder of the migrated project.")],
+        command: Annotated[
+            Optional[list[str]],
+            Field(
+                max_length=200, description="The program and its arguments; else what the launcher starts."
+            ),
+        ] = None,
+        devices: Annotated[int, Field(ge=1, le=32, description="Emulated NPUs.")] = 8,
+        steps: Annotated[
+            Optional[int], Field(ge=1, description="End each rank after so many steps of its optimizers.")
+        ] = None,
+    ) -> Annotated[CallToolResult, results.Verified]:
+        """Run a migrated project on emulated NPUs and say what that proves. Runs the project's own program.
+
+        The program may do what any program of the user may: write files, use the network. Numbers are those
+        of the CPU.
+        """
+        with _refusals(), tempfile.TemporaryDirectory() as scratch:
+            place = existing(self.workspace, path)
+            if not place.is_dir():
+                raise Refused(f"no folder: {path}")
+            verdict = Path(scratch) / "verdict.json"
+            options = [f"--json={verdict}", f"--devices={devices}", f"--timeout={self.seconds:g}"]
+            options += [f"--steps={steps}"] if steps else []
+            program = ["--", *command] if command else []
+            # Beyond the program's time: to build the emulator, and to end what the program has left.
+            done = await self._run("verify", str(place), *options, *program, seconds=self.seconds + 180)
+            if not verdict.is_file():
+                raise Refused(_said(done.err))
+            known = json.loads(verdict.read_text(encoding="utf-8"))
+        names = results.Verified.model_fields.keys() & known.keys()
+        content = {name: known[name] for name in names}
+        content.update(failures=known["failures"][:20], cuda_reached=known["cuda_reached"][:50])
+        result = results.Verified(**content, output=done.out[-_LONGEST_OUTPUT:])
+        said = "\n".join([f"{result.verdict} (exit code {result.exit_code})", *result.reasons])
+        return _result(result, f"{said}\n\n{done.err[-_LONGEST_OUTPUT:]}\n{result.output}")
+
+    # -- what they have in common ------------------------------------------------
+
+    async def _run(self, *arguments: str, stdin: str = "", seconds: Optional[float] = None) -> Finished:
+        async with self._turns:
+            return await run_own(arguments, self.workspace, seconds or self.seconds, stdin)
+
+    async def _findings(
+        self, place: Path, text: Optional[str], options: Sequence[str]
+    ) -> tuple[list[results.Finding], list[str]]:
+        """What lint finds in a place or a text, the gravest first, and what went wrong."""
+        # The project's own settings may ask for fixes, and lint has a cache: nothing is written here.
+        command = ["lint", "--output-format=json", "--no-fix", "--no-cache", "--exit-zero", "--quiet"]
+        paths = [str(place)] if text is None else [f"--stdin-filename={place}", "-"]
+        done = await self._run(*command, *options, *paths, stdin=text or "")
+        if done.code == _TROUBLE and done.out.strip() in ("", "[]"):
+            raise Refused(_said(done.err))
+        root = place if place.is_dir() else place.parent
+        outside = self.workspace if root.is_relative_to(self.workspace) else root
+        found = [_finding(item, name_in(outside, item["filename"])) for item in json.loads(done.out)]
+        known = [item for item in found if item.file]  # of a link that leads out, nothing is told
+        known.sort(key=lambda item: -SEVERITIES.index(item.severity))
+        return known, _said(done.err).splitlines()
+
+    def _packs(self) -> list[str]:
+        return [f"--rules={file}" for file in self.packs]
+
+
+@contextmanager
+def _refusals() -> Iterator[None]:
+    try:
+        yield
+    except (Refused, OSError) as error:
+        raise ToolError(str(error)) from error
+
+
+def _known(version: str) -> str:
+    """The torch version that is named, as the tables spell it."""
+    from migrator.api_support.versions import UnknownVersion, resolve
+
+    try:
+        return resolve(version).text
+    except UnknownVersion as error:
+        raise Refused(str(error)) from None
+
+
+def _configured(place: Path) -> str:
+    """The torch version that lint takes where nobody names one."""
+    from migrator.lint.config_files import Configuration
+    from migrator.lint.options import for_file, torch_version
+    from migrator.lint.project_version import asked_folders
+
+    folder = place if place.is_dir() else place.parent
+    try:
+        options = Configuration({}, projects=asked_folders([str(place)])).options_for(folder)
+        return torch_version(for_file(options, place, {}))
+    except ValueError as error:  # ConfigError, UnknownVersion
+        raise Refused(str(error)) from None
+
+
+def _chosen(place: Path) -> str:
+    """The torch version that a migration takes where nobody names one."""
+    from migrator.project.wanted_versions import chosen_version
+
+    return chosen_version(place).version
+
+
+def _version(version: Optional[str]) -> list[str]:
+    return [f"--version={version}"] if version else []
+
+
+def _read(done: Finished) -> Any:
+    if not done.out.strip():
+        raise Refused(_said(done.err))
+    return json.loads(done.out)
+
+
+def _said(text: str) -> str:
+    """What a command said on its standard error, without its name."""
+    return "\n".join(line.removeprefix("npumigrate: ") for line in text.strip().splitlines())
+
+
+def _result(model: BaseModel, text: str) -> CallToolResult:
+    return CallToolResult(
+        content=[TextContent(type="text", text=text)], structured_content=model.model_dump(mode="json")
+    )
+
+
+def _finding(item: dict[str, Any], name: str) -> results.Finding:
+    fix = item["fix"] or {}
+    return results.Finding(
+        file=name,
+        line=item["location"]["row"],
+        column=item["location"]["column"],
+        cell=item["cell"],
+        code=item["code"],
+        severity=item["severity"],
+        message=item["message"],
+        advice=item["advice"],
+        api=item["api"],
+        fix=fix.get("applicability"),
+        fix_message=fix.get("message"),
+    )
+
+
+def _counted(found: Sequence[results.Finding], key: str) -> list[tuple[str, int]]:
+    counts = Counter(getattr(item, key) for item in found)
+    return [(word, counts[word]) for word in reversed(SEVERITIES)]
+
+
+def _lines(found: Sequence[results.Finding], total: int) -> Iterator[str]:
+    for item in found:
+        cell = f"cell {item.cell}:" if item.cell is not None else ""
+        fix = f" [{item.fix} fix: {item.fix_message}]" if item.fix else ""
+        advice = f" {item.advice}" if item.advice and item.advice not in item.message else ""
+        place = f"{item.file}:{cell}{item.line}:{item.column}"
+        yield f"{place}: {item.code} {item.severity}: {item.message}.{advice}{fix}"
+    if total > len(found):
+        yield f"and {total - len(found)} more"
+
+
+def _preview_text(result: results.Preview, safe_only: bool, unsafe: int, review: int) -> str:
+    lines = [
+        f"{_number(len(result.files), 'file')} would change for torch {result.torch}; nothing was written"
+    ]
+    if not result.diff_complete:
+        lines.append("The diff is cut: name a smaller folder, or a file.")
+    if result.diff:
+        lines += ["", result.diff.rstrip("\n")]
+    if unsafe:
+        what = "Not made, as unsafe" if safe_only else "Unsafe changes: look at them"
+        lines += ["", f"{what}", *_lines(result.unsafe, unsafe)]
+    if review:
+        lines += ["", "Manual review", *_lines(result.review, review)]
+    return "\n".join([*lines, *result.troubles])
+
+
+def _rule_text(rule: dict[str, Any]) -> str:
+    lines = [f"{rule['code']} {rule['name']}: {rule['summary']}", f"{rule['severity']}, fix: {rule['fix']}"]
+    lines += ["", rule["why"].strip()] if rule["why"] else []
+    lines += ["", f"What to do: {rule['advice'].strip()}"] if rule["advice"] else []
+    change = next((each for each in rule["examples"] if "after" in each), None)
+    if change:
+        lines += ["", "Before:", change["before"].rstrip(), "", "After:", change["after"].rstrip()]
+    return "\n".join([*lines, *rule["references"]])
+
+
+def _number(count: int, what: str) -> str:
+    return f"{count} {what}{'' if count == 1 else 's'}"
