@@ -15,6 +15,7 @@ from migrator.files.errors import Unreadable, shown
 from migrator.files.source import read_settings
 from migrator.files.yaml_size import expands_too_far
 from migrator.findings.finding import longest_beginning
+from migrator.language import _
 from migrator.matchers.expressions import check_expressions
 from migrator.matchers.finders import HANDLERS, KINDS, Finder
 from migrator.matchers.options import OptionError, Options, did_you_mean, typed
@@ -175,8 +176,16 @@ def _rule(entry: Any, node: Any, path: Path) -> Rule:
         if not CONDITION.match(condition):
             raise RuleError(f"{place}: versions {rule.versions!r} is not like '>=2.1,<2.6'")
     _check_names(rule, node, path)
-    message, advice = (" ".join(text.split()) for text in (rule.message, rule.advice))
-    return replace(rule, why=rule.why.strip(), message=message, advice=advice, examples=tuple(examples))
+    message, advice = (_(" ".join(text.split())) for text in (rule.message, rule.advice))
+    words = {"summary": _(rule.summary), "message": message, "advice": advice, "why": _why(rule.why.strip())}
+    return replace(rule, **words, examples=tuple(examples))
+
+
+def _why(text: str) -> str:
+    """A paragraph, or its translation; an English one keeps its lines."""
+    line = " ".join(text.split())
+    translated = _(line)
+    return text if translated == line else translated
 
 
 def _options(entry: dict[str, Any], node: Any, path: Path) -> tuple[str, dict[str, Any]]:

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Optional
 from migrator import __version__
 from migrator.api_support.tables import in_force
 from migrator.data_folders import data_folder
+from migrator.language import language
 from migrator.run.json_form import from_json
 
 try:  # hashlib loads OpenSSL, which takes longer than all that is digested in a hook
@@ -47,13 +48,14 @@ def digest(*parts: bytes) -> bytes:
 
 
 def tool_digest() -> str:
-    """A digest of what npumigrate is: version, Python, and the state of the files of its code and data."""
+    """A digest of what npumigrate is: version, Python, language, and the state of the files of its code and data."""
     try:
         tables = in_force()
     except FileNotFoundError:  # that is told where the tables are read
         tables = data_folder("api_db")
     states = [*_states(Path(__file__).parent.parent), *_states(data_folder("rules")), *_states(tables)]
-    return digest(__version__.encode(), sys.version.encode(), *sorted(states)).hex()
+    spoken = language().encode()
+    return digest(__version__.encode(), sys.version.encode(), spoken, *sorted(states)).hex()
 
 
 def _states(folder: Path) -> Iterator[bytes]:

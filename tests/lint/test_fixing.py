@@ -53,7 +53,7 @@ def test_rules_that_are_not_to_be_fixed(lint, train, tmp_path, arguments: list[s
     assert (answer.code, answer.out.splitlines()) == (
         1,
         [
-            "train.py:4:5: NPU111 error: .cuda() is .npu() on an NPU",
+            "train.py:4:5: NPU111 error: use .npu() instead of .cuda()",
             "Found 3 findings (2 fixed, 1 remaining).",
             "Next: npumigrate rule NPU111",
         ],

@@ -11,6 +11,7 @@ from typing import Any, Literal
 import yaml
 
 from migrator.data_folders import data_folder
+from migrator.language import _
 from migrator.matchers.options import OptionError, typed
 from migrator.matchers.packs import RuleError
 from migrator.verify.diagnosis import Failure
@@ -92,7 +93,7 @@ def _rule(entry: Any, place: str) -> RuntimeRule:
         unknown = set(example) - _EXAMPLE if isinstance(example, dict) else {"it is no mapping"}
         if unknown:
             raise RuleError(f"{place}: example {number} of {rule.code}: unknown field {sorted(unknown)[0]!r}")
-    words = {key: " ".join(getattr(rule, key).split()) for key in ("message", "advice", "why", "summary")}
+    words = {key: _(" ".join(getattr(rule, key).split())) for key in ("message", "advice", "why", "summary")}
     made = {**vars(rule), **words, "options": options, "examples": tuple(examples)}
     return RuntimeRule(**made)
 

@@ -1,0 +1,86 @@
+"""The language in which people are spoken to: English, or that of a catalogue, ``reports/zh.po``.
+
+``_`` is around every text that people read. The language is asked for once, by the first of them; an English run
+reads no catalogue. What programs read stays English: see ``english_for_programs``.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Optional
+
+LANGUAGES = ("en", "zh")
+VARIABLE = "NPUMIGRATE_LANG"
+# In the order in which they count: ours, then as GNU gettext reads them.
+_VARIABLES = (VARIABLE, "LANGUAGE", "LC_ALL", "LC_MESSAGES", "LANG")
+
+_catalogue: Optional[Mapping[str, str]] = None  # not asked for yet; empty for English
+
+
+def _(text: str, /, **values: object) -> str:
+    """A text of ours in the language of the run; with ``values``, its ``{fields}`` are filled in."""
+    said = (_read() if _catalogue is None else _catalogue).get(text, text)
+    return said.format(**values) if values else said
+
+
+def N_(text: str, /) -> str:  # noqa: N802 (the custom of gettext)
+    """A text that ``_`` gets later, as it is: this only marks it for the catalogue."""
+    return text
+
+
+def language() -> str:
+    """The language that the environment asks for: the first variable that says something decides."""
+    said = next(filter(None, map(os.environ.get, _VARIABLES)), "")
+    return "zh" if said.lower().startswith("zh") else "en"
+
+
+def choose(language: str) -> None:
+    """Speak a language from now on, here and in the processes that are started."""
+    global _catalogue
+    os.environ[VARIABLE] = language
+    _catalogue = None
+
+
+def english_for_programs() -> None:
+    """Speak English: the output of this run is for programs, whatever language its user reads."""
+    choose("en")
+
+
+def _read() -> Mapping[str, str]:
+    global _catalogue
+    _catalogue = {}
+    if language() != "en":
+        from migrator.data_folders import data_folder
+
+        _catalogue = entries((data_folder("reports") / "zh.po").read_text(encoding="utf-8"))
+    return _catalogue
+
+
+def entries(catalogue: str) -> dict[str, str]:
+    """The texts of a catalogue in the format of gettext, with their translations; those without are left out."""
+    from json import loads
+
+    found: dict[str, str] = {}
+    text, said, in_text = "", "", False
+
+    def keep() -> None:
+        if text and said:
+            found[text] = said
+
+    for line in catalogue.splitlines():
+        key, quote, rest = line.partition('"')
+        if not quote or line.startswith("#"):
+            continue
+        value = loads(quote + rest)  # the escapes are those of JSON
+        if key == "msgid ":
+            keep()
+            text, said, in_text = value, "", True
+        elif key == "msgstr ":
+            said, in_text = value, False
+        elif in_text:
+            text += value
+        else:
+            said += value
+    keep()
+    return found

@@ -1,0 +1,141 @@
+"""Writes ``reports/zh.po`` again: a place for each text that is new, without those that are gone.
+
+``python tools/catalogue.py`` keeps every translation and prints how many are missing; with ``--missing`` it prints
+the texts. ``--add FILE`` takes translations from a file with lines of JSON, ``["English", "中文"]``.
+"""
+
+from __future__ import annotations
+
+import ast
+import csv
+import json
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+from migrator.language import entries  # noqa: E402
+
+CATALOGUE = ROOT / "reports" / "zh.po"
+_HEAD = """\
+# What npumigrate says, in Chinese. python tools/catalogue.py writes a place for each new text.
+msgid ""
+msgstr "Language: zh_CN\\nContent-Type: text/plain; charset=UTF-8\\n"
+"""
+# Fields of a rule that people read.
+_OF_RULES = ("summary", "message", "advice", "why")
+# Of the tables of api_db, the columns that people read.
+_OF_TABLES = {
+    "env_vars.csv": ("advice",),
+    "npu_names.csv": ("advice",),
+    "library_defaults.csv": ("advice",),
+    "program_options.csv": ("advice",),
+    "npu_variables.csv": ("meaning",),
+    "limits.csv": ("meaning",),
+}
+# Of the files of reports/, the keys whose values people read; None for all.
+_OF_REPORTS: dict[str, tuple[str, ...] | None] = {
+    "page/texts.yaml": None,
+    "doctor.yaml": ("what", "do"),
+    "doctor_variables.yaml": ("what",),
+    "insight.yaml": None,
+    "rules.yaml": ("fixes", "groups"),
+    "waiting.yaml": ("name", "advice"),
+}
+
+
+def texts() -> dict[str, str]:
+    """Every text that people read, with the first place where it stands."""
+    found: dict[str, str] = {}
+    for text, place in (*_of_code(), *_of_rules(), *_of_reports(), *_of_tables(), *_of_help()):
+        found.setdefault(text, place)
+    return found
+
+
+def _of_code() -> Iterator[tuple[str, str]]:
+    for file in sorted((ROOT / "migrator").rglob("*.py")):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("_", "N_"):
+                if isinstance(node.args[0], ast.Constant):
+                    yield str(node.args[0].value), file.relative_to(ROOT).as_posix()
+
+
+def _of_rules() -> Iterator[tuple[str, str]]:
+    for file in sorted((ROOT / "rules").rglob("*.yaml")):
+        for rule in _yaml(file):
+            for key in _OF_RULES:
+                if rule.get(key):
+                    yield " ".join(rule[key].split()), rule["code"]
+
+
+def _of_reports() -> Iterator[tuple[str, str]]:
+    for name, keys in _OF_REPORTS.items():
+        for text in _leaves(_yaml(ROOT / "reports" / name), keys):
+            yield text, f"reports/{name}"
+
+
+def _leaves(value: Any, keys: tuple[str, ...] | None) -> Iterator[str]:
+    """The texts below a value of YAML, or those below some keys in it."""
+    if isinstance(value, str):
+        if keys is None and any(letter.isalpha() for letter in value):
+            yield value.strip()
+    elif isinstance(value, Mapping):
+        for key, each in value.items():
+            yield from _leaves(each, None if keys and key in keys else keys)
+    elif isinstance(value, list):
+        for each in value:
+            yield from _leaves(each, keys)
+
+
+def _of_tables() -> Iterator[tuple[str, str]]:
+    for name, columns in _OF_TABLES.items():
+        with (ROOT / "api_db" / name).open(encoding="utf-8", newline="") as file:
+            for row in csv.DictReader(file):
+                for column in columns:
+                    if row[column]:
+                        yield row[column], f"api_db/{name}"
+
+
+def _of_help() -> Iterator[tuple[str, str]]:
+    return iter(())
+
+
+def _yaml(file: Path) -> Any:
+    return yaml.load(file.read_text(encoding="utf-8"), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+
+
+def translated() -> dict[str, str]:
+    """The translations that there are."""
+    return entries(CATALOGUE.read_text(encoding="utf-8")) if CATALOGUE.exists() else {}
+
+
+def written(found: Mapping[str, str], said: Mapping[str, str]) -> str:
+    """The catalogue with these texts and these translations."""
+    parts = [_HEAD]
+    for text, place in found.items():
+        pair = (json.dumps(each, ensure_ascii=False) for each in (text, said.get(text, "")))
+        parts.append(f"#: {place}\nmsgid {next(pair)}\nmsgstr {next(pair)}\n")
+    return "\n".join(parts)
+
+
+def _main(arguments: Iterable[str]) -> None:
+    found, said = texts(), translated()
+    if "--add" in (arguments := list(arguments)):
+        for line in Path(arguments[arguments.index("--add") + 1]).read_text(encoding="utf-8").splitlines():
+            text, chinese = json.loads(line)
+            said[text] = chinese
+    CATALOGUE.write_text(written(found, said), encoding="utf-8")
+    missing = [text for text in found if not said.get(text)]
+    if "--missing" in arguments:
+        for text in missing:
+            print(f"{found[text]}: {text}")
+    print(f"{len(found)} texts, {len(missing)} without a translation")
+
+
+if __name__ == "__main__":
+    _main(sys.argv[1:])
