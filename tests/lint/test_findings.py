@@ -116,7 +116,7 @@ def test_columns_count_characters(lint, tmp_path) -> None:
 def test_full_format_shows_the_source(lint, train) -> None:
     lines = lint("train.py", "--select", "NPU101").out.splitlines()
     assert lines == [
-        "NPU101 [*] error: torch.cuda.synchronize is torch.npu.synchronize on an NPU",
+        "NPU101 [*] error: use torch.npu.synchronize instead of torch.cuda.synchronize",
         " --> train.py:4:1",
         "  |",
         "4 | torch.cuda.synchronize()",
