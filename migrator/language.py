@@ -1,7 +1,7 @@
 """The language in which people are spoken to: English, or that of a catalogue, ``reports/zh.po``.
 
-``_`` is around every text that people read. The language is asked for once, by the first of them; an English run
-reads no catalogue. What programs read stays English: see ``english_for_programs``.
+``_`` is around every text that people read. The language is asked for once, by the first of them; an English
+run reads no catalogue. What programs read stays English: see ``english_for_programs``.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def _read() -> Mapping[str, str]:
 
 
 def entries(catalogue: str) -> dict[str, str]:
-    """The texts of a catalogue in the format of gettext, with their translations; those without are left out."""
+    """The texts of a catalogue in the format of gettext, with their translations where they have one."""
     from json import loads
 
     found: dict[str, str] = {}

@@ -153,7 +153,7 @@ def _stops(name: str, version: TorchVersion) -> Optional[tuple[str, str]]:
     form = npu_names.look_up(name, version)
     if form is None or form.npu or form.unchanged in ("works", "no_effect"):
         return None
-    return "unsupported", f"it calls {name}, which has no NPU form"
+    return "unsupported", f"it calls {name}, which has no NPU equivalent"
 
 
 @cache

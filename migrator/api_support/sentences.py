@@ -16,7 +16,7 @@ from migrator.api_support.versions import TorchVersion
 _UNCHANGED = {
     "works": "Works as it is.",
     "no_effect": "Does nothing on an NPU, and no harm.",
-    "raises": "Raises: it has no NPU form.",
+    "raises": "Raises: it has no NPU equivalent.",
 }
 # Of what a document leaves out, what programs use; the documents' words for it, and torch's.
 _USED = {"fp64": "float64", "int64": "int64", "bool": "bool"}

@@ -6,6 +6,9 @@ import atexit
 import gc
 import os
 import sys
+from typing import Optional
+
+from migrator.language import LANGUAGES, _, choose
 
 
 def run() -> int:
@@ -22,7 +25,16 @@ def run() -> int:
 
         say(f"the current folder cannot be used: {reason(error)}")
         return WRONG_USE
-    name, *arguments = sys.argv[1:] or [""]
+    given, lang = split_language(sys.argv[1:])
+    if lang is not None and lang not in LANGUAGES:
+        from migrator.cli.ending import WRONG_USE, say
+
+        say(_("--lang {lang}: choose one of {known}", lang=lang, known=", ".join(LANGUAGES)))
+        return WRONG_USE
+    if lang:
+        choose(lang)  # before anything else is loaded: it says what it says in this language
+    sys.argv[1:] = given
+    name, *arguments = given or [""]
     if name not in ("lint", "check", "api"):
         from migrator.cli.main import run as run_command
 
@@ -46,6 +58,23 @@ def run() -> int:
         from migrator.cli.main import internal_error
 
         return internal_error(error)
+
+
+def split_language(arguments: list[str]) -> tuple[list[str], Optional[str]]:
+    """The words of the command line without ``--lang``, and its value; None where it is not given.
+
+    What stands behind ``--`` is another program's, and so is what stands behind the first words of emulate.
+    """
+    end = arguments.index("--") if "--" in arguments else len(arguments)
+    if "emulate" in arguments[:3]:
+        end = min(end, arguments.index("emulate") + 2)
+    for place, word in enumerate(arguments[:end]):
+        if word == "--lang":
+            value = arguments[place + 1] if place + 1 < len(arguments) else ""
+            return arguments[:place] + arguments[place + 2 :], value
+        if word.startswith("--lang="):
+            return arguments[:place] + arguments[place + 1 :], word[len("--lang=") :]
+    return arguments, None
 
 
 def _end_in_order() -> list[int]:

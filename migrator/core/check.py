@@ -32,6 +32,7 @@ from migrator.files.document import Document
 from migrator.files.lines import Lines
 from migrator.findings.edits import OffsetMap, apply
 from migrator.findings.finding import Edit, Finding, Result, SyntaxTrouble, internal_error
+from migrator.language import N_, _
 from migrator.matchers.context import FileContext
 from migrator.matchers.packs import Rule
 from migrator.names.index import ModuleIndex
@@ -40,8 +41,8 @@ from migrator.names.outline import forget_outline
 from migrator.project.project import Project
 
 _MAX_PASSES = 8
-_NUL = "holds NUL bytes: not a Python source file"
-_DEEP = "an expression is nested too deeply to be parsed"
+_NUL = N_("holds NUL bytes: not a Python source file")
+_DEEP = N_("an expression is nested too deeply to be parsed")
 
 
 class Converted(NamedTuple):
@@ -113,10 +114,10 @@ def check(
     except SyntaxError as error:
         return _unparsed(name, text, error)
     except (RecursionError, MemoryError):
-        return Result(name, skipped=_DEEP, syntax=(SyntaxTrouble(0, _DEEP),))
+        return Result(name, skipped=_(_DEEP), syntax=(SyntaxTrouble(0, _(_DEEP)),))
     except Exception as error:
         if isinstance(error, ValueError) and "null byte" in str(error):
-            return Result(name, skipped=_NUL)
+            return Result(name, skipped=_(_NUL))
         return internal_error(name, error)
     finally:
         if collecting:
@@ -146,8 +147,16 @@ def _check_other(document: Document, rules: Rules, project: Project, admit: Admi
         try:
             result = _Check(document, rules, project, admit).run(document.text, chosen, (), None, write)
         except NotParsedError as error:
-            place = f"line {error.line}: " if error.line else ""
-            result = replace(result, left=f"{place}not read as {document.type} ({error}): left unchanged")
+            place = _("line {line}: ", line=error.line) if error.line else ""
+            result = replace(
+                result,
+                left=_(
+                    "{place}not read as {type} ({error}): left unchanged",
+                    place=place,
+                    type=document.type,
+                    error=error,
+                ),
+            )
     return replace(result, type=document.type)
 
 
@@ -209,7 +218,7 @@ class _Check:
                     read(self.name, self.type, text)
                 break
         else:
-            reason = "internal error, file left unchanged: the rules do not settle"
+            reason = _("internal error, file left unchanged: the rules do not settle")
             return Result(self.name, skipped=reason)
         if write:
             result = Lines(text)
@@ -309,16 +318,20 @@ def _key(finding: Finding) -> tuple[str, int, str]:
 
 def _unparsed(name: str, text: str, error: SyntaxError) -> Result:
     if "null byte" in (error.msg or ""):
-        return Result(name, skipped=_NUL)
+        return Result(name, skipped=_(_NUL))
     running = ".".join(map(str, sys.version_info[:2]))
     hint = ""
     if "print" in (error.msg or "") or re.search(
         r"^\s*print\s+[^(\s=]|^\s*except\s+\w+\s*,\s*\w+\s*:", text, re.M
     ):
-        hint = "; Python 2 code? Convert it to Python 3 first"
+        hint = _("; Python 2 code? Convert it to Python 3 first")
     elif re.search(r"^\s*(match|case)\s.+:|^\s*type\s+\w+\s*=|except\*", text, re.M):
-        hint = "; syntax of a newer Python? Run npumigrate with that one"
+        hint = _("; syntax of a newer Python? Run npumigrate with that one")
     odd = isinstance(error, OddNameError)
-    message = error.msg if odd else f"not valid Python {running} ({error.msg}){hint}"
-    place = f"line {error.lineno}: " if error.lineno else ""
+    message = (
+        error.msg
+        if odd
+        else _("not valid Python {running} ({msg}){hint}", running=running, msg=error.msg, hint=hint)
+    )
+    place = _("line {lineno}: ", lineno=error.lineno) if error.lineno else ""
     return Result(name, skipped=place + message, syntax=(SyntaxTrouble(error.lineno or 0, message),))

@@ -12,6 +12,7 @@ from migrator.core.rules import Rules
 from migrator.core.settings import Settings
 from migrator.files.document import document
 from migrator.findings.finding import Result
+from migrator.language import _
 from migrator.matchers.packs import Rule, load_all
 from migrator.project.facts import scan_file
 from migrator.project.project import merge_facts
@@ -48,20 +49,22 @@ def failure(rule: Rule, number: int, packs: tuple[str, ...] = ()) -> Optional[Fa
         wanted = "reported" in example
         if result.text is None and said == wanted:
             return None
-        expected = f"no change, and {'a' if wanted else 'no'} finding of {rule.code}"
+        expected = _(
+            "no change, and {value} finding of {code}", value="a" if wanted else "no", code=rule.code
+        )
         return Failure(expected, _findings(result) if result.text is None else result.text)
     after = before if result.text is None else result.text
     if after != example["after"]:
         return Failure(example["after"], after)
     if not said:
-        return Failure(f"a finding of {rule.code}", _findings(result))
+        return Failure(_("a finding of {code}", code=rule.code), _findings(result))
     again = migrated(after, version, rule.opt_in, packs, name, program)
-    return Failure("no change by a second migration", again.text) if again.text is not None else None
+    return Failure(_("no change by a second migration"), again.text) if again.text is not None else None
 
 
 def _findings(result: Result) -> str:
     lines = [f"line {item.line}: {item.code} {item.message}" for item in result.findings]
-    return "\n".join(lines) or "no finding"
+    return "\n".join(lines) or _("no finding")
 
 
 def migrated(

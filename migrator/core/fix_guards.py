@@ -7,13 +7,14 @@ import re
 from dataclasses import replace
 
 from migrator.findings.finding import Severity
+from migrator.language import N_, _
 from migrator.matchers.context import FileContext, Match
 from migrator.names.index import ModuleIndex
 from migrator.names.npu_branches import has_npu_branch, is_flag_for_nvidia, patches_cuda
 from migrator.names.ways import guards_cuda_build
 
 _OF_CUDA = ("cuda.", "cudart.", "cupy.", "numba.cuda.", "pycuda.")
-_TWIN = "the project has a file of its own for NPUs beside this one"
+_TWIN = N_("the project has a separate file for NPUs")
 _QUOTE = re.compile(r"[fFrRuUbB]*(\"\"\"|'''|\"|')")
 
 
@@ -26,7 +27,7 @@ def guarded(context: FileContext, matches: list[Match], knows_npus: bool) -> lis
     result = []
     for item in matches:
         if item.finding.fix:
-            reason = _TWIN if has_twin else _reason(index, item, knows_npus) or _taker(context, item.node)
+            reason = _(_TWIN) if has_twin else _reason(index, item, knows_npus) or _taker(context, item.node)
             if reason:
                 item = without_fix(item, reason)
             else:
@@ -37,17 +38,17 @@ def guarded(context: FileContext, matches: list[Match], knows_npus: bool) -> lis
 
 def without_fix(item: Match, reason: str, severity: Severity = "info") -> Match:
     """The match as a report only."""
-    message = f"{item.finding.message}; left unchanged: {reason}"
+    message = _("{message}; left unchanged: {reason}", message=item.finding.message, reason=reason)
     return replace(item, finding=replace(item.finding, fix=None, severity=severity, message=message))
 
 
 def _reason(index: ModuleIndex, item: Match, knows_npus: bool) -> str:
     if knows_npus and (has_npu_branch(index, item.node) or patches_cuda(index, item.node)):
-        return "the code has a case of its own for NPUs"
+        return _("the code already has a branch for NPUs")
     if isinstance(item.node, (ast.Constant, ast.JoinedStr)) and is_flag_for_nvidia(index, item.node):
-        return "the name of the outcome speaks of NVIDIA GPUs"
+        return _("the name of the result refers to NVIDIA GPUs")
     if guards_cuda_build(index, item.node):
-        return "it decides whether CUDA sources are compiled"
+        return _("it decides whether CUDA sources are compiled")
     return ""
 
 
@@ -59,7 +60,7 @@ def _taker(context: FileContext, node: ast.AST) -> str:
         if isinstance(parent, ast.Call) and child is not parent.func:
             name = context.index.qualified_name(parent.func)
             if name.startswith(_OF_CUDA) and not context.project.owns(name, context.name):
-                return f"it is handed to {name}, which is CUDA's"
+                return _("it is passed to {name}, which is for CUDA", name=name)
     return ""
 
 

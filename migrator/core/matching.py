@@ -11,6 +11,7 @@ from migrator.core.fix_guards import enclosing_fstring, without_fix
 from migrator.core.rules import TRANSFER, Rules
 from migrator.findings.edits import Occupied, apply
 from migrator.findings.finding import Edit, Finding
+from migrator.language import _
 from migrator.matchers.context import FileContext, Match, insertion
 from migrator.matchers.dotted import rank
 from migrator.matchers.finders import KINDS
@@ -171,7 +172,7 @@ def _parsing(context: FileContext, made: list[Match]) -> tuple[list[Match], list
     if _parses(context, made):
         return made, []
     fitting = [item for item in made if _parses(context, [item])]
-    reason = "the new text does not fit into the f-string"
+    reason = _("the new string does not fit into the f-string")
     refused = [without_fix(item, reason, "warning") for item in made if item not in fitting]
     return fitting, refused
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from migrator.core.fix_guards import without_fix
 from migrator.findings.finding import Severity
+from migrator.language import _
 from migrator.matchers.context import Match
 from migrator.names.guards import IMPORT_ERRORS, catching
 from migrator.names.index import ModuleIndex
@@ -27,7 +28,7 @@ def kept(index: ModuleIndex, matches: list[Match]) -> list[Match]:
     result = []
     for item in matches:
         if item.node in asking and item.finding.fix:
-            item = without_fix(item, "it chooses CUDA operators, and an NPU takes the other way")
+            item = without_fix(item, _("it selects CUDA operators, and NPUs take the other branch"))
         elif id(item) in avoided:
             item = _less(item, "info")
         elif all_avoided and item.finding.code == _OPERATOR_USE and catching(index, item.node, IMPORT_ERRORS):
@@ -37,7 +38,7 @@ def kept(index: ModuleIndex, matches: list[Match]) -> list[Match]:
 
 
 def _less(item: Match, severity: Severity) -> Match:
-    message = f"{item.finding.message}; an NPU takes the other way"
+    message = _("{message}; NPUs take the other branch", message=item.finding.message)
     return replace(item, finding=replace(item.finding, severity=severity, message=message))
 
 

@@ -8,6 +8,7 @@ import re
 import warnings
 
 from migrator.core.rules import Rules
+from migrator.language import _
 
 _WORD = re.compile(r"\w+")
 _ODD = re.compile(r"[^\W\x00-\x7f]")  # a letter that is none of ASCII's
@@ -44,7 +45,11 @@ def check_names(text: str, rules: Rules) -> None:
         if token.type == tokenize.NAME and token.string in odd:
             meant = odd[token.string]
             raise OddNameError(
-                f"{token.string} is {meant} to Python: write it in plain letters",
+                _(
+                    "{string} is {meant} to Python: write it in plain letters",
+                    string=token.string,
+                    meant=meant,
+                ),
                 (None, *token.start, token.line),
             )
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from migrator.files.document import is_notebook
+from migrator.language import _
 from migrator.matchers.context import FileContext, Match, insertion
 from migrator.matchers.npu_import import insert_import, names_package, torch_npu_imports
 from migrator.matchers.packs import Rule
@@ -57,8 +58,8 @@ def _reported(item: Match) -> Match:
     if item.finding.fix is None:
         return item
     finding = item.finding
-    advice = finding.advice or "Change it by hand, or migrate in the mode rewrite."
-    message = f"{finding.message}; transfer_to_npu does not do that"
+    advice = finding.advice or _("Change it by hand, or migrate with --mode rewrite.")
+    message = _("{message}; transfer_to_npu does not do that", message=finding.message)
     return replace(item, finding=replace(finding, fix=None, message=message, advice=advice))
 
 

@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, Optional
 
+from migrator.language import _
+
 # A blocker surely stops a program that runs or imports the file; an error, where its place is reached.
 Severity = Literal["blocker", "error", "warning", "info"]
 SEVERITIES: tuple[Severity, ...] = ("info", "warning", "error", "blocker")  # the gravest last
@@ -155,4 +157,4 @@ def internal_error(name: str, error: BaseException) -> Result:
     import traceback
 
     trace = "".join(traceback.format_exception(type(error), error, error.__traceback__))
-    return Result(name, skipped=f"internal error, file left unchanged: {error!r}", trace=trace)
+    return Result(name, skipped=_("internal error, file left unchanged: {error!r}", error=error), trace=trace)

@@ -12,6 +12,7 @@ from dataclasses import fields, is_dataclass
 from importlib import import_module
 from typing import Any
 
+from migrator.language import _
 from migrator.matchers.options import OptionError
 
 EXPRESSION = {"expression": True}  # the metadata of an option that is one
@@ -35,10 +36,20 @@ def _check(name: str, text: str) -> None:
     try:
         ways = _ways(import_module(_PARSER).parse(text))
     except (re.error, OverflowError, RecursionError) as error:
-        raise OptionError(name, f"{name!r}: {text!r} is no regular expression: {error}") from None
+        raise OptionError(
+            name, _("{name!r}: {text!r} is no regular expression: {error}", name=name, text=text, error=error)
+        ) from None
     if ways > _MOST_WAYS:
-        advice = "repeat only single characters and sets of them, at most two in a row"
-        raise OptionError(name, f"{name!r}: the regular expression {text!r} may take too long: {advice}")
+        advice = _("repeat only single characters and sets of them, at most two in a row")
+        raise OptionError(
+            name,
+            _(
+                "{name!r}: the regular expression {text!r} may take too long: {advice}",
+                name=name,
+                text=text,
+                advice=advice,
+            ),
+        )
 
 
 def _ways(items: Iterable[tuple[Any, Any]]) -> int:

@@ -20,9 +20,11 @@ from typing import (
 if TYPE_CHECKING:
     from migrator.project.project import Project
 
+from migrator.language import N_, _
+
 T = TypeVar("T")
 Scalar = Union[str, int, bool, None]  # it is evaluated, on Python 3.9 too
-_WORDS = {str: "a text", bool: "true or false", int: "a whole number"}
+_WORDS = {str: N_("a string"), bool: N_("true or false"), int: N_("a whole number")}
 
 
 @dataclass(frozen=True)
@@ -71,10 +73,12 @@ def typed(declared: type[T], values: Mapping[str, Any]) -> T:
     types = _types(declared)  # type: ignore[arg-type]  # a class can be hashed
     for name in values:
         if name not in types:
-            raise OptionError(name, f"unknown option {name!r}{did_you_mean(name, types)}")
+            raise OptionError(
+                name, _("unknown option {name!r}{name2}", name=name, name2=did_you_mean(name, types))
+            )
     for field in fields(declared):  # type: ignore[arg-type]  # only dataclasses are declared
         if field.name not in values and field.metadata.get("required"):
-            raise OptionError(field.name, f"{field.name!r} is missing")
+            raise OptionError(field.name, _("{name!r} is missing", name=field.name))
     return declared(**{name: _value(name, types[name], value) for name, value in values.items()})
 
 
@@ -88,7 +92,7 @@ def did_you_mean(name: object, known: Iterable[str]) -> str:
     from difflib import get_close_matches
 
     near = get_close_matches(str(name), known, n=1)
-    return f"; did you mean {near[0]!r}?" if near else ""
+    return _("; did you mean {near!r}?", near=near[0]) if near else ""
 
 
 def _value(name: str, wanted: Any, value: Any) -> Any:
@@ -106,10 +110,20 @@ def _value(name: str, wanted: Any, value: Any) -> Any:
     if origin is dict and isinstance(value, dict) and all(isinstance(key, str) for key in value):
         return {key: _value(name, parts[1], item) for key, item in value.items()}
     if origin is Literal and value not in parts:
-        raise OptionError(name, f"{name!r} is one of {', '.join(map(repr, parts))}, not {value!r}")
+        raise OptionError(
+            name,
+            _(
+                "{name!r} is one of {repr}, not {value!r}",
+                name=name,
+                repr=", ".join(map(repr, parts)),
+                value=value,
+            ),
+        )
     if origin is Literal or (origin is Union and type(value) in parts):
         return value
-    raise OptionError(name, f"{name!r} is {_described(wanted)}, not {value!r}")
+    raise OptionError(
+        name, _("{name!r} is {wanted}, not {value!r}", name=name, wanted=_described(wanted), value=value)
+    )
 
 
 def _described(wanted: Any) -> str:
@@ -118,5 +132,5 @@ def _described(wanted: Any) -> str:
     if get_origin(wanted) is Union:
         return " or ".join(_described(part) for part in parts if part is not type(None))
     if get_origin(wanted) is tuple:
-        return f"a list, each item {_described(parts[0])}"
-    return _WORDS.get(wanted, "a mapping")
+        return _("a list, each item {parts}", parts=_described(parts[0]))
+    return _(_WORDS.get(wanted, N_("a mapping")))

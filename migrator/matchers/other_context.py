@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Optional
 from migrator.api_support.versions import TorchVersion
 from migrator.files.file_types import is_of_ci
 from migrator.findings.finding import Edit
+from migrator.language import _
 from migrator.matchers.context import Match, finding_at
 from migrator.matchers.packs import Rule
 from migrator.other_files.index import Span, TextIndex
@@ -54,7 +55,9 @@ def found_in_text(
     advice = advice or rule.advice
     if edits and (safety or rule.fix) != "safe" and is_of_ci(context.index.name):
         written = " ".join(edit.text.strip() for edit in edits).strip()
-        advice = advice or f"Write {written or 'nothing'} here, where the job's machine has NPUs."
+        advice = advice or _(
+            "Write {written} here, where the job's machine has NPUs.", written=written or "nothing"
+        )
         edits = ()
     finding = finding_at(rule, context.index.lines, span, api, edits, message, advice, severity, safety)
     return Match(finding, _NOWHERE, needs_npu=False)

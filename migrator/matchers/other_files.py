@@ -13,6 +13,7 @@ from migrator.files.errors import shown
 from migrator.files.file_types import document_type
 from migrator.files.notebook import Notebook, other_lines
 from migrator.findings.finding import Finding, Result, Severity
+from migrator.language import N_, _
 from migrator.matchers.script_lines import find_lines
 from migrator.native.files import CUDA_SUFFIXES, MAX_BYTES, NATIVE_SUFFIXES
 from migrator.native.inventory import Use, inventory
@@ -31,7 +32,7 @@ _MENTION = re.compile(
     rb"|nvidia-\w+-cu\d+|mamba[-_]ssm|causal[-_]conv1d|\+cu\d{2,3}|whl/cu\d{2,3}|accelerator: (?:gpu|auto))\b"
 )
 _LAUNCHERS = (b"horovodrun", b"mpirun", b"mpiexec")
-_LEFT = "not Python: left unchanged"
+_LEFT = N_("not Python: left unchanged")
 _CUDA_CODE = re.compile(
     rb"\bcuda(?:Stream|Malloc|_runtime|Error)|ATen/cuda|c10/cuda|\bcu(?:blas|dnn|sparse)\w*|__global__"
 )
@@ -72,7 +73,7 @@ def examine(name: str, data: bytes, operators: Catalog) -> Result | None:
             return None
         uses = map(_use, inventory(data.decode("utf-8", "replace")))
         findings = tuple(sorted((*map(_finding, defined), *uses), key=lambda item: item.line))
-        return Result(name, findings=findings, left="CUDA source: not migrated; see cuda_op_list.csv")
+        return Result(name, findings=findings, left=_("CUDA source: not migrated; see cuda_op_list.csv"))
     text = data.decode("utf-8", "replace")
     findings = _launchers(data, text)
     if suffix in _DOCUMENTS and not _NAMES.fullmatch(PurePosixPath(name).name) and not findings:
@@ -80,7 +81,9 @@ def examine(name: str, data: bytes, operators: Catalog) -> Result | None:
     what = _what_of_cuda(data, findings)
     if suffix in _SCRIPTS and _MENTION.search(data):
         findings = (*findings, *find_lines(text))
-    before = "lock file: make it again for the migrated requirements" if suffix == ".lock" else _LEFT
+    before = (
+        _("lock file: generate it again for the migrated requirements") if suffix == ".lock" else _(_LEFT)
+    )
     return Result(name, findings=findings, left=f"{before}; {what}") if what else None
 
 
@@ -99,9 +102,13 @@ def _what_of_cuda(data: bytes, launchers: Sequence[Finding]) -> str:
     if found is not None:
         line = data.count(b"\n", 0, found.start()) + 1
         words = {match.decode("ascii") for match in _MENTION.findall(data)}
-        return f"mentions {', '.join(sorted(words)[:4])} (first in line {line})"
+        return _("mentions {words} (first in line {line})", words=", ".join(sorted(words)[:4]), line=line)
     first = next(iter(launchers), None)
-    return f"starts programs with {first.api} (first in line {first.line})" if first else ""
+    return (
+        _("starts programs with {api} (first in line {line})", api=first.api, line=first.line)
+        if first
+        else ""
+    )
 
 
 def with_mentions(result: Result, document: Document, foreign: Collection[str] = ()) -> Result:
@@ -119,7 +126,7 @@ def with_mentions(result: Result, document: Document, foreign: Collection[str] =
     if is_asked and result.left and _MENTION.search(data):
         findings += find_lines(document.text)
     what = _what_of_cuda(data, () if result.findings else findings) if is_asked else ""
-    left = f"{result.left or 'left unchanged'}; {what}" if what else ""
+    left = f"{result.left or _('left unchanged')}; {what}" if what else ""
     findings.sort(key=lambda item: (item.line, item.column, item.code))
     return replace(result, findings=tuple(findings), left=left)
 
@@ -144,18 +151,24 @@ def beside_python(notebook: Notebook) -> Result | None:
     if not found:
         return None
     listed = ", ".join(sorted(words)[:4])
-    left = f"what is not Python in it is left unchanged; mentions {listed} (first in cell {found[0]})"
+    left = _(
+        "parts that are not Python are left unchanged; mentions {listed} (first in cell {found})",
+        listed=listed,
+        found=found[0],
+    )
     return Result(shown(notebook.name), findings=tuple(findings), left=left)
 
 
 def _use(use: Use) -> Finding:
     """A library of CUDA in a source, or the launch of a kernel."""
-    times = f" ({use.count} times)" if use.count > 1 else ""
+    times = _(" ({count} times)", count=use.count) if use.count > 1 else ""
     if use.route:
-        code, message = "NPU656", f"{use.name} is used{times}"
+        code, message = "NPU656", _("{name} is used{times}", name=use.name, times=times)
     else:
-        code, message = "NPU657", f"kernel {use.name} is started{times}"
-    advice = use.route or "It goes with its kernel: write an Ascend C kernel, or use torch's operators."
+        code, message = "NPU657", _("kernel {name} is started{times}", name=use.name, times=times)
+    advice = use.route or _(
+        "It is needed only by its kernel: write an Ascend C kernel, or use torch's operators."
+    )
     return _in_source(code, use.name, use.line, message, advice, "info")
 
 
@@ -163,10 +176,10 @@ def _finding(operator: Operator) -> Finding:
     if operator.kind == "kernel":
         message = f"CUDA kernel {operator.name}"
     else:
-        message = f"operator {operator.name} for Python: {operator.reason}"
-    advice = "Use PyTorch or torch_npu operators instead, or write an Ascend C operator."
+        message = _("operator {name} for Python: {reason}", name=operator.name, reason=operator.reason)
+    advice = _("Use PyTorch or torch_npu operators instead, or write an Ascend C operator.")
     if operator.npu:
-        advice = "An implementation for NPUs is among the sources: build the extension with it."
+        advice = _("An implementation for NPUs is among the sources: build the extension with it.")
     severity: Severity = "info" if operator.npu else "error"
     return _in_source("NPU652", operator.name, operator.line, message, advice, severity)
 

@@ -101,17 +101,28 @@ def load(path: Path) -> list[Rule]:
     except Unreadable as error:
         raise RuleError(f"{shown(path)}: {error}") from None
     except UnicodeDecodeError as error:
-        raise RuleError(f"{shown(path)}: cannot be read: not UTF-8 (byte {error.start})") from None
+        raise RuleError(
+            _("{path}: cannot be read: not UTF-8 (byte {start})", path=shown(path), start=error.start)
+        ) from None
     try:
         node, entries = _composed(text, is_ours=data_folder("rules") in path.parents)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         place = f":{mark.line + 1}" if mark else ""
-        raise RuleError(f"{path}{place}: not YAML: {getattr(error, 'problem', error)}") from None
+        raise RuleError(
+            _(
+                "{path}{place}: not YAML: {error}",
+                path=path,
+                place=place,
+                error=getattr(error, "problem", error),
+            )
+        ) from None
     except _TooMuchError as error:
         raise RuleError(f"{path}:{error}") from None
     if not isinstance(entries, list) or not entries:
-        raise RuleError(f"{path}:1: a rule pack is a list of rules, each starting with '- code: …'")
+        raise RuleError(
+            _("{path}:1: a rule pack is a list of rules, each starting with '- code: …'", path=path)
+        )
     return [_rule(entry, item, path) for entry, item in zip(entries, node.value)]
 
 
@@ -129,7 +140,7 @@ def _composed(text: str, is_ours: bool) -> tuple[Any, Any]:
     try:
         node = loader.get_single_node()
         if not is_ours and node is not None and expands_too_far(node):
-            raise _TooMuchError("1: its aliases stand for too many values: write them out")
+            raise _TooMuchError(_("1: its aliases expand to too many values: write them out"))
         return node, None if node is None else loader.construct_document(node)
     finally:
         loader.dispose()
@@ -142,29 +153,56 @@ def _check_depth(events: Iterable[Any]) -> None:
         name = event.__class__.__name__
         depth += name.endswith("StartEvent") - name.endswith("EndEvent")
         if depth > _DEEPEST:
-            raise _TooMuchError(f"{event.start_mark.line + 1}: lists and mappings are nested too deeply")
+            raise _TooMuchError(
+                _("{line}: lists and mappings are nested too deeply", line=event.start_mark.line + 1)
+            )
 
 
 def _rule(entry: Any, node: Any, path: Path) -> Rule:
     """One rule from a mapping and its YAML node, which knows the lines."""
     place = f"{path}:{node.start_mark.line + 1}"
     if not isinstance(entry, dict):
-        raise RuleError(f"{place}: a rule is a mapping with code, name, summary, kind, …")
+        raise RuleError(_("{place}: a rule is a mapping with code, name, summary, kind, …", place=place))
     for key in entry:
         if key not in _FIELDS:
-            raise RuleError(f"{place}: unknown field {key!r}{did_you_mean(key, _FIELDS)}")
+            raise RuleError(
+                _(
+                    "{place}: unknown field {key!r}{key2}",
+                    place=place,
+                    key=key,
+                    key2=did_you_mean(key, _FIELDS),
+                )
+            )
     for key in ("code", "name", "summary", "kind"):
         if not isinstance(entry.get(key), str) or not entry[key].strip():
-            raise RuleError(f"{place}: the field {key!r} is missing")
+            raise RuleError(_("{place}: the field {key!r} is missing", place=place, key=key))
     if entry["kind"] not in (*KINDS, "structural"):
-        raise RuleError(f"{place}: kind {entry['kind']!r} is not one of {', '.join(KINDS)}, structural")
+        raise RuleError(
+            _(
+                "{place}: kind {entry!r} is not one of {kinds}, structural",
+                place=place,
+                entry=entry["kind"],
+                kinds=", ".join(KINDS),
+            )
+        )
     if not _CODE.match(entry["code"]):
-        raise RuleError(f"{place}: code {entry['code']!r} is not letters and digits, such as ACME101")
+        raise RuleError(
+            _(
+                "{place}: code {entry!r} is not letters and digits, such as ACME101",
+                place=place,
+                entry=entry["code"],
+            )
+        )
     examples = entry.get("examples", ())
     if not isinstance(examples, (list, tuple)) or not all(isinstance(item, dict) for item in examples):
-        raise RuleError(f"{place}: 'examples' is a list of mappings with before/after or unchanged")
+        raise RuleError(
+            _("{place}: 'examples' is a list of mappings with before/after or unchanged", place=place)
+        )
     for number, example in enumerate(examples):
-        _check_example(example, f"{place}: example {number} of {entry['code']}")
+        _check_example(
+            example,
+            _("{place}: example {number} of {entry}", place=place, number=number, entry=entry["code"]),
+        )
     handler, given = _options(entry, node, path)
     values = {key: value for key, value in entry.items() if key not in ("options", "except")}
     more = {"excluded": entry.get("except", ()), "given": given, "handler": handler, "origin": place}
@@ -174,11 +212,23 @@ def _rule(entry: Any, node: Any, path: Path) -> Rule:
         raise RuleError(f"{path}:{_line(node, error.name)}: {error}") from None
     for condition in filter(None, (part.strip() for part in rule.versions.split(","))):
         if not CONDITION.match(condition):
-            raise RuleError(f"{place}: versions {rule.versions!r} is not like '>=2.1,<2.6'")
+            raise RuleError(
+                _(
+                    "{place}: versions {versions!r} is not like '>=2.1,<2.6'",
+                    place=place,
+                    versions=rule.versions,
+                )
+            )
     _check_names(rule, node, path)
     message, advice = (_(" ".join(text.split())) for text in (rule.message, rule.advice))
-    words = {"summary": _(rule.summary), "message": message, "advice": advice, "why": _why(rule.why.strip())}
-    return replace(rule, **words, examples=tuple(examples))
+    return replace(
+        rule,
+        summary=_(rule.summary),
+        message=message,
+        advice=advice,
+        why=_why(rule.why.strip()),
+        examples=tuple(examples),
+    )
 
 
 def _why(text: str) -> str:
@@ -193,16 +243,25 @@ def _options(entry: dict[str, Any], node: Any, path: Path) -> tuple[str, dict[st
     values = entry.get("options", {})
     line = f"{path}:{_line(node, 'options')}"
     if not isinstance(values, dict):
-        raise RuleError(f"{line}: 'options' is a mapping")
+        raise RuleError(_("{line}: 'options' is a mapping", line=line))
     for key in values:
         if not isinstance(key, str):  # for YAML, on and off are truth values
-            raise RuleError(f"{line}: the option {key!r} is no text: write it in quotes")
+            raise RuleError(
+                _("{line}: the option {key!r} is not a string: write it in quotes", line=line, key=key)
+            )
     given = dict(values)
     is_structural = entry["kind"] == "structural"
     handler = given.pop("handler", "") if is_structural else ""
     try:
         if is_structural and handler not in HANDLERS:
-            raise OptionError("handler", f"unknown handler {handler!r}{did_you_mean(handler, HANDLERS)}")
+            raise OptionError(
+                "handler",
+                _(
+                    "unknown handler {handler!r}{handler2}",
+                    handler=handler,
+                    handler2=did_you_mean(handler, HANDLERS),
+                ),
+            )
         finder = HANDLERS[handler] if is_structural else KINDS[entry["kind"]]
         check_expressions(typed(finder.declared, given))
     except OptionError as error:
@@ -214,17 +273,31 @@ def _check_names(rule: Rule, node: Any, path: Path) -> None:
     """Whether a rule has what it goes by, and nothing that its code does not look at."""
     finder = rule.finder
     if finder.takes_match and not (rule.match and all(pattern.strip(".* ") for pattern in rule.match)):
-        raise RuleError(f"{path}:{_line(node, 'match')}: the field 'match' is missing or empty")
+        raise RuleError(
+            _("{path}:{node}: the field 'match' is missing or empty", path=path, node=_line(node, "match"))
+        )
     if finder.replaces == "must" and not rule.replace:
-        raise RuleError(f"{rule.origin}: the field 'replace' is missing")
+        raise RuleError(_("{origin}: the field 'replace' is missing", origin=rule.origin))
     idle = {
         "match": rule.match and not finder.takes_match,
         "replace": rule.replace and finder.replaces == "no",
         "words": rule.words and (finder.words_from or not finder.module),
     }
     for key in (key for key, is_idle in idle.items() if is_idle):
-        of = f"the handler {rule.handler!r}" if rule.handler else f"the kind {rule.kind!r}"
-        raise RuleError(f"{path}:{_line(node, key)}: {of} does not look at the field {key!r}")
+        of = (
+            _("the handler {handler!r}", handler=rule.handler)
+            if rule.handler
+            else _("the kind {kind!r}", kind=rule.kind)
+        )
+        raise RuleError(
+            _(
+                "{path}:{node}: {of} does not look at the field {key!r}",
+                path=path,
+                node=_line(node, key),
+                of=of,
+                key=key,
+            )
+        )
 
 
 def _line(node: Any, *keys: str) -> int:
@@ -242,11 +315,20 @@ def _line(node: Any, *keys: str) -> int:
 def _check_example(example: dict[Any, Any], place: str) -> None:
     for key, value in example.items():
         if key not in _EXAMPLE_FIELDS:
-            raise RuleError(f"{place}: unknown field {key!r}; the fields are {', '.join(_EXAMPLE_FIELDS)}")
+            raise RuleError(
+                _(
+                    "{place}: unknown field {key!r}; the fields are {example_fields}",
+                    place=place,
+                    key=key,
+                    example_fields=", ".join(_EXAMPLE_FIELDS),
+                )
+            )
         if not isinstance(value, str):
-            raise RuleError(f"{place}: {key!r} is a text; write a number in quotes")
+            raise RuleError(_("{place}: {key!r} is a string; write a number in quotes", place=place, key=key))
     if {"before", "after", "unchanged", "reported"} & set(example) not in _EXAMPLE_KINDS:
-        raise RuleError(f"{place}: it has both before and after, or only unchanged, or only reported")
+        raise RuleError(
+            _("{place}: it has both before and after, or only unchanged, or only reported", place=place)
+        )
 
 
 def applies(rule: Rule, version: tuple[int, ...]) -> bool:
@@ -275,7 +357,14 @@ def load_all(extra: Iterable[str] = (), named: Iterable[str] = ("NPU",), load: L
     for path in [*sorted(folder.glob("*.yaml")), *opt_in, *users]:
         for rule in load(path):
             if rule.code in rules:
-                raise RuleError(f"{rule.origin}: {rule.code} is already defined in {rules[rule.code].origin}")
+                raise RuleError(
+                    _(
+                        "{origin}: {code} is already defined in {origin2}",
+                        origin=rule.origin,
+                        code=rule.code,
+                        origin2=rules[rule.code].origin,
+                    )
+                )
             rules[rule.code] = rule
         if path not in users:
             own.update(rules)
@@ -297,8 +386,8 @@ def choose(rules: list[Rule], select: Iterable[str], ignore: Iterable[str]) -> l
     for wanted in (*select, *ignore):
         if wanted != "ALL" and not any(rule.code.startswith(wanted) for rule in rules):
             near = _likeliest(wanted, rules)
-            hint = f"; did you mean {', '.join(near)}?" if near else ""
-            raise RuleError(f"unknown rule {wanted!r}{hint}")
+            hint = _("; did you mean {near}?", near=", ".join(near)) if near else ""
+            raise RuleError(_("unknown rule {wanted!r}{hint}", wanted=wanted, hint=hint))
     named = tuple(pattern for pattern in select if pattern != "ALL")
     return [
         rule

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from migrator.api_support import env_vars
 from migrator.findings.finding import Finding, Severity
+from migrator.language import _
 
 VARIABLE, DEVICE = "NPU404", "NPU124"
 
@@ -40,8 +41,10 @@ def find_lines(text: str) -> Iterator[Finding]:
             name, colon, index = value.partition(":")
             new = _FORMS[name.lower()] + colon + index
             what = "device" if name.lower() == "cuda" else "backend"
-            message = f"the {what} {value} is {new} on an NPU"
-            yield _finding(DEVICE, value, number, found.start("value"), message, f"Write {new}.", "warning")
+            message = _("the {what} {value} is {new} on NPUs", what=_(what), value=value, new=new)
+            yield _finding(
+                DEVICE, value, number, found.start("value"), message, _("Write {new}.", new=new), "warning"
+            )
 
 
 def _variable(found: re.Match[str], line: int) -> Iterator[Finding]:
@@ -52,14 +55,14 @@ def _variable(found: re.Match[str], line: int) -> Iterator[Finding]:
     severity: Severity = "warning"
     advice = known.advice
     if not known.npu:
-        severity, message = "info", f"{known.name} has no effect on an NPU"
+        severity, message = "info", _("{name} has no effect on NPUs", name=known.name)
     elif not value or env_vars.carries_over(known, value):
-        message = f"{known.name} is {known.npu} on an NPU"
-        advice = f"Write {known.npu}{'=' + value if value else ''}."
+        message = _("{name} is {npu} on NPUs", name=known.name, npu=known.npu)
+        advice = _("Write {npu}{value}.", npu=known.npu, value="=" + value if value else "")
     elif known.same_values:
-        message = f"{known.name}: {known.npu} does not take {value!r}"
+        message = _("{name}: {npu} does not take {value!r}", name=known.name, npu=known.npu, value=value)
     else:
-        message = f"{known.name} is {known.npu} on an NPU; its values differ"
+        message = _("{name} is {npu} on NPUs; the values differ", name=known.name, npu=known.npu)
     yield _finding(VARIABLE, known.name, line, found.start("name"), message, advice, severity)
 
 

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
+from migrator.language import _
 from migrator.names.device_vocabulary import (
     Beside,
     DeviceVocabulary,
@@ -61,6 +62,7 @@ class DeviceContext(NamedTuple):
     verdict: str
     reason: str
     api: str = ""
+    of_call: bool = False  # it is the argument of a call that takes no device
 
 
 def device_context(
@@ -72,14 +74,14 @@ def device_context(
     NPUs before, and knows its CUDA branch from its NPU branch.
     """
     context = _Climb(index, vocabulary, depth).from_node(node)
-    handed_on = context.verdict == NO and context.reason.startswith("an argument of")
+    handed_on = context.verdict == NO and context.of_call
     if (handed_on or context.verdict in (LIKELY, UNCLEAR)) and chosen_beside_cpu(index, node):
-        context = DeviceContext(CERTAIN, "chosen where there is a GPU, and else cpu", context.api)
+        context = DeviceContext(CERTAIN, _("selected if there is a GPU, otherwise cpu"), context.api)
     if context.verdict == LIKELY and depth == 0 and (library := works_with_foreign(index, vocabulary, node)):
-        reason = f"in code that works with {library}, whose devices are not torch's"
+        reason = _("in code for {library}, whose devices are not torch devices", library=library)
         context = DeviceContext(UNCLEAR, reason, context.api)
     if context.verdict != NO and depth == 0 and beside_npu(index, node):
-        return DeviceContext(NO, "beside a case of its own for NPUs")
+        return DeviceContext(NO, _("beside a branch for NPUs"))
     return context
 
 
@@ -119,10 +121,10 @@ class _Climb:
             parent = self.index.parent(child)
             outcome = None
             if parent is None or isinstance(parent, ast.Module):
-                return DeviceContext(NO, "text of its own")
+                return DeviceContext(NO, _("message text"))
             if isinstance(parent, ast.IfExp):
                 if child is parent.test:
-                    return DeviceContext(NO, "a condition")
+                    return DeviceContext(NO, _("a condition"))
                 self.siblings |= beside([parent.body, parent.orelse])
                 if asks_for_cuda(parent.test):
                     self.siblings |= beside([parent.test])
@@ -134,16 +136,16 @@ class _Climb:
                 pass
             elif isinstance(parent, ast.JoinedStr):
                 if not self._begins_string(parent, child):
-                    return DeviceContext(UNCLEAR, "a part of a longer text")
+                    return DeviceContext(UNCLEAR, _("part of a longer string"))
             elif isinstance(parent, ast.BinOp):
                 if isinstance(parent.op, ast.Div):
-                    return DeviceContext(NO, "a part of a path")
+                    return DeviceContext(NO, _("part of a path"))
                 ends = child is parent.right and isinstance(parent.op, ast.Add)
                 if ends and not isinstance(child, ast.BinOp):
-                    return DeviceContext(UNCLEAR, "the end of a longer text")
+                    return DeviceContext(UNCLEAR, _("end of a longer string"))
             elif isinstance(parent, ast.Lambda):
                 if child is not parent.body:
-                    return DeviceContext(UNCLEAR, "a lambda's default")
+                    return DeviceContext(UNCLEAR, _("a lambda's default"))
             elif isinstance(parent, ast.keyword):
                 call = self.index.parent(parent)
                 outcome = self._keyword(call, parent)
@@ -153,9 +155,9 @@ class _Climb:
             elif isinstance(parent, ast.Attribute):
                 call = self.index.call_of(parent)
                 if call is None:
-                    return DeviceContext(UNCLEAR, "an attribute of it is read")
+                    return DeviceContext(UNCLEAR, _("its attribute is read"))
                 if parent.attr not in ("format", "lower", "upper", "strip"):
-                    return DeviceContext(UNCLEAR, f"its method {parent.attr}() is called")
+                    return DeviceContext(UNCLEAR, _("its method {attr}() is called", attr=parent.attr))
                 parent = call
             elif isinstance(parent, ast.Dict):
                 outcome = self._in_dictionary(parent, child)
@@ -163,7 +165,7 @@ class _Climb:
                 if child is parent.slice:
                     return self._key(parent)
                 if child is not parent.value:
-                    return DeviceContext(UNCLEAR, "part of an index")
+                    return DeviceContext(UNCLEAR, _("part of an index"))
             else:
                 return self._end(parent, child, came_from)
             if outcome is not None:
@@ -186,32 +188,32 @@ class _Climb:
             return self._target(target)
         if isinstance(parent, ast.AnnAssign):
             if child is parent.annotation:
-                return self._hinted(last_name(parent.target), "an annotation")
+                return self._hinted(last_name(parent.target), _("an annotation"))
             names = [item for item in ast.walk(parent.annotation) if isinstance(item, ast.Constant)]
             self.siblings |= beside(names)
             return self._target(parent.target)
         if isinstance(parent, ast.AugAssign):
             name = last_name(parent.target)
-            return self._hinted(name, f"what is added to {name or 'a variable'}")
+            return self._hinted(name, _("value added to {name}", name=name or _("a variable")))
         if isinstance(parent, ast.Return):
             return self._returned(parent)
         if isinstance(parent, (ast.For, ast.AsyncFor)):
             is_iterated = child is parent.iter
-            return self._target(parent.target) if is_iterated else DeviceContext(UNCLEAR, "a loop")
+            return self._target(parent.target) if is_iterated else DeviceContext(UNCLEAR, _("a loop"))
         if isinstance(parent, ast.comprehension):
-            return self._hinted(last_name(parent.target), "the values of a loop")
+            return self._hinted(last_name(parent.target), _("the values of a loop"))
         if isinstance(parent, ast.arguments):
             return self._default(parent, child)
         if isinstance(parent, ast.arg):
-            return self._hinted(parent.arg, f"the annotation of {parent.arg}")
+            return self._hinted(parent.arg, _("the annotation of {arg}", arg=parent.arg))
         if parent.__class__.__name__ == "MatchValue":
             return self._match_case(parent)
         if isinstance(parent, ast.Expr):
             called = called_name(child)  # groups.get(ranks, "nccl"), and not the name of an option
             if called and called not in self.vocabulary.option_calls:
-                return DeviceContext(UNCLEAR, f"an argument of {called}()")
-            return DeviceContext(NO, "a text that nobody reads")
-        return DeviceContext(UNCLEAR, "a place that is not known")
+                return DeviceContext(UNCLEAR, _("an argument of {called}()", called=called))
+            return DeviceContext(NO, _("unused string"))
+        return DeviceContext(UNCLEAR, _("unknown use"))
 
     def _begins_string(self, string: ast.JoinedStr, field: ast.AST) -> bool:
         """Whether a field begins an f-string, and ends it or is followed by a colon."""
@@ -228,13 +230,17 @@ class _Climb:
         """What a name, and the values beside it, say."""
         every = self.siblings | more
         if self.siblings.question and every.cpu:
-            return DeviceContext(CERTAIN, f"{where}: the choice between a GPU and the CPU")
+            return DeviceContext(CERTAIN, _("{where}: choice between a GPU and the CPU", where=where))
         if name and self.vocabulary.says(name):
             known = name.lower() in self.vocabulary.keys
-            says = "which the project uses as a" if known else "whose name says"
-            return DeviceContext(LIKELY, f"{where}, {says} {self.vocabulary.noun}")
+            noun = _(self.vocabulary.noun)
+            if known:
+                reason = _("{where}, which the project uses as a {noun}", where=where, noun=noun)
+            else:
+                reason = _("{where}, named like a {noun}", where=where, noun=noun)
+            return DeviceContext(LIKELY, reason)
         if every.device:
-            return DeviceContext(LIKELY, f"{where}, beside another device")
+            return DeviceContext(LIKELY, _("{where}, beside another device", where=where))
         return DeviceContext(UNCLEAR, where)
 
     def _target(self, target: ast.expr) -> DeviceContext:
@@ -242,14 +248,20 @@ class _Climb:
         if isinstance(target, ast.Name) and self.depth < 2:
             verdicts, api = self._used_as(target)
             if verdicts == {CERTAIN}:
-                reason = f"{target.id} goes only where a {self.vocabulary.noun} is expected"
+                reason = _(
+                    "{id} goes only where a {noun} is expected", id=target.id, noun=_(self.vocabulary.noun)
+                )
                 return DeviceContext(CERTAIN, reason, api)
             if CERTAIN in verdicts:
-                return DeviceContext(LIKELY, f"{target.id} is used as a {self.vocabulary.noun}")
+                return DeviceContext(
+                    LIKELY, _("{id} is used as a {noun}", id=target.id, noun=_(self.vocabulary.noun))
+                )
             if LIKELY in verdicts and UNCLEAR not in verdicts:
-                return DeviceContext(LIKELY, f"{target.id} seems to be used as a {self.vocabulary.noun}")
+                return DeviceContext(
+                    LIKELY, _("{id} seems to be used as a {noun}", id=target.id, noun=_(self.vocabulary.noun))
+                )
         name = last_name(target)
-        return self._hinted(name, f"the value of {name or 'a variable'}")
+        return self._hinted(name, _("the value of {name}", name=name or _("a variable")))
 
     def _used_as(self, target: ast.Name) -> tuple[set[str], str]:
         """The verdicts on the uses of a variable, and the API that decided on the first of them."""
@@ -270,13 +282,13 @@ class _Climb:
         if function is not None:
             returns = (node for node in ast.walk(function) if isinstance(node, ast.Return))
             found = self._among(function, (node.value for node in returns if node.value))
-        return self._hinted(name, f"what {name}() returns", found)
+        return self._hinted(name, _("what {name}() returns", name=name), found)
 
     def _keyword(self, call: ast.AST | None, keyword: ast.keyword) -> DeviceContext | None:
         """A keyword argument; None where the call hands the value on."""
         name, called = keyword.arg or "", called_name(call)
         if not isinstance(call, ast.Call):
-            return DeviceContext(UNCLEAR, "a class's keyword")
+            return DeviceContext(UNCLEAR, _("a class's keyword"))
         if called in self.vocabulary.option_calls and name in _OPTION_KEYWORDS:
             return self._option(call)
         qualified = self._called_api(call.func)
@@ -284,15 +296,19 @@ class _Climb:
             qualified.partition(".")[0] in self.vocabulary.foreign
             and name.lower() not in self.vocabulary.keys
         ):
-            return DeviceContext(UNCLEAR, f"an argument of {qualified}(), which is not torch's")
+            return DeviceContext(
+                UNCLEAR, _("an argument of {qualified}(), which is not torch's", qualified=qualified)
+            )
         if name in self._takers(qualified, called):
             return DeviceContext(CERTAIN, f"{called}({name}=…)", name)
         if name in self.vocabulary.keywords:
             certain = qualified.startswith("torch.") or called in _DEVICE_METHODS
-            return DeviceContext(CERTAIN if certain else LIKELY, f"{called or 'a call'}({name}=…)", name)
+            return DeviceContext(CERTAIN if certain else LIKELY, f"{called or _('a call')}({name}=…)", name)
         if called in self.vocabulary.never:
-            return DeviceContext(NO, f"an argument of {called}()")
-        return self._hinted(name, f"the argument {name} of {called or 'a call'}()")
+            return DeviceContext(NO, _("an argument of {called}()", called=called), of_call=True)
+        return self._hinted(
+            name, _("the argument {name} of {called}()", name=name, called=called or _("a call"))
+        )
 
     def _called_api(self, function: ast.expr) -> str:
         """The full name of what is called; of several that it may be, one that takes a device."""
@@ -318,10 +334,12 @@ class _Climb:
             qualified, position = self._called_api(call.args[0]), position - 1
             called = qualified.rpartition(".")[2]
         if qualified.partition(".")[0] in vocabulary.foreign:
-            return DeviceContext(UNCLEAR, f"an argument of {qualified}(), which is not torch's")
+            return DeviceContext(
+                UNCLEAR, _("an argument of {qualified}(), which is not torch's", qualified=qualified)
+            )
         takers = self._takers(qualified, called)
         if position in takers or "*" in takers:
-            return DeviceContext(CERTAIN, f"{called or 'a call'}(…)", called)
+            return DeviceContext(CERTAIN, f"{called or _('a call')}(…)", called)
         if qualified.startswith("torch.cuda.") and position == 0:
             return DeviceContext(CERTAIN, f"{called}(…)")
         if called in vocabulary.option_calls:
@@ -329,48 +347,57 @@ class _Climb:
         if called in _COMPARISONS and position < 2:
             return self._compared(call.args[:2], argument)
         if is_searched_pattern(self.index, argument) and vocabulary.says_device(call.args[1]):
-            return DeviceContext(CERTAIN, "a pattern for a device's name")
+            return DeviceContext(CERTAIN, _("pattern for a device name"))
         if isinstance(call.func, ast.Attribute):
             if called in _STRING_METHODS:
                 if vocabulary.says_device(call.func.value):
-                    return DeviceContext(CERTAIN, "a part of a device's name")
-                return DeviceContext(UNCLEAR, "a part of some text")
+                    return DeviceContext(CERTAIN, _("part of a device name"))
+                return DeviceContext(UNCLEAR, _("part of another string"))
             if called == "format" and not self._begins_format(call.func.value):
-                return DeviceContext(NO, "a part of a longer text")
+                return DeviceContext(NO, _("part of a longer string"))
             if called in _CONTAINER_METHODS:
                 name = last_name(call.func.value)
-                return self._hinted(name, f"an element of {name}")
+                return self._hinted(name, _("an element of {name}", name=name))
         if called in _GETTERS and not position and isinstance(call.func, ast.Attribute):
-            return DeviceContext(NO, "a key")
+            return DeviceContext(NO, _("a key"))
         if called in _LOOK_UPS and position:
             if vocabulary.says_device(call.args[position - 1]):
                 return DeviceContext(
-                    LIKELY, f"the default of a setting whose name says {self.vocabulary.noun}"
+                    LIKELY, _("default of a setting named like a {noun}", noun=_(self.vocabulary.noun))
                 )
             return None
         if called in _HAND_ON:
             return None
         if called == "parametrize" and position and vocabulary.says_device(call.args[0]):
-            return DeviceContext(LIKELY, f"a test's parameter whose name says {self.vocabulary.noun}")
+            return DeviceContext(
+                LIKELY, _("test parameter named like a {noun}", noun=_(self.vocabulary.noun))
+            )
         if called in vocabulary.never:
-            return DeviceContext(NO, f"an argument of {called}()")
+            return DeviceContext(NO, _("an argument of {called}()", called=called), of_call=True)
         member = self._member(call, argument)
         if member is not None:  # what the member of an Enum becomes, its look-up has to become, too
             return self.of(member)
         parameter = self._parameter(call, position)
         if parameter is not None:
-            return self._hinted(parameter, f"the parameter {parameter} of {called}()")
+            return self._hinted(
+                parameter, _("the parameter {parameter} of {called}()", parameter=parameter, called=called)
+            )
         if qualified and self.index.neighbours and self.index.neighbours.taker(qualified) == position:
             return DeviceContext(
-                LIKELY, f"the argument of {called}() that is a {vocabulary.noun} by its name"
+                LIKELY,
+                _("argument of {called}() named like a {noun}", called=called, noun=_(vocabulary.noun)),
             )
         if isinstance(self.index.parent(call), ast.withitem) and _AUTOCAST.search(self.index.text):
             return DeviceContext(
-                LIKELY, f"what with is given, in a file that uses autocast: {called or 'a call'}()"
+                LIKELY,
+                _(
+                    "context manager of with, in a file that uses autocast: {called}()",
+                    called=called or _("a call"),
+                ),
             )
         if called and vocabulary.says(called):
-            return DeviceContext(LIKELY, f"an argument of {called}()")
-        return DeviceContext(UNCLEAR, f"an argument of {called or 'a call'}()")
+            return DeviceContext(LIKELY, _("an argument of {called}()", called=called))
+        return DeviceContext(UNCLEAR, _("an argument of {called}()", called=called or _("a call")))
 
     def _begins_format(self, template: ast.expr) -> bool:
         """Whether a text may begin with what ``format`` puts into it."""
@@ -414,15 +441,18 @@ class _Climb:
         given = [*call.args, *(k.value for k in call.keywords if k.arg in ("dest", "name"))]
         names = [text for text in map(string_value, given) if text is not None]
         if self._chooses_key(call):
-            return DeviceContext(UNCLEAR, "a choice that is the key of a dictionary")
+            return DeviceContext(UNCLEAR, _("a choice that is the key of a dictionary"))
         if any(self.vocabulary.says(name.strip("-").replace("-", "_")) for name in names):
-            return DeviceContext(LIKELY, f"an option whose name says {self.vocabulary.noun} ({names[0]})")
+            return DeviceContext(
+                LIKELY,
+                _("option named like a {noun} ({names})", noun=_(self.vocabulary.noun), names=names[0]),
+            )
         offered = [k.value for k in call.keywords if k.arg in ("default", "choices")]
         choices = beside(each for value in offered for each in elements(value) or [value])
         if (self.siblings | choices).device:
-            return DeviceContext(LIKELY, "an option that also offers other devices")
+            return DeviceContext(LIKELY, _("an option that also offers other devices"))
         if names:
-            return DeviceContext(UNCLEAR, f"the option {names[0]}")
+            return DeviceContext(UNCLEAR, _("the option {names}", names=names[0]))
         return device_context(self.index, self.vocabulary, call, self.depth)
 
     def _chooses_key(self, call: ast.Call) -> bool:
@@ -439,35 +469,37 @@ class _Climb:
     def _compared(self, operands: Iterable[ast.expr], child: ast.AST) -> DeviceContext:
         others = [each for each in operands if each is not child and not isinstance(each, ast.Constant)]
         if any(isinstance(each, ast.Subscript) and isinstance(each.slice, ast.Slice) for each in others):
-            return DeviceContext(NO, "compared with a slice, whose length would have to follow")
+            return DeviceContext(NO, _("compared with a slice, whose length would have to change too"))
         if any(self.vocabulary.says_device(other) for other in others):
-            return DeviceContext(CERTAIN, "compared with a device or a backend")
+            return DeviceContext(CERTAIN, _("compared with a device or a backend"))
         if any(isinstance(other, ast.Attribute) and other.attr in ("type", "param") for other in others):
-            return DeviceContext(LIKELY, "compared with a type")
+            return DeviceContext(LIKELY, _("compared with a type"))
         if self._among(child, elements(child)).device:
-            return DeviceContext(LIKELY, "compared together with other devices")
-        return DeviceContext(UNCLEAR, "a comparison")
+            return DeviceContext(LIKELY, _("compared together with other devices"))
+        return DeviceContext(UNCLEAR, _("a comparison"))
 
     def _match_case(self, pattern: ast.AST) -> DeviceContext:
         match: Any = self.index.parent(self.index.statement_of(pattern))  # Python 3.9 has no ast.Match
         if self.vocabulary.says_device(match.subject):
-            return DeviceContext(CERTAIN, "a case of a device or a backend")
+            return DeviceContext(CERTAIN, _("a case of a device or a backend"))
         patterns = (case.pattern for case in match.cases)
         values = (each.value for each in patterns if each.__class__.__name__ == "MatchValue")
         if self._among(match, values).device:
-            return DeviceContext(LIKELY, "a case beside other devices")
-        return DeviceContext(UNCLEAR, "a match case")
+            return DeviceContext(LIKELY, _("a case beside other devices"))
+        return DeviceContext(UNCLEAR, _("a match case"))
 
     def _in_dictionary(self, node: ast.Dict, child: ast.AST) -> DeviceContext:
-        outside = self.of(node) if self.depth < 2 else DeviceContext(UNCLEAR, "a dictionary")
+        outside = self.of(node) if self.depth < 2 else DeviceContext(UNCLEAR, _("a dictionary"))
         keys = self.index.once(("keys", node), lambda: dict(zip(node.values, node.keys)))
         if child in keys:
             if outside.verdict == CERTAIN:
                 return outside
             key = keys[child]
             if key is not None and self.vocabulary.says_device(key):
-                return DeviceContext(LIKELY, f"the value of a key that says {self.vocabulary.noun}")
-            return DeviceContext(UNCLEAR, "a dictionary's value")
+                return DeviceContext(
+                    LIKELY, _("value of a key named like a {noun}", noun=_(self.vocabulary.noun))
+                )
+            return DeviceContext(UNCLEAR, _("a dictionary's value"))
         holder = self.index.parent(node)
         is_map_location = isinstance(holder, ast.keyword) and holder.arg == "map_location"
         if outside.api in ("map_location", "load") or is_map_location:
@@ -476,12 +508,12 @@ class _Climb:
             ("values", node), lambda: dict(zip(node.keys, node.values))
         )
         if self.index.qualified_name(values[child]).startswith("torch.cuda."):
-            return DeviceContext(LIKELY, "the key of a function of the device")
+            return DeviceContext(LIKELY, _("key of a function of the device"))
         if self.index.once(("looked up", node, self.vocabulary), lambda: self._is_looked_up_by_device(node)):
-            return DeviceContext(LIKELY, "a key that is looked up by a device")
+            return DeviceContext(LIKELY, _("key looked up by a device"))
         if outside.verdict != NO and self._among(node, filter(None, node.keys)).device:
-            return DeviceContext(UNCLEAR, "a dictionary's key, beside other devices")
-        return DeviceContext(NO, "a dictionary's key")
+            return DeviceContext(UNCLEAR, _("a dictionary's key, beside other devices"))
+        return DeviceContext(NO, _("a dictionary's key"))
 
     def _is_looked_up_by_device(self, node: ast.Dict) -> bool:
         """Whether a dictionary, or what it is assigned to, is asked for a device's key."""
@@ -512,20 +544,20 @@ class _Climb:
 
     def _key(self, node: ast.Subscript) -> DeviceContext:
         if last_name(node.value) != "Literal":
-            return DeviceContext(NO, "a key")
+            return DeviceContext(NO, _("a key"))
         around = self.index.parent(node)
         if isinstance(around, ast.arg):
             self.siblings = Beside()  # what the parameter is used for decides, not the other choices
-            return self._of_parameter(around, "a Literal")
+            return self._of_parameter(around, _("a Literal"))
         holder = around.arg if isinstance(around, (ast.arg, ast.keyword)) else ""
-        return self._hinted(holder or last_name(getattr(around, "target", None)), "a Literal")
+        return self._hinted(holder or last_name(getattr(around, "target", None)), _("a Literal"))
 
     def _default(self, arguments: ast.arguments, child: ast.AST) -> DeviceContext:
         """A parameter's default is what the parameter's name says, or is used for."""
         for parameter, default in defaults(arguments):
             if default is child:
-                return self._of_parameter(parameter, f"the default of {parameter.arg}")
-        return DeviceContext(UNCLEAR, "a default")
+                return self._of_parameter(parameter, _("the default of {arg}", arg=parameter.arg))
+        return DeviceContext(UNCLEAR, _("a default"))
 
     def _of_parameter(self, parameter: ast.arg, where: str) -> DeviceContext:
         """What stands at a parameter is what its name says, or is used for."""
@@ -533,5 +565,7 @@ class _Climb:
         scope = self.index.inside(function) if self.depth < 2 else None
         uses = self.index.uses(name, scope) if scope is not None else []
         if any(self.of(use).verdict == CERTAIN for use in uses):
-            return DeviceContext(LIKELY, f"{where}, which is used as a {self.vocabulary.noun}")
+            return DeviceContext(
+                LIKELY, _("{where}, which is used as a {noun}", where=where, noun=_(self.vocabulary.noun))
+            )
         return self._hinted(name, where)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
+from migrator.language import _
 from migrator.names.device_context import (
     CERTAIN,
     LIKELY,
@@ -72,7 +73,7 @@ def context_of_device(index: ModuleIndex, vocabulary: DeviceVocabulary, node: St
     text = written(index, node)
     has_index = _INDEXED.match(text) or (text == "cuda:" and isinstance(index.parent(node), ast.BinOp))
     if context.verdict == UNCLEAR and has_index:
-        return DeviceContext(LIKELY, "the beginning of a device's name")
+        return DeviceContext(LIKELY, _("beginning of a device name"))
     return context
 
 
@@ -80,7 +81,7 @@ def context_of_backend(index: ModuleIndex, vocabulary: DeviceVocabulary, node: S
     """Where a string goes that looks like a backend."""
     text = written(index, node)
     if names_backends(text):
-        return DeviceContext(CERTAIN, "a backend for each device type")
+        return DeviceContext(CERTAIN, _("a backend for each device type"))
     context = device_context(index, vocabulary, node)
     # In small letters it is hardly ever anything but the backend. In capitals it
     # is also the beginning of the names of NCCL's environment variables.
@@ -94,9 +95,9 @@ def context_of_tensor_type(index: ModuleIndex, vocabulary: DeviceVocabulary, nod
     """Where a string goes that is the name of a type of CUDA tensors."""
     context = device_context(index, vocabulary, node)
     if is_argument_of(index, node, "type") or _is_compared_with_type(index, node):
-        return DeviceContext(CERTAIN, "the name of a tensor type")
+        return DeviceContext(CERTAIN, _("the name of a tensor type"))
     if context.verdict in (UNCLEAR, NO) and not is_docstring(index, node):
-        return DeviceContext(LIKELY, f"the name of a tensor type, in {context.reason}")
+        return DeviceContext(LIKELY, _("the name of a tensor type, in {reason}", reason=context.reason))
     return context
 
 

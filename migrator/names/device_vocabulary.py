@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from migrator.language import N_
 from migrator.names.index import ModuleIndex
 from migrator.names.tree import kept_as, string_value
 
@@ -36,7 +37,7 @@ class DeviceVocabulary:
     option_calls: frozenset[str]
     hint: re.Pattern[str]
     foreign: frozenset[str] = field(default_factory=frozenset)
-    noun: str = "device"
+    noun: str = N_("device")
     keys: frozenset[str] = field(default_factory=frozenset)
 
     def says(self, name: str) -> bool:

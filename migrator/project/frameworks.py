@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from migrator.language import _
+
 _NAMES = {
     "tensorflow": "TensorFlow",
     "keras": "Keras",
@@ -28,4 +30,8 @@ def other_framework(text: str) -> str:
 
 def why_not_started(file: str, framework: str) -> str:
     """Why there is no launcher for a script of another framework."""
-    return f"{file} is a program of {framework}, which torchrun does not start: NPU661 says what it needs"
+    return _(
+        "{file} is a program of {framework}, which torchrun does not start: NPU661 says what it needs",
+        file=file,
+        framework=framework,
+    )

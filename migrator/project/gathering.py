@@ -9,6 +9,7 @@ from fnmatch import translate
 from functools import cache
 from itertools import takewhile
 
+from migrator.language import _
 from migrator.native.files import is_cuda
 from migrator.native.functions import is_cuda_name
 from migrator.native.model import Binding, NativeFile, NativeFunction
@@ -56,7 +57,7 @@ def _operator(file: NativeFile, binding: Binding, graph: _Graph) -> Operator | N
     """The operator that a binding makes; None where nothing on its way touches CUDA."""
     way = graph.way_to_cuda(file, binding.target)
     if way is None and binding.key == "CUDA":
-        way = "it is registered for CUDA"
+        way = _("it is registered for CUDA")
     if way is None:
         missing = [name for name in sorted(binding.target.mentions) if name not in graph.by_name]
         if len(missing) < len(binding.target.mentions) or not missing:
@@ -64,7 +65,7 @@ def _operator(file: NativeFile, binding: Binding, graph: _Graph) -> Operator | N
         named = next((name for name in missing if is_cuda_name(name)), "")
         if not named and not is_cuda(file.name):
             return None
-        way = f"{named or missing[0]}, whose source is not here"
+        way = _("{named}, whose source is missing", named=named or missing[0])
     npu = graph.reaches_npu(file, binding.target) or binding.key == "PrivateUse1"
     return Operator("bound", binding.name, file.name, binding.target.line, way, npu)
 
@@ -103,7 +104,7 @@ def _modules(
             known = bool(mine) or not extension.cuda
         if extension.functions:
             mine = {
-                name: Operator("bound", name, extension.file, extension.line, "a function of load_inline")
+                name: Operator("bound", name, extension.file, extension.line, _("a function of load_inline"))
                 for name in extension.functions
                 if extension.cuda
             }
@@ -158,13 +159,17 @@ class _Graph:
         for where, function in self._reached(file, start):
             if function.cuda is not None:
                 line, word = function.cuda
-                what = f"launches {word[3:]}" if word.startswith("<<<") else f"uses {word}"
+                what = (
+                    _("launches {word}", word=word[3:])
+                    if word.startswith("<<<")
+                    else _("uses {word}", word=word)
+                )
                 by = f"{function.name} " if function is not start else ""
                 return f"{by}{what} ({where.name}:{line})"
             undefined = (name for name in function.mentions & self._declared if name not in self.by_name)
             missing = [name for name in undefined if is_cuda_name(name)]
             if missing:
-                return f"{min(missing)}, whose source is not here"
+                return _("{missing}, whose source is missing", missing=min(missing))
         return None
 
     def reaches_npu(self, file: NativeFile, start: NativeFunction) -> bool:

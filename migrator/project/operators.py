@@ -26,7 +26,7 @@ class Operator(NamedTuple):
 class Module(NamedTuple):
     """An extension module with CUDA operators, and the file that builds it.
 
-    ``operators`` is None where it is not known what it binds. ``npu`` tells that all of it is there for
+    ``operators`` is None where it is unknown what it binds. ``npu`` tells that all of it is there for
     NPUs too.
     """
 

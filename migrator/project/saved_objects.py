@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple, Optional
 
+from migrator.language import _
 from migrator.names.outline import Outline, outline
 from migrator.names.tree import FUNCTIONS, bare_name, called_name, children, last_name, string_value
 
@@ -128,9 +129,9 @@ class _Assigned:
         if isinstance(value, ast.Call):
             function = ast.unparse(value.func)
             if called_name(value) in ("parse_args", "Namespace", "parse_known_args"):
-                return "options of argparse"
-            package, _, rest = function.partition(".")
-            return "a value of NumPy" if package in _NUMPY and "." not in rest and rest else None
+                return _("options of argparse")
+            package, dot, rest = function.partition(".")
+            return _("a value of NumPy") if package in _NUMPY and dot and "." not in rest and rest else None
         if not isinstance(value, (ast.Name, ast.Attribute)):
             return None
         sources = self.values(ast.unparse(value))
@@ -141,16 +142,16 @@ class _Assigned:
         if any(_is_plain(each) for each in sources):
             return None
         if _OPTIONS.fullmatch(name):
-            return "options of argparse, by its name"
+            return _("options of argparse, by its name")
         if isinstance(value, ast.Attribute) and bare_name(value.value) != "self":
             return None  # args.model is a name
         if _SETTINGS.fullmatch(name):
             loaded = any(called_name(each) in _LOADERS for each in sources)
-            return None if loaded else "settings, by their name, which may be an object"
+            return None if loaded else _("settings, by their name, which may be an object")
         if is_module_name(name):
             made = not sources or any(_makes_module(each) for each in sources)
-            return "a module, by its name" if made else None
-        return "an optimizer, by its name" if name in _OPTIMIZERS else None
+            return _("a module, by its name") if made else None
+        return _("an optimizer, by its name") if name in _OPTIMIZERS else None
 
 
 def is_module_name(name: str) -> bool:

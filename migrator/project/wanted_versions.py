@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple, Optional
 from migrator.api_support.tables import as_tuple
 from migrator.api_support.versions import TorchVersion, known
 from migrator.files.errors import shown
+from migrator.language import _
 from migrator.project.requirement_files import requirement_lines
 
 if TYPE_CHECKING:
@@ -67,12 +68,15 @@ def wanted_version(folder: Path) -> Optional[Choice]:
         version = _nearest(pinned.pin)
         why = f"{pinned.place} has {pinned.words}"
         if version.tuple[:2] != pinned.pin[:2]:
-            why += ", for which no torch_npu is known; this is the nearest"
+            why += _(", for which no torch_npu is known; this is the nearest version")
         return Choice(version.text, why)
     for one in found:
         fitting = [version for version in known() if all(_fits(version.tuple, limit) for limit in one.limits)]
         if fitting:
-            return Choice(fitting[-1].text, f"the newest that fits {one.words} in {one.place}")
+            return Choice(
+                fitting[-1].text,
+                _("the newest that fits {words} in {place}", words=one.words, place=one.place),
+            )
     return None
 
 

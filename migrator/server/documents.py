@@ -23,7 +23,7 @@ from migrator.server.texts import Text
 
 @dataclass
 class Part:
-    """What has a URI and a text of its own: a file, or a code cell of a notebook."""
+    """What has a URI and a message text: a file, or a code cell of a notebook."""
 
     uri: str
     version: Optional[int]

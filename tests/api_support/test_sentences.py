@@ -19,7 +19,7 @@ KERNEL = "though torch_npu has a kernel"
         ("torch.nn.Conv2d", "2.6", "Works. float64 and complex do not."),
         ("torch.linalg.inv", "2.6", f"Runs on the CPU: no kernel for {INV} in torch_npu 2.6 (slow)."),
         ("torch.cuda.Event", "2.6", "Use torch.npu.Event."),
-        ("torch.cuda.nvtx.range_push", "2.6", "Raises: it has no NPU form."),
+        ("torch.cuda.nvtx.range_push", "2.6", "Raises: it has no NPU equivalent."),
         ("torch.compile", "1.11", "Not in torch 1.11: first in torch 2.0."),
         ("torch.fx", "2.6", "A module."),
         ("torch.sparse.mm", "2.13", f"It raises for a sparse tensor of an NPU: {NONE}."),

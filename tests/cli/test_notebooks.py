@@ -53,7 +53,7 @@ def test_a_notebook_is_migrated(npumigrate, source, tmp_path) -> None:
         ("n.ipynb:cell 5", "1", "NPU121"),
     ]
     (left,) = rows(result / "migration_report/skipped_files.csv")
-    what = "what is not Python in it is left unchanged; mentions CUDA_VISIBLE_DEVICES, nvidia-smi"
+    what = "parts that are not Python are left unchanged; mentions CUDA_VISIBLE_DEVICES, nvidia-smi"
     assert left["Reason"] == f"{what} (first in cell 2)"
     (line,) = rows(result / "migration_report/manual_review.csv")
     assert (line["File"], line["Start Line"], line["Rule"]) == ("n.ipynb:cell 4", "2", "NPU404")

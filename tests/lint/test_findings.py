@@ -462,7 +462,7 @@ def test_texts_that_name_devices_are_told_in_words(lint, tmp_path) -> None:
     messages = [item["message"] for item in lint("--select=NPU12", "--output-format=json").json()]
     assert messages == [
         "'cuda' is a CUDA device (zeros(device=…))",
-        "'cuda' looks like a CUDA device (an option whose name says device (--device))",
+        "'cuda' looks like a CUDA device (option named like a device (--device))",
     ]
 
 

@@ -65,7 +65,7 @@ def test_lock_files_are_to_be_made_again() -> None:
     assert is_candidate("poetry.lock")
     result = examine("poetry.lock", b'[[package]]\nname = "nvidia-cublas-cu12"\n')
     assert result is not None
-    assert result.left.startswith("lock file: make it again for the migrated requirements; ")
+    assert result.left.startswith("lock file: generate it again for the migrated requirements; ")
     assert result.left.endswith("mentions nvidia-cublas-cu12 (first in line 2)")
 
 

@@ -38,7 +38,7 @@ RULE = """\
     ("example", "message"),
     [
         ("{before: x, afterwards: y}", "unknown field 'afterwards'; the fields are before, after,"),
-        ("{before: x, after: y, version: 2.6}", "'version' is a text; write a number in quotes"),
+        ("{before: x, after: y, version: 2.6}", "'version' is a string; write a number in quotes"),
         ("{before: x}", "it has both before and after, or only unchanged, or only reported"),
         (
             "{before: x, after: y, unchanged: z}",
@@ -59,7 +59,7 @@ def test_an_option_that_yaml_takes_for_something_else(tmp_path):
     pack.write_text("- {code: ACME101, name: a, summary: s, kind: call, match: a.b, options: {on: [x]}}\n")
     with pytest.raises(RuleError) as error:
         load(pack)
-    assert str(error.value) == f"{pack}:1: the option True is no text: write it in quotes"
+    assert str(error.value) == f"{pack}:1: the option True is not a string: write it in quotes"
 
 
 PACK = """\
@@ -109,7 +109,7 @@ PACK = """\
         (
             "  kind: call\n  match: a.b\n  options: {has: [1]}",
             6,
-            "'has' is a text, not 1",
+            "'has' is a string, not 1",
         ),
         (
             "  kind: call\n  match: a.b\n  options: {has: 1}",
@@ -128,7 +128,7 @@ PACK = """\
             "'fix' is one of 'safe', 'unsafe', 'none', not 'save'",
         ),
         ("  kind: name\n  match: a.b\n  opt_in: 'no'", 6, "'opt_in' is true or false, not 'no'"),
-        ("  kind: name\n  match: a.b\n  versions: 2.1", 6, "'versions' is a text, not 2.1"),
+        ("  kind: name\n  match: a.b\n  versions: 2.1", 6, "'versions' is a string, not 2.1"),
         ("  kind: name\n  match: {a: b}", 5, "'match' is a list, each item a text, not {'a': 'b'}"),
         ("  kind: name\n  matches: a.b", 1, "unknown field 'matches'; did you mean 'match'?"),
         ("  kind: name", 1, "the field 'match' is missing or empty"),

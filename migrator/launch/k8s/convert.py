@@ -38,7 +38,7 @@ def convert(text: str, file: str, cluster: Cluster, image: str = "") -> Launch:
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise ManifestError(f"{file}: no YAML: {' '.join(str(error).split())}") from None
     if any(node is not None and expands_too_far(node) for node in nodes):
-        raise ManifestError(f"{file}: its aliases stand for too many values: write them out")
+        raise ManifestError(f"{file}: its aliases expand to too many values: write them out")
     drafts: list[Draft] = []
     for node, document in zip(nodes, documents):
         try:

@@ -8,14 +8,17 @@ from dataclasses import dataclass
 
 from migrator.findings.edits import line_edits
 from migrator.findings.finding import Edit
+from migrator.language import N_, _
 from migrator.launch.containers import ContainerError, Service, numbers_of, run_options, services
 from migrator.matchers.context import Match
 from migrator.matchers.other_context import TextContext, found_in_text
 from migrator.matchers.packs import Rule
 from migrator.other_files.index import Setting, Span
 
-_EVERY = "All GPUs became the NPU /dev/davinci0: add a line for each other NPU of the machine."
-_LINES = "Give it the NPUs' device files and the driver's folders: "
+_EVERY = N_(
+    "All GPUs were replaced with the NPU /dev/davinci0: add a line for each other NPU of the machine."
+)
+_LINES = N_("Give it the NPU device files and the driver folders: ")
 _RUN_ARGUMENT = re.compile(r"(?:\A|\.)runArgs\.\d+\Z")
 
 
@@ -30,19 +33,19 @@ def find(context: TextContext, rules: list[Rule]) -> Iterator[Match]:
 
 def _of_service(context: TextContext, rule: Rule, service: Service) -> Match:
     lines = context.index.lines
-    first, _ = lines.span(service.line, service.line)
+    first = lines.span(service.line, service.line)[0]
     place = first + len(lines.data[first:]) - len(lines.data[first:].lstrip())
     edits = [] if service.text is None else line_edits(lines.data, service.text.encode("utf-8"))
     advice = _EVERY if service.every else ""
     if service.text is None:
-        advice = f"{service.reason}. {_LINES}{' '.join(run_options([0]))}."
+        advice = f"{service.reason}. {_(_LINES)}{' '.join(run_options([0]))}."
     return found_in_text(
         context,
         rule,
         (place, lines.content_end(service.line)),
         api=service.name,
         edits=edits,
-        message=f"the service {service.name} is given GPUs",
+        message=_("the service {name} uses GPUs", name=service.name),
         advice=advice,
     )
 
@@ -60,11 +63,11 @@ def _of_run_arguments(context: TextContext, rule: Rule) -> Iterator[Match]:
         numbers = numbers_of(main.gpus or "all")
         edits = [Edit(*span, _options(context.index.data, span[0], numbers or [0]))]
         edits += [_removed(context.index.data, arguments, one) for one in asked if one is not main]
-        advice = "" if numbers else _EVERY
+        advice = "" if numbers else _(_EVERY)
     except ContainerError as error:
-        advice, edits = f"{error}. Write {' '.join(run_options([0]))}.", []
+        advice, edits = _("{error}. Write {value}.", error=error, value=" ".join(run_options([0]))), []
     api = str(arguments[main.first].value)
-    message = "the container is given GPUs"
+    message = _("the container uses GPUs")
     edits.sort(key=lambda edit: edit.start)
     yield found_in_text(context, rule, span, api=api, edits=edits, message=message, advice=advice)
 
@@ -115,5 +118,5 @@ def _removed(data: bytes, arguments: list[Setting], asked: _Asked) -> Edit:
         end, between = _quoted(arguments[asked.last + 1])[0], end
         text = data[between:end]
     if text.strip(b", \t\r\n"):
-        raise ContainerError("a comment stands among the arguments")
+        raise ContainerError(_("a comment stands among the arguments"))
     return Edit(start, end, "")

@@ -10,6 +10,7 @@ from typing import Literal
 
 from migrator.api_support import env_vars
 from migrator.findings.finding import Edit
+from migrator.language import _
 from migrator.matchers.context import FileContext, Match, found
 from migrator.matchers.options import Options
 from migrator.matchers.packs import Rule
@@ -68,21 +69,21 @@ def _named(
     advice, safety = variable.advice, ""
     if bad:
         rule = by_verdict.get("report", rule)
-        message = f"{name}: {variable.npu} does not take {bad!r}"
-        advice = advice or f"Set {variable.npu} with options that torch_npu knows."
+        message = _("{name}: {npu} does not take {bad!r}", name=name, npu=variable.npu, bad=bad)
+        advice = advice or _("Set {npu} with options that torch_npu knows.", npu=variable.npu)
     elif rename:
         edits = replace_text(index, node, name, variable.npu)
-        differ = "" if variable.same_values else "; its values differ"
-        message = f"{name} is {variable.npu} on an NPU{differ}"
+        differ = "" if variable.same_values else _("; the values differ")
+        message = _("{name} is {npu} on NPUs{differ}", name=name, npu=variable.npu, differ=differ)
         advice = advice if variable.values or not variable.same_values else ""
         # What is not written beside the variable may be a number that the NPU's one does not take.
         safety = "unsafe" if variable.values and is_set and string_value(value) is None else ""
     elif place == "report":
-        message = f"{name} is named outside of an environment"
+        message = _("{name} is named outside an environment", name=name)
     elif variable.npu:
-        message = f"{name} is {variable.npu}, with other values on an NPU"
+        message = _("{name} is {npu}, with other values on NPUs", name=name, npu=variable.npu)
     else:
-        message = f"{name} has no effect on an NPU"
+        message = _("{name} has no effect on NPUs", name=name)
     yield found(
         context,
         rule,
@@ -118,8 +119,8 @@ def _keywords(context: FileContext, by_verdict: dict[str, Rule], call: ast.Call)
             continue
         start = context.index.start(keyword)
         edits = [Edit(start, start + len(variable.name), variable.npu)] if rename else []
-        said = f" is {variable.npu} on an NPU" if variable.npu else " has no effect on an NPU"
-        said += "" if given else ", where it comes into the environment"
+        said = _(" is {npu} on NPUs", npu=variable.npu) if variable.npu else _(" has no effect on NPUs")
+        said += "" if given else _(", where it enters the environment")
         yield found(
             context,
             rule,
@@ -127,7 +128,8 @@ def _keywords(context: FileContext, by_verdict: dict[str, Rule], call: ast.Call)
             api=variable.name,
             edits=edits,
             advice=variable.advice,
-            message=variable.name + (f": {variable.npu} does not take {bad!r}" if bad else said),
+            message=variable.name
+            + (_(": {npu} does not take {bad!r}", npu=variable.npu, bad=bad) if bad else said),
             needs_npu=False,
         )
 
@@ -197,7 +199,7 @@ def _is_environment(context: FileContext, node: ast.expr | None) -> bool:
 
 
 def _foreign_value(variable: env_vars.EnvVar, value: ast.expr | None) -> str:
-    """What is set beside a variable and refused on an NPU: a number, or an option of the allocator."""
+    """What is set beside a variable and refused on NPUs: a number, or an option of the allocator."""
     text = string_value(value)
     if text is None:
         return ""
@@ -253,14 +255,14 @@ def _inside(context: FileContext, by_verdict: dict[str, Rule], node: ast.AST, te
     for name in _SETTING.findall(text):
         variable = env_vars.look_up(name)
         if variable is not None and variable.npu != name:
-            other = f"write {variable.npu}." if variable.npu else variable.advice
+            other = _("write {npu}.", npu=variable.npu) if variable.npu else variable.advice
             yield found(
                 context,
                 rule,
                 node,
                 api=name,
-                message=f"{name} is set inside a text, which is left unchanged",
-                advice=f"Where this is a command that runs: {other}",
+                message=_("{name} is set inside a string, which is left unchanged", name=name),
+                advice=_("If this is a command that runs: {other}", other=other),
                 needs_npu=False,
             )
             return

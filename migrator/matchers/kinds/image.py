@@ -9,6 +9,7 @@ from typing import Optional
 
 from migrator.api_support.companions import cann_order, recommended
 from migrator.findings.finding import Edit
+from migrator.language import _
 from migrator.matchers.context import Match
 from migrator.matchers.options import Options
 from migrator.matchers.other_context import TextContext, found_in_text
@@ -59,9 +60,11 @@ def _holds(image: str, options: ImageOptions) -> Optional[str]:
 def _found(context: TextContext, rule: Rule[ImageOptions], setting: Setting, span: Span, holds: str) -> Match:
     image, version = _image(context, rule.options), context.version.text
     if not image:
-        advice = f"Take an image with the CANN that belongs to torch_npu for torch {version}."
+        advice = _("Use an image with the CANN that matches torch_npu for torch {version}.", version=version)
     else:
-        advice = f"Take an image with CANN, such as {image}, with torch and torch_npu installed in it."
+        advice = _(
+            "Use an image with CANN, such as {image}, with torch and torch_npu installed.", image=image
+        )
     edits: list[Edit] = []
     if image and setting.name == "FROM":
         edits = _edits(context, span, image, holds)

@@ -10,6 +10,7 @@ from typing import Optional
 
 from migrator.files.file_types import is_of_ci
 from migrator.findings.finding import Edit
+from migrator.language import _
 from migrator.matchers.context import Match
 from migrator.matchers.kinds.value import known_option, name_fits, replaced
 from migrator.matchers.options import Options
@@ -98,8 +99,8 @@ def _found(context: TextContext, rule: Rule[KeyOptions], setting: Setting, new: 
         span or setting.name_span,
         api=str(setting.value),
         edits=edits,
-        message=f"{name}: {setting.value} is {new} on NPUs",
-        advice="" if span else f"Write {new}.",
+        message=_("{name}: {value} is {new} on NPUs", name=name, value=setting.value, new=new),
+        advice="" if span else _("Write {new}.", new=new),
     )
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from migrator.language import _
 from migrator.matchers.context import FileContext, Match, found
 from migrator.matchers.dotted import rule_of
 from migrator.matchers.options import Options
@@ -77,26 +78,28 @@ def _found(context: FileContext, rule: Rule, node: ast.AST, names: list[str], se
     index = context.index
     if not severity and is_for_types(index, node):
         severity = "info"
-        message += "; only type checkers read this import"
+        message += _("; only type checkers read this import")
     guard = None if severity else catching(index, node, IMPORT_ERRORS)
     if not severity and guard is None and is_caught(index, node, IMPORT_ERRORS):  # suppress(ImportError)
         severity = _LESS[rule.severity]
-        message += "; the program goes on where the import fails"
+        message += _("; the program continues if the import fails")
     elif not severity and guard is None and is_asked_first(index, node, library):
         severity = _LESS[rule.severity]
-        message += "; the program asks first whether it is there"
+        message += _("; the program first checks whether it is installed")
     elif guard is not None:
         severity = _LESS[rule.severity]
         needing = list(_unguarded(index, node, guard))
         if needing:
             lines = ", ".join(map(str, sorted({use.lineno for use in needing})[:3]))
-            message += f"; the import may fail, but what it binds is used in line {lines} all the same"
+            message += _(
+                "; the import may fail, but the imported name is still used in line {lines}", lines=lines
+            )
             sure = next((use for use in needing if surely_runs(index, use)), None)
             if sure is not None:
                 match = found(context, rule, node, api=", ".join(names), message=message)
                 return replace(match, node=sure)
         else:
-            message += "; the program goes on where the import fails"
+            message += _("; the program continues if the import fails")
     return found(context, rule, node, api=", ".join(names), message=message, severity=severity)
 
 

@@ -12,6 +12,7 @@ from typing import Optional
 
 from migrator.findings.edits import line_edits
 from migrator.findings.finding import Edit
+from migrator.language import _
 from migrator.launch.k8s.cluster import DEFAULT_HARDWARE, ManifestError, cluster, tables
 from migrator.launch.k8s.convert import convert, job_kind
 from migrator.launch.k8s.resources import is_gpu
@@ -53,7 +54,7 @@ def _what(context: TextContext, setting: Setting) -> str:
     if _RESOURCES.search(setting.name) and is_gpu(key):
         return key
     if setting.name.endswith(".runtimeClassName") and setting.value == "nvidia":
-        return "the runtime class nvidia"
+        return _("the runtime class nvidia")
     if _NODES.search(setting.name):
         texts = (key, setting.value) if ".nodeSelector." in f".{setting.name}" else (setting.value,)
         return next((text for text in texts if text and _FOREIGN.search(text)), "")
@@ -78,15 +79,21 @@ def _of_job(
     command = f"npumigrate launch k8s --from {context.index.name} --hw {context.hardware or 'HW'}"
     if edits:
         about = cluster(hardware=context.hardware).about
-        advice = f"It is converted for {about}; for another cluster: {command} --platform PLATFORM."
-    elif context.hardware and not problem and context.index.type == "yaml":
-        advice = "It is left: whether the job needs it, its owner knows."
-    else:
-        advice = (
-            f"{problem}Convert it: {command} --platform PLATFORM (docs/launch.md), which knows the names of"
-            " resources, labels and nodes."
+        advice = _(
+            "It is converted for {about}; for another cluster: {command} --platform PLATFORM.",
+            about=about,
+            command=command,
         )
-    message = f"this {kind} asks for {what}"
+    elif context.hardware and not problem and context.index.type == "yaml":
+        advice = _("Left unchanged: decide whether the job needs it.")
+    else:
+        advice = _(
+            "{problem}Convert it: {command} --platform PLATFORM (docs/launch.md), which knows the "
+            "names of resources, labels and nodes.",
+            problem=problem,
+            command=command,
+        )
+    message = _("this {kind} requests {what}", kind=kind, what=what)
     span = setting.name_span
     return found_in_text(
         context, rule, span, api=what, edits=edits, message=message, advice=advice, safety="unsafe"
@@ -100,6 +107,10 @@ def _reported(context: TextContext, rule: Rule, setting: Setting, what: str, kin
         for name, entry in tables()["platforms"].items()
         if hardware in entry["hw"]
     )
-    advice = f"Name what the cluster calls an NPU, such as {names} on {hardware}, and nodes that have them."
-    message = f"this {kind} asks for {what}"
+    advice = _(
+        "Name the cluster's NPU resource, such as {names} on {hardware}, and nodes that have it.",
+        names=names,
+        hardware=hardware,
+    )
+    message = _("this {kind} requests {what}", kind=kind, what=what)
     return found_in_text(context, rule, setting.name_span, api=what, message=message, advice=advice)

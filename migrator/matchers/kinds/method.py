@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 
 from migrator.findings.finding import Edit
+from migrator.language import _
 from migrator.matchers.context import FileContext, Match, found
 from migrator.matchers.kinds.move import MethodOptions, moved_with_to
 from migrator.matchers.kinds.torchscript import in_torchscript
@@ -26,7 +27,7 @@ def find_methods(context: FileContext, rules: list[Rule]) -> Iterator[Match]:
             yield from _judged(context, rule, node)
         elif not call and _handed_on(context, node):
             yield _left(
-                context, rule, node, "it is not known whether it is the method of a tensor or a module"
+                context, rule, node, _("it is unknown whether this is the method of a tensor or a module")
             )
 
 
@@ -41,12 +42,15 @@ def find_attributes(context: FileContext, rules: list[Rule]) -> Iterator[Match]:
         elif node.attr == "is_cuda" or _is_handle(context, node):
             yield from _judged(context, rule, node)
         elif not _is_given(context, node.attr):
-            yield _left(context, rule, node, "it is not known whether it is torch's")
+            yield _left(context, rule, node, _("it is unknown whether it belongs to torch"))
 
 
 def _left(context: FileContext, rule: Rule, node: ast.Attribute, why: str, where: str = "it is") -> Match:
     """What is said of a member that is left, and where it has to change."""
-    message, advice = f".{node.attr} is left: {why}", f"Where {where}, write {rule.replace}."
+    message, advice = (
+        _(".{attr} is left unchanged: {why}", attr=node.attr, why=why),
+        _("Where {where}, write {replace}.", where=where, replace=rule.replace),
+    )
     api = f".{node.attr}"
     return found(context, rule, node, api=api, message=message, advice=advice, severity="warning")
 
@@ -168,7 +172,7 @@ def _judged(context: FileContext, rule: Rule, node: ast.Attribute) -> Iterator[M
         return
     owner_of_another = "" if is_torch else _another_owner(context, node, value)
     if owner_of_another:
-        yield _left(context, rule, node, owner_of_another, "the object is a tensor or a module")
+        yield _left(context, rule, node, owner_of_another, _("the object is a tensor or a module"))
         return
     scripted = in_torchscript(context, node)
     if scripted and node.attr == "is_cuda":
@@ -207,15 +211,19 @@ def _another_owner(context: FileContext, node: ast.Attribute, value: Value) -> s
     """Why a member may be the project's own, or a library's; empty where nothing speaks for that."""
     project = context.project
     if value.kind == FOREIGN and not project.owns(value.name, context.name):
-        return f"it is not known what {value.name} is"
+        return _("it is unknown what {name} is", name=value.name)
     if _is_super(node.value) or _inside_moved_method(context, node):
         return ""  # definitions move together with what they call
     other = project.unrelated_method(node.attr, context.index.text, context.name)
     if other is not None:
-        return f"it may be that of the class {other.name} in {other.file}, which has nothing to do with torch"
+        return _(
+            "it may belong to the class {name} in {file}, which is unrelated to torch",
+            name=other.name,
+            file=other.file,
+        )
     stored = next((facts for facts in project.classes if node.attr in facts.stored), None)
     if stored is not None and stored.file == context.name and not context.index.call_of(node):
-        return f"the class {stored.name} keeps a value of its own under that name"
+        return _("the class {name} stores its own value under that name", name=stored.name)
     return ""
 
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, Optional
 
 from migrator.findings.finding import Edit
+from migrator.language import _
 from migrator.matchers.context import FileContext, instead_of, put_around
 from migrator.matchers.npu_import import names_package
 from migrator.matchers.options import Options
@@ -60,11 +61,11 @@ def moved_with_to(
         return None
     device = argument_of(call, "device", 0)
     if scripted:
-        message = "TorchScript compiles .to(), not .npu()"
+        message = _("TorchScript compiles .to(), not .npu()")
     elif _has_own_method(context, options, node.value, value):
-        message = "cuda() is the class's own, and .npu() is not; .to() is, too"
+        message = _("the class overrides cuda() and to(), but not npu()")
     elif device is not None and _ignores_device(context, call, device, node.value, value):
-        message = "a module's .npu() ignores the device, or takes only a whole number; .to() takes it"
+        message = _("a module's .npu() ignores the device, or takes only a whole number; .to() takes it")
     else:
         return None
     return _written(context, options, node, call, device, message)
@@ -216,7 +217,7 @@ def _packages(context: FileContext, options: MethodOptions) -> frozenset[str]:
         imported = {each for each in own if any(names_package(node, each) for node in context.index.imports)}
         return frozenset(imported | ({"torch"} if of_torch else set()))
 
-    return context.index.once(("packages with a cuda() of their own",), find)
+    return context.index.once((_("packages with a cuda() of their own"),), find)
 
 
 def _class_name(context: FileContext, holder: ast.expr, value: Value, depth: int = 0) -> str:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from migrator.api_support import npu_names
 from migrator.findings.finding import Edit
+from migrator.language import _
 from migrator.matchers.context import FileContext, Match, found
 from migrator.matchers.dotted import fitting, pattern_fits, rank, rule_fits, rule_of
 from migrator.matchers.moved_imports import import_form, move_names
@@ -98,7 +99,7 @@ def _in_reference(context: FileContext, rules: list[NameRule], ref: ast.expr) ->
         yield _report(context, rule, node, name, advice)
     elif target != name and (edits := _renaming(context, rules, root, base, written[:used], name, target)):
         if _has_other_arguments(index, rule, ref):
-            message = f"{name} is {target} on an NPU, with other arguments"
+            message = _("{name} is {target} on NPUs, with other arguments", name=name, target=target)
             yield found(context, rule, node, api=name, message=message)
             return
         # Behind a name that an import brings from torch_npu, torch_npu is there already.
@@ -111,7 +112,8 @@ def _in_reference(context: FileContext, rules: list[NameRule], ref: ast.expr) ->
             edits=edits,
             needs_npu=not (is_imported and _moved_by_import(context, rules, base)),
             advice=advice,
-            message=rule.message.replace("{npu}", target) or f"{name} is {target} on an NPU",
+            message=rule.message.replace("{npu}", target)
+            or _("use {target} instead of {name}", target=target, name=name),
             safety="unsafe" if _is_parameter(index, root) else "",
         )
 
@@ -140,8 +142,8 @@ def _kept_module(
         rule,
         written[-1],
         api=name,
-        message=f"{name} through what is called {called} is left unchanged",
-        advice=f"Where that is the module torch, write {known.npu}.",
+        message=_("{name} accessed through {called} is left unchanged", name=name, called=called),
+        advice=_("If that is the module torch, write {npu}.", npu=known.npu),
         severity="" if named else "warning",
     )
 
@@ -186,12 +188,12 @@ def _report(context: FileContext, rule: NameRule, node: ast.AST, name: str, advi
             api=name,
             status="unknown",
             severity="warning",
-            message=f"{name} is not in the API database",
-            advice="Look it up in the documents of torch_npu.",
+            message=_("{name} is not in the API database", name=name),
+            advice=_("See the torch_npu documents."),
         )
     harmless = known.unchanged in ("works", "no_effect")
     stopping = "blocker" if context.index.call_of(node) else "error"  # torch has the name: the call fails
-    left = "; left alone it raises nothing" if harmless else ""
+    left = _("; left unchanged it does not raise") if harmless else ""
     return found(
         context,
         rule,
@@ -200,7 +202,12 @@ def _report(context: FileContext, rule: NameRule, node: ast.AST, name: str, advi
         status="absent",
         severity="info" if harmless else stopping,
         advice=advice,
-        message=f"{name} has no NPU form in torch_npu for torch {context.version.text}{left}",
+        message=_(
+            "{name} has no NPU equivalent in torch_npu for torch {text}{left}",
+            name=name,
+            text=context.version.text,
+            left=left,
+        ),
     )
 
 

@@ -10,6 +10,7 @@ from fnmatch import fnmatchcase
 from itertools import takewhile
 
 from migrator.findings.finding import Edit
+from migrator.language import _
 from migrator.matchers.context import FileContext, Match, found
 from migrator.matchers.normal_form import PatternMatch, Term, ancestors, compiled, matched
 from migrator.matchers.options import Options
@@ -134,7 +135,11 @@ def _by_name(context: FileContext, rule: PatternRule, holders: set[int]) -> Iter
             form=form,
             certainty="likely: only its name says so",
             span=(start, end),
-            message=f"by its name {node.name} may be it: {rule.message or rule.summary}",
+            message=_(
+                "by its name, {name} may be this:  {message}",
+                name=node.name,
+                message=rule.message or rule.summary,
+            ),
         )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from migrator.api_support.program_options import ProgramOption
 from migrator.findings.finding import Edit
+from migrator.language import _
 from migrator.matchers.context import Match
 from migrator.matchers.kinds.value import known_option, replaced
 from migrator.matchers.options import Options
@@ -39,15 +40,19 @@ def _found(
     known = bool(new) and (context.version.autoloads_backends or not option.needs_autoload)
     advice = option.advice
     if known:
-        message = f"{name} takes {new} for {setting.name} on NPUs"
-        advice = "" if span else f"Write {new}."
+        message = _("{name} takes {new} for {name2} on NPUs", name=name, new=new, name2=setting.name)
+        advice = "" if span else _("Write {new}.", new=new)
     elif new:
-        message = (
-            f"{name} does not import torch_npu, which torch {context.version.text} does not load by itself"
+        message = _(
+            "{name} does not import torch_npu, and torch {text} does not load it automatically",
+            name=name,
+            text=context.version.text,
         )
-        advice = advice or f"Start it by a program that imports torch_npu, and write {new}."
+        advice = advice or _("Start it from a program that imports torch_npu, and write {new}.", new=new)
     else:
-        message = f"{name}: {setting.name} {value} is not supported on NPUs"
+        message = _(
+            "{name}: {name2} {value} is not supported on NPUs", name=name, name2=setting.name, value=value
+        )
     edits = [Edit(*span, new)] if known and span else ()
     return found_in_text(
         context, rule, span or setting.name_span, api=value, edits=edits, message=message, advice=advice

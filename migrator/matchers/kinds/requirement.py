@@ -11,6 +11,7 @@ from typing import Literal, Optional
 
 from migrator.api_support.companions import ReleaseSet, recommended
 from migrator.findings.finding import Edit
+from migrator.language import _
 from migrator.matchers.context import FileContext, Match
 from migrator.matchers.options import Options
 from migrator.matchers.other_context import TextContext, found_in_text
@@ -177,8 +178,8 @@ def _package(
     elif action == "remove" and item.line is not None and not item.locked:
         edits = list(with_list) or [Edit(*item.line, "")]
     if action == "replace":
-        message = f"{item.name} needs CUDA; use {value}"
-        value = "" if edits else f"Write {value}."
+        message = _("{name} needs CUDA; use {value}", name=item.name, value=value)
+        value = "" if edits else _("Write {value}.", value=value)
     return found_in_text(context, rule, item.span, api=item.name, edits=edits, message=message, advice=value)
 
 
@@ -212,12 +213,23 @@ def _versions(
     if not fits and not pinned:
         rule = by_action.get("excluded")
         if rule is not None:
-            message = f"{item.name} {item.specifier} excludes {version}, which is for torch {torch}"
+            message = _(
+                "{name} {specifier} excludes {version}, which is for torch {torch}",
+                name=item.name,
+                specifier=item.specifier,
+                version=version,
+                torch=torch,
+            )
             if item.name in _TORCH:
-                message = (
-                    f"{item.name} {item.specifier} excludes torch {torch}, the version of this migration"
+                message = _(
+                    "{name} {specifier} excludes torch {torch}, the version of this migration",
+                    name=item.name,
+                    specifier=item.specifier,
+                    torch=torch,
                 )
-            advice = f"Migrate for a torch that it admits (-v), or admit {version}."
+            advice = _(
+                "Migrate for a torch version that it allows (-v), or allow {version}.", version=version
+            )
             yield found_in_text(context, rule, item.span, api=item.name, message=message, advice=advice)
         return
     rule = by_action.get("version")
@@ -236,7 +248,12 @@ def _versions(
             item.span,
             api=item.name,
             edits=edits,
-            message=f"{item.name} {version} belongs to torch_npu {release.torch_npu}",
+            message=_(
+                "{name} {version} matches torch_npu {torch_npu}",
+                name=item.name,
+                version=version,
+                torch_npu=release.torch_npu,
+            ),
             severity="warning",
         )
 
@@ -337,8 +354,16 @@ def _fits(item: Requirement, version: str) -> Optional[bool]:
 
 def _why(item: Requirement, version: str) -> str:
     if item.by == "conda":
-        return (
-            f"conda's {item.name} is built for CUDA or has no torch_npu: install {item.name} {version} by pip"
+        return _(
+            "conda's {name} is built for CUDA or has no torch_npu: install {name} {version} with pip",
+            name=item.name,
+            version=version,
         )
-    where = "with its hashes" if item.locked else f"from {item.address}" if item.address else item.specifier
-    return f"{item.name} {where}: install {version}"
+    where = (
+        _("with its hashes")
+        if item.locked
+        else _("from {address}", address=item.address)
+        if item.address
+        else item.specifier
+    )
+    return _("{name} {where}: install {version}", name=item.name, where=where, version=version)

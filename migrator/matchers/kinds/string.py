@@ -14,6 +14,7 @@ from typing import Callable, Literal, Optional, Union
 
 from migrator.api_support import npu_names
 from migrator.findings.finding import Edit
+from migrator.language import N_, _
 from migrator.matchers.context import FileContext, Match, found
 from migrator.matchers.expressions import EXPRESSION
 from migrator.matchers.moved_imports import import_form
@@ -100,7 +101,7 @@ def vocabularies(rules: Iterable[StringRule]) -> tuple[DeviceVocabulary, DeviceV
         foreign=words(lambda places: places.foreign),
     )
     more = [hint for places in known for hint in places.backend_hints]
-    return device, replace(device, hint=_any_of(hints + more), noun="backend")
+    return device, replace(device, hint=_any_of(hints + more), noun=N_("backend"))
 
 
 def _any_of(patterns: list[str]) -> re.Pattern[str]:
@@ -160,7 +161,7 @@ def _device(context: FileContext, rules: Rules, vocabulary: DeviceVocabulary, no
         return True  # another shape judges it
     where = context_of_device(index, vocabulary, node)
     if where.verdict == UNCLEAR and _names_own_method(context, node):
-        where = DeviceContext(LIKELY, "the name of the method that is renamed")
+        where = DeviceContext(LIKELY, _("the name of the method that is renamed"))
     return _placed(context, rules, node, where, replace_text(index, node, "cuda", "npu", 1))
 
 
@@ -227,13 +228,13 @@ def _tensor_type(context: FileContext, rules: Rules, vocabulary: DeviceVocabular
     known = npu_names.look_up(text, context.version)
     if known is None or not known.npu:
         rule = _with_verdict(rules, UNCLEAR) or rules[0]
-        return _without_form(context, rule, node, f"{text!r} has no NPU form", "absent")
+        return _without_form(context, rule, node, _("{text!r} has no NPU equivalent", text=text), "absent")
     where = context_of_tensor_type(index, vocabulary, node)
     return _placed(context, rules, node, where, replace_text(index, node, "cuda", "npu", 1))
 
 
 def _without_form(context: FileContext, rule: StringRule, node: String, message: str, status: str) -> Match:
-    """What is said of a name of CUDA's in a string that has no NPU form."""
+    """What is said of a name of CUDA's in a string that has no NPU equivalent."""
     api = written(context.index, node)
     known = npu_names.look_up(api[api.rindex("torch.cuda") :], context.version)
     advice = known.advice if known else ""
@@ -260,7 +261,7 @@ def _api_name(context: FileContext, rules: Rules, vocabulary: DeviceVocabulary, 
     prefix, api = match.groups()
     known = npu_names.look_up(api, context.version)
     if known is None or not known.npu:
-        message = f"{value} has no NPU form, and its name stands in a text here"
+        message = _("{value} has no NPU equivalent, and its name stands in a string here", value=value)
         return _without_form(context, rule, node, message, "absent" if known else "unknown")
     # Behind a module's own name the attribute is patched, otherwise the module is imported.
     new = prefix + known.npu if prefix else import_form(known.npu)
@@ -270,7 +271,7 @@ def _api_name(context: FileContext, rules: Rules, vocabulary: DeviceVocabulary, 
         node,
         api=value,
         edits=replace_text(context.index, node, value, new),
-        message=f"the name {value} in a text is {new} on an NPU",
+        message=_("the name {value} in a string is {new} on NPUs", value=value, new=new),
         needs_npu=False,
     )
 
@@ -301,14 +302,16 @@ def _attribute(context: FileContext, rules: Rules, vocabulary: DeviceVocabulary,
     if rule is None:
         return None
     if not new:
-        return found(context, rule, node, api=value, message=f"torch.{value} has no NPU form")
+        return found(
+            context, rule, node, api=value, message=_("torch.{value} has no NPU equivalent", value=value)
+        )
     return found(
         context,
         rule,
         node,
         api=value,
         edits=replace_text(index, node, value, new, 1),
-        message=f"the name of an attribute in a text: {new!r} on an NPU",
+        message=_("attribute name in a string: {new!r} on NPUs", new=new),
     )
 
 
@@ -323,9 +326,14 @@ def _split_name(context: FileContext, rules: Rules, node: ast.Constant, value: s
         or getattr(context.index.parent(node), "attr", "") != "split"
     ):
         return None
-    message = f"torch.{value} in a text that is split is left as it is"
+    message = _("torch.{value} in a string that is split is left unchanged", value=value)
     return found(
-        context, rule, node, api=value, message=message, advice=f"Write {known.npu[len('torch.') :]}."
+        context,
+        rule,
+        node,
+        api=value,
+        message=message,
+        advice=_("Write {npu}.", npu=known.npu[len("torch.") :]),
     )
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Optional
 
 from migrator.api_support.program_options import ProgramOption, look_up
 from migrator.findings.finding import Edit
+from migrator.language import _
 from migrator.matchers.context import Match
 from migrator.matchers.options import Options
 from migrator.matchers.other_context import TextContext, found_in_text
@@ -69,8 +70,14 @@ def find(context: TextContext, rules: list[Rule[ValueOptions]]) -> Iterator[Matc
                 setting.value_span or setting.name_span,
                 api=(setting.value or setting.begins) if new else setting.name,
                 edits=[Edit(*span, new)] if span and new else (),
-                message=rule.message or f"{setting.name}: {setting.value or setting.begins} is {new} on NPUs",
-                advice="" if span or new is None else f"Write {new}.",
+                message=rule.message
+                or _(
+                    "{name}: {value} is {new} on NPUs",
+                    name=setting.name,
+                    value=setting.value or setting.begins,
+                    new=new,
+                ),
+                advice="" if span or new is None else _("Write {new}.", new=new),
                 safety="safe" if own is not None and own.certain else "",
             )
             break

@@ -8,6 +8,7 @@ from typing import Literal
 
 from migrator.api_support import env_vars
 from migrator.findings.finding import Edit
+from migrator.language import _
 from migrator.matchers.context import Match
 from migrator.matchers.options import Options
 from migrator.matchers.other_context import TextContext, found_in_text
@@ -65,9 +66,9 @@ def _renames(known: env_vars.EnvVar, setting: Setting) -> bool:
 
 def _message(known: env_vars.EnvVar, setting: Setting, rename: bool) -> str:
     if not known.npu:
-        return f"{known.name} has no effect on NPUs"
+        return _("{name} has no effect on NPUs", name=known.name)
     if rename:
-        return f"{known.name} is {known.npu} on NPUs"
+        return _("{name} is {npu} on NPUs", name=known.name, npu=known.npu)
     if known.same_values:
-        return f"{known.name}: {known.npu} does not take {setting.value!r}"
-    return f"{known.name} is {known.npu} on NPUs, with other values"
+        return _("{name}: {npu} does not take {value!r}", name=known.name, npu=known.npu, value=setting.value)
+    return _("{name} is {npu} on NPUs, with other values", name=known.name, npu=known.npu)

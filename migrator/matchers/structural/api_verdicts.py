@@ -17,6 +17,7 @@ from migrator.api_support.sentences import of_verdict
 from migrator.api_support.support import limit_words
 from migrator.api_support.verdicts import DTYPES, WIDE_DTYPES, Verdict, judge, resolve, tensor_methods
 from migrator.api_support.versions import TorchVersion
+from migrator.language import N_, _
 from migrator.matchers.context import FileContext, Match, found
 from migrator.matchers.dotted import pattern_fits
 from migrator.matchers.options import Options
@@ -181,7 +182,7 @@ _STOPS = frozenset(("use_npu_class", "infer_only", "create_only", "compile_only"
 
 def _is_plain(use: _Use) -> bool:
     """Whether a limit is one of a parameter, or of every use, and not of a dtype that the call shows."""
-    return not use.note or use.note.startswith(_PARAMETER)
+    return not use.note or use.note.startswith(_(_PARAMETER))
 
 
 _LOAD = ast.Load()
@@ -261,7 +262,7 @@ def _shown_limit(context: FileContext, call: ast.Call, verdict: Verdict) -> str:
         if verdict.refuses(dtype):
             return _dtype_note(context, verdict, dtype)
         if keyword.arg in verdict.parameters and not _is_usual(context, keyword):
-            return f"{_PARAMETER} {keyword.arg}"
+            return f"{_(_PARAMETER)} {keyword.arg}"
     listed = verdict.dtypes or verdict.left_out
     if call.args and listed and verdict.api.rpartition(".")[0] in _MAY_NEED_A_BACKEND:
         dtype = _dtype_of(context, call.args[0])
@@ -272,7 +273,7 @@ def _shown_limit(context: FileContext, call: ast.Call, verdict: Verdict) -> str:
     return ""
 
 
-_PARAMETER = "the documents limit its parameter"
+_PARAMETER = N_("the documents limit its parameter")
 
 
 def _is_usual(context: FileContext, keyword: ast.keyword) -> bool:
@@ -294,9 +295,9 @@ _DEFAULTS = {
 
 def _dtype_note(context: FileContext, verdict: Verdict, dtype: str) -> str:
     if verdict.lacks(dtype):
-        return f"the documents take {dtype} out for {context.hardware}"
+        return _("the documents exclude {dtype} for {hardware}", dtype=dtype, hardware=context.hardware)
     allowed = ", ".join(sorted(verdict.dtypes))
-    return f"{dtype} is not among the dtypes that the documents list for it ({allowed})"
+    return _("{dtype} is not among the dtypes documented for it ({allowed})", dtype=dtype, allowed=allowed)
 
 
 def _dtype_name(context: FileContext, node: ast.AST) -> str:
@@ -379,46 +380,74 @@ def _imported(context: FileContext, named: set[str]) -> Iterator[_Use]:
 
 
 _KERNEL_WORDS = {
-    "kernel": ", though torch_npu registers a kernel for it",
-    "composite": ", though torch builds it from other operators",
-    "none": ", and torch_npu registers no kernel: it runs on the CPU, or raises",
-    "python": ", though it needs no operator",
+    "kernel": N_(", though torch_npu registers a kernel for it"),
+    "composite": N_(", though torch builds it from other operators"),
+    "none": N_(", and torch_npu registers no kernel: it runs on the CPU, or raises"),
+    "python": N_(", though it needs no operator"),
     "": "",
 }
-_PYTHON_WORDS = ", though it is Python code that only calls others"
+_PYTHON_WORDS = N_(", though it is Python code that only calls others")
 
 
 def _words(context: FileContext, use: _Use, rule: Rule[VerdictOptions]) -> tuple[str, str]:
     """Message and severity."""
     verdict, api, status = use.verdict, use.verdict.api, use.status
-    where = f" (as of torch {verdict.asof})" if verdict.asof else ""
+    where = _(" (as of torch {asof})", asof=verdict.asof) if verdict.asof else ""
     if verdict.ticked and status == "unsupported":
-        ticked = " and ".join(verdict.ticked)
-        message = f"the documents list {api} for {ticked}{where}, not for {context.hardware}"
-        return f"{message}{_KERNEL_WORDS[verdict.kernel]}", "info"
+        ticked = _(" and ").join(verdict.ticked)
+        message = _(
+            "the documents list {api} for {ticked}{where}, not for {hardware}",
+            api=api,
+            ticked=ticked,
+            where=where,
+            hardware=context.hardware,
+        )
+        return f"{message}{_(_KERNEL_WORDS[verdict.kernel])}", "info"
     if status == "unsupported":
         python = verdict.runs and not verdict.kernel and verdict.evidence is not None
-        evidence = _PYTHON_WORDS if python else _KERNEL_WORDS[verdict.kernel]
+        evidence = _(_PYTHON_WORDS if python else _KERNEL_WORDS[verdict.kernel])
         if not verdict.documents:
             return f"{api}: {of_verdict(verdict, context.version)}", rule.severity
         return (
-            f"the documents call {api} unsupported{where}{evidence}",
+            _(
+                "{api} is unsupported according to the documents{where}{evidence}",
+                api=api,
+                where=where,
+                evidence=evidence,
+            ),
             "info" if verdict.runs else rule.severity,
         )
     if status == "fallback" and verdict.evidence is not None:
         return f"{api}: {of_verdict(verdict, context.version)}", rule.severity
     if status == "fallback" and verdict.kernel == "none":
-        called = f"; the documents call it {verdict.documents}{where}" if verdict.documents else ""
+        called = (
+            _("; documented as {documents}{where}", documents=verdict.documents, where=where)
+            if verdict.documents
+            else ""
+        )
         severity = "info" if verdict.documents in ("supported", "partial") else rule.severity
-        return f"torch_npu registers no kernel for {api}: it runs on the CPU, slowly{called}", severity
+        return _(
+            "torch_npu registers no kernel for {api}: it runs on the CPU, slowly{called}",
+            api=api,
+            called=called,
+        ), severity
     if status == "fallback":
-        return f"{api} runs on the CPU, as the documents say{where}", rule.severity
+        return _(
+            "{api} runs on the CPU according to the documents{where}", api=api, where=where
+        ), rule.severity
     if status == "partial":
         limits = [words for words in limit_words(verdict.limits) if not words.startswith("no limit")]
         severity = "info" if _is_plain(use) else rule.severity
-        return f"{api} has limits on an NPU{where}: {use.note or '; '.join(limits)}", severity
+        return _(
+            "{api} has limits on NPUs{where}: {note}",
+            api=api,
+            where=where,
+            note=use.note or "; ".join(limits),
+        ), severity
     if verdict.documents == "unsupported":
-        return f"only the documents of torch {verdict.asof} list {api}, and call it unsupported", "info"
+        return _(
+            "only the documents of torch {asof} list {api}, as unsupported", asof=verdict.asof, api=api
+        ), "info"
     if verdict.documents:
-        return f"the documents of torch {verdict.asof} disagree on {api}", "info"
-    return f"{api} is in no document and no operator list", rule.severity
+        return _("the documents of torch {asof} disagree on {api}", asof=verdict.asof, api=api), "info"
+    return _("{api} is in no documents and no operator list", api=api), rule.severity

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from migrator.findings.finding import Edit
+from migrator.language import _
 from migrator.matchers.context import FileContext, Match, found, put_around
 from migrator.matchers.dotted import calls_of
 from migrator.matchers.options import Options
@@ -55,7 +56,7 @@ def find_properties(context: FileContext, rule: Rule[PropertyOptions]) -> Iterat
             ]
             yield found(context, rule, node, api=api, edits=edits)
         elif node.attr in rule.options.missing:
-            message = f"{node.attr} says nothing about an NPU: it is None or missing there"
+            message = _("{attr} has no meaning on NPUs: it is None or missing", attr=node.attr)
             yield found(context, rule, node, api=api, message=message)
 
 

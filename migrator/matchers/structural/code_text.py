@@ -85,7 +85,7 @@ def _is_here(rule: Rule[CodeOptions], call: ast.Call) -> bool:
 
 
 def _for_npus(context: FileContext, node: ast.Constant, text: str) -> list[Edit]:
-    """The edits that write the NPU names; none where one has no NPU form, or other code names CUDA."""
+    """The edits that write the NPU names; none where one has no NPU equivalent, or other code names CUDA."""
     names = sorted(set(_NAME.findall(text)), key=len, reverse=True)
     edits: list[Edit] = []
     left = text

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from migrator.files.source import newline_of
 from migrator.findings.finding import Edit
+from migrator.language import _
 from migrator.matchers.context import FileContext, Match, found, instead_of
 from migrator.matchers.expressions import EXPRESSION, LONGEST
 from migrator.matchers.npu_import import npu_module
@@ -62,7 +63,7 @@ def find(context: FileContext, rule: LibraryRule) -> Iterator[Match]:
         if is_for_cuda_builds(index, call):
             yield found(context, rule, call, api=api, severity="info")
             continue
-        message = f"{api} is a library of CUDA: on a machine with NPUs to load it raises OSError"
+        message = _("{api} is a CUDA library: loading it on an NPU machine raises OSError", api=api)
         held = index.parent(call)
         changes = _instead(index, rule.options, held) if isinstance(held, ast.Assign) else []
         if not changes:

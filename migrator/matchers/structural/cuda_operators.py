@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from migrator.language import N_, _
 from migrator.matchers.context import FileContext, Match, found
 from migrator.matchers.dotted import rule_fits
 from migrator.matchers.packs import Rule
@@ -13,7 +14,7 @@ from migrator.names.tree import Import, called_name, holder_of, string_value
 from migrator.project.module_names import absolute_name
 from migrator.project.operators import Module, Operator
 
-_IF_CUDA = "Where it is given CUDA sources, replace the operators, or write them as Ascend C operators."
+_IF_CUDA = N_("If it builds CUDA sources, replace the operators, or write them as Ascend C operators.")
 _LOADS = ("load", "import", "get_ext")
 
 
@@ -36,15 +37,25 @@ def find_builds(context: FileContext, rule: Rule) -> Iterator[Match]:
             if extension.complete and extension.name not in operators.modules:
                 continue
             if extension.names_no_sources:
-                message = f"{name} builds what is not named here; no C++ file of this project uses CUDA"
-                yield found(context, rule, ref, api=name, message=message, advice=_IF_CUDA, severity="info")
+                message = _("{name} builds unnamed sources; no C++ file of this project uses CUDA", name=name)
+                yield found(
+                    context, rule, ref, api=name, message=message, advice=_(_IF_CUDA), severity="info"
+                )
                 continue
         if name.endswith(".load") and not (extension and extension.sources):
-            unknown = f"{name} builds operators; their sources are not seen here, and may be CUDA"
+            unknown = _(
+                "{name} builds operators; their sources are not found here and may be CUDA", name=name
+            )
             yield found(context, rule, ref, api=name, message=unknown, severity="warning")
             continue
         built = f": {extension.name}" if extension is not None and extension.name else ""
-        yield found(context, rule, ref, api=name, message=f"{name} builds a CUDA operator{built}")
+        yield found(
+            context,
+            rule,
+            ref,
+            api=name,
+            message=_("{name} builds a CUDA operator{built}", name=name, built=built),
+        )
 
 
 def _has_alias(context: FileContext, ref: ast.expr) -> bool:
@@ -94,16 +105,18 @@ def _builders(context: FileContext, rule: Rule) -> Iterator[Match]:
         if not context.index.qualified_name(call.func).startswith(
             "torch."
         ):  # of which a rule of its own speaks
-            message = f"{called_name(call)} builds a CUDA operator: {built.name}"
+            message = _("{call} builds a CUDA operator: {name}", call=called_name(call), name=built.name)
             yield found(context, rule, call, api=called_name(call), message=message)
 
 
 def _building(
     context: FileContext, rule: Rule, node: ast.AST, module: Module, span: tuple[int, int] | None
 ) -> Match:
-    message = f"{module.name} compiles CUDA sources when it is loaded"
+    message = _("{name} compiles CUDA sources when loaded", name=module.name)
     advice = (
-        "A builder for NPUs has the same name: see that it is the one that is loaded." if module.npu else ""
+        _("A builder for NPUs has the same name: make sure that it is the one that is loaded.")
+        if module.npu
+        else ""
     )
     later = isinstance(node, ast.ClassDef)
     severity = "info" if module.npu else "error" if later else ""
@@ -121,15 +134,15 @@ def _used(
     module: Module | None,
 ) -> Match:
     if module is not None and api == module.name:
-        message = f"{api} is an extension that is built from CUDA sources"
+        message = _("{api} is an extension built from CUDA sources", api=api)
         npu = module.npu
     else:
         place = f" ({operator.file}:{operator.line})" if operator else ""
         owner = context.index.class_of(node)
-        inside = f", used in {owner.name}" if owner is not None else ""
-        message = f"{api} is a CUDA operator{place}{inside}"
+        inside = _(", used in {name}", name=owner.name) if owner is not None else ""
+        message = _("{api} is a CUDA operator{place}{inside}", api=api, place=place, inside=inside)
         npu = bool(operator and operator.npu) or bool(module and module.npu)
-    advice = "An implementation for NPUs is among the sources: build the extension with it." if npu else ""
+    advice = _("An implementation for NPUs is among the sources: build the extension with it.") if npu else ""
     return found(context, rule, node, api=api, message=message, advice=advice, severity="info" if npu else "")
 
 
@@ -235,8 +248,11 @@ def find_kernels(context: FileContext, rule: Rule) -> Iterator[Match]:
             qualified = f".{context.index.qualified_name(called)}"
             name = next((known for known in rule.match if qualified.endswith(f".{known}")), "")
             if name:
-                message = f"{function.name} is a {name} kernel"
+                message = _("{name} is a {name2} kernel", name=function.name, name2=name)
                 severity = ""
                 if knows_npus(f"{context.name} {function.name}"):
-                    message, severity = f"{message}, by its name or its file's made for NPUs", "info"
+                    message, severity = (
+                        _("{message}, made for NPUs by its name or its file's", message=message),
+                        "info",
+                    )
                 yield found(context, rule, called, api=function.name, message=message, severity=severity)

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from migrator.findings.finding import Edit
+from migrator.language import _
 from migrator.matchers.context import FileContext, Match, found, instead_of, put_around
 from migrator.matchers.dotted import calls_of
 from migrator.matchers.kinds.argument import added_argument
@@ -18,7 +19,7 @@ def find(context: FileContext, rule: Rule) -> Iterator[Match]:
     index = context.index
     for base in [base for owner in index.classes for base in owner.bases]:
         if index.qualified_name(base) in rule.match:
-            message = "DataParallel does not work over several NPUs, nor does a class that derives from it"
+            message = _("DataParallel and classes derived from it do not work on several NPUs")
             yield found(context, rule, base, api=index.qualified_name(base), message=message)
     for call, name in calls_of(index, rule):
         if hands_on(call):

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from migrator.findings.finding import Edit
+from migrator.language import _
 from migrator.matchers.context import FileContext, Match, found
 from migrator.matchers.dotted import rule_fits
 from migrator.matchers.options import Options
@@ -69,8 +70,10 @@ def find_handed_over(context: FileContext, rule: Rule[CollectiveOptions]) -> Ite
             name = index.qualified_name(source.func) if isinstance(source, ast.Call) else ""
             if "." in name and name.rpartition(".")[2] in doubles and id(source) not in seen:
                 seen.add(id(source))
-                message = f"{name}() gives float64, and HCCL refuses to reduce it in {api}()"
-                advice = "Write .float() behind the call, or reduce over gloo on the CPU."
+                message = _(
+                    "{name}() returns float64, which HCCL does not reduce in {api}()", name=name, api=api
+                )
+                advice = _("Write .float() after the call, or reduce over gloo on the CPU.")
                 yield found(context, rule, source, api=name, message=message, advice=advice)  # type: ignore[arg-type]
 
 
@@ -80,8 +83,13 @@ def _of_keeper(context: FileContext, rule: Rule, source: ast.Attribute, api: str
     owner = next((owner for owner, name in kept if name == source.attr), "")
     if owner and bare_name(source.value) != "self":
         named = owner in identifiers(context.index.text)
-        where = "" if named else ", if the object is one of these"
-        message = f"{owner} keeps float64 in it{where}, and HCCL refuses to reduce it in {api}()"
+        where = "" if named else _(", if the object is one of these")
+        message = _(
+            "{owner} stores float64 in it{where}, which HCCL does not reduce in {api}()",
+            owner=owner,
+            where=where,
+            api=api,
+        )
         yield found(context, rule, source, api=api, message=message, severity="" if named else "warning")
 
 
@@ -124,8 +132,14 @@ def _of_numbers(
         yield found(context, rule, call, api=api, edits=edits, needs_npu=False)
     elif isinstance(held, ast.Name) and _is_handed_in(index, held, origins):
         name = held.id
-        message = f"where {name} is numpy's the tensor has float64, and HCCL refuses to reduce it in {api}()"
-        advice = f"Name the dtype (dtype=torch.float32), or give float({name}) where it is one number."
+        message = _(
+            "where {name} is a NumPy value the tensor is float64, which HCCL does not reduce in {api}()",
+            name=name,
+            api=api,
+        )
+        advice = _(
+            "Give the dtype (dtype=torch.float32), or pass float({name}) if it is one number.", name=name
+        )
         yield found(context, rule, call, api=api, message=message, advice=advice, severity="warning")
 
 

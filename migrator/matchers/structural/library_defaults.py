@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Optional
 
 from migrator.api_support.library_defaults import LibraryDefault, Limits, known
 from migrator.findings.finding import Edit
+from migrator.language import _
 from migrator.matchers.context import FileContext, Match, found
 from migrator.matchers.kinds.argument import added_argument
 from migrator.matchers.npu_import import names_package, statement_separator
@@ -118,7 +119,12 @@ def _told(
         api=api,
         edits=edits or (),
         message=_message(api, default),
-        advice=f"Give {default.argument}={default.value}. {default.advice}".rstrip()
+        advice=_(
+            "Give {argument}={value}. {advice}",
+            argument=default.argument,
+            value=default.value,
+            advice=default.advice,
+        ).rstrip()
         if default.value
         else default.advice,
         severity="warning" if default.outcome == "disabled" or not certain else "",
@@ -133,11 +139,17 @@ def _written(value: ast.expr) -> str:
 def _message(api: str, default: LibraryDefault) -> str:
     versions = f" ({default.versions})" if default.versions else ""
     if default.outcome == "cpu":
-        return f"{api} without a device takes CUDA or the CPU, no NPU{versions}"
+        return _(
+            "{api} without a device uses CUDA or the CPU, not NPUs{versions}", api=api, versions=versions
+        )
     if default.outcome == "disabled":
-        return f"{api} makes a gradient scaler for CUDA, which turns itself off on an NPU{versions}"
-    how = f"without {default.argument} " if default.value else ""
-    return f"{api} {how}goes to CUDA by itself{versions}"
+        return _(
+            "{api} creates a gradient scaler for CUDA, which disables itself on NPUs{versions}",
+            api=api,
+            versions=versions,
+        )
+    how = _("without {argument} ", argument=default.argument) if default.value else ""
+    return _("{api} {how}uses CUDA by default{versions}", api=api, how=how, versions=versions)
 
 
 def _edits(context: FileContext, call: ast.Call, default: LibraryDefault) -> Optional[list[Edit]]:

@@ -13,6 +13,7 @@ from typing import Optional
 
 from migrator.api_support.versions import in_range
 from migrator.findings.finding import Edit
+from migrator.language import _
 from migrator.matchers.context import FileContext, Match, found, instead_of
 from migrator.matchers.dotted import rule_fits
 from migrator.matchers.kinds.argument import added_argument
@@ -103,7 +104,9 @@ def find(context: FileContext, rule: EquivalentRule) -> Iterator[Match]:
         if call is None or _is_tried(context, use):
             continue
         if isinstance(use.node, ast.Attribute) or not is_replaced(context, rule, call, use.name):
-            advice = f"Write {_written(use)} with what it takes, or leave the call out without the library."
+            advice = _(
+                "Write {use} with its arguments, or skip the call without the library.", use=_written(use)
+            )
             yield found(context, rule, call, api=use.name, advice=advice)
 
 
@@ -247,7 +250,9 @@ def _moved(
                 place = index.call_of(use.node) or use.node
                 yield _fixed(context, rule, place, use, edits)
     first = next(iter(names.values()))[0]
-    message = _message(first) if len(names) == 1 else f"{', '.join(names)} have equivalents in torch"
+    message = (
+        _message(first) if len(names) == 1 else _("{names} have equivalents in torch", names=", ".join(names))
+    )
     api = ", ".join(uses[0].name for uses in names.values())
     yield found(context, rule, node, api=api, edits=[moved], message=message, needs_npu=False)
 
@@ -268,7 +273,7 @@ def _written(use: _Use) -> str:
 
 
 def _message(use: _Use) -> str:
-    return f"{use.name} is {_written(use)} in torch"
+    return _("{name} is {use} in torch", name=use.name, use=_written(use))
 
 
 def _torch(index: ModuleIndex, node: ast.AST) -> Optional[str]:
@@ -304,6 +309,6 @@ def _imports_gone(context: FileContext, rule: EquivalentRule, fixed: list[_Use])
                 *(context, rule, node),
                 api=library,
                 edits=[edit],
-                message="imported for nothing that is left",
+                message=_("no longer used"),
                 needs_npu=False,
             )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from migrator.language import _
 from migrator.matchers.context import FileContext, Match, found
 from migrator.matchers.packs import Rule
 from migrator.project.library_functions import LibraryFunction
@@ -26,10 +27,17 @@ def find(context: FileContext, rule: Rule) -> Iterator[Match]:
 def _told(context: FileContext, rule: Rule, ref: ast.expr, known: LibraryFunction) -> Match:
     unsupported = known.verdict == "unsupported"
     if unsupported:
-        message = f"{known.name} cannot work on an NPU: it comes to {known.reached}"
+        message = _(
+            "{name} cannot work on NPUs: it reaches {reached}", name=known.name, reached=known.reached
+        )
     else:
-        condition = f", on the condition: {known.condition}" if known.condition else ""
-        message = f"{known.name} may not work on an NPU: it comes to {known.reached}{condition}"
+        condition = f", if: {known.condition}" if known.condition else ""
+        message = _(
+            "{name} may not work on NPUs: it reaches {reached}{condition}",
+            name=known.name,
+            reached=known.reached,
+            condition=condition,
+        )
     return found(
         context,
         rule,

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Optional
 
 from migrator.findings.finding import Edit
+from migrator.language import _
 from migrator.matchers.context import FileContext, Match, found
 from migrator.matchers.options import Options
 from migrator.matchers.packs import Rule
@@ -66,7 +67,11 @@ def _given(
     api = name if name in rule.options.functions else f".{method}"
     if not rule.options.drops:
         asks = f".{method}" in rule.options.questions
-        message = f"{api}({_KEYWORD}=torch.channels_last) is False for a tensor on an NPU" if asks else ""
+        message = (
+            _("{api}({keyword}=torch.channels_last) is False for NPU tensors", api=api, keyword=_KEYWORD)
+            if asks
+            else ""
+        )
         yield found(context, rule, call, api=api, message=message, severity="warning" if asks else "")
         return
     only = len(call.args) + len(call.keywords) == 1
@@ -90,7 +95,7 @@ def _handed_on(context: FileContext, rule: Rule[FormatOptions], ref: ast.expr) -
     if uses is not None and not any(_is_of(index, rule, call) for call in uses):
         return
     edits = _other_format(index, ref, "contiguous_format") if uses or _is_named(index, child, parent) else []
-    message = "" if edits else "the format goes where this file does not show whether an NPU gets it"
+    message = "" if edits else _("this file does not show whether the format reaches an NPU")
     severity = "" if edits else "warning"
     yield found(
         context,

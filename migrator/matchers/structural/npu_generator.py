@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from migrator.language import _
 from migrator.matchers.context import FileContext, Match, found, instead_of
 from migrator.matchers.dotted import calls_of
 from migrator.matchers.packs import Rule
@@ -25,8 +26,8 @@ def find(context: FileContext, rule: Rule) -> Iterator[Match]:
                 context, rule, call, api=api, edits=[instead_of(index, call.func, "torch_npu._C.Generator")]
             )
         else:
-            message = "torch.Generator raises before torch 2.1 where this device is an NPU"
-            advice = "There write torch_npu._C.Generator(device)."
+            message = _("before torch 2.1, torch.Generator raises if this device is an NPU")
+            advice = _("In that case write torch_npu._C.Generator(device).")
             yield found(context, rule, call, api=api, message=message, advice=advice, severity="warning")
 
 

@@ -14,6 +14,7 @@ from migrator.api_support import npu_names
 from migrator.api_support.tables import as_tuple
 from migrator.api_support.torch_names import of_version, short
 from migrator.findings.finding import Edit
+from migrator.language import _
 from migrator.matchers.context import FileContext, Match, found, instead_of
 from migrator.matchers.dotted import calls_of, fitting
 from migrator.matchers.moved_imports import import_form, move_names
@@ -139,11 +140,16 @@ def _about(context: FileContext, use: Use) -> str:
 
 def _message(context: FileContext, name: str) -> str:
     absence = of_version(context.version.text).absence(name)
-    return f"{name} is absent in {_release(context, name)}: {absence}"
+    return _(
+        "{name} is absent in {context}: {absence}",
+        name=name,
+        context=_release(context, name),
+        absence=absence,
+    )
 
 
 def _release(context: FileContext, name: str) -> str:
-    whose = "the torchvision of " if name.startswith("torchvision") else ""
+    whose = _("the torchvision of ") if name.startswith("torchvision") else ""
     return f"{whose}torch {short(context.version.text)}"
 
 
@@ -161,7 +167,9 @@ def _name(context: FileContext, rule: Rule[ReleaseOptions], use: Use) -> Iterato
     if known.other_device and conditional:
         return
     edits, target = _instead(context, known, use.node) if isinstance(use.node, ast.expr) else (None, "")
-    sentence = f"Write {target}." if target else "It can be left out." if known.remove else ""
+    sentence = (
+        _("Write {target}.", target=target) if target else _("It can be removed.") if known.remove else ""
+    )
     yield found(
         context,
         rule,
@@ -256,7 +264,9 @@ def _import(
         gone.append(use)
         for call, edits in dropped:
             if edits:
-                message = f"{target} takes no {' and no '.join(known.drops) or 'call'}"
+                message = _(
+                    "{target} takes no {drops}", target=target, drops=" and no ".join(known.drops) or "call"
+                )
                 yield found(context, rule, call, api=use.name, edits=edits, message=message, needs_npu=False)
     if moved:
         safe = all(_equivalent(rule, use).fix == "safe" for use in gone)
@@ -293,7 +303,11 @@ def _parameter(
     assert isinstance(call, ast.Call)
     assert lacks is not None
     later = lacks.first is not None and as_tuple(lacks.first) > context.version.tuple
-    when = f"first in torch {short(str(lacks.first))}" if later else f"last in torch {short(str(lacks.last))}"
+    when = (
+        _("first in torch {first}", first=short(str(lacks.first)))
+        if later
+        else _("last in torch {last}", last=short(str(lacks.last)))
+    )
     yield found(
         context,
         rule,
@@ -301,7 +315,13 @@ def _parameter(
         span=(index.start(parameter), index.end(parameter)),
         api=use.name,
         edits=(without_arguments(index, call, [parameter]) if safety != "none" else None) or (),
-        message=f"{use.name} takes no {word} in {_release(context, use.name)}: {when}",
+        message=_(
+            "{name} takes no {word} in {context}: {when}",
+            name=use.name,
+            word=word,
+            context=_release(context, use.name),
+            when=when,
+        ),
         advice=known.advice or rule.advice,
         severity="warning" if is_conditional(index, call) else "",
         safety=safety,

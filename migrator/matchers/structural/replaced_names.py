@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import replace
 
+from migrator.language import _
 from migrator.matchers.context import FileContext, Match, found, insertion
 from migrator.matchers.dotted import rule_fits
 from migrator.matchers.npu_import import names_package, torch_npu_imports
@@ -30,7 +31,7 @@ def find(context: FileContext, rule: Rule) -> Iterator[Match]:
         if any(
             names_package(other, "torch_npu") and _is_below(index, other, node) for other in index.imports
         ):
-            yield found(context, rule, node, api=api, advice="Import torch_npu above it.")
+            yield found(context, rule, node, api=api, advice=_("Import torch_npu above it."))
         return
 
 

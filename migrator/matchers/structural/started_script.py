@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Optional
 
 from migrator.findings.finding import Edit
+from migrator.language import _
 from migrator.matchers.context import FileContext, Match, found
 from migrator.matchers.expressions import EXPRESSION
 from migrator.matchers.kinds.value import name_fits, new_value, taken_by_own
@@ -124,7 +125,7 @@ def _judged(
         own = taken_by_own(context.project, context.name, content, setting, context.vocabularies)
     if span is None or own is None or not own.device:
         return found(context, rule, node, api=api)
-    message = f"{setting.name} {new}: the program that is started takes that for NPUs"
+    message = _("{name} {new}: the program started here uses this value for NPUs", name=setting.name, new=new)
     return found(context, rule, node, api=api, edits=[Edit(*span, new)], message=message, needs_npu=False)
 
 

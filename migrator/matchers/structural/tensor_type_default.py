@@ -1,4 +1,4 @@
-"""``torch.set_default_tensor_type('torch.cuda.FloatTensor')`` has no NPU form.
+"""``torch.set_default_tensor_type('torch.cuda.FloatTensor')`` has no NPU equivalent.
 
 A default device and a default dtype stand in for it. What they do not reach is made, or moved, by itself: the
 legacy constructor ``torch.Tensor(…)``, also where a library calls it to build a module.

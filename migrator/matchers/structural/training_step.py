@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from migrator.language import _
 from migrator.matchers.context import FileContext, Match, found
 from migrator.matchers.dotted import pattern_fits
 from migrator.matchers.options import Options
@@ -48,7 +49,7 @@ def find(context: FileContext, rule: Rule[StepOptions]) -> Iterator[Match]:
     for nodes in blocks.values():
         nodes.sort(key=index.start)
         lines = sorted({node.lineno for node in nodes})
-        more = f" (lines {', '.join(map(str, lines))})" if len(lines) > 1 else ""
+        more = _(" (lines {str})", str=", ".join(map(str, lines))) if len(lines) > 1 else ""
         api = _written(index, nodes[0])
         message = rule.message.replace("{api}", api) + more
         yield found(context, rule, nodes[0], api=api, message=message)

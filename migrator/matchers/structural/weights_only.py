@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Optional
 
+from migrator.language import _
 from migrator.matchers.context import FileContext, Match, found
 from migrator.matchers.dotted import calls_of
 from migrator.matchers.kinds.argument import added_argument
@@ -38,7 +39,7 @@ def find(context: FileContext, rule: Rule[WeightsOptions]) -> Iterator[Match]:
         why = _held(context.index, rule, call, saved)
         if why:
             edits = added_argument(context.index, call, "weights_only", "False")
-            message = f"{api} reads tensors and plain values only since torch 2.6; {why}"
+            message = _("{api} reads tensors and plain values only, since torch 2.6; {why}", api=api, why=why)
             yield found(context, rule, call, api=api, edits=edits, message=message, needs_npu=False)
 
 
@@ -49,19 +50,19 @@ def _held(index: ModuleIndex, rule: Rule[WeightsOptions], call: ast.Call, saved:
     for use in (call, *uses):
         member = _member(index, use)
         if member in rule.options.module_members and not _is_asked_first(index, call, use):
-            return f"a module is read here (.{member})"
+            return _("a module is read here (.{member})", member=member)
         key = _key(index, use)
         if key:
             keys.add(key)
             member = _member(index, index.parent(use))
             if member in rule.options.module_members:
-                return f'"{key}" is a module here (.{member})'
+                return _('"{key}" is a module here (.{member})', key=key, member=member)
     for item in saved:
         if item.key and keys & item.keys:
-            return f'the project saves "{item.key}" in such files, {item.what}'
+            return _('the project saves "{key}" in such files, {what}', key=item.key, what=item.what)
     if uses and any(not item.key and "module" in item.what for item in saved):
         if all(is_module_name(last_name(use)) and not _is_state(index, use) for use in uses):
-            return "the project saves whole modules"
+            return _("the project saves whole modules")
     return ""
 
 
