@@ -189,7 +189,7 @@ def test_colour_only_where_it_is_wanted(lint, train, monkeypatch) -> None:
 
 
 def test_concise_grouped_and_json_lines(lint, train) -> None:
-    assert "train.py:4:1: NPU101 [*] error: torch.cuda.synchronize is" in lint("--output-format=concise").out
+    assert "train.py:4:1: NPU101 [*] error: use torch.npu.synchronize" in lint("--output-format=concise").out
     assert "train.py:\n  1:1  NPU901" in lint("--output-format=grouped").out
     lines = lint("--output-format=json-lines").out.splitlines()
     assert [json.loads(line)["code"] for line in lines] == ["NPU901", "NPU111", "NPU101"]
@@ -277,7 +277,7 @@ def test_hardware(lint, tmp_path) -> None:
     ]
     out = lint("--hw=950DT", "--output-format=concise", version="2.7.1").out
     assert "the documents list torch.nn.Linear for A2 and A3, not for 950DT" in out
-    assert "the documents take complex64 out for 950DT" in out
+    assert "the documents exclude complex64 for 950DT" in out
     assert "differs on 950DT" in out
     (tmp_path / "npumigrate.toml").write_text('hw = "950DT"\n[[overrides]]\npaths = ["a.py"]\nhw = "A2"\n')
     assert found() == []

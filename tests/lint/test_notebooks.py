@@ -38,7 +38,7 @@ def test_findings_by_cell(lint, tmp_path) -> None:
         ("NPU111", 4, 3),
         ("NPU999", 5, 1),
     ]
-    assert "n.ipynb:cell 4:3:5: NPU111 [*] error: .cuda()" in lint("--output-format=concise").out
+    assert "n.ipynb:cell 4:3:5: NPU111 [*] error: use .npu()" in lint("--output-format=concise").out
     assert "3 | x = torch.zeros(1).cuda()  # é\n" in lint().out
 
 

@@ -114,7 +114,7 @@ PACK = """\
         (
             "  kind: call\n  match: a.b\n  options: {has: 1}",
             6,
-            "'has' is a list, each item a text, not 1",
+            "'has' is a list, each item a string, not 1",
         ),
         (
             "  kind: string\n  match: a\n  options:\n    places: {keyword: [a]}",
@@ -129,7 +129,7 @@ PACK = """\
         ),
         ("  kind: name\n  match: a.b\n  opt_in: 'no'", 6, "'opt_in' is true or false, not 'no'"),
         ("  kind: name\n  match: a.b\n  versions: 2.1", 6, "'versions' is a string, not 2.1"),
-        ("  kind: name\n  match: {a: b}", 5, "'match' is a list, each item a text, not {'a': 'b'}"),
+        ("  kind: name\n  match: {a: b}", 5, "'match' is a list, each item a string, not {'a': 'b'}"),
         ("  kind: name\n  matches: a.b", 1, "unknown field 'matches'; did you mean 'match'?"),
         ("  kind: name", 1, "the field 'match' is missing or empty"),
         ("  kind: name\n  match: []", 5, "the field 'match' is missing or empty"),

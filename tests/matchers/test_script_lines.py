@@ -36,7 +36,7 @@ def test_variables_without_one_and_other_values() -> None:
         "export NCCL_IB_DISABLE=1 CUDA_HOME=/usr/local/cuda\nCUDA_VISIBLE_DEVICES=GPU-12 python a.py\n"
     )
     assert (first.severity, first.message) == ("info", "NCCL_IB_DISABLE has no effect on NPUs")
-    assert second.message == "CUDA_HOME is ASCEND_HOME_PATH on an NPU; the values differ"
+    assert second.message == "CUDA_HOME is ASCEND_HOME_PATH on NPUs; the values differ"
     assert third.message == "CUDA_VISIBLE_DEVICES: ASCEND_RT_VISIBLE_DEVICES does not take 'GPU-12'"
 
 

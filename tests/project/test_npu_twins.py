@@ -34,6 +34,6 @@ def test_only_the_file_with_a_twin_is_left() -> None:
     left = migrate_text(rules, "cuda_device.py", TEXT, project)
     assert left.text is None
     assert [(each.severity, each.fix) for each in left.findings] == [("info", None)]
-    assert "a file of its own for NPUs" in left.findings[0].message
+    assert "a separate file for NPUs" in left.findings[0].message
     changed = migrate_text(rules, "train.py", TEXT, project)
     assert "torch.npu.current_device()" in str(changed.text)
