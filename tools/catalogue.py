@@ -1,7 +1,7 @@
 """Writes ``reports/zh.po`` again: a place for each text that is new, without those that are gone.
 
-``python tools/catalogue.py`` keeps every translation and prints how many are missing; with ``--missing`` it prints
-the texts. ``--add FILE`` takes translations from a file with lines of JSON, ``["English", "中文"]``.
+``python tools/catalogue.py`` keeps every translation and prints how many are missing; with ``--missing`` also
+which ones. ``--add FILE`` takes translations from a file with lines of JSON, ``["English", "中文"]``.
 """
 
 from __future__ import annotations

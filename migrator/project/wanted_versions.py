@@ -57,7 +57,7 @@ def chosen_version(source: Path) -> Choice:
     A pinned one, or the next newer one that is known; else the newest that fits; else the newest.
     """
     wanted = wanted_version(source if source.is_dir() else source.parent)
-    return wanted or Choice(known()[-1].text, "the newest that is known, as no requirements name one")
+    return wanted or Choice(known()[-1].text, _("the newest known version, as no requirements name one"))
 
 
 def wanted_version(folder: Path) -> Optional[Choice]:

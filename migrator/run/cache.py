@@ -48,7 +48,7 @@ def digest(*parts: bytes) -> bytes:
 
 
 def tool_digest() -> str:
-    """A digest of what npumigrate is: version, Python, language, and the state of its files of code and data."""
+    """A digest of what npumigrate is: version, Python, language, and the state of its code and data."""
     try:
         tables = in_force()
     except FileNotFoundError:  # that is told where the tables are read
