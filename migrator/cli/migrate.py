@@ -86,6 +86,11 @@ def migrate(
         "--mode",
         help="rewrite the sources, or only import torch_npu's transfer_to_npu in the entry files.",
     ),
+    replace_unsupported: bool = typer.Option(
+        False,
+        "--replace-unsupported",
+        help="Call functions of ours for APIs that NPUs lack; the result gets the package ascend_function.",
+    ),
     formats: options.Formats = None,
     jobs: options.Jobs = None,
     quiet: options.Quiet = False,
@@ -112,6 +117,9 @@ def migrate(
         stop("-t/--target-model is for --distributed")
     if distributed and mode is Mode.transfer:
         stop("--distributed and --mode transfer exclude each other")
+    if replace_unsupported and (safe_only or mode is Mode.transfer):
+        other = "--safe-only" if safe_only else "--mode transfer"
+        stop(f"--replace-unsupported and {other} exclude each other")
     options.check_common(quiet, verbose, hardware)
     built = chosen_formats(formats)
     if built and diff:
@@ -122,7 +130,7 @@ def migrate(
     from migrator.core.settings import Settings
     from migrator.files.errors import SourceError
     from migrator.matchers.packs import RuleError
-    from migrator.migrate.run import LEFT_ALONE, Plan
+    from migrator.migrate.run import LEFT_ALONE, REPLACED, Plan
 
     # A bar and a diff on one terminal would run into each other.
     bar = ProgressBar(shown=not quiet and not verbose and not (diff and sys.stdout.isatty()))
@@ -132,7 +140,8 @@ def migrate(
             hardware=hardware or "",
             select=(split(select) or ("ALL",))
             + split(extend_select)
-            + (LEFT_ALONE if show_left_alone else ()),
+            + (LEFT_ALONE if show_left_alone else ())
+            + (REPLACED if replace_unsupported else ()),
             ignore=split(ignore),
             rule_files=tuple(rules or ()),
             transfer=mode is Mode.transfer,
@@ -147,6 +156,7 @@ def migrate(
             target_model,
             safe_only,
             docs,
+            replace_unsupported,
         )
         with log_on_terminal(verbose), bar:
             outcome = _run(plan, None if diff else Path(output or ""), overwrite, bar)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Optional
 
@@ -11,6 +11,7 @@ from migrator.core.check import check
 from migrator.core.rules import Rules
 from migrator.core.settings import Settings
 from migrator.files.document import document
+from migrator.files.naming import EQUIVALENTS
 from migrator.findings.finding import Result
 from migrator.language import _
 from migrator.matchers.packs import Rule, load_all
@@ -76,7 +77,8 @@ def migrated(
     """
     item = document(text.encode("utf-8"), name)
     facts = [scan_file(_NAME, program)] if item.type else [scan_file(name, text)]
-    return check(item, _rules(version, opt_in, packs), merge_facts(facts))
+    project = replace(merge_facts(facts), equivalents={name: f"import {EQUIVALENTS}"})
+    return check(item, _rules(version, opt_in, packs), project)
 
 
 @cache

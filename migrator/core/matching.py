@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Callable, NamedTuple
 
@@ -117,7 +117,8 @@ def choose_fixes(context: FileContext, matches: list[Match], admit: Admit, rules
     shared = tuple(edit for item in imports for edit in item.edits)
     edits = [edit for item in made for edit in item.edits]
     removals = [edit for edit in edits if edit.text.strip() in ("", "pass")]
-    reported = [item for item in reported if not _is_settled(item, edits, removals, rules)]
+    replaced = {(item.finding.api, item.finding.span) for item in made}
+    reported = [item for item in reported if not _is_settled(item, edits, removals, replaced, rules)]
     if shared:
         made = [_with_imports(item, shared) if needs_import(item) else item for item in made]
     return Choice(made, [*reported, *refused], imports, whole)
@@ -149,9 +150,20 @@ def _fitting(matches: list[Match], admit: Admit) -> tuple[list[Match], list[Matc
     return made, reported
 
 
-def _is_settled(item: Match, edits: list[Edit], removals: list[Edit], rules: Rules) -> bool:
-    """Whether a match is moot: another rule takes its place out, or understands what it calls unclear."""
+def _is_settled(
+    item: Match,
+    edits: list[Edit],
+    removals: list[Edit],
+    replaced: Collection[tuple[str, tuple[int, int]]],
+    rules: Rules,
+) -> bool:
+    """Whether a match is moot.
+
+    Another rule takes its place out, writes something else for the API, or understands what it calls unclear.
+    """
     start, end = item.finding.span
+    if (item.finding.api, (start, end)) in replaced:
+        return True
     if any(edit.start <= start < end <= edit.end for edit in removals):
         return True
     if getattr(rules.every[item.finding.code].options, "verdict", "") != "unclear":

@@ -13,7 +13,7 @@ from typing import Literal
 from migrator.files.document import is_notebook
 from migrator.files.errors import SourceError, Unreadable, shown, unreadable
 from migrator.files.file_types import file_type, starts_as_shell
-from migrator.files.naming import inside, staging_prefix
+from migrator.files.naming import inside, is_equivalents, staging_prefix
 from migrator.files.patterns import Matcher, matcher
 from migrator.files.tree import listing, walk
 
@@ -68,7 +68,7 @@ def discover(root: Path, exclude: Sequence[str] = (), avoid: Path | None = None)
     .pytest_cache, .ruff_cache), of virtual and conda environments and of the
     folder ``avoid`` (the result), which are ``skipped``. Files of .git, .hg, .svn,
     .bzr and .ipynb_checkpoints are neither. ``exclude`` holds patterns as ``patterns.matcher`` reads
-    them; what an excluded folder holds is excluded.
+    them; what an excluded folder holds is excluded, as is the package of functions of an earlier migration.
 
     Holds the names of the folders on the way down, never those of the tree.
     Raises Unreadable where ``root`` cannot be read, SourceError for a wrong pattern.
@@ -110,7 +110,7 @@ def _look(place: _Place, excluded: Matcher, avoided: str) -> tuple[Entry, list[_
                 why = "virtual environment: not copied"
             if why:
                 return Entry("skipped", name, path, reason=why), []
-            out = inherited or excluded(name, True)
+            out = inherited or excluded(name, True) or is_equivalents(item.path)
             folder = (name + "/", out, versions or item.name in _KEPT)
             return Entry("folder", name, path, out), [(child, folder) for child in found]
         if item.is_file(follow_symlinks=False):

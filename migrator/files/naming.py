@@ -9,6 +9,9 @@ from pathlib import Path
 SUFFIX = "_msft"
 MULTI_SUFFIX = "_msft_multi"  # of a project that was for one card
 ANALYSIS_SUFFIX = "_analysis"
+# The package of functions that a migration may add, and what its __init__.py begins with.
+EQUIVALENTS = "ascend_function"
+EQUIVALENTS_MARK = "Made by npumigrate"
 
 # Room for "-<pid>-<number>" after the prefix of a staging folder's name.
 _TAIL = 24
@@ -51,3 +54,14 @@ def staging_prefix(result_name: str, longest: int = 143) -> str:
     while len(os.fsencode(f".{kept}{mark}.partial-")) + _TAIL > longest:
         kept = kept[:-1]  # characters, not bytes: half a character is no valid name everywhere
     return f".{kept}{mark}.partial-"
+
+
+def is_equivalents(folder: str) -> bool:
+    """Whether a folder is the package of functions of an earlier migration: it is ours, not the user's."""
+    if not os.path.basename(folder).startswith(EQUIVALENTS):
+        return False
+    try:
+        with open(os.path.join(folder, "__init__.py"), "rb") as file:
+            return file.read(len(EQUIVALENTS_MARK) + 3) == f'"""{EQUIVALENTS_MARK}'.encode()
+    except OSError:
+        return False

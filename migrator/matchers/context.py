@@ -135,8 +135,10 @@ def put_around(index: ModuleIndex, node: ast.AST, before: str, behind: str) -> l
     return [Edit(start, start, before), Edit(end, end, behind)]
 
 
-def insertion(context: FileContext, rule: Rule, node: ast.AST, edit: Edit, api: str = "torch_npu") -> Match:
+def insertion(
+    context: FileContext, rule: Rule, node: ast.AST, edit: Edit, api: str = "torch_npu", message: str = ""
+) -> Match:
     """The insertion of a statement beside ``node``."""
-    item = found(context, rule, node, api=api)
+    item = found(context, rule, node, api=api, message=message, needs_npu=api == "torch_npu")
     fix = Fix((edit,), "safe", "INSERT")  # it is needed by changes that tell how safe they are
     return replace(item, finding=replace(item.finding, fix=fix))

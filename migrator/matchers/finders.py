@@ -109,6 +109,9 @@ HANDLERS = {
     "dynamic-calls": Finder("structural.dynamic_shapes", "find_calls"),
     "dynamic-masks": Finder("structural.dynamic_shapes", "find_masks", takes_match=False),
     "dynamic-sizes": Finder("structural.dynamic_shapes", "find_sizes"),
+    "equivalent-function": Finder(
+        "structural.equivalent_functions", options="FunctionOptions", goes_by="names"
+    ),
     "float64-collective": Finder(
         "structural.float64_collective", options="CollectiveOptions", goes_by="names"
     ),

@@ -63,6 +63,16 @@ def npu_module(index: ModuleIndex, node: ast.AST) -> str | None:
     return "torch_npu.npu"
 
 
+def import_at_top(index: ModuleIndex, statement: str) -> tuple[ast.stmt, Edit] | None:
+    """The edit that puts an import behind those that a module starts with; None where it is there."""
+    if any(_at_top(index, node) and index.segment(node) == statement for node in index.imports):
+        return None
+    last = _last_top_import(index)
+    if last is not None:
+        return last, insert_import(index, last, statement)
+    return next(iter(_at_module_start(index, statement)), None)
+
+
 def insert_import(index: ModuleIndex, node: ast.stmt, statement: str = "import torch_npu") -> Edit:
     """The edit that puts an import behind a statement, on a line of its own where that can be."""
     end = index.end(node)
@@ -179,12 +189,12 @@ def _last_top_import(index: ModuleIndex) -> Import | None:
     return max((node for node in beginning if isinstance(node, imports)), key=index.start, default=None)
 
 
-def _at_module_start(index: ModuleIndex) -> list[tuple[ast.stmt, Edit]]:
+def _at_module_start(index: ModuleIndex, statement: str = "import torch_npu") -> list[tuple[ast.stmt, Edit]]:
     """Behind the docstring, before the first statement."""
     if not index.tree.body:
         return []
     first = index.tree.body[0]
     if ast.get_docstring(index.tree, clean=False) is not None:
-        return [(first, insert_import(index, first))]
+        return [(first, insert_import(index, first, statement))]
     begin, _ = index.line_span(*[head_lines(first)[0]] * 2)
-    return [(first, Edit(begin, begin, f"import torch_npu{newline_of(index.text)}"))]
+    return [(first, Edit(begin, begin, f"{statement}{newline_of(index.text)}"))]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Optional
@@ -27,6 +27,8 @@ from migrator.findings.finding import Result
 from migrator.launch.add import Launcher, add_launcher, place_of
 from migrator.launch.script import NAME as LAUNCHER
 from migrator.matchers.other_files import is_candidate
+from migrator.migrate.equivalents import add_equivalents, functions_called, places_of
+from migrator.project.added_package import Place
 from migrator.project.entry import Candidate, ranked
 from migrator.project.programs import Programs
 from migrator.project.project import Project
@@ -47,6 +49,8 @@ SOME_SKIPPED = 1
 REPORTS = "migration_report"
 # The rules that list strings that were judged to be no devices, no backends.
 LEFT_ALONE = ("NPU995", "NPU996")
+# The rules that write functions of ours for APIs that NPUs lack.
+REPLACED = ("NPU550", "NPU551")
 _SUMMARY = f"{REPORTS}/summary.json"
 _LOCAL_RANK_RULE = "NPU210"  # makes parsers take --local_rank from the environment
 _LOG = logging.getLogger("npumigrate")
@@ -59,7 +63,8 @@ class Plan:
     ``jobs``, and ``main``, the script to start, are None where the user leaves them to the tool.
     ``distributed``: that script is for one card, and becomes one for many; ``target_model`` is what it
     calls the model, empty where that is to be found. ``safe_only``: no change is made that somebody has to
-    look at. ``docs``: blocks of shell in documents are migrated, too.
+    look at. ``docs``: blocks of shell in documents are migrated, too. ``replaces``: functions of ours are
+    called for APIs that NPUs lack.
     """
 
     source: Path
@@ -71,6 +76,7 @@ class Plan:
     target_model: str = ""
     safe_only: bool = False
     docs: bool = False
+    replaces: bool = False
 
 
 @dataclass(frozen=True)
@@ -117,13 +123,17 @@ def migrate(plan: Plan, out: Path, overwrite: bool, progress: Progress) -> Outco
                 sorted({start.framework for start in survey.project.starts if start.framework}),
             )
             told: set[tuple[str, int]] = set()
+            equivalents: list[tuple[str, str]] = []
             for entry, done in _results(survey, rules, plan, progress):
                 result = _put(tree, entry, done) if entry.checked else done.result
                 if entry.kind == "text":
                     told |= {(entry.name, each.line) for each in result.findings if not each.fixed}
                 _log_file(result, bool(done.data))
+                equivalents += functions_called(result, entry.name, rules.every)
                 tables.add(result)
                 tally.add(result, changed=bool(done.data) and result is done.result)
+            added = add_equivalents(tree, survey.places, equivalents)
+            _LOG.info("added: %s", ", ".join(added) or "no files of equivalents")
             for result in _mismatches(survey, rules, tree, frozenset(told)):
                 tables.add(result)
                 tally.add(result, changed=False)
@@ -172,7 +182,8 @@ class _Survey:
     """What holds Python to migrate, in order; between them what could not be read or may mention CUDA.
 
     ``converted``: what the files become, for many devices or because they use Horovod, before they are
-    migrated; ``text_of`` gives a Python file's text after that.
+    migrated; ``text_of`` gives a Python file's text after that. ``places``: where the package of equivalents
+    lies for each Python file.
     """
 
     entries: tuple[Entry, ...]
@@ -183,6 +194,7 @@ class _Survey:
     text_of: Callable[[str], Optional[str]]
     conversion: Conversion | None
     converted: Mapping[str, Converted]
+    places: Mapping[str, Place] = field(default_factory=dict)
 
 
 def _look_around(plan: Plan, rules: Rules, tree: OutputTree | None, progress: Progress) -> _Survey:
@@ -231,7 +243,12 @@ def _look_around(plan: Plan, rules: Rules, tree: OutputTree | None, progress: Pr
         one = converted.get(name)
         return one.text if one is not None and one.edits else text_of(name)
 
-    return _Survey(tuple(entries), project, size, not_copied, scripts, text_after, conversion, converted)
+    found = _Survey(tuple(entries), project, size, not_copied, scripts, text_after, conversion, converted)
+    if not plan.replaces:
+        return found
+    where = places_of(plan.source, [entry.name for entry in entries if entry.holds_python], text_of)
+    imports = {name: place.statement for name, place in where.items()}
+    return replace(found, project=replace(project, equivalents=imports), places=where)
 
 
 def _convert(
@@ -346,6 +363,7 @@ def _summary(plan: Plan, tally: Tally, code: int, entry: str) -> bytes:
         "ignore": list(settings.ignore),
         "safe_only": plan.safe_only,
         "docs": plan.docs,
+        "replace_unsupported": plan.replaces,
         "rules": [shown(os.path.basename(file)) for file in settings.rule_files],
         "exclude": list(plan.exclude),
         "distributed": plan.distributed,

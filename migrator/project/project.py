@@ -45,7 +45,8 @@ class Project:
     files, by name, at which an earlier stage met an internal error: they are left as they are, and that is
     what is told of them. ``program`` is what some file does to all of the program. ``requirements`` are the
     lines that may ask for a version of a library. ``programs`` finds what a script starts; without it nobody
-    looks there.
+    looks there. ``equivalents``: the statement with which each file imports the package of equivalents that
+    the result gets, by the file's name; empty where it gets none.
     """
 
     classes: tuple[ClassFacts, ...] = ()
@@ -59,6 +60,7 @@ class Project:
     program: ProgramFacts = NOTHING
     requirements: tuple[str, ...] = ()
     programs: Programs | None = None
+    equivalents: Mapping[str, str] = field(default_factory=dict)
 
     def words(self, source: str) -> frozenset[str]:
         """The words from which the rules start that look for what only this project knows."""

@@ -13,7 +13,9 @@ from typing import Any
 
 import pytest
 
+from migrator.files.naming import EQUIVALENTS
 from migrator.matchers.packs import load_all
+from migrator.migrate.equivalents import every_function, sources
 from tests.emulator.conftest import HERE
 
 PROGRAM = str(HERE / "programs" / "run_examples.py")
@@ -43,8 +45,12 @@ def write(side: str, folder: Path) -> tuple[str, str]:
 
 @pytest.fixture(scope="module")
 def on_npu(emulate, tmp_path_factory) -> dict[str, Any]:
-    files = write("after", tmp_path_factory.mktemp("after"))
-    done = emulate("python", PROGRAM, *files, *MODULES, "torch_npu")
+    folder = tmp_path_factory.mktemp("after")
+    files = write("after", folder)
+    (folder / EQUIVALENTS).mkdir()
+    for name, text in sources(every_function()).items():
+        (folder / EQUIVALENTS / f"{name}.py").write_text(text)
+    done = emulate("python", PROGRAM, *files, *MODULES, "torch_npu", env={"PYTHONPATH": str(folder)})
     assert done.returncode == 0, done.stderr[-3000:]
     return json.loads(Path(files[1]).read_text())
 

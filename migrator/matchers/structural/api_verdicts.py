@@ -126,7 +126,7 @@ class VerdictOptions(Options):
 
 def find(context: FileContext, rule: Rule[VerdictOptions]) -> Iterator[Match]:
     """The uses whose status is the one that the rule is about."""
-    for use in _uses(context):
+    for use in uses_of(context):
         verdict = use.verdict
         if use.status != rule.options.verdict:
             continue
@@ -152,7 +152,7 @@ def find(context: FileContext, rule: Rule[VerdictOptions]) -> Iterator[Match]:
         )
 
 
-class _Use(NamedTuple):
+class Use(NamedTuple):
     """A use of an API; ``note`` says what it shows of the limits of one that is supported otherwise."""
 
     node: ast.AST
@@ -162,10 +162,11 @@ class _Use(NamedTuple):
 
     @property
     def status(self) -> str:
+        """The verdict's, or partial for what the place shows."""
         return "partial" if self.note else self.verdict.status
 
 
-def _is_advice(use: _Use) -> bool:
+def _is_advice(use: Use) -> bool:
     """Whether a use surely neither stops the program nor moves it to the CPU, for all that is known."""
     if use.verdict.by_hardware:
         return False  # the product line was named to hear of it
@@ -180,7 +181,7 @@ def _is_advice(use: _Use) -> bool:
 _STOPS = frozenset(("use_npu_class", "infer_only", "create_only", "compile_only"))
 
 
-def _is_plain(use: _Use) -> bool:
+def _is_plain(use: Use) -> bool:
     """Whether a limit is one of a parameter, or of every use, and not of a dtype that the call shows."""
     return not use.note or use.note.startswith(_(_PARAMETER))
 
@@ -188,12 +189,12 @@ def _is_plain(use: _Use) -> bool:
 _LOAD = ast.Load()
 
 
-def _uses(context: FileContext) -> list[_Use]:
+def uses_of(context: FileContext) -> list[Use]:
     """All uses in a file: there is one rule for each status, and one walk for all of them."""
     return context.index.once(("verdicts",), lambda: [*_walk(context)])
 
 
-def _walk(context: FileContext) -> Iterator[_Use]:
+def _walk(context: FileContext) -> Iterator[Use]:
     named: set[str] = set()
     methods = tensor_methods()
     for ref in context.index.refs:
@@ -219,25 +220,25 @@ def _walk(context: FileContext) -> Iterator[_Use]:
     yield from _imported(context, named)
 
 
-def _named(context: FileContext, ref: ast.expr, name: str) -> _Use | None:
+def _named(context: FileContext, ref: ast.expr, name: str) -> Use | None:
     """The use of an API by its full name, if there is something to say of it."""
     verdict = _verdict(name, context.version, context.hardware) if name.startswith("torch.") else None
-    if verdict is None or _asks_for_type(context.index, ref):
+    if verdict is None or asks_for_type(context.index, ref):
         return None
     call = context.index.call_of(ref)
     if call is None:
         # A product line is too little to speak of annotations.
         evident = (verdict.documents or verdict.kernel) and not verdict.by_hardware
-        return _Use(ref, verdict) if verdict.status in _OPEN and evident else None
+        return Use(ref, verdict) if verdict.status in _OPEN and evident else None
     if call.args and kept_on_the_cpu(context.index, call.args[0]):
         return None
     if verdict.status in _OPEN:
-        return _Use(ref, verdict)
+        return Use(ref, verdict)
     note = _shown_limit(context, call, verdict)
-    return _Use(ref, verdict, note) if note else None
+    return Use(ref, verdict, note) if note else None
 
 
-def _asks_for_type(index: ModuleIndex, ref: ast.expr) -> bool:
+def asks_for_type(index: ModuleIndex, ref: ast.expr) -> bool:
     """Whether a class is not made: ``isinstance(x, (nn.GRU, nn.LSTM))``, ``{nn.GRU}``, an annotation."""
     if annotated(index, ref) is not None:
         return True
@@ -326,7 +327,7 @@ def _dtype_of(context: FileContext, node: ast.AST, depth: int = 0) -> str:
     return ""
 
 
-def _member(context: FileContext, node: ast.Attribute) -> _Use | None:
+def _member(context: FileContext, node: ast.Attribute) -> Use | None:
     """``x.mode()``: a method of a tensor, if x is one."""
     verdict = judge(f"torch.Tensor.{node.attr}", context.version, context.hardware)
     if verdict.status not in _OPEN or options_like(node.value):
@@ -338,15 +339,15 @@ def _member(context: FileContext, node: ast.Attribute) -> _Use | None:
     if value.is_no_tensor:
         return None
     if value.kind == TENSOR or (called and node.attr in _ONLY_TENSORS):
-        return _Use(node, verdict)
+        return Use(node, verdict)
     if verdict.by_hardware or not called:
         return None
     if value.kind == MAYBE:
         likely = "likely: not all that is assigned to it is known to be a tensor"
-        return _Use(node, verdict, certainty=likely)
+        return Use(node, verdict, certainty=likely)
     if node.attr not in _SHARED:
         likely = "likely: its type is not known, and few others have the method"
-        return _Use(node, verdict, certainty=likely)
+        return Use(node, verdict, certainty=likely)
     return None
 
 
@@ -365,7 +366,7 @@ _SHARED = frozenset(
 )
 
 
-def _imported(context: FileContext, named: set[str]) -> Iterator[_Use]:
+def _imported(context: FileContext, named: set[str]) -> Iterator[Use]:
     """Imports of names that are not used in the file itself."""
     for node in context.index.imports:
         if not isinstance(node, ast.ImportFrom) or node.level or not (node.module or "").startswith("torch"):
@@ -376,7 +377,7 @@ def _imported(context: FileContext, named: set[str]) -> Iterator[_Use]:
                 continue
             if verdict.status in _OPEN and verdict.api not in named:
                 named.add(verdict.api)
-                yield _Use(node, verdict)
+                yield Use(node, verdict)
 
 
 _KERNEL_WORDS = {
@@ -389,7 +390,7 @@ _KERNEL_WORDS = {
 _PYTHON_WORDS = N_(", though it is Python code that only calls others")
 
 
-def _words(context: FileContext, use: _Use, rule: Rule[VerdictOptions]) -> tuple[str, str]:
+def _words(context: FileContext, use: Use, rule: Rule[VerdictOptions]) -> tuple[str, str]:
     """Message and severity."""
     verdict, api, status = use.verdict, use.verdict.api, use.status
     where = _(" (as of torch {asof})", asof=verdict.asof) if verdict.asof else ""

@@ -1,0 +1,12 @@
+"""torch.linalg.eigvals on the CPU."""
+
+# npumigrate: skip-file
+
+import torch
+
+from ._on_cpu import on_cpu
+
+
+def eigvals(A):
+    """What torch gives, computed on the CPU, on the device of the matrices; gradients go the same way."""
+    return on_cpu(torch.linalg.eigvals, A)

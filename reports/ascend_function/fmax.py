@@ -1,0 +1,14 @@
+"""torch.fmax."""
+
+# npumigrate: skip-file
+
+import torch
+
+
+def fmax(input, other):
+    """The larger of two elements; where one of them is nan, the other one."""
+    dtype = torch.result_type(input, other)
+    one, two = torch.broadcast_tensors(input.to(dtype), other.to(dtype))
+    if not dtype.is_floating_point:
+        return torch.maximum(one, two)
+    return torch.where((one >= two) | two.isnan(), one, two)
