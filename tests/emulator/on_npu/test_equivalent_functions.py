@@ -17,6 +17,7 @@ from migrator.migrate.equivalents import every_function, sources
 
 F = torch.nn.functional
 VERSIONS = ("2.1", "2.6", "2.13")
+BEFORE_2 = ("scaled_dot_product_attention", "rms_norm", "isin")  # 1.11 lacks them
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +36,7 @@ def real(*shape, low=-3.0, high=3.0):
 
 
 def square(*shape):
-    return real(*shape) + 4 * torch.eye(shape[-1])
+    return real(*shape) + 10 * torch.eye(shape[-1])
 
 
 def positive(*shape):
@@ -51,6 +52,7 @@ def places(*shape, size):
     return torch.randint(size, shape)
 
 
+torch.manual_seed(0)
 singular = torch.tensor([[1.0, 2.0, 3.0], [2.0, 4.0, 6.0], [1.0, 0.0, 1.0]])
 edges = torch.tensor([-0.0, 0.0, 1.0, 2.0, -1.5, float("inf"), float("nan")])
 wide = torch.tensor([-30.25, -4.5, -0.1, 1e-4, 0.7, 1.46, 1.99, 2.01, 3.0, 9.5, 41.0, 3e5])
@@ -212,7 +214,7 @@ def test_gives_what_torch_gives(functions, name: str, number: int) -> None:
     for one, other in zip((*results, *gradients), (*wanted, *of_torch)):
         torch.testing.assert_close(one.cpu(), other, equal_nan=True, **close)
     if name not in ON_THE_CPU:
-        for version in VERSIONS:
+        for version in (*VERSIONS, "1.11") if name in BEFORE_2 else VERSIONS:
             lacking = {each for each in seen.names if support.kernel(each, resolve(version)) == "none"}
             assert not lacking - {"detach", "alias", "_to_copy"}, version
 
