@@ -69,8 +69,8 @@ def answer(asked: Question, before: Analysis | None) -> Analysis:
     options = target.options
     checked = check_document(_job(asked), _document(asked), asked.project)
     found: Sequence[Finding] = counting(checked.found, options)
-    is_file = isinstance(asked.content, Source)
-    if is_file and before is not None and before.found and _is_broken(checked.found, text):
+    is_file = isinstance(asked.content, Source) and _is_broken(checked.found, asked.content)
+    if is_file and before is not None and before.found:
         old = before.question.text
         return Analysis(asked, (*_carried(before.found, lines_of(old), lines_of(text)), *found), broken=True)
     if options.baseline and found:
@@ -85,6 +85,12 @@ def answer(asked: Question, before: Analysis | None) -> Analysis:
     if isinstance(asked.content, Notebook) and before is not None:
         found = [*found, *_carried_in_cells(before, asked.content)]
     return Analysis(asked, tuple(found), trouble=checked.trouble)
+
+
+def migrated(analysis: Analysis) -> str:
+    """The text of a file with all fixes, the unsafe ones too."""
+    asked = analysis.question
+    return fix_document(_job(asked), _document(asked), asked.project, list(analysis.found), True).text
 
 
 def fixed(analysis: Analysis) -> list[tuple[Optional[int], str]]:
@@ -108,10 +114,12 @@ def _job(asked: Question) -> Job:
     return Job(asked.target, asked.rules, ignored_codes(asked.target.options, asked.target.place))
 
 
-def _is_broken(found: Sequence[Finding], text: str) -> bool:
+def _is_broken(found: Sequence[Finding], content: Source) -> bool:
+    if content.type:
+        return False
     if found:
         return any(item.code == SYNTAX for item in found)
-    return not parses(text)  # NPU999 may be off
+    return not parses(content.text)  # NPU999 may be off
 
 
 def _carried(found: Iterable[Finding], old: list[str], new: list[str]) -> list[Finding]:

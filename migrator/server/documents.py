@@ -14,11 +14,14 @@ from pygls.uris import to_fs_path
 
 from migrator.core.cells import placed_edits
 from migrator.files.document import Document as FileDocument
+from migrator.files.document import type_of
 from migrator.files.notebook import Notebook, of_cells
 from migrator.files.source import Source
 from migrator.findings.finding import Finding
 from migrator.server.analysis import Analysis
 from migrator.server.texts import Text
+
+_FIRST_LINE = 256  # characters in which a #! line ends
 
 
 @dataclass
@@ -51,7 +54,9 @@ class Document:
     def content(self) -> Source | Notebook:
         """What is to be linted."""
         if not self.notebook:
-            return Source(str(self.place), self.parts[0].text.text)
+            text, name = self.parts[0].text.text, str(self.place)
+            start = text[:_FIRST_LINE].encode("utf-8", "replace")
+            return Source(name, text, type=type_of(name, start))
         sources = [part.text.text for part in self.parts]
         cells = ((number, (0, 0), source) for number, source in enumerate(sources, 1))
         return of_cells(str(self.place), "\n".join(sources), cells)

@@ -13,6 +13,7 @@ from lsprotocol import types
 
 from migrator.api_support.answer import look_up
 from migrator.api_support.versions import resolve
+from migrator.files.source import Source
 from migrator.findings.finding import Finding
 from migrator.lint.rule_sets import rules_of
 from migrator.matchers.packs import Rule
@@ -36,7 +37,8 @@ def shown(analysis: Analysis, cell: Optional[int], text: Text, offset: int) -> O
     whole = whole_offset(content, cell, text, offset)
     if whole is None:
         return None
-    name, start, end = _qualified_name(content.text, whole)
+    other = isinstance(content, Source) and content.type
+    name, start, end = _qualified_name(content.text, whole, not other)
     own = [item for item in analysis.found if item.cell == cell]
     here = touching(own, offset, offset, text)
     rules = analysis.question.rules
@@ -51,7 +53,13 @@ def shown(analysis: Analysis, cell: Optional[int], text: Text, offset: int) -> O
     return types.Hover(types.MarkupContent(types.MarkupKind.Markdown, "\n---\n\n".join(parts)), span)
 
 
-def _qualified_name(text: str, offset: int) -> tuple[str, int, int]:
+def explained(analysis: Analysis, code: str) -> Optional[str]:
+    """A rule as Markdown, with all of its examples; None where there is no such rule."""
+    rule = rules_of(analysis.question.rules).every.get(code)
+    return as_markdown(rule) if rule else None
+
+
+def _qualified_name(text: str, offset: int, python: bool) -> tuple[str, int, int]:
     """What the name at an index of a text stands for, and where its last word starts and ends.
 
     Empty where that cannot be told. In a text that is no Python, a name that is written
@@ -61,7 +69,7 @@ def _qualified_name(text: str, offset: int) -> tuple[str, int, int]:
     if word is None or word.start() > offset:
         return "", offset, offset
     try:
-        name = _in_tree(text, word)
+        name = _in_tree(text, word) if python else word.group()
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         name = _as_written(text, word)
     return name, word.start(), word.end()

@@ -48,6 +48,9 @@ def build() -> tuple[LanguageServer, Session]:
     for message, answer in answers.items():
         options = _ACTIONS if message == types.TEXT_DOCUMENT_CODE_ACTION else None
         server.feature(message, options)(partial(answer))  # pygls marks it, which a method does not allow
+    # What an extension asks for; its own commands have other names.
+    server.command("npumigrate.server.migrated")(partial(session.migrated))
+    server.command("npumigrate.server.explained")(partial(session.explained))
     return server, session
 
 

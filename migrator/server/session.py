@@ -20,12 +20,15 @@ from pygls.lsp.server import LanguageServer
 from pygls.uris import to_fs_path
 
 from migrator.files.document import NOTEBOOK
+from migrator.files.document import Document as FileDocument
 from migrator.files.notebook import Notebook
 from migrator.files.source import Source
+from migrator.findings.finding import Finding
+from migrator.lint.comments import added_to_text
 from migrator.lint.config_files import Configuration
 from migrator.lint.suppressions import UNUSED, added_noqa
 from migrator.server import hover
-from migrator.server.analysis import Analysis, answer, fixed, question
+from migrator.server.analysis import Analysis, answer, fixed, migrated, question
 from migrator.server.documents import Document, Part, change_part, place_of
 from migrator.server.editor import FIX_ALL, Editor, diagnostic, touching, wanted
 from migrator.server.facts import LARGEST, WorkspaceFacts, text_of
@@ -253,7 +256,8 @@ class Session:
                 f"{place}: too large to be checked while it is open: npumigrate lint looks at it"
             )
         folder = self._settings.folder_of(place)
-        self._news = self._facts.learn(folder, target, content.text) or self._news
+        if isinstance(content, Notebook) or not content.type:
+            self._news = self._facts.learn(folder, target, content.text) or self._news
         asked = question(content, target, self._facts.project(folder, place))
         if document.analysis is None or document.analysis.question != asked:
             document.analysis = answer(asked, document.analysis)
@@ -291,10 +295,11 @@ class Session:
                     edit = self._editor.edit(document.fix_edits(item))
                     found.append(quick(title, is_preferred=safe, edit=edit))
                 if item.noqa_line is not None and item.code != UNUSED:
-                    suppressed, _ = added_noqa(text.text, [item], lambda _: 1)
-                    edit = self._editor.edit([(part, edit) for edit in text.edits_to(suppressed)])
-                    title = f"{item.code}: Suppress on this line (noqa)"
-                    found.append(quick(title, is_preferred=False, edit=edit))
+                    suppressed = _suppressed(document, text.text, item)
+                    if suppressed != text.text:  # JSON has no comments
+                        edit = self._editor.edit([(part, edit) for edit in text.edits_to(suppressed)])
+                        title = f"{item.code}: Suppress on this line (noqa)"
+                        found.append(quick(title, is_preferred=False, edit=edit))
         if wanted(FIX_ALL, only) and any(item.safely_fixable for item in analysis.found):
             title = "npumigrate: Fix all that is safe to fix"
             every = types.CodeAction(title, kind=FIX_ALL, data={"uri": part.uri})
@@ -312,6 +317,18 @@ class Session:
             if document.texts() == texts:
                 action.edit = self._editor.edit(document.edits_to(new))
         return action
+
+    async def migrated(self, uri: str) -> Optional[str]:
+        """The text of an open file with all fixes, the unsafe ones too; None for what is not looked at."""
+        asked = await self._asked(uri)
+        if asked is None or asked[0].notebook or asked[2].broken:
+            return None
+        return await self._work(lambda: migrated(asked[2]))
+
+    async def explained(self, uri: str, code: str) -> Optional[str]:
+        """A rule, by its code, as Markdown; None where there is none for an open document."""
+        asked = await self._asked(uri)
+        return await self._work(lambda: hover.explained(asked[2], code)) if asked else None
 
     async def _asked(self, uri: str) -> Optional[tuple[Document, Part, Analysis]]:
         """The document with a URI, or the one with that cell; None where nothing can be said of it now."""
@@ -367,6 +384,14 @@ class Session:
         task = asyncio.ensure_future(work)
         self._tasks.add(task)  # a task that nobody holds may be dropped
         task.add_done_callback(self._tasks.discard)
+
+
+def _suppressed(document: Document, text: str, item: Finding) -> str:
+    """The text of a file or a cell with a comment that suppresses a finding."""
+    content = document.content()
+    if isinstance(content, Source) and content.type:
+        return added_to_text(FileDocument(b"", content), [item])[0]
+    return added_noqa(text, [item], lambda _: 1)[0]
 
 
 def _paths(uris: Iterable[str]) -> list[Path]:

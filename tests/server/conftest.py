@@ -198,6 +198,11 @@ class Editor:
     def resolve(self, action: types.CodeAction) -> types.CodeAction:
         return self.run(self._client.code_action_resolve_async(action))
 
+    def command(self, name: str, *arguments: object) -> Any:
+        """What a command of the server gives."""
+        params = types.ExecuteCommandParams(name, list(arguments))
+        return self.run(self._client.workspace_execute_command_async(params))
+
     def applied(self, name: str, action: types.CodeAction) -> str:
         """The text with the edits of an action, all of which are for it."""
         ((uri, text),) = self.all_applied(action).items()
