@@ -176,6 +176,7 @@ def _fill(
     results: dict[str, Result] = {}
     try:
         project, size = load_project(entries, job.jobs)
+        tally.frameworks = project.frameworks
         jobs = processes_for(size, job.jobs)
         known = replace(project, libraries=read_api_files(job.api_files), definitions=job.definitions)
         found = check_files(entries, settings, known, jobs, progress) if checked else ()

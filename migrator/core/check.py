@@ -141,7 +141,7 @@ def _check_other(document: Document, rules: Rules, project: Project, admit: Admi
     """``check`` for a file that is no Python; one that is not of its type stays as it is, with the reason."""
     from migrator.other_files.index import NotParsedError, has_reader  # a hook rarely needs it
 
-    chosen = rules.of_other_files(document.text) if has_reader(document.type) else []
+    chosen = rules.of_other_files(document.text, project) if has_reader(document.type) else []
     result = Result(document.name)
     if chosen:
         try:

@@ -15,10 +15,10 @@ from migrator.language import _
 from migrator.matchers.context import FileContext, Match, insertion
 from migrator.matchers.dotted import rank
 from migrator.matchers.finders import KINDS
-from migrator.matchers.kinds.library import of_other_framework
 from migrator.matchers.npu_import import names_package, torch_npu_imports
 from migrator.matchers.packs import Rule
-from migrator.names.tree import kept_as, parse
+from migrator.names.tree import parse
+from migrator.project.frameworks import TORCH
 
 if TYPE_CHECKING:
     from migrator.matchers.other_context import TextContext
@@ -55,18 +55,7 @@ def _matched(context: FileContext, chosen: list[Rule], rules: Rules) -> tuple[li
             matches += more
         else:
             matches += KINDS[kind].code(context, several)
-    foreign = [item for item in matches if of_other_framework(rules.every[item.finding.code])]
-    if foreign and any(_is_read_elsewhere(context, item) for item in matches):
-        matches = [item for item in matches if item not in foreign]  # settings of a PyTorch program
-    elif foreign:
-        matches = [item for item in matches if rules.every[item.finding.code].kind == "import"]
     return sorted(matches, key=lambda item: _precedence(item, rules)), alone
-
-
-def _is_read_elsewhere(context: FileContext, item: Match) -> bool:
-    """Whether what is found is the value of a name that PyTorch files of the project read as a device."""
-    keys = context.project.program.device_keys
-    return bool(keys) and kept_as(context.index.parent(item.node), item.node).lower() in keys
 
 
 def _by_kind(chosen: list[Rule]) -> Iterable[tuple[str, list[Rule]]]:
@@ -110,8 +99,9 @@ def choose_fixes(context: FileContext, matches: list[Match], admit: Admit, rules
     has_torch = any(names_package(node, "torch") for node in context.index.imports)
 
     def needs_import(item: Match) -> bool:
-        kind = rules.every[item.finding.code].kind
-        return item.needs_npu and (has_torch or kind not in ("string", "argument"))
+        rule = rules.every[item.finding.code]
+        of_torch = TORCH in rule.framework and (has_torch or rule.kind not in ("string", "argument"))
+        return item.needs_npu and of_torch
 
     imports = _imports(context, [item for item in made if needs_import(item)], rules)
     shared = tuple(edit for item in imports for edit in item.edits)

@@ -13,6 +13,7 @@ from migrator.matchers.structural import api_verdicts, release_uses
 from migrator.names.device_vocabulary import DeviceVocabulary
 from migrator.names.index import identifiers
 from migrator.names.written_names import Written, read_names
+from migrator.project.frameworks import SHOWING, TORCH, frameworks_in, holds_settings, of_project
 from migrator.project.project import Project
 
 IMPORT = "NPU901"
@@ -82,13 +83,18 @@ class Rules:
             return True
         return not self._all_words.isdisjoint(identifiers(text))
 
-    def of_other_files(self, text: str) -> list[Rule]:
-        """The rules that may match in a text that is no Python."""
+    def of_other_files(self, text: str, project: Project) -> list[Rule]:
+        """The rules that may match in a text that is no Python: those of all frameworks of the project."""
         if self.settings.transfer:
             return []
         words = identifiers(text)
         known = self._other_words
-        fitting = (rule for rule in self._of_others if not known[rule.code].isdisjoint(words))
+        frameworks = {*project.frameworks} or {TORCH}
+        fitting = (
+            rule
+            for rule in self._of_others
+            if not known[rule.code].isdisjoint(words) and not frameworks.isdisjoint(rule.framework)
+        )
         return [rule for rule in fitting if _file_fits(rule, words)]
 
     def starting(self, text: str, project: Project) -> tuple[list[Rule], frozenset[str]]:
@@ -96,7 +102,12 @@ class Rules:
         self._learn(project)
         written = read_names(text)
         words = written.words
-        rules = [rule for rule in self._of_python if self._may_start(rule, written)]
+        frameworks = _frameworks_of(text, words, project)
+        rules = [
+            rule
+            for rule in self._of_python
+            if not frameworks.isdisjoint(rule.framework) and self._may_start(rule, written)
+        ]
         apis = self._api_words(rules, written)
         rules = [rule for rule in rules if apis.get(rule.finder.words_from, _file_fits(rule, words))]
         triggers = frozenset(self._triggers(rules)).union(*apis.values())
@@ -163,6 +174,14 @@ def rules_for(settings: Settings, load: Load = load) -> Rules:
     if settings not in _made:
         _made[settings] = Rules(settings, load)
     return _made[settings]
+
+
+def _frameworks_of(text: str, words: set[str], project: Project) -> frozenset[str]:
+    """The frameworks whose rules speak of a Python text."""
+    found = frozenset[str]() if words.isdisjoint(SHOWING) else frameworks_in(text)
+    if found and project.program.device_keys and holds_settings(text, project.program.device_keys):
+        return frozenset({TORCH})  # they are values that PyTorch files of the project read
+    return found or of_project(project.frameworks)
 
 
 def _reads_text(rule: Rule) -> bool:

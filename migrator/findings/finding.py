@@ -149,7 +149,19 @@ class Result:
 def longest_beginning(codes: Iterable[str], code: str) -> int:
     """How much of a rule's code its longest beginning among ``codes`` has: 0 for ALL, -1 without any."""
     beginnings = ("" if each == "ALL" else each for each in codes)
-    return max((len(each) for each in beginnings if code.startswith(each)), default=-1)
+    return max((len(each) for each in beginnings if begins(each, code)), default=-1)
+
+
+def begins(beginning: str, code: str) -> bool:
+    """Whether a rule's code, or the beginning of some, stands for a rule.
+
+    NPU12 does for NPU121 and NPU1210; NPU121, the whole code of a rule, does for that one alone.
+    """
+    is_whole = len(beginning) == _WHOLE and beginning.startswith("NPU")
+    return code == beginning if is_whole else code.startswith(beginning)
+
+
+_WHOLE = len("NPU101")
 
 
 def internal_error(name: str, error: BaseException) -> Result:

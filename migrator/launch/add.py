@@ -15,7 +15,7 @@ from migrator.files.writing import OutputTree, add
 from migrator.launch.script import NAME, run_script
 from migrator.launch.target import start_of
 from migrator.project.entry import Candidate, has_relative_imports
-from migrator.project.frameworks import other_framework, why_not_started
+from migrator.project.frameworks import names_of, other_framework, why_not_started
 from migrator.project.imports import Read
 from migrator.project.start_ways import StartWay, start_ways
 
@@ -46,8 +46,7 @@ class Launcher:
         if self.kept:
             return f"{NAME} is the project's own, and stays as it is"
         if not self.entry and self.frameworks:
-            names = " and ".join(self.frameworks)
-            return f"no training script of PyTorch was found, but programs of {names} (see NPU661)"
+            return f"no training script of PyTorch was found, but programs of {names_of(self.frameworks)}"
         if not self.entry:
             return "no training script was found: -m FILE names it"
         others = f" ({len(self.others)} more could be meant: -m FILE)" if self.others else ""

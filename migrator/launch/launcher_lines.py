@@ -6,19 +6,19 @@ import re
 from collections.abc import Collection, Iterator
 
 from migrator.findings.finding import Finding
-from migrator.launch.mpi import MpiLineError, plan_line
+from migrator.launch.mpi import MpiLineError, Starter, plan_line
 from migrator.launch.rank_table import RankTableError
 
 _CODE = "NPU932"
 _LINE = re.compile(r"\b(horovodrun|mpirun|mpiexec(?:\.hydra)?)[ \t]+-(?:[^\\\n`]|\\\r?\n|\\.)*")
-_PYTHON = re.compile(r"\bpython|\.py\b")
+_PYTHON = re.compile(r"\bpython|\.py\b|\bpytest\b")
 _OVER = {"horovodrun": "MPI or gloo"}
 
 
 def find_lines(text: str, foreign: Collection[str] = ()) -> Iterator[Finding]:
     """A finding for each line that starts a Python program so; its advice has the lines to write.
 
-    Nothing is said where it starts a script of another framework, of ``foreign``, such as ``train.py:Keras``.
+    Nothing is said where it starts a script of another framework, of ``foreign``: ``train.py:tensorflow``.
     """
     first, position = 1, 0
     for found in _LINE.finditer(text):
@@ -56,21 +56,25 @@ def message_for(launcher: str) -> str:
     return f"{launcher} starts the program over {_OVER.get(launcher, 'MPI')}"
 
 
-def one_command(line: str) -> str:
-    """The launcher's command that starts what a line starts; empty for several, and where none is sure."""
+def one_command(line: str, starter: Starter | None = None, assumed: bool = False) -> str:
+    """The command that starts what a line starts; empty for several, and where none is sure.
+
+    ``starter`` starts it instead of the launcher's script; ``assumed``: also where something was assumed.
+    """
     try:
-        planned = plan_line(line, _unread, alone=True)
+        planned = plan_line(line, _unread, alone=True, starter=starter)
     except (MpiLineError, RankTableError):
         return ""
-    return planned.commands[0] if len(planned.commands) == 1 and not planned.notes else ""
+    return planned.commands[0] if len(planned.commands) == 1 and (assumed or not planned.notes) else ""
 
 
-def advice_for(line: str) -> str:
+def advice_for(line: str, starter: Starter | None = None) -> str:
     """The lines to write instead of a line, or why none are known."""
     try:
-        planned = plan_line(line, _unread, alone=True)
+        planned = plan_line(line, _unread, alone=True, starter=starter)
     except (MpiLineError, RankTableError) as error:
-        return f"Write the launcher's line: bash run_distributed_npu.sh --nproc N -- …; {error}"
+        form = "bash run_distributed_npu.sh --nproc N -- …"
+        return f"Write the launcher's line: {form if starter is None else 'msrun --worker_num=N …'}; {error}"
     if len(planned.commands) == 1:
         return f"Write: {planned.commands[0]}"
     parts = [f"on {host}: {command}" for (host, _), command in zip(planned.hosts, planned.commands)]

@@ -1,4 +1,7 @@
-"""From an ``mpirun`` or ``horovodrun`` line to the commands of ``run_distributed_npu.sh`` on each host."""
+"""From an ``mpirun`` or ``horovodrun`` line to the commands that start the same ranks on each host.
+
+What starts them is a ``Starter``: ``run_distributed_npu.sh``, or MindSpore's msrun (``msrun.py``).
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import PurePosixPath
-from typing import Any, Callable, NoReturn
+from typing import Any, Callable, NamedTuple, NoReturn
 
 import yaml
 
@@ -43,7 +46,7 @@ class Plan:
 
 
 @dataclass
-class _Line:
+class MpiLine:
     """What the options said."""
 
     ranks: int | None = None
@@ -58,20 +61,34 @@ class _Line:
     arguments: list[str] = field(default_factory=list)
 
 
+class Starter(NamedTuple):
+    """What starts ranks instead of MPI.
+
+    ``take`` puts the program into the line, from the place of a word on; ``words`` gives those of the command
+    that starts the ranks of a host, by its number among the hosts.
+    """
+
+    take: Callable[[MpiLine, Sequence[str], int], None]
+    words: Callable[[MpiLine, Sequence[tuple[str, int]], int], list[str]]
+
+
 def plan(words: Sequence[str], read_text: Callable[[str], str]) -> Plan:
     """The launcher's commands that start what the words of an MPI line start.
 
     ``read_text`` gives the text of a host file. Raises MpiLineError, or
     RankTableError for hosts, with the word and its place in the line.
     """
-    return _plan(ShellLine("", (), (), tuple(words), "", "", {}), read_text)
+    return _plan(ShellLine("", (), (), tuple(words), "", "", {}), read_text, _SCRIPT)
 
 
-def plan_line(text: str, read_text: Callable[[str], str], alone: bool = False) -> Plan:
+def plan_line(
+    text: str, read_text: Callable[[str], str], alone: bool = False, starter: Starter | None = None
+) -> Plan:
     """The same for a line of shell: what belongs to the shell stays what it is.
 
     Other commands (unless the launcher's is wanted ``alone``), redirections, ``&``, ``~`` and variables stand
-    where they stood. Raises MpiLineError also for a line that cannot be split into words.
+    where they stood. Without a ``starter`` it is the launcher's script. Raises MpiLineError also for a line
+    that cannot be split into words.
     """
     try:
         shell = split_line(text, is_launcher)
@@ -80,7 +97,7 @@ def plan_line(text: str, read_text: Callable[[str], str], alone: bool = False) -
     except ShellLineError as error:
         raise MpiLineError(f"the line cannot be split into words: {error}") from None
     try:
-        found = _plan(shell, read_text)
+        found = _plan(shell, read_text, starter or _SCRIPT)
     except (MpiLineError, RankTableError) as error:
         raise type(error)(shell.shown(str(error))) from None
     notes = [shell.shown(note) for note in found.notes]
@@ -98,21 +115,21 @@ def is_launcher(word: str) -> bool:
     return PurePosixPath(word).name in LAUNCHERS
 
 
-def _plan(shell: ShellLine, read_text: Callable[[str], str]) -> Plan:
-    line = _read(shell.words, read_text)
+def _plan(shell: ShellLine, read_text: Callable[[str], str], starter: Starter) -> Plan:
+    line = _read(shell.words, read_text, starter)
     for word in shell.assignments:
         name, _, value = word.partition("=")
         line.variables.setdefault(name, value)
     hosts = _share(line)
-    commands = tuple(_commands(line, hosts, shell))
+    commands = tuple(_commands(line, hosts, shell, starter))
     return Plan(tuple(hosts), commands, tuple(line.notes), line.entry)
 
 
-def _read(words: Sequence[str], read_text: Callable[[str], str]) -> _Line:
+def _read(words: Sequence[str], read_text: Callable[[str], str], starter: Starter) -> MpiLine:
     if not words or not is_launcher(words[0]):
         first = words[0] if words else ""
         raise MpiLineError(f"word 1: {first!r} is none of {', '.join(LAUNCHERS)}")
-    line = _Line()
+    line = MpiLine()
     at = 1
     while at < len(words) and words[at].startswith("-"):
         name, sign, inline = words[at].partition("=")
@@ -130,12 +147,16 @@ def _read(words: Sequence[str], read_text: Callable[[str], str]) -> _Line:
             raise MpiLineError(f"word {at + 1}: {name} lacks its value")
         _take(line, option, name, values, at + 1, read_text)
         at += taken
-    _take_program(line, words, at)
+    if at == len(words):
+        raise MpiLineError("no program stands behind the options")
+    if ":" in words[at:]:
+        stop_at(words.index(":", at), "several programs in one line (':') cannot be launched")
+    starter.take(line, words, at)
     return line
 
 
 def _take(
-    line: _Line,
+    line: MpiLine,
     option: Mapping[str, Any],
     name: str,
     values: list[str],
@@ -169,12 +190,8 @@ def _take(
         line.notes.append(f"left out: {' '.join([name, *values])} ({option['why'].rstrip('.')})")
 
 
-def _take_program(line: _Line, words: Sequence[str], at: int) -> None:
+def _take_program(line: MpiLine, words: Sequence[str], at: int) -> None:
     program = list(words[at:])
-    if not program:
-        raise MpiLineError("no program stands behind the options")
-    if ":" in program:
-        _stop(at + program.index(":"), "several programs in one line (':') cannot be launched")
     if _PYTHON.match(program[0]) or (_ONE_SIGN.match(program[0]) and program[1:2] != []):  # ${PYTHON:-python}
         if not _PYTHON.match(program[0]):
             line.notes.append(
@@ -186,17 +203,18 @@ def _take_program(line: _Line, words: Sequence[str], at: int) -> None:
             program.pop(0)
             at += 1
         if program and program[0].startswith("-"):
-            _stop(at, f"python {program[0]}: only a script can be launched")
+            stop_at(at, f"python {program[0]}: only a script can be launched")
     if not program or not program[0].endswith(".py"):
-        _stop(at, f"{program[0] if program else 'python'!r} is no Python script")
+        stop_at(at, f"{program[0] if program else 'python'!r} is no Python script")
     line.entry, line.arguments = program[0], program[1:]
 
 
-def _stop(at: int, text: str) -> NoReturn:
+def stop_at(at: int, text: str) -> NoReturn:
+    """Raise MpiLineError with the place of a word."""
     raise MpiLineError(f"word {at + 1}: {text}")
 
 
-def _share(line: _Line) -> list[tuple[str, int]]:
+def _share(line: MpiLine) -> list[tuple[str, int]]:
     """The ranks of each host, filled host by host as OpenMPI does."""
     if line.ranks_of_shell and line.hosts:
         raise MpiLineError(f"-n {line.ranks_of_shell}: with hosts it has to be a number")
@@ -221,26 +239,35 @@ def _share(line: _Line) -> list[tuple[str, int]]:
     return result
 
 
-def _commands(line: _Line, hosts: Sequence[tuple[str, int]], shell: ShellLine) -> list[str]:
-    if len({count for _, count in hosts}) > 1:
-        line.notes.append("assumed: torchrun (torch 1.9 or newer), as hosts have different numbers of ranks")
-    if len(hosts) > 1:
-        line.notes.append(f"assumed: port {_PORT} of {hosts[0][0]} is free (--master-port changes it)")
+def _commands(
+    line: MpiLine, hosts: Sequence[tuple[str, int]], shell: ShellLine, starter: Starter
+) -> list[str]:
     settings = [*_settings(line, shell), *shell.starters]
     commands = []
-    for number, (_, count) in enumerate(hosts):
-        words = ["bash", NAME, "--entry", line.entry]
-        words += rank_options(count or line.ranks_of_shell, len(hosts), number, hosts[0][0], _PORT)
-        if line.logs:
-            words += ["--log-dir", line.logs]
-        if line.arguments:
-            words += ["--", *line.arguments]
+    for number in range(len(hosts)):
+        words = starter.words(line, hosts, number)
         folder = f"cd {shell.quoted(line.folder)} && " if line.folder else ""
         commands.append(folder + " ".join([*settings, *map(shell.quoted, words)]))
     return commands
 
 
-def _settings(line: _Line, shell: ShellLine) -> list[str]:
+def _script_words(line: MpiLine, hosts: Sequence[tuple[str, int]], number: int) -> list[str]:
+    """The words of the launcher's script."""
+    if number == 0 and len({count for _, count in hosts}) > 1:
+        line.notes.append("assumed: torchrun (torch 1.9 or newer), as hosts have different numbers of ranks")
+    if number == 0 and len(hosts) > 1:
+        line.notes.append(f"assumed: port {_PORT} of {hosts[0][0]} is free (--master-port changes it)")
+    words = ["bash", NAME, "--entry", line.entry]
+    words += rank_options(hosts[number][1] or line.ranks_of_shell, len(hosts), number, hosts[0][0], _PORT)
+    if line.logs:
+        words += ["--log-dir", line.logs]
+    return [*words, "--", *line.arguments] if line.arguments else words
+
+
+_SCRIPT = Starter(_take_program, _script_words)
+
+
+def _settings(line: MpiLine, shell: ShellLine) -> list[str]:
     """The variables as ``NAME=value`` words, those of CUDA and NCCL under their NPU names."""
     words = []
     for name, value in line.variables.items():

@@ -12,7 +12,16 @@ from migrator.files.document import Document, document
 from migrator.files.errors import Unreadable
 from migrator.files.lines import Lines
 from migrator.findings.edits import apply
-from migrator.findings.finding import Edit, Finding, Fix, Result, Safety, SyntaxTrouble, internal_error
+from migrator.findings.finding import (
+    Edit,
+    Finding,
+    Fix,
+    Result,
+    Safety,
+    SyntaxTrouble,
+    internal_error,
+    longest_beginning,
+)
 from migrator.lint import suppressions
 from migrator.lint.checking import Checked, Job
 from migrator.lint.files import data_of
@@ -57,7 +66,7 @@ def failed(result: Result) -> Checked:
 
 def _checked(job: Job, rules: Rules, item: Document, project: Project) -> Checked:
     text = item.text
-    enabled = [code for code in rules.enabled if not code.startswith(job.ignored)]
+    enabled = [code for code in rules.enabled if longest_beginning(job.ignored, code) < 0]
     comments = _suppressions(item) if job.rules.noqa else suppressions.Suppressions()
     found = _broken_cells(item) if SYNTAX in enabled else []
     if not comments.skip_file:

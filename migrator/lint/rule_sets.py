@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple, Optional
 from migrator.core.settings import Settings
 from migrator.files.errors import Unreadable, shown
 from migrator.files.source import read_settings
+from migrator.findings.finding import begins
 from migrator.lint.options import ConfigError, Options, torch_version
 from migrator.run.cache import Cache, digest
 
@@ -53,7 +54,7 @@ def rules_of(chosen: RuleSet, cache: Optional[Cache] = None) -> Rules:
 
     load_pack = partial(load_known, cache) if cache else load
     rules = rules_for(chosen.settings, load_pack)
-    unknown = [code for code in chosen.mentioned if not any(rule.startswith(code) for rule in rules.every)]
+    unknown = [code for code in chosen.mentioned if not any(begins(code, rule) for rule in rules.every)]
     if unknown:  # rules that are off, or none at all
         choose(load_all(chosen.settings.rule_files, unknown, load_pack), unknown, ())
     return rules

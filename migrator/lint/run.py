@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import Any, NamedTuple, Optional
 
 from migrator.files.errors import shown
-from migrator.findings.finding import Finding
+from migrator.findings.finding import Finding, longest_beginning
 from migrator.lint import baseline
 from migrator.lint.checking import Job, check_files, read_files
 from migrator.lint.files import Target
 from migrator.lint.options import Options, counting, severity_at_least
 from migrator.lint.texts import Texts
+from migrator.project.frameworks import TORCH, described
 from migrator.run.cache import Cache
 from migrator.run.loading import Loader
 from migrator.run.processes import Progress
@@ -108,6 +109,8 @@ def run(
         for name, path in native:
             if name in loader.native_failed:
                 trouble(f"{shown(path)}: {failed(loader.native_failed[name]).trouble}")
+    if set(loader.frameworks) - {TORCH}:
+        outcome.notes.append(f"Frameworks: {described(loader.frameworks)}.")
     if changed is not None:
         outcome.found = [item for item in outcome.found if changed.touches(item)]
     if line.write_baseline:
@@ -186,7 +189,8 @@ def _leave_out(
 
         job, found = by_name[name]
         broken = any(item.code == SYNTAX for item in found)
-        return not broken and code in rules_of(job.rules).enabled and not code.startswith(job.ignored)
+        ignored = longest_beginning(job.ignored, code) >= 0
+        return not broken and code in rules_of(job.rules).enabled and not ignored
 
     gone = baseline.gone(left, root, looked_for)
     if gone:

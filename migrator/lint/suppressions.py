@@ -11,7 +11,7 @@ from typing import Callable, Optional
 
 from migrator.files.lines import Lines
 from migrator.files.source import LINE_END, lines_of
-from migrator.findings.finding import Edit, Finding, Fix
+from migrator.findings.finding import Edit, Finding, Fix, begins
 
 UNUSED = "NPU990"
 
@@ -88,7 +88,7 @@ class Suppressions:
             if comment.codes is None:
                 continue
             idle = [code for code in comment.codes if code not in comment.used]
-            idle = [code for code in idle if any(known.startswith(code.upper()) for known in enabled)]
+            idle = [code for code in idle if any(begins(code.upper(), known) for known in enabled)]
             if not idle:
                 continue
             kept = [code for code in comment.codes if code not in idle]
@@ -118,7 +118,7 @@ def _matching(comment: _Comment, code: str) -> list[str]:
     """The codes of a comment that suppress a rule's code; ``*`` for one that holds for all."""
     if comment.codes is None:
         return ["*"]
-    return [wanted for wanted in comment.codes if code.startswith(wanted.upper())]
+    return [wanted for wanted in comment.codes if begins(wanted.upper(), code)]
 
 
 def read(text: str, line_ends: bool = False) -> Suppressions:

@@ -72,7 +72,7 @@ KINDS = {
     "container": Finder("kinds.container", takes_match=False, other=True),
     "command": Finder("kinds.command", options="CommandOptions", other=True),
     "body": Finder("kinds.body", other=True),
-    "mpi-line": Finder("kinds.mpi_line", takes_match=False, other=True),
+    "mpi-line": Finder("kinds.mpi_line", options="LineOptions", takes_match=False, other=True),
     "requirement": Finder("kinds.requirement", options="RequirementOptions", takes_match=False, other=True),
     "image": Finder("kinds.image", options="ImageOptions", takes_match=False, other=True),
 }
@@ -132,6 +132,7 @@ HANDLERS = {
     "library-equivalent": Finder(
         "structural.library_equivalents", options="EquivalentOptions", goes_by="names"
     ),
+    "moved-value": Finder("structural.moved_value", options="MovedOptions", takes_match=False),
     "library-function": Finder(
         "structural.library_functions", words_from="library_functions", takes_match=False
     ),

@@ -6,6 +6,7 @@ import re
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import PurePosixPath
+from typing import Optional
 
 from migrator.files.discover import Entry
 from migrator.files.document import Document
@@ -31,6 +32,8 @@ _MENTION = re.compile(
     rb"|cudatoolkit|flash[-_]attn|xformers|bitsandbytes|pynvml|nvidia-ml-py|cupy-cuda\w*|faiss-gpu|onnxruntime-gpu"
     rb"|nvidia-\w+-cu\d+|mamba[-_]ssm|causal[-_]conv1d|\+cu\d{2,3}|whl/cu\d{2,3}|accelerator: (?:gpu|auto))\b"
 )
+# The scripts of other frameworks than PyTorch, as ``train.py:tensorflow``; None where all are.
+Foreign = Optional[Collection[str]]
 _LAUNCHERS = (b"horovodrun", b"mpirun", b"mpiexec")
 _LEFT = N_("not Python: left unchanged")
 _CUDA_CODE = re.compile(
@@ -45,7 +48,7 @@ def is_candidate(name: str) -> bool:
     return suffix in NATIVE_SUFFIXES | _TEXTS | _DOCUMENTS or bool(_NAMES.fullmatch(path.name))
 
 
-def look_at(entry: Entry, operators: Catalog) -> Result | None:
+def look_at(entry: Entry, operators: Catalog, foreign: Foreign = ()) -> Result | None:
     """What ``examine`` says of a file, without its name's odd characters.
 
     None also where it is larger than MAX_BYTES or cannot be read.
@@ -53,13 +56,13 @@ def look_at(entry: Entry, operators: Catalog) -> Result | None:
     try:
         if entry.path.stat().st_size > MAX_BYTES:
             return None
-        result = examine(entry.name, entry.path.read_bytes(), operators)
+        result = examine(entry.name, entry.path.read_bytes(), operators, foreign)
     except OSError:
         return None
     return replace(result, name=shown(entry.name)) if result else None
 
 
-def examine(name: str, data: bytes, operators: Catalog) -> Result | None:
+def examine(name: str, data: bytes, operators: Catalog, foreign: Foreign = ()) -> Result | None:
     """What a person has to know of a file that is not Python; None where it has nothing to do with CUDA.
 
     C++ and CUDA sources come with a finding for each of the project's ``operators`` that they define;
@@ -75,7 +78,7 @@ def examine(name: str, data: bytes, operators: Catalog) -> Result | None:
         findings = tuple(sorted((*map(_finding, defined), *uses), key=lambda item: item.line))
         return Result(name, findings=findings, left=_("CUDA source: not migrated; see cuda_op_list.csv"))
     text = data.decode("utf-8", "replace")
-    findings = _launchers(data, text)
+    findings = _launchers(data, text, foreign)
     if suffix in _DOCUMENTS and not _NAMES.fullmatch(PurePosixPath(name).name) and not findings:
         return None
     what = _what_of_cuda(data, findings)
@@ -87,9 +90,9 @@ def examine(name: str, data: bytes, operators: Catalog) -> Result | None:
     return Result(name, findings=findings, left=f"{before}; {what}") if what else None
 
 
-def _launchers(data: bytes, text: str, foreign: Collection[str] = ()) -> tuple[Finding, ...]:
-    """The lines of a text that start programs over MPI."""
-    if not any(mark in data for mark in _LAUNCHERS):
+def _launchers(data: bytes, text: str, foreign: Foreign) -> tuple[Finding, ...]:
+    """The lines of a text that start programs of PyTorch over MPI."""
+    if foreign is None or not any(mark in data for mark in _LAUNCHERS):
         return ()
     from migrator.launch.launcher_lines import find_lines as launcher_lines  # few projects have them
 
@@ -111,11 +114,10 @@ def _what_of_cuda(data: bytes, launchers: Sequence[Finding]) -> str:
     )
 
 
-def with_mentions(result: Result, document: Document, foreign: Collection[str] = ()) -> Result:
+def with_mentions(result: Result, document: Document, foreign: Foreign = ()) -> Result:
     """The result of a text that rules looked at, with what none of them is about.
 
-    Where the rules could not read it, lines that look like settings are named instead. ``foreign`` are
-    scripts of other frameworks than PyTorch, as ``train.py:Keras``.
+    Where the rules could not read it, lines that look like settings are named instead.
     """
     data = document.text.encode("utf-8", "replace")
     findings = list(result.findings)

@@ -14,11 +14,12 @@ from migrator.data_folders import data_folder
 from migrator.files.errors import Unreadable, shown
 from migrator.files.source import read_settings
 from migrator.files.yaml_size import expands_too_far
-from migrator.findings.finding import longest_beginning
+from migrator.findings.finding import begins, longest_beginning
 from migrator.language import _
 from migrator.matchers.expressions import check_expressions
 from migrator.matchers.finders import HANDLERS, KINDS, Finder
 from migrator.matchers.options import OptionError, Options, did_you_mean, typed
+from migrator.project.frameworks import TORCH, Framework
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar
@@ -31,7 +32,7 @@ else:  # before Python 3.13 a type variable has no default, and a rule is a rule
 
 _FIELDS = frozenset(
     "code name summary kind match except replace versions fix severity status why message advice words"
-    " options examples references opt_in transfer".split()
+    " options examples references opt_in transfer framework".split()
 )
 _DEEPEST = 100  # lists and mappings inside each other, of which a rule has four
 _EXAMPLE_FIELDS = "before after unchanged reported version file program setup use differs not_run".split()
@@ -47,7 +48,8 @@ class RuleError(ValueError):
 class Rule(Generic[OptionsOf]):
     """One rule of a pack, as docs/rule_format.md describes it.
 
-    ``given`` are the options as the pack writes them, but for the ``handler`` of a structural rule.
+    ``framework`` are those whose files it speaks of. ``given`` are the options as the pack writes them, but
+    for the ``handler`` of a structural rule.
     """
 
     code: str
@@ -70,6 +72,7 @@ class Rule(Generic[OptionsOf]):
     examples: tuple[Mapping[str, Any], ...] = ()
     opt_in: bool = False
     transfer: bool = False
+    framework: tuple[Framework, ...] = (TORCH,)
     references: tuple[str, ...] = ()
     origin: str = ""
 
@@ -384,7 +387,7 @@ def choose(rules: list[Rule], select: Iterable[str], ignore: Iterable[str]) -> l
     """
     select, ignore = tuple(select), tuple(ignore)
     for wanted in (*select, *ignore):
-        if wanted != "ALL" and not any(rule.code.startswith(wanted) for rule in rules):
+        if wanted != "ALL" and not any(begins(wanted, rule.code) for rule in rules):
             near = _likeliest(wanted, rules)
             hint = _("; did you mean {near}?", near=", ".join(near)) if near else ""
             raise RuleError(_("unknown rule {wanted!r}{hint}", wanted=wanted, hint=hint))

@@ -113,6 +113,7 @@ def migrate(plan: Plan, out: Path, overwrite: bool, progress: Progress) -> Outco
         with run_reports(reports, place, tally.runs, plan.source, torch, how) as tables:
             tally.rows = tables.rows
             survey = _look_around(plan, rules, tree, progress)
+            tally.frameworks = survey.project.frameworks
             launcher = add_launcher(
                 tree,
                 survey.candidates,
@@ -151,7 +152,7 @@ def preview(plan: Plan, show: Callable[[bytes], None], progress: Progress) -> Ou
     _check_readable(plan.source)
     rules = rules_for(plan.settings)
     survey = _look_around(plan, rules, None, progress)
-    tally = Tally(rules.every, _runs(rules))
+    tally = Tally(rules.every, _runs(rules), frameworks=survey.project.frameworks)
     for _, done in _results(survey, rules, plan, progress, diff=True):
         _log_file(done.result, bool(done.data))
         tally.add(done.result, changed=bool(done.data))

@@ -1,37 +1,112 @@
-"""Which framework a script is written for, where that is not PyTorch: torchrun does not start it."""
+"""Which framework files and projects are of: it decides which rules speak of them, and what starts them.
+
+A file is of the frameworks that it imports. One that imports none, such as a configuration, is of those of
+its project; without any that are known, it is taken for one of PyTorch.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Iterable, Mapping
+from typing import Literal, get_args
 
 from migrator.language import _
 
-_NAMES = {
-    "tensorflow": "TensorFlow",
-    "keras": "Keras",
-    "tf_keras": "Keras",
-    "mxnet": "MXNet",
+Framework = Literal["torch", "mindspore", "tensorflow", "mxnet", "paddle", "jax"]
+FRAMEWORKS: tuple[Framework, ...] = get_args(Framework)
+TORCH: Framework = "torch"
+
+NAMES: Mapping[str, str] = {
+    "torch": "PyTorch",
     "mindspore": "MindSpore",
+    "tensorflow": "TensorFlow/Keras",
+    "mxnet": "MXNet",
     "paddle": "PaddlePaddle",
     "jax": "JAX",
-    "flax": "JAX",
 }
-_IMPORT = re.compile(rf"^[ \t]*(?:import|from)[ \t]+(?:horovod\.)?({'|'.join(_NAMES)})\b", re.M)
-_TORCH = re.compile(r"\btorch\b")
+# The framework of each package that shows one, beside torch's; of horovod.keras the second part.
+_OTHERS: Mapping[str, Framework] = {
+    "mindspore": "mindspore",
+    "mindcv": "mindspore",
+    "mindformers": "mindspore",
+    "mindyolo": "mindspore",
+    "tensorflow": "tensorflow",
+    "keras": "tensorflow",
+    "tf_keras": "tensorflow",
+    "mxnet": "mxnet",
+    "paddle": "paddle",
+    "jax": "jax",
+    "flax": "jax",
+}
+# Words of which a text holds one where a file is of another framework than PyTorch.
+SHOWING = tuple(_OTHERS)
+# Compiled where they are needed: most runs see no such file.
+_IMPORT = rf"^[ \t]*(?:import|from)[ \t]+(?:horovod\.)?({'|'.join(_OTHERS)})\b"
+_TORCH = (
+    r"^[ \t]*(?:import[ \t]+[^#\n]*|from[ \t]+(?:horovod\.)?)\btorch\b"
+    r"|(?:import_module|__import__|importorskip)\(\s*[\"']torch\b"
+)
+_SETTING = r"(\w+)[\"']?\]?[ \t]*(?::[ \t]*[\w.\[\]]+[ \t]*)?[=:][ \t]*[\"'](?:cuda|nccl|gpu|CUDA|NCCL|GPU)\b"
+_SHOWING_BYTES = tuple(word.encode("ascii") for word in SHOWING)
+
+
+def frameworks_in(text: str) -> frozenset[Framework]:
+    """The frameworks that a Python file imports; empty for one that shows none but, perhaps, PyTorch.
+
+    PyTorch is told only beside another one: most files need no look at it.
+    """
+    if not any(word in text for word in SHOWING):
+        return frozenset()
+    others = frozenset(_OTHERS[word] for word in re.findall(_IMPORT, text, re.M))
+    return others | {TORCH} if others and imports_torch(text) else others
+
+
+def imports_torch(text: str) -> bool:
+    """Whether a Python file imports PyTorch: many a comment of another framework's program speaks of it."""
+    return "torch" in text and re.search(_TORCH, text, re.M) is not None
 
 
 def other_framework(text: str) -> str:
     """The framework that a Python file imports and that is not PyTorch; empty with torch in it."""
-    if "torch" in text and _TORCH.search(text):
+    found = frameworks_in(text)
+    return "" if TORCH in found else min(found, default="")
+
+
+def shown_framework(data: bytes) -> str:
+    """The framework that the bytes of a Python file show: PyTorch where that is one of them, or empty."""
+    if not any(word in data for word in (b"torch", *_SHOWING_BYTES)):
         return ""
-    found = _IMPORT.search(text)
-    return _NAMES[found[1]] if found else ""
+    text = data.decode("latin-1")  # imports are of plain letters
+    return other_framework(text) or (TORCH if imports_torch(text) else "")
+
+
+def holds_settings(text: str, keys: Collection[str]) -> bool:
+    """Whether a text gives one of some names, in lower case, a string of CUDA's as its value."""
+    return any(name.lower() in keys for name in re.findall(_SETTING, text))
+
+
+def of_project(frameworks: Collection[str]) -> frozenset[str]:
+    """The frameworks that a file of a project is of which shows none itself."""
+    return frozenset({TORCH}) if TORCH in frameworks or not frameworks else frozenset(frameworks)
+
+
+def described(counts: Mapping[str, int]) -> str:
+    """How many files of which framework there are, for a summary: ``MindSpore (12 files)``."""
+    return ", ".join(
+        f"{NAMES[name]} ({count} {'file' if count == 1 else 'files'})"
+        for name, count in sorted(counts.items(), key=lambda each: (-each[1], each[0]))
+    )
+
+
+def names_of(frameworks: Iterable[str]) -> str:
+    """Frameworks as a text: ``MindSpore and JAX``."""
+    return " and ".join(sorted(NAMES[each] for each in frameworks))
 
 
 def why_not_started(file: str, framework: str) -> str:
     """Why there is no launcher for a script of another framework."""
     return _(
-        "{file} is a program of {framework}, which torchrun does not start: NPU661 says what it needs",
+        "{file} is a program of {framework}, which torchrun does not start",
         file=file,
-        framework=framework,
+        framework=NAMES[framework],
     )

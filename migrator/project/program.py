@@ -85,7 +85,7 @@ class ProgramFacts(NamedTuple):
     that give a tensor of float64. ``saved``: what its files hold that ``weights_only`` does not read.
     ``modules``: what stands for torch or torch.cuda in a file under another name, as ``acme.th=torch``.
     ``device_keys``: the members and items, in lower case, that go into a device or are a backend.
-    ``foreign``: the scripts that use Horovod with another framework than PyTorch, as ``train.py:Keras``.
+    ``foreign``: the files of another framework than PyTorch, as ``train.py:tensorflow``.
     ``flags``: what names hold or give an answer, and of what, as ``acme.config.HAS_SDPA=version``;
     ``called``: the functions of other files that modules, or files with torch.jit.script, call:
     ``acme.gate=forward``; ``double_attributes``: where classes keep a tensor of float64: ``Meter.count``;
@@ -120,7 +120,7 @@ def scan_program(name: str, text: str) -> ProgramFacts:
     (doubles, kept), reducers, saved = _doubles(text), _reducers(text), scan_saved(text)
     module = module_name(name)
     modules = frozenset(f"{module}.{each}" for each in _named_modules(text))
-    framework = other_framework(text) if "horovod" in text else ""
+    framework = other_framework(text)
     foreign = frozenset({f"{name.rpartition('/')[2]}:{framework}"} if framework else ())
     flags = frozenset(f"{module}.{each}" for each in _flags(text))
     called = frozenset(scan_called(name, text))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING
 from migrator.names.qualified import Neighbours
 from migrator.project.facts import ClassFacts, FileFacts
 from migrator.project.file_names import npu_twins, packages_of
+from migrator.project.frameworks import of_project
 from migrator.project.module_names import NamesElsewhere, absolute_name, module_name
 from migrator.project.operators import Catalog
 from migrator.project.program import NOTHING, ProgramFacts, merged
@@ -47,6 +49,7 @@ class Project:
     lines that may ask for a version of a library. ``programs`` finds what a script starts; without it nobody
     looks there. ``equivalents``: the statement with which each file imports the package of equivalents that
     the result gets, by the file's name; empty where it gets none.
+    ``frameworks``: how many of its files are of which, as far as they show it.
     """
 
     classes: tuple[ClassFacts, ...] = ()
@@ -61,6 +64,7 @@ class Project:
     requirements: tuple[str, ...] = ()
     programs: Programs | None = None
     equivalents: Mapping[str, str] = field(default_factory=dict)
+    frameworks: Mapping[str, int] = field(default_factory=dict)
 
     def words(self, source: str) -> frozenset[str]:
         """The words from which the rules start that look for what only this project knows."""
@@ -133,6 +137,13 @@ class Project:
     def _takers(self) -> NamesElsewhere:
         return NamesElsewhere(self.program.takers)
 
+    def framework_of(self, words: Iterable[str]) -> str:
+        """The framework of the script that a command with these words starts; else the project's."""
+        names = {word.rpartition("/")[2] for word in words}
+        known = (each.partition(":") for each in sorted(self.program.foreign))
+        other = next((framework for name, _, framework in known if name in names), "")
+        return other or min(of_project(self.frameworks))
+
     def is_scripted(self, function: str, file: str) -> bool:
         """Whether TorchScript may compile a function of a file, because another file calls it."""
         why = self._called.find_here(f"{module_name(file)}.{function}")
@@ -193,7 +204,14 @@ def merge_facts(
         operators = Catalog()
     program, names = merged(part.program for part in known), list(files)
     packages, twins = packages_of(names), npu_twins(names)
-    return Project(classes_of(known), operators, packages=packages, twins=twins, program=program)
+    frameworks = Counter(each.partition(":")[2] for each in program.foreign)
+    return Project(
+        *(classes_of(known), operators),
+        packages=packages,
+        twins=twins,
+        program=program,
+        frameworks=frameworks,
+    )
 
 
 def classes_of(parts: Iterable[FileFacts]) -> tuple[ClassFacts, ...]:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from fnmatch import fnmatchcase
 from typing import Any
 
 from migrator.data_folders import reports_yaml
 from migrator.matchers.packs import Rule
+from migrator.project.frameworks import TORCH, names_of
 
 _IN_JSON = "code name summary kind severity status fix opt_in versions why advice".split()
 
@@ -15,6 +17,8 @@ _IN_JSON = "code name summary kind severity status fix opt_in versions why advic
 def as_markdown(rule: Rule, level: int = 1) -> str:
     """One rule as a chapter whose heading has ``level`` signs."""
     versions = f", for torch {rule.versions}" if rule.versions else ""
+    if rule.framework != (TORCH,):
+        versions += f", for {names_of(rule.framework)}"
     fix = reports_yaml("rules.yaml")["fixes"][rule.fix]
     asked = " It is off unless it is asked for: `--extend-select`." if rule.opt_in else ""
     parts = [
@@ -35,8 +39,8 @@ def as_markdown(rule: Rule, level: int = 1) -> str:
 def all_as_markdown(rules: Sequence[Rule]) -> str:
     """Every rule on one page, with a table of them in front."""
     parts = [reports_yaml("rules.yaml")["head"]]
-    for prefix, title in reports_yaml("rules.yaml")["groups"].items():
-        group = [rule for rule in rules if rule.code.startswith(prefix)]
+    for codes, title in reports_yaml("rules.yaml")["groups"].items():
+        group = [rule for rule in rules if fnmatchcase(rule.code, codes)]
         if group:
             parts.append(f"## {title}\n\n| code | what | fix |\n| --- | --- | --- |")
             for rule in group:

@@ -31,6 +31,7 @@ def summary_text(
         "options": dict(options),
         "exit_code": exit_code,
         "entry": entry,
+        "frameworks": dict(sorted(tally.frameworks.items())),
         "files": {
             "seen": tally.seen,
             "changed": tally.changed,

@@ -43,6 +43,7 @@ class Tally:
     others_changed: int = 0  # not Python
     skipped: int = 0
     left_alone: int = 0
+    frameworks: Mapping[str, int] = field(default_factory=dict)  # how many files are of which
     other_files: int = 0  # not Python, unchanged, and mention CUDA
     first_skipped: list[tuple[str, str]] = field(default_factory=list)
     made: Counter[str] = field(default_factory=Counter)  # changes by rule

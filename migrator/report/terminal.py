@@ -9,6 +9,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
+from migrator.project.frameworks import TORCH, described
 from migrator.report.log_file import LOG_NAME
 from migrator.report.rows import CHANGES, SKIPPED
 from migrator.report.tally import OpenGroup, Tally
@@ -39,6 +40,8 @@ def show_summary(
     width = min(console.width, WIDEST)
     console.print(Text(head, style="bold"), soft_wrap=True)
     console.print(_files_line(tally))
+    if set(tally.frameworks) - {TORCH}:
+        console.print(Text(f"Frameworks: {described(tally.frameworks)}"), soft_wrap=True)
     if conversion:
         console.print(Text(f"Multi-NPU: {conversion}"), soft_wrap=True)
     if tally.changes():

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -18,6 +19,7 @@ from migrator.files.errors import Unreadable
 from migrator.files.source import read_bytes
 from migrator.findings.finding import internal_error
 from migrator.project.file_names import npu_twins, packages_of
+from migrator.project.frameworks import SHOWING, of_project, shown_framework
 from migrator.project.requirement_files import lines_with_versions
 from migrator.run.cache import Cache, digest
 from migrator.run.json_form import from_json, to_json
@@ -61,6 +63,7 @@ _MAY_TELL = (
     b"attr(nn",
     b"torch.__version__",
     b"torch.version",
+    *(word.encode("ascii") for word in SHOWING),
 )
 
 
@@ -75,13 +78,14 @@ class PythonFile(NamedTuple):
 class Read(NamedTuple):
     """What a Python file tells, and the digest of the content that told it: it may just have changed.
 
-    ``failed`` is the internal error that kept it from telling.
+    ``failed`` is the internal error that kept it from telling; ``framework`` the one that it shows.
     """
 
     content: bytes
     facts: FileFacts
     start: Optional[StartFacts] = None
     failed: Optional[Result] = None
+    framework: str = ""
 
 
 def may_tell(data: bytes) -> bool:
@@ -119,6 +123,7 @@ def load_project(entries: Iterable[Entry], jobs: Optional[int], starts: bool = F
             {entry.name: entry.path for entry in every if entry.kind == "python"},
             frozenset(entry.name for entry in every if entry.kind == "text"),
         ),
+        frameworks=Counter(item.framework for item in told if item.framework),
     ), size
 
 
@@ -151,6 +156,7 @@ class Loader:
         self._names: list[str] = []
         self._root: Optional[Path] = None
         self._failed: dict[str, Result] = {}
+        self.frameworks: Counter[str] = Counter()  # of the files
         self.native_failed: dict[
             str, Result
         ] = {}  # C++ and CUDA files that an internal error kept from telling
@@ -159,6 +165,9 @@ class Loader:
         """Remember a Python file; ``content`` is the digest of its data."""
         self._names.append(file.name)
         self._root = self._root or root_of(file.path, file.name)
+        framework = shown_framework(data)
+        if framework:
+            self.frameworks[framework] += 1
         if may_tell(data):
             self._files.append((file, content))
             self._size += len(data)
@@ -167,6 +176,7 @@ class Loader:
         """A digest of all that one file can know of the others."""
         told = [facts[::2] for facts in self._facts if facts[0] or any(facts[2])]
         known = [told, self._operators, sorted(self._packages), sorted(self._twins), self._requirements]
+        known.append(sorted(of_project(self.frameworks)))
         return digest(json.dumps(known).encode("ascii"))
 
     @cached_property
@@ -188,6 +198,7 @@ class Loader:
             failed=self._failed,
             program=program,
             requirements=tuple(self._requirements),
+            frameworks=self.frameworks,
         )
 
     @cached_property
@@ -278,7 +289,7 @@ def _read(file: PythonFile, starts: bool) -> Read:
         pass
     except Exception as error:
         failed = internal_error(file.name, error)
-    return Read(digest(data), facts, start, failed)
+    return Read(digest(data), facts, start, failed, shown_framework(data))
 
 
 def read_native(files: Mapping[str, bytes], jobs: Optional[int]) -> list[tuple[NativeFile, Optional[Result]]]:

@@ -18,7 +18,8 @@ from migrator.files.errors import SourceError, Unreadable, shown
 from migrator.files.source import LARGEST, read_bytes
 from migrator.files.unified_diff import unified_diff
 from migrator.findings.finding import Result, internal_error
-from migrator.matchers.other_files import beside_python, look_at, with_mentions
+from migrator.matchers.other_files import Foreign, beside_python, look_at, with_mentions
+from migrator.project.frameworks import TORCH, of_project
 from migrator.run.processes import Progress, spread
 
 if TYPE_CHECKING:
@@ -91,9 +92,13 @@ def refuse_without_python(entries: Sequence[Entry], source: Path, excluded: bool
 def _look_at(entry: Entry, project: Project) -> Optional[Result]:
     """What there is to say of a file that holds no Python; None without."""
     try:
-        return project.failed.get(entry.name) or look_at(entry, project.operators)
+        return project.failed.get(entry.name) or look_at(entry, project.operators, _foreign(project))
     except Exception as error:
         return internal_error(shown(entry.name), error)
+
+
+def _foreign(project: Project) -> Foreign:
+    return project.program.foreign if TORCH in of_project(project.frameworks) else None
 
 
 def _check_file(work: _Work, *shared: Any) -> Done:
@@ -113,7 +118,7 @@ def _checked(work: _Work, settings: Settings, project: Project, admit: Admit, di
     result = check(source, rules, project, admit, converted, write=admit is not no_fix)
     text, beside, skipped = result.text, None, result.skipped
     if source.type:
-        result = with_mentions(result, source, project.program.foreign)
+        result = with_mentions(result, source, _foreign(project))
     elif source.notebook is not None:
         beside = beside_python(source.notebook)
         skipped = skipped or _broken_cells(source, rules)

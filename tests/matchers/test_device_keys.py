@@ -49,13 +49,13 @@ def create_hparams():
 def test_settings_in_a_class_of_another_framework() -> None:
     result = migrate(SETTINGS, others=(READS,))
     assert result.text == SETTINGS.replace("nccl", "hccl")
-    assert "NPU661" not in {finding.code for finding in result.findings}
+    assert "NPU1250" not in {finding.code for finding in result.findings}
 
 
 def test_a_program_of_another_framework_stays() -> None:
     result = migrate(SETTINGS, others=(PLAIN,))
     assert result.text is None
-    assert [finding.code for finding in result.findings] == ["NPU661"]
+    assert [finding.code for finding in result.findings] == ["NPU1250"]
 
 
 TAKES = """\

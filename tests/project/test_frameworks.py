@@ -25,9 +25,9 @@ if __name__ == "__main__":
 @pytest.mark.parametrize(
     ("text", "framework"),
     [
-        ("import tensorflow as tf\n", "TensorFlow"),
-        ("    from keras.models import Sequential\n", "Keras"),
-        ("import horovod.mxnet as hvd\n", "MXNet"),
+        ("import tensorflow as tf\n", "tensorflow"),
+        ("    from keras.models import Sequential\n", "tensorflow"),
+        ("import horovod.mxnet as hvd\n", "mxnet"),
         ("import tensorflow as tf\nimport torch\n", ""),
         ("import horovod.torch as hvd\nimport keras\n", ""),
         ("import tensorflow_datasets\nimport kerastuner\n", ""),
@@ -67,5 +67,5 @@ def test_no_command_starts_it(
 
 def test_a_line_that_starts_it_stays() -> None:
     text = "horovodrun -np 2 python src/train_mnist.py\nhorovodrun -np 2 python train.py\n"
-    (found,) = find_lines(text, {"train_mnist.py:MXNet"})
+    (found,) = find_lines(text, {"train_mnist.py:mxnet"})
     assert (found.line, found.advice) == (2, "Write: bash run_distributed_npu.sh --entry train.py --nproc 2")

@@ -22,7 +22,8 @@ RESULT = Result(
 
 
 def summary() -> str:
-    tally = Tally({}, rows=Counter({"change_list.csv": 1, "unsupported_api.csv": 2, "skipped_files.csv": 1}))
+    rows = Counter({"change_list.csv": 1, "unsupported_api.csv": 2, "skipped_files.csv": 1})
+    tally = Tally({}, rows=rows, frameworks={"torch": 2})
     tally.add(RESULT, changed=True)
     tally.add(Result("b.py", skipped="why"), changed=False)
     return summary_text(tally, "2.6.0", {"input": "训练"}, 1)
@@ -36,6 +37,7 @@ def test_numbers() -> None:
         "options": {"input": "训练"},
         "exit_code": 1,
         "entry": "",
+        "frameworks": {"torch": 2},
         "files": {"seen": 2, "changed": 1, "skipped": 1, "other": 0, "other_changed": 0},
         "changes": {"total": 1, "unsafe": 1, "by_rule": {"NPU101": {"name": "", "total": 1, "unsafe": 1}}},
         "findings": {

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Literal
 
 from migrator.language import _
 from migrator.matchers.context import FileContext, Match, found
@@ -19,19 +19,17 @@ from migrator.names.execution import is_conditional, surely_runs
 from migrator.names.guards import IMPORT_ERRORS, catching, is_asked_first, is_caught, is_for_types
 from migrator.names.index import ModuleIndex
 from migrator.names.tree import called_name, imported, string_value
+from migrator.project.frameworks import imports_torch
 
 _LESS = {"blocker": "warning", "error": "warning", "warning": "info", "info": "info"}
 
 
 @dataclass(frozen=True)
 class ImportOptions(Options):
-    """``once`` is for the first import of a file only.
-
-    ``hands_off``: a file that imports it is no PyTorch program, and nothing but its imports is looked at.
-    """
+    """``once`` is for the first import of a file only. ``alone``: nothing is said of a file of PyTorch."""
 
     once: Literal["", "file"] = ""
-    hands_off: bool = False
+    alone: bool = False
 
 
 def find(context: FileContext, rules: list[Rule[ImportOptions]]) -> Iterator[Match]:
@@ -39,6 +37,8 @@ def find(context: FileContext, rules: list[Rule[ImportOptions]]) -> Iterator[Mat
 
     The project's own packages are no libraries.
     """
+    if imports_torch(context.index.text):
+        rules = [rule for rule in rules if not rule.options.alone]
     once = {rule.code for rule in rules if rule.options.once}
     said: set[str] = set()
     for item in every_import(context, rules):
@@ -47,11 +47,6 @@ def find(context: FileContext, rules: list[Rule[ImportOptions]]) -> Iterator[Mat
             yield item
         if code in once:
             said.add(code)
-
-
-def of_other_framework(rule: Rule[Any]) -> bool:
-    """Whether what a rule finds shows that a file is no PyTorch program."""
-    return isinstance(rule.options, ImportOptions) and rule.options.hands_off
 
 
 def every_import(context: FileContext, rules: list[Rule]) -> Iterator[Match]:

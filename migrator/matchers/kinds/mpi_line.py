@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
 
 from migrator.findings.finding import Edit
-from migrator.launch.launcher_lines import (
-    advice_for,
-    is_of_other_framework,
-    is_of_python,
-    message_for,
-    one_command,
-)
+from migrator.launch.launcher_lines import advice_for, is_of_python, message_for, one_command
 from migrator.launch.mpi import LAUNCHERS
+from migrator.launch.msrun import MSRUN
 from migrator.matchers.context import Match
 from migrator.matchers.options import Options
 from migrator.matchers.other_context import TextContext, found_in_text
@@ -20,26 +17,45 @@ from migrator.matchers.packs import Rule
 from migrator.other_files.index import Command
 
 
-def find(context: TextContext, rules: list[Rule[Options]]) -> Iterator[Match]:
-    """The commands, with the launcher's where all of the line is understood and the launcher is there."""
+@dataclass(frozen=True)
+class LineOptions(Options):
+    """``starter``: the launcher's ``script``, MindSpore's ``msrun``, or ``nothing`` that is known."""
+
+    starter: Literal["script", "msrun", "nothing"] = "script"
+
+
+def find(context: TextContext, rules: list[Rule[LineOptions]]) -> Iterator[Match]:
+    """The commands, with what to write where all of the line is understood, and the launcher is there."""
     index = context.index
     for command in index.content.commands if index.type in ("shell", "makefile") else ():
         launcher = next((each.name for each in command.programs if each.name in LAUNCHERS), "")
         line = index.text_of(command.span)
         if not launcher or not is_of_python(launcher, line):
             continue
-        if is_of_other_framework(line, context.project.program.foreign):
+        framework = context.project.framework_of(line.replace("::", " ").split())
+        rule = next((rule for rule in rules if framework in rule.framework), None)
+        if rule is None:
             continue
-        new = one_command(line) if _starts_beside_launcher(context, command) else ""
+        new, advice = _instead(context, rule, command, line)
         yield found_in_text(
             context,
-            rules[0],
+            rule,
             command.span,
             api=launcher,
             edits=[Edit(*command.span, new)] if new else (),
             message=message_for(launcher),
-            advice="" if new else advice_for(line),
+            advice="" if new else advice,
         )
+
+
+def _instead(context: TextContext, rule: Rule[LineOptions], command: Command, line: str) -> tuple[str, str]:
+    """What to write for a line, and what to say where that is not sure."""
+    if rule.options.starter == "nothing":
+        return "", rule.advice
+    if rule.options.starter == "msrun":
+        return one_command(line, MSRUN, assumed=True), advice_for(line, MSRUN)
+    new = one_command(line) if _starts_beside_launcher(context, command) else ""
+    return new, advice_for(line)
 
 
 def _starts_beside_launcher(context: TextContext, command: Command) -> bool:

@@ -1,0 +1,151 @@
+"""Strings that name a device, a backend or a variable of another framework than PyTorch.
+
+Where such a string goes decides, as for torch's devices; here the places are few, and all are the rule's.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Optional
+
+from migrator.findings.finding import Safety
+from migrator.matchers.context import FileContext, Match, found
+from migrator.matchers.options import Options
+from migrator.matchers.packs import Rule
+from migrator.names.index import ModuleIndex
+from migrator.names.npu_branches import has_npu_branch
+from migrator.names.strings import replace_text
+from migrator.names.tree import called_name, last_name, string_value
+
+_OF_OPTIONS = ("add_argument", "add_option", "option", "DEFINE_string", "DEFINE_enum", "Option", "Argument")
+_READS = ("getenv", "get", "pop", "setdefault")
+
+
+@dataclass(frozen=True)
+class MovedOptions(Options):
+    """``values``: what is written instead of each string.
+
+    ``arguments`` are the APIs that take it, each with the argument's keyword and, where it may stand without,
+    its place: ``device_target 0``. ``names`` are options, variables, keys and members that hold it, and
+    ``asked`` functions that give it for such a name. ``environment``: it is the name of a variable, and
+    stands where the environment is read or set.
+    """
+
+    values: dict[str, str] = field(default_factory=dict)
+    arguments: dict[str, str] = field(default_factory=dict)
+    names: tuple[str, ...] = ()
+    asked: tuple[str, ...] = ()
+    environment: bool = False
+
+
+def find(context: FileContext, rule: Rule[MovedOptions]) -> Iterator[Match]:
+    """The strings that a rule has another one for; none in code that has a case of its own for NPUs."""
+    index, values = context.index, rule.options.values
+    for node in index.strings:
+        new = values.get(string_value(node) or "")
+        if new is None or not isinstance(node, ast.Constant):
+            continue
+        safety = _place(index, rule.options, node, new)
+        if safety is None or has_npu_branch(index, node):
+            continue
+        edits = replace_text(index, node, str(node.value), new, 1)
+        yield found(context, rule, node, api=str(node.value), edits=edits, safety=safety, needs_npu=False)
+
+
+def _place(index: ModuleIndex, options: MovedOptions, node: ast.Constant, new: str) -> Optional[Safety]:
+    """``safe`` for such a value for sure, ``unsafe`` where its holder's name says so, else None."""
+    if options.environment:
+        return "unsafe" if _is_variable(index, node) else None
+    child: ast.AST = node
+    parent = index.parent(child)
+    while parent is not None and _hands_on(parent, child):
+        if isinstance(parent, (ast.List, ast.Tuple, ast.Set)) and new in map(string_value, parent.elts):
+            return None  # it is a choice already
+        child, parent = parent, index.parent(parent)
+    if isinstance(parent, ast.keyword):
+        return _in_call(index, options, parent.value, index.parent(parent), parent.arg or "")
+    if isinstance(parent, ast.Call):
+        return _in_call(index, options, child, parent, "")
+    if isinstance(parent, ast.Compare):
+        others = (each for each in (parent.left, *parent.comparators) if each is not child)
+        return "unsafe" if any(_says(options, each) for each in others) else None
+    return "unsafe" if _holder(parent, child) in options.names else None
+
+
+def _hands_on(parent: ast.AST, child: ast.AST) -> bool:
+    """Whether a value goes on to what is around it: a list of choices, a conditional value."""
+    if isinstance(parent, ast.IfExp):
+        return child is not parent.test
+    return isinstance(parent, (ast.List, ast.Tuple, ast.Set, ast.BoolOp))
+
+
+def _in_call(
+    index: ModuleIndex, options: MovedOptions, value: ast.AST, call: Optional[ast.AST], keyword: str
+) -> Optional[Safety]:
+    if not isinstance(call, ast.Call):
+        return None
+    taken, _, place = options.arguments.get(index.qualified_name(call.func), "").partition(" ")
+    if taken:
+        given = keyword == taken if keyword else place.isdigit() and call.args[int(place) :][:1] == [value]
+        return "safe" if given else None
+    if called_name(call) in _OF_OPTIONS:
+        texts = (string_value(each) for each in call.args if each is not value)
+        named = any(text and _plain(text) in options.names for text in texts)
+        return "unsafe" if named and keyword in ("default", "choices", "const", "") else None
+    if not keyword and called_name(call) in (*_READS, "getattr") and value in call.args[1:]:
+        return "unsafe" if _says(options, call) else None  # the value where there is none
+    return "unsafe" if keyword in options.names else None
+
+
+def _plain(text: str) -> str:
+    """An option's name: ``device_target`` for ``--device-target``."""
+    return text.lstrip("-").replace("-", "_")
+
+
+def _holder(holder: Optional[ast.AST], value: ast.AST) -> str:
+    """The name under which a value is kept; empty where it has none."""
+    if isinstance(holder, (ast.Assign, ast.AnnAssign)):
+        target = holder.targets[0] if isinstance(holder, ast.Assign) else holder.target
+        return string_value(target.slice) or "" if isinstance(target, ast.Subscript) else last_name(target)
+    if isinstance(holder, ast.Dict):
+        pairs = zip(holder.keys, holder.values)
+        return next((string_value(key) or "" for key, each in pairs if each is value), "")
+    if isinstance(holder, ast.arguments):
+        positional = [*holder.posonlyargs, *holder.args]
+        pairs_of = [
+            *zip(reversed(positional), reversed(holder.defaults)),
+            *zip(holder.kwonlyargs, holder.kw_defaults),
+        ]
+        return next((argument.arg for argument, each in pairs_of if each is value), "")
+    return ""
+
+
+def _says(options: MovedOptions, node: ast.expr) -> bool:
+    """Whether an expression is such a value, by its name, or by what it asks for."""
+    if isinstance(node, ast.Subscript):
+        return (string_value(node.slice) or "") in options.names
+    if isinstance(node, ast.Call):
+        called = called_name(node)
+        if isinstance(node.func, ast.Attribute) and called in ("upper", "strip"):
+            return _says(options, node.func.value)
+        asks = called in (*options.asked, *_READS, "getattr")
+        return asks and any((string_value(each) or "").lower() in options.names for each in node.args)
+    return last_name(node) in options.names
+
+
+def _is_variable(index: ModuleIndex, node: ast.Constant) -> bool:
+    """Whether a string names a variable where the environment is read or set."""
+    parent = index.parent(node)
+    if isinstance(parent, ast.Subscript) and parent.slice is node:
+        return index.qualified_name(parent.value) == "os.environ"
+    if isinstance(parent, ast.Call) and parent.args[:1] == [node]:
+        return index.qualified_name(parent.func) in ("os.getenv", "os.putenv") or (
+            called_name(parent) in _READS
+            and isinstance(parent.func, ast.Attribute)
+            and index.qualified_name(parent.func.value) == "os.environ"
+        )
+    if isinstance(parent, ast.Compare) and parent.left is node:
+        return any(index.qualified_name(each) == "os.environ" for each in parent.comparators)
+    return False
