@@ -13,7 +13,14 @@ from migrator.matchers.structural import api_verdicts, release_uses
 from migrator.names.device_vocabulary import DeviceVocabulary
 from migrator.names.index import identifiers
 from migrator.names.written_names import Written, read_names
-from migrator.project.frameworks import SHOWING, TORCH, frameworks_in, holds_settings, of_project
+from migrator.project.frameworks import (
+    SHOWING,
+    TORCH,
+    frameworks_in,
+    holds_settings,
+    imports_torch,
+    of_project,
+)
 from migrator.project.project import Project
 
 IMPORT = "NPU901"
@@ -181,7 +188,8 @@ def _frameworks_of(text: str, words: set[str], project: Project) -> frozenset[st
     found = frozenset[str]() if words.isdisjoint(SHOWING) else frameworks_in(text)
     if found and project.program.device_keys and holds_settings(text, project.program.device_keys):
         return frozenset({TORCH})  # they are values that PyTorch files of the project read
-    return found or of_project(project.frameworks)
+    known = found or of_project(project.frameworks)
+    return known if found or TORCH in known or not imports_torch(text) else frozenset({TORCH})
 
 
 def _reads_text(rule: Rule) -> bool:

@@ -49,6 +49,11 @@ def test_values_that_stay(text: str) -> None:
     assert migrated(f"{HEAD}{text}\n") == f"{HEAD}{text}\n"
 
 
+def test_a_file_of_pytorch_is_one_in_every_project() -> None:
+    text = "import torch\nx = torch.ones(1).cuda()\n"
+    assert migrated(text, others=(HEAD,)) == migrated(text)
+
+
 def test_a_program_of_pytorch_keeps_such_names() -> None:
     text = 'import torch\nconfig = {"device_target": "GPU"}\n'
     assert migrated(text) == text
