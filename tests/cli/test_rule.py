@@ -127,7 +127,7 @@ def test_a_pack_of_ours_is_not_read_twice(npumigrate):
     [
         (["NPU000"], "there is no rule 'NPU000'"),
         (["cuda-modul"], "did you mean cuda-module"),
-        (["npu12"], "did you mean NPU121, NPU122"),
+        (["npu20"], "did you mean NPU201, NPU202"),
         (["--output-format", "json"], "which rule?"),
         (["NPU101", "--all"], "which rule?"),
         (["NPU101", "--check", "acme.yaml"], "--check tests a whole pack"),
