@@ -6,6 +6,7 @@ import ast
 import io
 import re
 import warnings
+from contextlib import suppress
 
 from migrator.core.rules import Rules
 from migrator.language import _
@@ -41,17 +42,18 @@ def check_names(text: str, rules: Rules) -> None:
     odd = {word: plain for word, plain in odd.items() if plain.isascii() and _is_asked_for(plain, rules)}
     if not odd:
         return
-    for token in tokenize.generate_tokens(io.StringIO(text).readline):
-        if token.type == tokenize.NAME and token.string in odd:
-            meant = odd[token.string]
-            raise OddNameError(
-                _(
-                    "{string} is {meant} to Python: write it in plain letters",
-                    string=token.string,
-                    meant=meant,
-                ),
-                (None, *token.start, token.line),
-            )
+    with suppress(tokenize.TokenError):  # it cannot be parsed either: who does says why
+        for token in tokenize.generate_tokens(io.StringIO(text).readline):
+            if token.type == tokenize.NAME and token.string in odd:
+                meant = odd[token.string]
+                raise OddNameError(
+                    _(
+                        "{string} is {meant} to Python: write it in plain letters",
+                        string=token.string,
+                        meant=meant,
+                    ),
+                    (None, *token.start, token.line),
+                )
 
 
 def _is_asked_for(word: str, rules: Rules) -> bool:

@@ -25,6 +25,7 @@ _DEVICE_PATTERN = re.compile(r"\^?cuda:?(?:\(?:?(?:\[0-9\]|\\d)[+*]?\)?)?[?$]*\Z
 _INDEXED = re.compile(r"cuda:(\d+|%[dsi]|\{.*\})\Z")
 _BACKEND = re.compile(r"nccl\Z", re.IGNORECASE)
 _PAIRS = re.compile(r"\w+:\w+(?:,\w+:\w+)*\Z")
+_TORCH = re.compile("torch(?!_npu)")  # a migration's own import says nothing of the code
 _TENSOR_TYPE = re.compile(r"torch\.cuda(?:\.\w*Tensor|\.\w*Storage)\Z")
 
 
@@ -87,7 +88,7 @@ def context_of_backend(index: ModuleIndex, vocabulary: DeviceVocabulary, node: S
     # is also the beginning of the names of NCCL's environment variables.
     if context.verdict == UNCLEAR and text.islower() and not _is_searched_for(index, node):
         # A file that never speaks of torch, as one that installs NCCL, may mean the library.
-        return DeviceContext(LIKELY if "torch" in index.text else UNCLEAR, context.reason)
+        return DeviceContext(LIKELY if _TORCH.search(index.text) else UNCLEAR, context.reason)
     return context
 
 

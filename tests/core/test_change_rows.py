@@ -42,15 +42,18 @@ def made(result: Result) -> Iterator[tuple[int, int, Fix]]:
 
 
 def rebuilt(lines: list[str], result: Result) -> list[str]:
-    """The lines of the input with After in place of Before, and each insertion behind its line."""
+    """The lines of the input with After in place of Before, and each insertion behind its line.
+
+    What is inserted before everything names the first line.
+    """
     places: dict[int, tuple[int, str]] = {}  # of rows that overlap the one with the most lines
     inserted: dict[int, str] = {}
     for first, last, fix in sorted(made(result), key=lambda row: (row[0], -row[1])):
         if fix.operation == "INSERT":
-            inserted[first] = fix.after
+            inserted[0 if fix.edits and fix.edits[0].start == 0 else first] = fix.after
         elif not any(start <= first and last <= end for start, (end, _) in places.items()):
             places[first] = (last, fix.after)
-    text = []
+    text = [inserted[0]] if 0 in inserted else []
     skip = 0
     for number, line in enumerate(lines, 1):
         if number in places:
@@ -60,7 +63,7 @@ def rebuilt(lines: list[str], result: Result) -> list[str]:
             text.append(line)
         if number in inserted:
             text.append(inserted[number])
-    return "\n".join(text).split("\n")
+    return [line for part in text for line in lines_of(part)]
 
 
 def check_rows(before: str, result: Result) -> int:
@@ -69,7 +72,7 @@ def check_rows(before: str, result: Result) -> int:
     for first, last, fix in made(result):
         rows += 1
         if fix.operation != "INSERT":
-            assert fix.before == "\n".join(old[first - 1 : last]).strip()
+            assert "\n".join(lines_of(fix.before)) == "\n".join(old[first - 1 : last]).strip()
     if result.text is not None:
         new = [line.strip() for line in lines_of(result.text) if line.strip()]
         assert [line.strip() for line in rebuilt(old, result) if line.strip()] == new

@@ -65,3 +65,9 @@ def test_other_letters_elsewhere() -> None:
     text = "import torch\nxₙ = torch.zeros(1).cuda()  # 𝐜uda\ns = '𝐜uda'\n"
     result = check(document(text.encode("utf-8"), "a.py"), _RULES, Project())
     assert result.text == "import torch\nimport torch_npu\n" + text.partition("\n")[2].replace("cuda", "npu")
+
+
+def test_names_in_other_letters_beside_a_string_that_does_not_end() -> None:
+    """What splits a text into tokens fails on it in a way of its own."""
+    text = f'{_USE}"""\n𝐭orch.cuda.init()\n'
+    assert check(document(text.encode(), "a.py"), _RULES, Project()).skipped.startswith("line 3: not valid")

@@ -691,3 +691,9 @@ def test_a_question_for_a_value_that_may_be_none_and_a_use_behind_one_is_only_an
         (4, "info"),
         (5, "blocker"),
     ]
+
+
+def test_the_import_that_a_migration_adds_is_no_sign_of_torch() -> None:
+    """A string that stays in a file without torch stays when the file is migrated again."""
+    text = "def setup(options, x):\n    options.use('nccl').sort()\n    return x.cuda()\n"
+    assert "'nccl'" in migrated(text)

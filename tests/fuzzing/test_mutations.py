@@ -1,0 +1,35 @@
+"""Mutations of the rules' own examples; ``benchmarks/fuzz.py`` does it for longer, with real files."""
+
+from __future__ import annotations
+
+import zlib
+from random import Random
+
+import pytest
+
+from migrator.core.rules import rules_for
+from migrator.core.settings import Settings
+from migrator.matchers.packs import load_all
+from tests.fuzzing.mutations import encoded, mutated
+from tests.fuzzing.properties import broken
+
+EXAMPLES = [
+    (example.get("file", "example.py"), example[key])
+    for rule in load_all()
+    for example in rule.examples
+    for key in ("before", "unchanged")
+    if key in example
+]
+PARTS = 4  # a fourth of the examples is enough for every day
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_mutations_of_examples(part: int) -> None:
+    """Each example has a seed of its own, so that a new rule adds a case and changes none."""
+    rules = rules_for(Settings(version="2.6"))
+    for name, text in EXAMPLES:
+        seed = zlib.crc32(text.encode())
+        if seed % (PARTS * 4) == part:
+            python, random = name.endswith(".py"), Random(seed)
+            data = encoded(mutated(text, python, random), python, random)
+            assert broken(name, data, rules) == "", (name, data)
