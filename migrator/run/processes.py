@@ -18,6 +18,7 @@ _LEAST, _MOST = 4, 100
 _CHUNKS_PER_JOB = 6
 # Enough for a worker to be busy while the last chunk's results are written.
 _CHUNKS_AHEAD = 4
+_THREADS_OF_A_POOL = 2
 _PR_SET_PDEATHSIG = 1  # see prctl(2)
 # Below this many bytes of Python, starting processes takes longer than they save.
 _WORTH_PROCESSES = 4_000_000
@@ -81,8 +82,13 @@ def _starting() -> Iterator[None]:
         yield
     except OSError as error:
         raise _NoProcessError(error.strerror or str(error)) from error
-    except (ImportError, NotImplementedError) as error:  # a Python or a system without semaphores
-        raise _NoProcessError(str(error)) from error
+    # A Python or a system without semaphores; or there is no room for a thread.
+    except (ImportError, NotImplementedError, RuntimeError, MemoryError) as error:
+        from concurrent.futures import BrokenExecutor
+
+        if isinstance(error, BrokenExecutor):
+            raise
+        raise _NoProcessError(str(error) or "not enough memory") from error
     finally:
         if before is None:
             del os.environ[name]
@@ -97,6 +103,7 @@ def _in_processes(
         import multiprocessing
         from concurrent.futures import ProcessPoolExecutor
 
+        _try_threads()
         pool = ProcessPoolExecutor(jobs, initializer=_start, initargs=(work, shared))
     chunks = _chunks(items, jobs)
     waiting: deque[Future[list[Result]]] = deque()
@@ -114,8 +121,21 @@ def _in_processes(
         # the pool's own thread has to be through before Python ends, or the two meet over a closed pipe.
         for process in multiprocessing.active_children():
             process.terminate()
-        pool.shutdown(cancel_futures=True)
+        with suppress(RuntimeError):  # a pool that was never whole has nothing to wait for
+            pool.shutdown(cancel_futures=True)
         raise
+
+
+def _try_threads() -> None:
+    """Raise RuntimeError where no two threads can be started: a pool without its own waits for ever."""
+    from threading import Event, Thread
+
+    through = Event()
+    try:
+        for _ in range(_THREADS_OF_A_POOL):
+            Thread(target=through.wait, daemon=True).start()
+    finally:
+        through.set()
 
 
 def _chunks(items: Sequence[Item], jobs: int) -> Iterator[Sequence[Item]]:
@@ -153,7 +173,8 @@ def _end_with_parent() -> None:
     from threading import Thread
 
     if sys.platform == "linux":
-        with suppress(ImportError, OSError, AttributeError):  # a Python or a C library without it
+        # A Python or a C library without it, or no memory for it.
+        with suppress(ImportError, OSError, AttributeError, MemoryError):
             import ctypes
 
             ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
@@ -165,7 +186,8 @@ def _end_with_parent() -> None:
         wait([ends])  # workers that were started later hold this pipe, too: the last one ends first
         os._exit(1)
 
-    Thread(target=watch, args=(parent.sentinel,), daemon=True).start()
+    with suppress(RuntimeError):  # there is no room for a thread: Linux was asked
+        Thread(target=watch, args=(parent.sentinel,), daemon=True).start()
 
 
 def _each(items: Sequence[Any]) -> list[Any]:

@@ -44,6 +44,19 @@ def test_an_internal_error_is_one_line_and_a_log(npumigrate, project, tmp_path, 
     assert not (tmp_path / "out").exists()
 
 
+def test_no_memory_is_one_line(npumigrate, project, tmp_path, monkeypatch) -> None:
+    def fail(*_: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(migration, "add_launcher", fail)
+    answer = npumigrate("-i", project, "-o", tmp_path / "out", "-v", "2.6", "--jobs", "1")
+    assert answer.code == 2
+    assert (
+        answer.err == "npumigrate: not enough memory: take fewer processes (--jobs 1), or raise the limit\n"
+    )
+    assert not (tmp_path / "out").exists()
+
+
 @forked
 @pytest.mark.parametrize("jobs", ["1", "2"])
 @pytest.mark.parametrize("command", [(), ("analyze",)])

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from migrator.run.processes import spread
+
 WAITING = """\
 import multiprocessing.connection, os, sys, time
 from concurrent.futures import ProcessPoolExecutor
@@ -60,3 +62,13 @@ def test_workers_end_when_their_parent_is_killed(tmp_path: Path, waits: str, bef
         finally:
             for pid in filter(lives, workers):
                 os.kill(pid, signal.SIGKILL)
+
+
+def test_where_no_thread_can_be_started_one_process_does_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pool whose own thread does not start would wait for ever."""
+
+    def refuse(_: object) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr("threading.Thread.start", refuse)
+    assert list(spread(range(8), 2, str)) == [str(number) for number in range(8)]

@@ -1,0 +1,42 @@
+"""Kills migrate, analyze and ``lint --fix`` at random moments, and tells what is wrong afterwards.
+
+    python -m benchmarks.faults --kills 100
+
+The input must be as it was, no part of a result may look like one, what the command has started must end,
+and the same command once more must make what a run makes that nobody kills. The exit code is 1 where
+anything is wrong.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+import time
+from pathlib import Path
+from random import Random
+
+from tests.faults.killing import COMMANDS, Trial
+
+
+def main() -> int:
+    """The command."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--kills", type=int, default=100, help="of each command")
+    parser.add_argument("--seed", type=int, default=int(time.time()))
+    options = parser.parse_args()
+    random, count = Random(options.seed), 0
+    for command in COMMANDS:
+        with tempfile.TemporaryDirectory() as folder:
+            trial = Trial(Path(folder), command)
+            wrong = [fault for _ in range(options.kills) for fault in trial.faults(random)]
+        count += len(wrong)
+        print(f"{command.name}: {options.kills} kills within {trial.seconds:.1f} s, {len(wrong)} faults")
+        for fault in sorted(set(wrong)):
+            print(f"  {fault} ({wrong.count(fault)})")
+    print(f"seed {options.seed}")
+    return 1 if count else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
