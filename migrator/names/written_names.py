@@ -151,9 +151,10 @@ def _bound(imports: Iterable[tuple[str, str, str, str]]) -> Iterator[tuple[str, 
         for part in (plain or _COMMENT.sub("", in_brackets or listed)).split(","):
             name, _, alias = part.replace("\\", " ").strip().partition(" as ")
             name, bound = name.strip(), (alias or name).strip()
-            if name and name != "*":
-                full = f"{module}{'' if module.endswith('.') else '.'}{name}" if module else name
-                yield (bound, full) if alias or module else (name.partition(".")[0], name.partition(".")[0])
+            if module and name not in ("", "*"):
+                yield bound, f"{module}{'' if module.endswith('.') else '.'}{name}"
+            elif not module and (root := name.partition(".")[0]):  # a text may say "import ."
+                yield (bound, name) if alias else (root, root)
 
 
 def _roots(written: Written, package: str) -> dict[str, str]:

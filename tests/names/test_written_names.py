@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from migrator.names.written_names import may_give, names_in, read_names
+from migrator.names.written_names import imported_names, may_give, names_in, read_names
 
 
 def names(text: str) -> set[str]:
@@ -117,3 +117,8 @@ def test_calls_that_may_give_a_keyword(text: str) -> None:
 )
 def test_calls_that_give_no_keyword(text: str) -> None:
     assert not may_give(text, "BatchNorm2d", ["bias"])
+
+
+def test_a_text_that_speaks_of_importing_binds_nothing_without_letters() -> None:
+    """Such a name stands everywhere: who looks for its places never ends."""
+    assert list(imported_names('"""Files to\nimport .\nimport .x, a.b\n"""\n')) == [("a", "a")]
