@@ -36,6 +36,7 @@ _WANTED = "NPUMIGRATE_TESTS_WANTED"  # a file for the plugin: which tests of the
 _START = 60.0  # seconds to import and collect
 _LIMIT = 45  # seconds of one test
 _MEMORY = 6 << 30
+_NO_TESTS = 5  # what pytest returns then
 _FILES = 12  # files that share a process
 _NOT_REACHED = ("not collected", "no answer: too slow", "no answer: too much memory", "process crashed")
 # What an emulator cannot have, by folder: compilers for an NPU, measurements of one, builds of extensions.
@@ -58,8 +59,13 @@ CAUSES: tuple[tuple[str, str], ...] = (
     ),
     (
         "no fault: wants another numpy",
-        r"numpy.* has no attribute|was removed in .{0,20}NumPy 2|numpy.*out of bounds",
+        r"numpy.* has no attribute|was removed in .{0,20}NumPy 2|numpy.*out of bounds|only 0-dimensional",
     ),
+    (
+        "no fault: wants another torch or torch_npu",
+        r"module 'torch_npu' has no attribute|Signatures do not match",
+    ),
+    ("no fault: looks into a profile of an NPU", r"Error operators called"),
     ("no fault: wants compilers of an NPU", r"triton|torchair|TorchAir|ninja|aclgraph_dump|bisheng"),
     ("no fault: wants a library of CANN", r"atb|Asdsip|libopapi|aclnnop"),
     (
@@ -198,6 +204,8 @@ def _outcome(test: Drawn, entry: Optional[dict[str, str]], ended: str, code: int
         if code > 128 or "Fatal Python error" in output:
             return Outcome(test, "process crashed", f"exit code {code}")
         errors = output.partition(f"ERROR collecting {test.file}")[2].partition("ERROR collecting")[0]
+        if not errors and code in (0, 1, _NO_TESTS):
+            return Outcome(test, "no fault: its file makes no such test", "")
         return Outcome(test, cause_of(errors, "not collected"), _last(errors))
     if entry["state"] in ("passed", "skipped"):
         return Outcome(test, entry["state"], entry["said"])

@@ -29,6 +29,7 @@ const std::unordered_map<std::string, std::vector<size_t>> kResultsAs = {
 const std::unordered_set<std::string> kRoundedOnce = {
     "aten::binary_cross_entropy", "aten::binary_cross_entropy_with_logits", "aten::prod", "aten::upsample_linear1d",
     "aten::upsample_bilinear2d", "aten::upsample_trilinear3d", "aten::grid_sampler_2d", "aten::grid_sampler_3d",
+    "aten::index_add", "aten::index_add_",
 };
 
 // The CPU has these for floating dtypes alone.

@@ -63,6 +63,17 @@ void check_devices(const std::string& name, Arguments& arguments) {
               npu_error("ERR01002 OPS invalid type"));
 }
 
+// As on the NPU: what works on lists takes each tensor by itself where the lists hold tensors of the host, too.
+bool takes_each(const std::string& name, Arguments& arguments) {
+  if (name.rfind("aten::_foreach_", 0) != 0) return false;
+  bool host = false, npu = false;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    if (!arguments[i].isTensorList()) continue;
+    for (const at::Tensor& tensor : arguments[i].toTensorVector()) (on_npu(tensor) ? npu : host) = true;
+  }
+  return host && npu;
+}
+
 struct Request {
   bool for_cpu = false;                    // a device argument asks for a result on the CPU
   std::optional<c10::Device> npu;          // or on this NPU
@@ -162,6 +173,8 @@ void run_on_cpu(const c10::OperatorHandle& op, c10::DispatchKeySet, torch::jit::
   const c10::impl::ExcludeDispatchKeyGuard no_inplace(c10::DispatchKeySet(c10::DispatchKey::ADInplaceOrView));
   const std::string& name = op.schema().name();
   Arguments arguments(op, stack);
+  if (op.hasKernelForDispatchKey(c10::DispatchKey::CompositeExplicitAutograd) && takes_each(name, arguments))
+    return op.callBoxedForDispatchKey(c10::DispatchKey::CompositeExplicitAutograd, *stack);
   check_devices(name, arguments);
   check_dtypes(name, arguments);
   std::optional<Captured> captured_call;

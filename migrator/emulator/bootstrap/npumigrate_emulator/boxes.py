@@ -69,7 +69,7 @@ def _ciou(
     return _better_iou("ciou", one, other, trans, is_cross, mode)
 
 
-def _roi_align(
+def roi_align(
     data: Tensor, rois: Tensor, scale: float, height: int, width: int, samples: int, end_mode: int
 ) -> Tensor:
     """The mean of points in each bin of a region, each between its four neighbours."""
@@ -107,5 +107,5 @@ REFERENCES: dict[str, Callable[..., Any]] = {
     "npu_giou": _giou,
     "npu_iou": _iou,
     "npu_ptiou": _iou,
-    "npu_roi_align": _roi_align,
+    "npu_roi_align": roi_align,
 }

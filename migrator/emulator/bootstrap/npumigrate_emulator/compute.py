@@ -39,6 +39,28 @@ def implement(library: Any, name: str, function: Callable[..., Any], key: str) -
     library.impl(name, function, key, **_overriding(library.impl.__func__))
 
 
+def replace_derivative(library: Any, name: str, reference: Callable[..., Any]) -> None:
+    """Let what a reference is made of give the derivative; what is traced meets torch_npu's own kernel."""
+    import torch
+
+    key = "AutogradPrivateUse1"
+    get_kernel: Any = getattr(torch.library, "get_kernel", None)
+    if get_kernel is None:  # torch 2.6
+        implement(library, name.split("::")[1], reference, key)
+        return
+    original = get_kernel(name, key)
+    mode_of = torch._C._get_dispatch_mode
+    modes = torch._C._TorchDispatchModeKey
+
+    def kernel(keys: Any, *args: Any, **options: Any) -> Any:
+        if mode_of(modes.FAKE) is not None or mode_of(modes.PROXY) is not None:
+            return original.call_boxed(keys, *args, **options)
+        return reference(*args, **options)
+
+    overriding = _overriding(library.impl.__func__)
+    library.impl(name.split("::")[1], kernel, key, with_keyset=True, **overriding)
+
+
 @cache
 def _overriding(implement: Callable[..., Any]) -> dict[str, bool]:
     """What is to be said for that; torch 2.6 wants nothing."""

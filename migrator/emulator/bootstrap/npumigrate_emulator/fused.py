@@ -9,9 +9,32 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from npumigrate_emulator import attention, boxes, compute, inference, normalization, quantization, routing
+from npumigrate_emulator import (
+    arrangement,
+    attention,
+    boxes,
+    compute,
+    detection,
+    dropout,
+    inference,
+    losses,
+    normalization,
+    norms,
+    optimizers,
+    products,
+    quantization,
+    recurrent,
+    rotated,
+    routing,
+)
 
 _registered: list[torch.library.Library] = []
+_TOPICS = (
+    *(arrangement, boxes, detection, dropout, inference, losses, normalization, norms, optimizers),
+    *(products, quantization, recurrent, rotated, routing),
+)
+# Their derivatives are torch_npu's own, whose names programs may look at.
+_OWN_DERIVATIVES = frozenset(("_npu_dtype_cast", "npu_dtype_cast"))
 # These look after memory: torch_npu's own kernels work.
 KEPT = frozenset(
     """
@@ -27,22 +50,41 @@ def register() -> None:
     library = torch.library.Library("npu", "IMPL")
     done = set()
     references = dict(REFERENCES)
-    for topic in (boxes, inference, normalization, quantization, routing):
+    for topic in _TOPICS:
         references.update(topic.REFERENCES)
     for name in names:
-        reference = references.get(name.split(".")[0])
-        if reference is None or name.endswith(".out"):
+        reference = references.get(name) or references.get(name.split(".")[0])
+        if reference is None:
             continue
+        if name.endswith(".out") and name not in references:
+            reference = _into_given(reference)
         # A reference is made of operators that have derivatives, so it replaces the derivative as well.
         compute.implement(library, name, reference, "PrivateUse1")
-        if has(f"npu::{name}", "AutogradPrivateUse1"):
-            compute.implement(library, name, reference, "AutogradPrivateUse1")
+        if name not in _OWN_DERIVATIVES and has(f"npu::{name}", "AutogradPrivateUse1"):
+            compute.replace_derivative(library, f"npu::{name}", reference)
         done.add(name)
     _registered.append(library)
     lacking = [
         name for name in names if name not in done and name not in KEPT and has(f"npu::{name}", "PrivateUse1")
     ]
     compute.register("lacking", "npu", lacking)
+
+
+def _into_given(reference: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the reference with its results in the tensors of ``out``, whatever these are called."""
+
+    def kernel(*args: Any, out: Any = None, **options: Any) -> Any:
+        names = [name for name in options if name.startswith("out") and name[3:].isdigit()]
+        given = out if names == [] else [options.pop(name) for name in names]
+        options.pop("workspace", None)
+        found = reference(*args, **options)
+        into, values = ((given,), (found,)) if isinstance(given, Tensor) else (given, found)
+        with torch.no_grad():
+            for target, value in zip(into, values):
+                target.resize_(value.shape).copy_(value)
+        return given if isinstance(given, Tensor) else tuple(given)
+
+    return kernel
 
 
 def _as_it_is(data: Tensor, *_: Any, **__: Any) -> Tensor:
@@ -65,7 +107,7 @@ _TYPES = (
 )
 
 
-def _cast(data: Tensor, dtype: Any, input_dtype: Optional[int] = None) -> Tensor:
+def _cast(data: Tensor, dtype: Any, *_: Any) -> Tensor:
     if isinstance(dtype, int):  # torch's number of the type
         dtype = torch.bfloat16 if dtype == 15 else _TYPES[dtype]
     return data.to(dtype)
@@ -109,8 +151,13 @@ def _geglu(
     return activated * up, activated
 
 
-def _gelu(data: Tensor, *, approximate: str = "none") -> Tensor:
-    return functional.gelu(data, approximate=approximate)
+def _in_float(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """Return the function computed in float, and rounded once, as its derivative is."""
+
+    def kernel(data: Tensor, *args: Any, **options: Any) -> Tensor:
+        return function(data.float(), *args, **options).to(data.dtype)
+
+    return kernel
 
 
 def _fast_gelu(data: Tensor) -> Tensor:
@@ -199,11 +246,6 @@ def _layer_norm(
     return functional.layer_norm(data, shape, weight, bias, eps)
 
 
-def _dropout(data: Tensor, p: float) -> tuple[Tensor, Tensor]:
-    mask = torch.rand_like(data, dtype=torch.float32) >= p
-    return data * mask / (1 - p) if p < 1 else data * 0, mask.to(torch.uint8)
-
-
 def _cross_entropy(data: Tensor, labels: Tensor) -> Tensor:
     return -(labels * data.log_softmax(-1)).sum(-1)
 
@@ -215,6 +257,37 @@ def _not_finite(gradients: list[Tensor]) -> bool:
 def _float_status(data: Tensor, mode: int = 0) -> Tensor:
     """No overflow was noticed: the flag of the NPU is not emulated."""
     return torch.zeros(8, dtype=torch.float32, device=data.device)
+
+
+def _convolution_backward(
+    data: Tensor,
+    grad_output: Tensor,
+    weight: Tensor,
+    stride: list[int],
+    padding: list[int],
+    dilation: list[int],
+    groups: int,
+    output_mask: list[bool],
+) -> tuple[Tensor, Tensor, Tensor]:
+    sizes = [weight.shape[0]] if output_mask[2] else None
+    found: tuple[Tensor, Tensor, Tensor] = torch.ops.aten.convolution_backward(
+        grad_output,
+        data,
+        weight,
+        sizes,
+        stride,
+        padding,
+        dilation,
+        False,
+        [0] * len(stride),
+        groups,
+        output_mask,
+    )
+    return found
+
+
+def _gelu_backward(grad_output: Tensor, data: Tensor, *, approximate: str = "none") -> Tensor:
+    return torch.ops.aten.gelu_backward(grad_output, data, approximate=approximate)
 
 
 def _transposed_convolution(
@@ -252,31 +325,6 @@ def _max(data: Tensor, dim: int, keepdim: bool = False) -> tuple[Tensor, Tensor]
 def _min(data: Tensor, dim: int, keepdim: bool = False) -> tuple[Tensor, Tensor]:
     values, indices = torch.min(data, dim, keepdim)
     return values, indices.int()
-
-
-def _scatter_nd_update_in_place(data: Tensor, indices: Tensor, updates: Tensor) -> Tensor:
-    return data.index_put_(tuple(indices.long().unbind(-1)), updates)
-
-
-def _scatter_nd_update(data: Tensor, indices: Tensor, updates: Tensor) -> Tensor:
-    return _scatter_nd_update_in_place(data.clone(), indices, updates)
-
-
-def _scatter_update_in_place(data: Tensor, indices: Tensor, updates: Tensor, axis: int) -> Tensor:
-    """Write the updates of each batch behind its own index along an axis."""
-    if indices.dim() == 2:
-        for update, (batch, start) in zip(updates, indices.tolist()):
-            data[batch].narrow(axis + (0 if axis < 0 else -1), start, update.shape[axis]).copy_(update)
-        return data
-    for each, update, start in zip(data, updates, indices.tolist()):
-        each.narrow(
-            axis if axis < 0 else axis - 1, start, update.shape[axis if axis < 0 else axis - 1]
-        ).copy_(update)
-    return data
-
-
-def _scatter_update(data: Tensor, indices: Tensor, updates: Tensor, axis: int) -> Tensor:
-    return _scatter_update_in_place(data.clone(), indices, updates, axis)
 
 
 def _normed(whole: Tensor, gamma: Tensor, beta: Tensor, epsilon: float) -> tuple[Tensor, Tensor, Tensor]:
@@ -342,16 +390,23 @@ def _gelu_mul(data: Tensor, *, approximate: str = "none") -> Tensor:
     return functional.gelu(gate, approximate=approximate) * up
 
 
-def _nothing(*_: Any, **__: Any) -> None:
-    """A hint to the NPU's cache."""
+def _prefetch(data: Tensor, dependency: Optional[Tensor], max_size: int, offset: int = 0) -> None:
+    """A hint to the NPU's cache, with op-plugin's checks."""
+    if max_size <= 0:
+        raise RuntimeError(f"max_size should be greater than zero, but got {max_size}")
+    if offset < 0:
+        raise RuntimeError(f"offset should not be smaller than zero, but got {offset}")
+    size = data.numel() * data.element_size()
+    if size <= offset:
+        raise RuntimeError(f"offset out of range of tensor size, tensor size: {size}, offset: {offset}")
 
 
 REFERENCES: dict[str, Callable[..., Any]] = {
     "_amp_foreach_non_finite_check": _not_finite,
-    "_npu_dropout": _dropout,
     "_npu_dtype_cast": _cast,
+    "_npu_dtype_cast_backward": _cast,
     "_npu_format_cast": _as_it_is,
-    "fast_gelu": _fast_gelu,
+    "fast_gelu": _in_float(_fast_gelu),
     "npu_add_layer_norm": _add_layer_norm,
     "npu_add_rms_norm": _add_rms_norm,
     "npu_alloc_float_status": _float_status,
@@ -361,6 +416,7 @@ REFERENCES: dict[str, Callable[..., Any]] = {
     "npu_clear_float_status": _float_status,
     "npu_confusion_transpose": _confusion_transpose,
     "npu_conv2d": _convolution,
+    "npu_conv2d_backward": _convolution_backward,
     "npu_conv3d": _convolution,
     "npu_conv_transpose2d": _transposed_convolution,
     "npu_convolution": _convolution,
@@ -368,14 +424,16 @@ REFERENCES: dict[str, Callable[..., Any]] = {
     "npu_deep_norm": _deep_norm,
     "npu_dtype_cast": _cast,
     "npu_dtype_cast_": _cast_in_place,
-    "npu_fast_gelu": _fast_gelu,
+    "npu_dtype_cast_backward": _cast,
+    "npu_fast_gelu": _in_float(_fast_gelu),
     "npu_format_cast": _as_it_is,
     "npu_format_cast_": _as_it_is,
     "npu_fusion_attention": attention.fusion_attention,
     "npu_fusion_attention_v2": attention.fusion_attention_v2,
     "npu_fusion_attention_v3": attention.fusion_attention_v3,
     "npu_geglu": _geglu,
-    "npu_gelu": _gelu,
+    "npu_gelu": _in_float(functional.gelu),
+    "npu_gelu_backward": _gelu_backward,
     "npu_gelu_mul": _gelu_mul,
     "npu_gemma_rms_norm": _gemma_rms_norm,
     "npu_get_float_status": _float_status,
@@ -385,23 +443,19 @@ REFERENCES: dict[str, Callable[..., Any]] = {
     "npu_masked_softmax_with_rel_pos_bias": _softmax_with_bias,
     "npu_max": _max,
     "npu_min": _min,
-    "npu_mish": functional.mish,
+    "npu_mish": _in_float(functional.mish),
     "npu_one_hot": _one_hot,
     "npu_pad": _pad,
-    "npu_prefetch": _nothing,
+    "npu_prefetch": _prefetch,
     "npu_reshape": _reshape,
     "npu_rms_norm": _rms_norm,
     "npu_rotary_mul": _rotary_mul,
     "npu_scaled_masked_softmax": _scaled_masked_softmax,
-    "npu_scatter_nd_update": _scatter_nd_update,
-    "npu_scatter_nd_update_": _scatter_nd_update_in_place,
-    "npu_silu": functional.silu,
+    "npu_silu": _in_float(functional.silu),
     "npu_silu_": _silu_in_place,
     "npu_slice": _slice,
     "npu_softmax_cross_entropy_with_logits": _cross_entropy,
-    "npu_swiglu": _swiglu,
+    "npu_swiglu": _in_float(_swiglu),
     "npu_transpose": _transpose,
     "one_": lambda data: data.fill_(1),
-    "scatter_update": _scatter_update,
-    "scatter_update_": _scatter_update_in_place,
 }

@@ -186,11 +186,63 @@ def _gradient(
     return found[0], found[1], found[2], found[3] if shift is not None else empty, empty
 
 
+def _workspace(query: Tensor, *_: Any, **__: Any) -> Tensor:
+    """What a graph keeps for the fused attention: nothing here."""
+    return query.new_empty(0, dtype=torch.uint8)
+
+
+def _gradient_v2(
+    *args: Any, pre_tokens: int = 2147483647, next_tokens: int = 2147483647, **options: Any
+) -> Any:
+    """With derivatives of rotated parts, which are not there."""
+    ropes = {name: options.pop(name, None) for name in ("query_rope", "key_rope")}
+    refuse("npu_fusion_attention_grad_v2", ropes, pse_type=None if options.pop("pse_type", 1) == 1 else 0.5)
+    found = _gradient(*args, pre_tockens=pre_tokens, next_tockens=next_tokens, **options)
+    empty = found[0].new_empty(0)
+    return (*found[:4], empty, empty, found[4])
+
+
+def _update_ring(
+    prev_attn_out: Tensor,
+    prev_softmax_max: Tensor,
+    prev_softmax_sum: Tensor,
+    cur_attn_out: Tensor,
+    cur_softmax_max: Tensor,
+    cur_softmax_sum: Tensor,
+    *,
+    actual_seq_qlen: Optional[Tensor] = None,
+    input_layout: str = "SBH",
+    input_softmax_layout: str = "",
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Join attention over two parts of the keys."""
+    largest = torch.maximum(prev_softmax_max, cur_softmax_max)
+    before = prev_softmax_sum * (prev_softmax_max - largest).exp()
+    now = cur_softmax_sum * (cur_softmax_max - largest).exp()
+    total = before + now
+
+    def share(part: Tensor) -> Tensor:
+        of = (part / total)[..., 0]
+        if input_layout != "SBH":
+            return of[..., None]
+        heads = of.permute(2, 0, 1)[..., None]
+        width = prev_attn_out.shape[-1] // heads.shape[2]
+        return heads.expand(*heads.shape[:3], width).flatten(2)
+
+    out = prev_attn_out.float() * share(before) + cur_attn_out.float() * share(now)
+    return out.to(prev_attn_out.dtype), largest, total
+
+
 REFERENCES: dict[str, Callable[..., Any]] = {
+    "_npu_fused_infer_attention_score_get_max_workspace": _workspace,
+    "_npu_fused_infer_attention_score_infer_output": _fused,
+    "_npu_fused_infer_attention_score_v2_get_max_workspace": _workspace,
+    "_npu_fused_infer_attention_score_v2_infer_output": _fused_v2,
     "npu_fused_infer_attention_score": _fused,
     "npu_fused_infer_attention_score_v2": _fused_v2,
     "npu_fusion_attention_grad": _gradient,
+    "npu_fusion_attention_grad_v2": _gradient_v2,
     "npu_fusion_attention_grad_v3": _gradient,
     "npu_incre_flash_attention": _incremental,
     "npu_prompt_flash_attention": _prompt,
+    "npu_ring_attention_update": _update_ring,
 }

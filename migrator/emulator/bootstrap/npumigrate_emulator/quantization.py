@@ -7,7 +7,9 @@ from typing import Any, Optional
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
+from npumigrate_emulator import arrangement
 from npumigrate_emulator.routing import refuse
 
 _NUMBERS = {1: torch.int8, 2: torch.int8, 3: torch.int32, 12: torch.int8, 13: torch.uint8, 14: torch.int32}
@@ -114,7 +116,7 @@ def _trans_quant_param(
     return bits | rounded << 37
 
 
-def _quant_matmul(
+def quant_matmul(
     one: Tensor,
     other: Tensor,
     scale: Tensor,
@@ -125,6 +127,7 @@ def _quant_matmul(
     output_dtype: Any = None,
     **others: Any,
 ) -> Tensor:
+    """Multiply integers, and scale the rows and columns of the result."""
     refuse("npu_quant_matmul", others, x1=None if one.dtype == torch.int8 else one.dtype)
     total = (one.cpu().int() @ other.cpu().int()).to(one.device)
     if bias is not None and bias.dtype == torch.int32:
@@ -142,7 +145,7 @@ def _quant_matmul(
     return result.to({5: torch.float16, 15: torch.bfloat16, 3: torch.int32}.get(output_dtype, output_dtype))
 
 
-def _weight_quant_matmul(
+def weight_quant_matmul(
     data: Tensor,
     weight: Tensor,
     scale: Tensor,
@@ -154,6 +157,7 @@ def _weight_quant_matmul(
     inner_precise: int = 0,
     weight_dtype: Optional[int] = None,
 ) -> Tensor:
+    """Multiply by quantized weights."""
     packed = weight.dtype if weight.dtype != torch.int8 else None
     options = {"weight": packed, "quant_scale": quant_scale, "weight_dtype": weight_dtype}
     refuse("npu_weight_quant_batchmatmul", options)
@@ -167,12 +171,94 @@ def _weight_quant_matmul(
     return (result if bias is None else result + bias.float()).to(data.dtype)
 
 
+def _quantized_scatter_in_place(
+    data: Tensor,
+    indices: Tensor,
+    updates: Tensor,
+    quant_scales: Tensor,
+    quant_zero_points: Optional[Tensor] = None,
+    axis: int = -2,
+    quant_axis: int = -1,
+    reduce: str = "update",
+    dst_type: Optional[int] = None,
+    round_mode: Optional[str] = "rint",
+) -> Tensor:
+    """Quantize updates and write them behind their indices."""
+    zero_points = None if quant_zero_points is None else quant_zero_points.flatten()
+    whole = _quantize(updates, quant_scales.flatten(), zero_points, torch.int8, quant_axis)
+    return arrangement.scatter_update_in_place(data, indices, whole, axis)
+
+
+def _quantized_scatter(data: Tensor, *args: Any, **options: Any) -> Tensor:
+    return _quantized_scatter_in_place(data.clone(), *args, **options)
+
+
+def _group_quant(
+    data: Tensor,
+    scale: Tensor,
+    group_index: Tensor,
+    *,
+    offset: Optional[Tensor] = None,
+    dst_dtype: Any = None,
+) -> Tensor:
+    """Quantize rows by the scale of their group: `group_index` has where groups end."""
+    refuse(
+        "npu_group_quant",
+        {"dst_dtype": dst_dtype if dst_dtype not in (None, torch.int8, torch.qint8, 1) else None},
+    )
+    rows = torch.arange(data.shape[0], device=data.device)
+    group = torch.searchsorted(group_index.to(rows.dtype), rows, right=True)
+    whole = data.float() * scale.float()[group]
+    if offset is not None:
+        whole = whole + offset.float()
+    return whole.round().clamp(-128, 127).to(torch.int8)
+
+
+def _swiglu_quant(
+    data: Tensor,
+    *,
+    smooth_scales: Optional[Tensor] = None,
+    offsets: Optional[Tensor] = None,
+    group_index: Optional[Tensor] = None,
+    activate_left: bool = False,
+    quant_mode: int = 0,
+    group_list_type: int = 0,
+    dst_type: Any = None,
+) -> tuple[Tensor, Tensor]:
+    """A gated product, quantized by the scales given, or with mode 1 by 127 over each row's largest."""
+    refuse("npu_swiglu_quant", {"dst_type": dst_type if dst_type not in (None, torch.int8, 1) else None})
+    left, right = data.float().chunk(2, -1)
+    whole = functional.silu(left) * right if activate_left else left * functional.silu(right)
+    ends = group_index if group_index is None or not group_list_type else group_index.cumsum(0)
+    shape = whole.shape
+    rows = whole.reshape(-1, shape[-1])
+    if ends is None:
+        group = torch.zeros(rows.shape[0], dtype=torch.long, device=data.device)
+    else:
+        numbers = torch.arange(rows.shape[0], device=data.device)
+        group = torch.searchsorted(ends.to(numbers.dtype), numbers, right=True).clamp(max=ends.numel() - 1)
+    if smooth_scales is not None:
+        rows = rows * smooth_scales.float().view(-1, smooth_scales.shape[-1])[group]
+    if quant_mode == 0 and offsets is not None:
+        rows = rows + offsets.float().view(-1, offsets.shape[-1])[group]
+    scale = rows.new_empty(0)
+    if quant_mode == 1:
+        scale = 127 / rows.abs().amax(-1)
+        rows = rows * scale[:, None]
+        scale = scale.view(shape[:-1])
+    return rows.round().clamp(-128, 127).to(torch.int8).view(shape), scale
+
+
 REFERENCES: dict[str, Callable[..., Any]] = {
     "npu_anti_quant": _anti_quant,
     "npu_dynamic_quant": _dynamic_quant,
     "npu_dynamic_quant_asymmetric": _dynamic_quant_asymmetric,
-    "npu_quant_matmul": _quant_matmul,
+    "npu_group_quant": _group_quant,
+    "npu_quant_matmul": quant_matmul,
+    "npu_quant_scatter": _quantized_scatter,
+    "npu_quant_scatter_": _quantized_scatter_in_place,
     "npu_quantize": _quantize,
+    "npu_swiglu_quant": _swiglu_quant,
     "npu_trans_quant_param": _trans_quant_param,
-    "npu_weight_quant_batchmatmul": _weight_quant_matmul,
+    "npu_weight_quant_batchmatmul": weight_quant_matmul,
 }

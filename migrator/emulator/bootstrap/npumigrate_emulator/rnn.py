@@ -21,8 +21,10 @@ def register() -> tuple[str, ...]:
         compute.implement(aten, name, cell, "AutogradPrivateUse1")
         compute.implement(aten, name, cell, "PrivateUse1")
     compute.implement(aten, "_pack_padded_sequence", _pack_padded_sequence, "PrivateUse1")
+    for key in ("AutogradPrivateUse1", "PrivateUse1"):
+        compute.implement(aten, "_pad_packed_sequence", _pad_packed_sequence, key)
     _registered.append(aten)
-    return (*cells, "_pack_padded_sequence")
+    return (*cells, "_pack_padded_sequence", "_pad_packed_sequence")
 
 
 def _lstm_cell(
@@ -61,3 +63,19 @@ def _pack_padded_sequence(data: Tensor, lengths: Tensor, batch_first: bool) -> t
     """The sizes of the batches stay on the host, where the layers read them."""
     packed, sizes = torch.ops.aten._pack_padded_sequence(data.cpu(), lengths.cpu(), batch_first)
     return packed.to(data.device), sizes
+
+
+def _pad_packed_sequence(
+    data: Tensor, batch_sizes: Tensor, batch_first: bool, padding_value: float, total_length: int
+) -> tuple[Tensor, Tensor]:
+    """As op-plugin: a total length is checked, and has no effect."""
+    if 0 < total_length < batch_sizes.shape[0]:
+        raise RuntimeError(
+            "Expected total_length to be at least the length of the longest sequence in input, but got "
+            f"total_length={total_length} and max sequence length being {batch_sizes.shape[0]}"
+        )
+    made = torch._C.DispatchKey.CompositeImplicitAutograd
+    padded, lengths = torch.ops.aten._pad_packed_sequence.default._op_dk(
+        made, data, batch_sizes, batch_first, padding_value, -1
+    )
+    return padded, lengths

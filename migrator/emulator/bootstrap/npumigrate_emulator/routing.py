@@ -54,6 +54,25 @@ def _grouped_matmul(
     return [torch.cat(results)] if split_item in (2, 3) else results
 
 
+def _add_grouped_matmul(
+    data: Tensor,
+    x: Tensor,
+    weight: Tensor,
+    group_list: Tensor,
+    *,
+    transpose_x: bool = True,
+    transpose_weight: bool = False,
+    group_type: int = 2,
+    group_list_type: Optional[int] = 0,
+) -> Tensor:
+    """Add to each group's matrix the product of its rows: the derivative of grouped weights."""
+    options = {"transpose_weight": transpose_weight, "transpose_x": not transpose_x}
+    refuse("npu_grouped_matmul_add_", options, group_type=group_type - 2)
+    ends = (group_list.cumsum(0) if group_list_type else group_list).tolist()
+    parts = [x[start:end].float().t() @ weight[start:end].float() for start, end in zip([0, *ends], ends)]
+    return data.add_(torch.stack(parts).view(data.shape).to(data.dtype))
+
+
 def _init_routing(
     x: Tensor, row_idx: Tensor, expert_idx: Tensor, active_num: int
 ) -> tuple[Tensor, Tensor, Tensor]:
@@ -111,6 +130,151 @@ def _gating(x: Tensor, finished: Optional[Tensor] = None, k: int = 1) -> tuple[T
     return values, experts.int(), rows.view(k, -1).t().reshape(experts.shape)
 
 
+def _gating_v2(
+    x: Tensor,
+    *,
+    k: int = 1,
+    finished: Optional[Tensor] = None,
+    renorm: Optional[int] = 0,
+    output_softmax: Optional[bool] = False,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The best k of a softmax; with renorm a softmax over the best k."""
+    weights = x.float() if renorm else x.float().softmax(-1)
+    values, experts = weights.sort(dim=-1, descending=True, stable=True)
+    values, experts = values[..., :k], experts[..., :k]
+    if renorm:
+        values = values.softmax(-1)
+    if finished is not None:
+        experts = experts.masked_fill(finished.bool().view(experts.shape[:-1])[..., None], x.shape[-1])
+    whole = weights if output_softmax and not renorm else weights.new_empty(0)
+    return values.to(x.dtype), experts.int(), whole
+
+
+def _gating_by_groups(
+    x: Tensor,
+    k: int,
+    *,
+    bias: Optional[Tensor] = None,
+    input_ids: Optional[Tensor] = None,
+    tid2eid: Optional[Tensor] = None,
+    k_group: int = 1,
+    group_count: int = 1,
+    group_select_mode: int = 0,
+    renorm: int = 0,
+    norm_type: int = 0,
+    out_flag: bool = False,
+    routed_scaling_factor: float = 1.0,
+    eps: float = 1e-20,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The best k experts of the best groups; the bias chooses, and does not weigh."""
+    refuse("npu_moe_gating_top_k", {"renorm": renorm, "input_ids": input_ids, "tid2eid": tid2eid})
+    weights = x.float().sigmoid() if norm_type else x.float().softmax(-1)
+    chosen = weights if bias is None else weights + bias.float()
+    if group_count > 1:
+        grouped = chosen.view(x.shape[0], group_count, -1)
+        by_group = grouped.topk(2, -1)[0].sum(-1) if group_select_mode else grouped.amax(-1)
+        best = by_group.sort(dim=-1, descending=True, stable=True)[1][:, :k_group]
+        out = torch.ones_like(by_group, dtype=torch.bool).scatter(1, best, False)
+        chosen = grouped.masked_fill(out[..., None], float("-inf")).view(x.shape)
+    experts = chosen.sort(dim=-1, descending=True, stable=True)[1][:, :k]
+    values = weights.gather(1, experts)
+    if norm_type:
+        values = values / (values.sum(-1, keepdim=True) + eps)
+    whole = weights if out_flag else weights.new_empty(0)
+    return (values * routed_scaling_factor).to(x.dtype), experts.int(), whole
+
+
+def _route(
+    x: Tensor,
+    expert_idx: Tensor,
+    *,
+    scale: Optional[Tensor] = None,
+    offset: Optional[Tensor] = None,
+    active_num: int = -1,
+    expert_capacity: int = -1,
+    expert_num: int = -1,
+    drop_pad_mode: int = 0,
+    expert_tokens_num_type: int = 0,
+    expert_tokens_num_flag: bool = False,
+    quant_mode: int = -1,
+    active_expert_range: Optional[list[int]] = None,
+    row_idx_type: int = 0,
+    x_dtype: Optional[int] = None,
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Rows in the order of their experts, those of other experts than the active ones are left out."""
+    refuse(
+        "npu_moe_init_routing_v2",
+        {"drop_pad_mode": drop_pad_mode, "x_dtype": x_dtype},
+        quant_mode=quant_mode if quant_mode not in (-1, 0, 1) else None,
+    )
+    first, last = active_expert_range or (0, expert_num)
+    each = expert_idx.shape[-1]
+    flat = expert_idx.flatten().long()
+    inside = (flat >= first) & (flat < last)
+    experts, order = torch.where(flat < first, torch.iinfo(torch.int64).max, flat).sort(stable=True)
+    count = int(inside.sum())
+    if row_idx_type == 1:
+        places = order.int()
+    else:
+        places = torch.full_like(order, -1, dtype=torch.int32)
+        places[order[:count]] = torch.arange(count, dtype=torch.int32, device=x.device)
+    sizes = torch.bincount(flat[inside] - first, minlength=last - first)
+    tokens = sizes.cumsum(0) if expert_tokens_num_type == 0 else sizes
+    if expert_tokens_num_type == 2:  # the numbers of the experts that have any, and how many
+        busy = sizes.nonzero()[:, 0]
+        tokens = sizes.new_zeros(max(expert_num, busy.numel()), 2)
+        tokens[: busy.numel()] = torch.stack((busy + first, sizes[busy]), 1)
+    if not expert_tokens_num_flag:
+        tokens = tokens.new_empty(0)
+    kept = min(active_num, flat.numel()) if active_num > 0 else flat.numel()
+    used = min(kept, count)
+    sources = order[:used] // each
+    rows = x.new_zeros(kept, x.shape[1])
+    rows[:used] = x[sources]
+    scales = torch.zeros(kept, dtype=torch.float32, device=x.device)
+    if quant_mode == 0 and scale is not None:
+        whole = rows.float() * scale.float().flatten()[0]
+        whole = whole if offset is None else whole + offset.float().flatten()[0]
+        rows = whole.round().clamp(-128, 127).to(torch.int8)
+        rows[used:] = 0
+    elif quant_mode == 1:
+        whole = rows[:used].float()
+        if scale is not None and used:
+            by = scale.float().view(-1, x.shape[1])
+            whole = whole * (by[0] if by.shape[0] == 1 else by[experts[:used] - first])
+        scales[:used] = whole.abs().amax(-1) / 127 if used else scales[:used]
+        quantized = torch.zeros(kept, x.shape[1], dtype=torch.int8, device=x.device)
+        quantized[:used] = (whole / scales[:used, None]).round().clamp(-128, 127).to(torch.int8)
+        rows = quantized
+    elif scale is not None:
+        scales[:used] = scale.float()[sources]
+    return rows, places, tokens, scales
+
+
+def _route_quantized(
+    x: Tensor,
+    expert_idx: Tensor,
+    *,
+    scale: Optional[Tensor] = None,
+    offset: Optional[Tensor] = None,
+    active_num: int = 1024,
+    expert_capacity: int = 0,
+    expert_num: int = 256,
+    drop_pad_mode: int = 0,
+    expert_tokens_num_mode: int = 0,
+    expert_tokens_before_capacity_flag: bool = False,
+    quant_mode: int = 1,
+) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
+    refuse("npu_moe_init_routing_quant", {"before_capacity": expert_tokens_before_capacity_flag})
+    rows, places, tokens, scales = _route(
+        x, expert_idx, scale=scale, offset=offset, active_num=active_num, drop_pad_mode=drop_pad_mode,
+        expert_tokens_num_type=0 if expert_tokens_num_mode == 1 else 1,
+        expert_tokens_num_flag=expert_tokens_num_mode > 0, quant_mode=quant_mode,
+        active_expert_range=[0, expert_num],
+    )  # fmt: skip
+    return rows, places, tokens.int(), tokens.new_empty(0, dtype=torch.int32), scales
+
+
 def _permute(
     tokens: Tensor, indices: Tensor, num_out_tokens: Optional[int] = None, padded_mode: bool = False
 ) -> tuple[Tensor, Tensor]:
@@ -153,10 +317,18 @@ def refuse(operator: str, options: dict[str, Any], **others: Any) -> None:
 
 REFERENCES: dict[str, Callable[..., Any]] = {
     "npu_grouped_matmul": _grouped_matmul,
+    "npu_grouped_matmul_add": lambda data, *args, **options: _add_grouped_matmul(
+        data.clone(), *args, **options
+    ),
+    "npu_grouped_matmul_add_": _add_grouped_matmul,
     "npu_moe_compute_expert_tokens": _expert_tokens,
     "npu_moe_finalize_routing": _finalize_routing,
+    "npu_moe_gating_top_k": _gating_by_groups,
     "npu_moe_gating_top_k_softmax": _gating,
+    "npu_moe_gating_top_k_softmax_v2": _gating_v2,
     "npu_moe_init_routing": _init_routing,
+    "npu_moe_init_routing_quant": _route_quantized,
+    "npu_moe_init_routing_v2": _route,
     "npu_moe_token_permute": _permute,
     "npu_moe_token_unpermute": _unpermute,
 }

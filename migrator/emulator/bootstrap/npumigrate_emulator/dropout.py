@@ -1,0 +1,126 @@
+"""Dropout with masks of bits, and softmax in place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Optional
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from npumigrate_emulator.arrangement import pack_bits, unpack_bits
+
+_LENGTHS = 128  # a mask has a multiple of so many bits
+
+
+def _bits(count: int, p: float, device: Any, generator: Optional[torch.Generator] = None) -> Tensor:
+    """Bits, each 1 with the probability 1 - p: the last byte is filled with 1, those behind it are 0."""
+    if generator is None:
+        kept = torch.rand(count, device=device) >= p
+    else:
+        kept = (torch.rand(count, generator=generator) >= p).to(device)
+    bytes_of = pack_bits(kept)  # fills its last byte
+    return functional.pad(bytes_of, (0, -bytes_of.numel() % (_LENGTHS // 8)))
+
+
+def _generate(
+    data: Tensor,
+    size: list[int],
+    p: float,
+    seed: int,
+    offset: int,
+    *,
+    parallel: Optional[bool] = True,
+    sync: Optional[bool] = None,
+) -> Tensor:
+    """The same mask for the same seed and offset."""
+    count = 1
+    for each in size:
+        count *= each
+    generator = torch.Generator().manual_seed((seed * 1000003 + offset) % (1 << 63))
+    return _bits(count, p, data.device, generator)
+
+
+def _apply(data: Tensor, mask: Tensor, p: float) -> Tensor:
+    kept = unpack_bits(mask, data.numel()).view(data.shape)
+    return data * kept / (1 - p) if p < 1 else data * 0
+
+
+def _dropout(data: Tensor, p: float) -> tuple[Tensor, Tensor]:
+    mask = _bits(data.numel(), p, data.device)
+    return _apply(data, mask, p), mask
+
+
+def _with_bytes(data: Tensor, p: float, train: bool) -> Tensor:
+    return functional.dropout(data, p, train)
+
+
+def _add_softmax(
+    data: Tensor, x1: Tensor, alpha: float, prob: float, dim: int
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The mask, the softmax of x1 + alpha * data, and what dropout leaves of it."""
+    softmax = (x1.float() + alpha * data.float()).softmax(dim).to(data.dtype)
+    kept = torch.rand_like(softmax, dtype=torch.float32) >= prob
+    return kept, softmax, softmax * kept / (1 - prob)
+
+
+def _softmax_in_place(data: Tensor) -> Tensor:
+    return data.copy_(data.softmax(-1))
+
+
+def _softmax_backward_in_place(data: Tensor, grad_output: Tensor, values: Tensor) -> Tensor:
+    """As op-plugin: a product, then the derivative of softmax, over the softmax itself."""
+    by_softmax = grad_output @ values.transpose(-2, -1)
+    return data.copy_(data * (by_softmax - (by_softmax * data).sum(-1, keepdim=True)))
+
+
+def _multi_head_attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    query_weight: Tensor,
+    key_weight: Tensor,
+    value_weight: Tensor,
+    attn_mask: Tensor,
+    out_proj_weight: Tensor,
+    query_bias: Optional[Tensor],
+    key_bias: Optional[Tensor],
+    value_bias: Optional[Tensor],
+    out_proj_bias: Optional[Tensor],
+    dropout_mask: Optional[Tensor],
+    attn_head_num: int,
+    attn_dim_per_head: int,
+    src_len: int,
+    tgt_len: int,
+    dropout_prob: float,
+    softmax_use_float: bool,
+) -> tuple[Tensor, ...]:
+    """Rows of queries and keys; also the steps between are results."""
+
+    def heads(data: Tensor, weight: Tensor, bias: Optional[Tensor], length: int) -> Tensor:
+        rows = functional.linear(data, weight, bias)
+        return rows.view(-1, length, attn_head_num, attn_dim_per_head).transpose(1, 2)
+
+    queries = heads(query, query_weight, query_bias, tgt_len) * attn_dim_per_head**-0.5
+    keys = heads(key, key_weight, key_bias, src_len)
+    values = heads(value, value_weight, value_bias, src_len)
+    scores = (queries @ keys.transpose(-2, -1) + attn_mask).softmax(-1, dtype=torch.float32)
+    mask = _bits(scores.numel(), dropout_prob, query.device) if dropout_mask is None else dropout_mask
+    dropped = _apply(scores.to(query.dtype), mask, dropout_prob)
+    context = (dropped @ values).transpose(1, 2).reshape(-1, attn_head_num * attn_dim_per_head)
+    out = functional.linear(context, out_proj_weight, out_proj_bias)
+    return out, mask, queries, keys, values, scores, dropped, context
+
+
+REFERENCES: dict[str, Callable[..., Any]] = {
+    "_npu_dropout": _dropout,
+    "_npu_dropout_gen_mask": _generate,
+    "dropout_with_byte_mask": _with_bytes,
+    "npu_attn_softmax_": _softmax_in_place,
+    "npu_attn_softmax_backward_": _softmax_backward_in_place,
+    "npu_dropout_backward": lambda grad, mask, p: _apply(grad, mask, p),
+    "npu_dropout_do_mask": lambda data, mask, p: (_apply(data, mask, p), mask),
+    "npu_dropout_with_add_softmax": _add_softmax,
+    "npu_multi_head_attention": _multi_head_attention,
+}

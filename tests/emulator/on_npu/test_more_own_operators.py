@@ -1,0 +1,130 @@
+"""Operators of torch_npu's own for training: optimizers, losses, dropout, recurrent layers."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+import torch_npu
+from torch.nn import functional
+
+
+def test_adam_is_that_of_torch():
+    parameter, gradient = torch.randn(9), torch.randn(9)
+    expected = parameter.clone().requires_grad_()
+    optimizer = torch.optim.AdamW([expected], lr=0.1, weight_decay=0.2)
+    expected.grad = gradient.clone()
+    optimizer.step()
+    out = (parameter.npu(), torch.zeros(9).npu(), torch.zeros(9).npu())
+    torch_npu.npu_apply_adam_w(1, 1, 0.1, 0.2, 0.9, 0.999, 1e-8, gradient.npu(), None, False, False, out=out)
+    torch.testing.assert_close(out[0].cpu(), expected.detach())
+
+
+def test_a_loss_over_a_part_of_a_vocabulary():
+    data, weight, target = torch.randn(9, 4), torch.randn(6, 4), torch.randint(0, 6, (9,))
+    largest, total, predicted, mask, here, logits = torch_npu.npu_fused_linear_online_max_sum(
+        data.npu(), weight.npu(), target.npu(), 0, 5, return_logits=True
+    )
+    loss, softmax = torch_npu.npu_fused_cross_entropy_loss_with_max_sum(
+        largest, total, predicted, vocab_parallel_logits=logits
+    )
+    data, weight = data.requires_grad_(), weight.requires_grad_()
+    expected = functional.cross_entropy(data @ weight.t(), target, reduction="none")
+    torch.testing.assert_close(loss.cpu(), expected.detach())
+    by = torch.randn(9)
+    gradients = torch_npu.npu_fused_linear_cross_entropy_loss_with_max_sum_backward(
+        by.npu(), data.detach().npu(), weight.detach().npu(), mask, here, softmax=softmax
+    )
+    for found, wanted in zip(gradients, torch.autograd.grad(expected, (data, weight), by)):
+        torch.testing.assert_close(found.cpu(), wanted)
+    assert torch_npu.npu_fused_linear_online_max_sum(
+        data.detach().npu(), weight.detach().npu(), torch.full((9,), 7).npu(), 0, 5
+    )[3].tolist() == [255, 255]
+
+
+def test_a_mask_of_bits_drops_what_it_says():
+    data = torch.ones(1000).npu()
+    mask = torch_npu._npu_dropout_gen_mask(data, [1000], 0.5, 3, 4)
+    again = torch_npu._npu_dropout_gen_mask(data, [1000], 0.5, 3, 4)
+    assert mask.numel() == 128
+    assert torch.equal(mask, again)
+    dropped = torch_npu.npu_dropout_do_mask(data, mask, 0.5)[0].cpu()
+    bits = torch.tensor([(int(byte) >> bit) & 1 for byte in mask.tolist() for bit in range(8)])[:1000]
+    assert torch.equal(dropped, bits * 2.0)
+    assert 400 < int(bits.sum()) < 600
+
+
+def test_recurrent_layers_are_those_of_torch():
+    cpu = torch.nn.LSTM(3, 4)
+    data, start = torch.randn(5, 2, 3), torch.zeros(1, 2, 4)
+    expected, (_, cell) = cpu(data)
+    weight = torch.cat((cpu.weight_ih_l0, cpu.weight_hh_l0), 1).t().detach()
+    bias = (cpu.bias_ih_l0 + cpu.bias_hh_l0).detach()
+    given = [each.contiguous().npu() for each in (data, weight, bias, torch.tensor(5), start, start)]
+    found = torch_npu.npu_lstm(*given, True, 1, 0.0, True, False, False, False, False)
+    torch.testing.assert_close(found[0].cpu(), expected.detach())
+    torch.testing.assert_close(found[2][-1].cpu(), cell[0].detach())
+    with pytest.raises(NotImplementedError, match="npu_lstm with bidirectional"):
+        torch_npu.npu_lstm(*given, True, 1, 0.0, True, True, False, False, False)
+
+
+def test_parts_of_tensors():
+    data = torch.arange(12).view(3, 4).npu()
+    assert torch_npu.npu_indexing(data, [0, 1], [2, 3], [1, 1]).tolist() == [[1, 2], [5, 6]]
+    signs = torch.tensor([1.0, -1, 2, -2, 3, -3, 4, -4, 5]).npu()
+    packed = torch_npu.npu_sign_bits_pack(signs, 1)
+    assert packed.tolist() == [[0b01010101, 1]]
+    unpacked = torch_npu.npu_sign_bits_unpack(packed[0], 1, torch.float32)
+    assert unpacked[0, :9].tolist() == signs.sign().tolist()
+
+
+def test_experts_of_the_best_groups():
+    scores = torch.tensor([[0.1, 0.9, 0.8, 0.7, 0.2, 0.3, 0.95, 0.0]]).logit().npu()
+    weights, experts, _ = torch_npu.npu_moe_gating_top_k(
+        scores, 2, k_group=1, group_count=2, group_select_mode=1, norm_type=1
+    )
+    assert experts.tolist() == [[1, 2]]
+    torch.testing.assert_close(weights.cpu(), torch.tensor([[0.9, 0.8]]) / 1.7)
+    rows, places, counts, _ = torch_npu.npu_moe_init_routing_v2(
+        torch.arange(3.0)[:, None].npu(), torch.tensor([[1], [0], [1]]).int().npu(),
+        active_num=3, expert_num=2, active_expert_range=[0, 2], expert_tokens_num_type=1, expert_tokens_num_flag=True,
+    )  # fmt: skip
+    assert rows[:, 0].tolist() == [1, 0, 2]
+    assert places.tolist() == [1, 0, 2]
+    assert counts.tolist() == [1, 2]
+
+
+def test_results_go_into_given_tensors():
+    given = torch.empty(0).npu()
+    torch_npu.npu_sort_v2(torch.tensor([3.0, 1.0, 2.0]).npu(), out=given)
+    assert given.tolist() == [1, 2, 3]
+
+
+def test_what_is_traced_stays_an_operator():
+    """Compilers for NPUs know the operator, not what the emulator makes it of."""
+    from torch.fx.experimental.proxy_tensor import make_fx
+
+    graph = make_fx(torch_npu.npu_silu)(torch.randn(3).npu())
+    assert "npu_silu" in graph.code
+
+
+def test_the_derivative_of_a_cast_is_that_of_torch_npu():
+    cast = torch_npu.npu_dtype_cast(torch.randn(3).npu().requires_grad_(), torch.half)
+    assert "NpuDtypeCast" in str(cast.grad_fn)
+    cast.sum().backward()
+
+
+def test_a_list_with_tensors_of_the_host():
+    tensors = [torch.tensor([-2.0]), torch.tensor([3.0]).npu()]
+    torch._foreach_sign_(tensors)
+    assert [each.item() for each in tensors] == [-1, 1]
+    assert [each.device.type for each in torch._foreach_neg(tensors)] == ["cpu", "npu"]
+
+
+def test_a_total_length_has_no_effect_on_padding():
+    """As op-plugin's `_pad_packed_sequence`."""
+    from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+
+    packed = pack_padded_sequence(torch.randn(3, 2, 4).npu(), [3, 2])
+    assert pad_packed_sequence(packed, total_length=5)[0].shape == (3, 2, 4)
+    with pytest.raises((RuntimeError, ValueError), match="total_length"):
+        pad_packed_sequence(packed, total_length=2)
