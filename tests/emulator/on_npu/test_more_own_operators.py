@@ -85,9 +85,14 @@ def test_experts_of_the_best_groups():
     assert experts.tolist() == [[1, 2]]
     torch.testing.assert_close(weights.cpu(), torch.tensor([[0.9, 0.8]]) / 1.7)
     rows, places, counts, _ = torch_npu.npu_moe_init_routing_v2(
-        torch.arange(3.0)[:, None].npu(), torch.tensor([[1], [0], [1]]).int().npu(),
-        active_num=3, expert_num=2, active_expert_range=[0, 2], expert_tokens_num_type=1, expert_tokens_num_flag=True,
-    )  # fmt: skip
+        torch.arange(3.0)[:, None].npu(),
+        torch.tensor([[1], [0], [1]]).int().npu(),
+        active_num=3,
+        expert_num=2,
+        active_expert_range=[0, 2],
+        expert_tokens_num_type=1,
+        expert_tokens_num_flag=True,
+    )
     assert rows[:, 0].tolist() == [1, 0, 2]
     assert places.tolist() == [1, 0, 2]
     assert counts.tolist() == [1, 2]
