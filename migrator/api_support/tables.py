@@ -40,6 +40,7 @@ COLUMNS = {
     "reached": "name from to how always sometimes",
     "npu_variables": "name default values meaning hardware note source",
     "releases": "torch_npu torch python torchvision torchaudio cann driver apex source",
+    "shared_names": "cuda_name shared_name without_device source",
     "source_names": "cuda_name kind looked_up found_at",
     "torch_names": "name from to kind of parameters",
     "torch_wheels": "torch torch_wheel torchvision_wheel torchaudio_wheel source",

@@ -91,6 +91,9 @@ def migrate(
         "--replace-unsupported",
         help="Call functions of ours for APIs that NPUs lack; the result gets the package ascend_function.",
     ),
+    keep_cuda: bool = typer.Option(
+        False, "--keep-cuda", help="Write one source that runs on CUDA, NPUs and the CPU."
+    ),
     formats: options.Formats = None,
     jobs: options.Jobs = None,
     quiet: options.Quiet = False,
@@ -120,6 +123,8 @@ def migrate(
     if replace_unsupported and (safe_only or mode is Mode.transfer):
         other = "--safe-only" if safe_only else "--mode transfer"
         stop(f"--replace-unsupported and {other} exclude each other")
+    if keep_cuda and (distributed or mode is Mode.transfer):
+        stop(f"--keep-cuda and {'--distributed' if distributed else '--mode transfer'} exclude each other")
     options.check_common(quiet, verbose, hardware)
     built = chosen_formats(formats)
     if built and diff:
@@ -145,6 +150,7 @@ def migrate(
             ignore=split(ignore),
             rule_files=tuple(rules or ()),
             transfer=mode is Mode.transfer,
+            keep_cuda=keep_cuda,
         )
         plan = Plan(
             Path(source or ""),

@@ -255,11 +255,22 @@ class _Check:
                 partial(self.rules.vocabularies, self.project),
             )
             matches, alone = match_rules_in_text(other, chosen, self.rules), 0
+            if self.rules.settings.keep_cuda:
+                from migrator.core.keep_cuda.fixes import left_in_text
+
+                matches = left_in_text(matches)
             choice, lines = choose_fixes_in_text(matches, admit), other.index.lines
         else:
             context = self._context(ModuleIndex(text, words, neighbours=self.neighbours))
             matches, alone = match_rules(context, chosen, self.rules)
-            matches = judged(context.index, guarded(context, kept(context.index, matches), aware))
+            matches = kept(context.index, matches)
+            if self.rules.settings.keep_cuda:
+                from migrator.core.keep_cuda.fixes import shared  # few runs need it
+
+                matches = shared(context, matches, self.rules.every, aware)
+            else:
+                matches = guarded(context, matches, aware)
+            matches = judged(context.index, matches)
             choice, lines = choose_fixes(context, matches, admit, self.rules), context.index.lines
         if not self.map.steps:
             with_fixes = (item.finding for item in (*matches, *choice.made) if item.finding.fix)

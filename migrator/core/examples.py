@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Optional
 
-from migrator.api_support.versions import UnknownVersion
+from migrator.api_support.versions import UnknownVersion, resolve
 from migrator.core.check import check
-from migrator.core.rules import Rules
+from migrator.core.rules import Rules, rules_for
 from migrator.core.settings import Settings
 from migrator.files.document import document
 from migrator.files.naming import EQUIVALENTS
@@ -60,7 +60,24 @@ def failure(rule: Rule, number: int, packs: tuple[str, ...] = ()) -> Optional[Fa
     if not said:
         return Failure(_("a finding of {code}", code=rule.code), _findings(result))
     again = migrated(after, version, rule.opt_in, packs, name, program)
-    return Failure(_("no change by a second migration"), again.text) if again.text is not None else None
+    if again.text is not None:
+        return Failure(_("no change by a second migration"), again.text)
+    return _failure_of_one_source(before, example["keep_cuda"], version) if "keep_cuda" in example else None
+
+
+def _failure_of_one_source(before: str, expected: str, version: str) -> Optional[Failure]:
+    """What is wrong with what --keep-cuda makes of an example."""
+    came = with_one_source(before, version).text
+    if came != expected:
+        return Failure(expected, came or before)
+    again = with_one_source(expected, version).text
+    return Failure("no change by a second migration with --keep-cuda", again) if again is not None else None
+
+
+def with_one_source(text: str, version: str) -> Result:
+    """A program as --keep-cuda leaves it."""
+    rules = rules_for(Settings(resolve(version).text, keep_cuda=True))
+    return check(document(text.encode("utf-8"), _NAME), rules, merge_facts([scan_file(_NAME, text)]))
 
 
 def _findings(result: Result) -> str:

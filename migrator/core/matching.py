@@ -100,8 +100,8 @@ def choose_fixes(context: FileContext, matches: list[Match], admit: Admit, rules
 
     def needs_import(item: Match) -> bool:
         rule = rules.every[item.finding.code]
-        of_torch = TORCH in rule.framework and (has_torch or rule.kind not in ("string", "argument"))
-        return item.needs_npu and of_torch
+        alone = rules.settings.keep_cuda or rule.kind not in ("string", "argument")
+        return item.needs_npu and TORCH in rule.framework and (has_torch or alone)
 
     imports = _imports(context, [item for item in made if needs_import(item)], rules)
     shared = tuple(edit for item in imports for edit in item.edits)
@@ -193,5 +193,11 @@ def _imports(context: FileContext, needing: list[Match], rules: Rules) -> list[M
     rule = rules.import_rule
     if rule is None or not needing:
         return []
-    places = torch_npu_imports(context.index, [item.node for item in needing], context.version.replaces_names)
+    nodes = [item.node for item in needing]
+    if rules.settings.keep_cuda:
+        from migrator.core.keep_cuda.module import module_imports  # few runs need it
+
+        places = module_imports(context, nodes)
+    else:
+        places = torch_npu_imports(context.index, nodes, context.version.replaces_names)
     return [insertion(context, rule, node, edit) for node, edit in places]

@@ -13,11 +13,13 @@ from migrator.names.index import ModuleIndex
 from migrator.names.statements import head_lines
 from migrator.names.tree import FUNCTIONS, Import
 
+NPU_IMPORT = "import torch_npu"
+
 
 def torch_npu_imports(
-    index: ModuleIndex, needing: Sequence[ast.AST], above: bool = False
+    index: ModuleIndex, needing: Sequence[ast.AST], above: bool = False, statement: str = NPU_IMPORT
 ) -> list[tuple[ast.stmt, Edit]]:
-    """The edits that put ``import torch_npu`` in force for the nodes that need it.
+    """The edits that put ``import torch_npu``, or another ``statement``, in force for the nodes that need it.
 
     Each comes with the statement it stands beside. Goes behind the first import of
     torch: the one at the top of the module where there is one, otherwise those
@@ -26,14 +28,17 @@ def torch_npu_imports(
     above a first import that takes names from torch.
     """
     runtime = [node for node in index.imports if not is_for_types(index, node)]
-    present = [node for node in runtime if names_package(node, "torch_npu")]
+    name = statement.rpartition(" ")[2]
+    present = [node for node in runtime if names_package(node, name) or _binds(node, name)]
     if any(_at_top(index, node) or _guarded_at_top(index, node) for node in present):
         return []
     torch = [node for node in runtime if names_package(node, "torch")]
     for node in torch:
         if _at_top(index, node):
             early = _import_before(index, node, needing)
-            return [(early, insert_import(index, early)) if early else (node, _beside(index, node, above))]
+            if early:
+                return [(early, insert_import(index, early, statement))]
+            return [(node, _beside(index, node, above, statement))]
     if torch:
         chosen = [
             node
@@ -41,11 +46,13 @@ def torch_npu_imports(
             if any(_serves(index, node, use) for use in needing)
         ]
         if all(any(_serves(index, node, use) for node in chosen) for use in needing):
-            return [(node, _beside(index, node, above)) for node in _not_dominated(index, chosen)]
+            return [(node, _beside(index, node, above, statement)) for node in _not_dominated(index, chosen)]
     if present:
         return []
     last = _last_top_import(index)
-    return [(last, insert_import(index, last))] if last is not None else _at_module_start(index)
+    if last is not None:
+        return [(last, insert_import(index, last, statement))]
+    return _at_module_start(index, statement)
 
 
 def npu_module(index: ModuleIndex, node: ast.AST) -> str | None:
@@ -73,7 +80,7 @@ def import_at_top(index: ModuleIndex, statement: str) -> tuple[ast.stmt, Edit] |
     return next(iter(_at_module_start(index, statement)), None)
 
 
-def insert_import(index: ModuleIndex, node: ast.stmt, statement: str = "import torch_npu") -> Edit:
+def insert_import(index: ModuleIndex, node: ast.stmt, statement: str = NPU_IMPORT) -> Edit:
     """The edit that puts an import behind a statement, on a line of its own where that can be."""
     end = index.end(node)
     indent = _indentation(index, node)
@@ -86,14 +93,19 @@ def insert_import(index: ModuleIndex, node: ast.stmt, statement: str = "import t
     return Edit(stop, stop, f"{newline_of(index.text)}{indent}{statement}")
 
 
-def _beside(index: ModuleIndex, node: Import, above: bool) -> Edit:
+def _binds(node: Import, name: str) -> bool:
+    """Whether an import brings a module of that name from elsewhere: ``from . import torch_npu``."""
+    return isinstance(node, ast.ImportFrom) and any(alias.name == name for alias in node.names)
+
+
+def _beside(index: ModuleIndex, node: Import, above: bool, statement: str) -> Edit:
     if not above or isinstance(node, ast.Import):
-        return insert_import(index, node)
+        return insert_import(index, node, statement)
     start, indent = index.start(node), _indentation(index, node)
     if indent is None:
-        return Edit(start, start, "import torch_npu; ")
+        return Edit(start, start, f"{statement}; ")
     begin = start - len(indent.encode("utf-8"))
-    return Edit(begin, begin, f"{indent}import torch_npu{newline_of(index.text)}")
+    return Edit(begin, begin, f"{indent}{statement}{newline_of(index.text)}")
 
 
 def statement_separator(index: ModuleIndex, node: ast.stmt) -> str:
@@ -189,7 +201,7 @@ def _last_top_import(index: ModuleIndex) -> Import | None:
     return max((node for node in beginning if isinstance(node, imports)), key=index.start, default=None)
 
 
-def _at_module_start(index: ModuleIndex, statement: str = "import torch_npu") -> list[tuple[ast.stmt, Edit]]:
+def _at_module_start(index: ModuleIndex, statement: str = NPU_IMPORT) -> list[tuple[ast.stmt, Edit]]:
     """Behind the docstring, before the first statement."""
     if not index.tree.body:
         return []

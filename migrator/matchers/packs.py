@@ -32,10 +32,12 @@ else:  # before Python 3.13 a type variable has no default, and a rule is a rule
 
 _FIELDS = frozenset(
     "code name summary kind match except replace versions fix severity status why message advice words"
-    " options examples references opt_in transfer framework".split()
+    " options examples references opt_in transfer framework any_device".split()
 )
 _DEEPEST = 100  # lists and mappings inside each other, of which a rule has four
-_EXAMPLE_FIELDS = "before after unchanged reported version file program setup use differs not_run".split()
+_EXAMPLE_FIELDS = (
+    "before after keep_cuda unchanged reported version file program setup use differs not_run"
+).split()
 _EXAMPLE_KINDS = ({"before", "after"}, {"unchanged"}, {"reported"})
 _CODE = re.compile(r"[A-Z]{2,8}\d{3,4}\Z")
 
@@ -73,6 +75,7 @@ class Rule(Generic[OptionsOf]):
     opt_in: bool = False
     transfer: bool = False
     framework: tuple[Framework, ...] = (TORCH,)
+    any_device: bool = False
     references: tuple[str, ...] = ()
     origin: str = ""
 

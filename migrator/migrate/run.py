@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Optional
 
 from migrator.api_support.versions import resolve
 from migrator.core.check import Converted, every_fix, safe_fixes
+from migrator.core.keep_cuda.module import folder_of
 from migrator.core.rules import Rules, rules_for
 from migrator.core.settings import Settings
 from migrator.files.discover import Entry, discover
@@ -27,6 +28,7 @@ from migrator.findings.finding import Result
 from migrator.launch.add import Launcher, add_launcher, place_of
 from migrator.launch.script import NAME as LAUNCHER
 from migrator.matchers.other_files import is_candidate
+from migrator.migrate import shared_device
 from migrator.migrate.equivalents import add_equivalents, functions_called, places_of
 from migrator.project.added_package import Place
 from migrator.project.entry import Candidate, ranked
@@ -125,8 +127,11 @@ def migrate(plan: Plan, out: Path, overwrite: bool, progress: Progress) -> Outco
             )
             told: set[tuple[str, int]] = set()
             equivalents: list[tuple[str, str]] = []
+            copies: set[str] = set()  # the folders of files that import the module of --keep-cuda
             for entry, done in _results(survey, rules, plan, progress):
                 result = _put(tree, entry, done) if entry.checked else done.result
+                if plan.settings.keep_cuda and shared_device.is_imported(done.data):
+                    copies.add(folder_of(survey.project, entry.name))
                 if entry.kind == "text":
                     told |= {(entry.name, each.line) for each in result.findings if not each.fixed}
                 _log_file(result, bool(done.data))
@@ -135,6 +140,7 @@ def migrate(plan: Plan, out: Path, overwrite: bool, progress: Progress) -> Outco
                 tally.add(result, changed=bool(done.data) and result is done.result)
             added = add_equivalents(tree, survey.places, equivalents)
             _LOG.info("added: %s", ", ".join(added) or "no files of equivalents")
+            shared_device.add_copies(tree, copies, rules.version)
             for result in _mismatches(survey, rules, tree, frozenset(told)):
                 tables.add(result)
                 tally.add(result, changed=False)
@@ -209,7 +215,12 @@ def _look_around(plan: Plan, rules: Rules, tree: OutputTree | None, progress: Pr
             entry = replace(entry, kind="text")
         if again and (entry.name == REPORTS or entry.name.startswith(REPORTS + "/")):
             not_copied += entry.name == REPORTS
-        elif entry.checked and not entry.excluded and entry.name != LAUNCHER:
+        elif (
+            entry.checked
+            and not entry.excluded
+            and entry.name != LAUNCHER
+            and not shared_device.is_ours(entry)
+        ):
             entries.append(entry)
         else:
             trouble = _take_over(entry, tree)
@@ -233,7 +244,8 @@ def _look_around(plan: Plan, rules: Rules, tree: OutputTree | None, progress: Pr
 
     conversion = _convert(plan, scripts, text_of, paths)
     converted = {} if conversion is None else conversion.files
-    if with_horovod and "NPU930" in rules.enabled and not plan.safe_only:
+    wants_horovod = "NPU930" in rules.enabled and not plan.safe_only and not plan.settings.keep_cuda
+    if with_horovod and wants_horovod:
         from migrator.convert.horovod.convert import convert
 
         converted = {**convert(with_horovod, paths, text_of, rules.version.tuple), **converted}
@@ -359,6 +371,7 @@ def _summary(plan: Plan, tally: Tally, code: int, entry: str) -> bytes:
     options = {
         "input": shown(os.path.basename(os.path.abspath(plan.source))),
         "mode": "transfer" if settings.transfer else "rewrite",
+        "keep_cuda": settings.keep_cuda,
         "hardware": settings.hardware,
         "select": list(settings.select),
         "ignore": list(settings.ignore),

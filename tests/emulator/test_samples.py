@@ -19,6 +19,7 @@ from tests.emulator.conftest import HERE
 
 SAMPLES = HERE.parents[1] / "samples"
 SHIM = HERE.parent / "samples" / "shim"
+WITHOUT_NPU = HERE.parent / "samples" / "no_torch_npu"
 SMALL = ("--synthetic", "--epochs", "1", "--batch-size", "4", "--workers", "0")
 RESNET50 = ("main.py", *SMALL, "--steps", "2", "--image-size", "64", "--seed", "0", "--output-dir", "out")
 LOSS = re.compile(r"[Ll]oss[ :=]+(\d+\.\d+|nan|inf)")
@@ -63,6 +64,29 @@ def test_losses_are_those_of_the_original_on_the_cpu(emulate, tmp_path, name, np
     assert reducing == (npus if npus > 1 else 0)
 
 
+@pytest.mark.parametrize(
+    ("name", "ranks", "arguments"),
+    [
+        (
+            "resnet18_cifar",
+            1,
+            ("train.py", *SMALL, "--steps", "2", "--lr", "0.01", "--checkpoint-dir", "out"),
+        ),
+        ("mobilenetv3_single", 1, ("train.py", *SMALL, "--steps", "2", "--image-size", "64", "--no-amp")),
+        ("resnet50_imagenet", 2, RESNET50),
+    ],
+    ids=["resnet18", "mobilenetv3", "resnet50-ddp"],
+)
+def test_one_source_trains_the_same_on_npus_and_on_the_cpu(emulate, tmp_path, name, ranks, arguments):
+    original = losses(on_cpu(SAMPLES / name / arguments[0], ranks, arguments[1:]))
+    script = migrate(name, tmp_path, "--keep-cuda") / arguments[0]
+    assert losses(on_cpu(script, ranks, arguments[1:])) == original
+    report = tmp_path / "report"
+    assert losses(on_npu(emulate, script, ranks, arguments[1:], tmp_path, report)) == original
+    processes = [json.loads(file.read_text()) for file in report.glob("process-*.json")]
+    assert {device for process in processes for device in process["operators"]} == set(map(str, range(ranks)))
+
+
 def test_mixed_precision_starts_from_nearly_the_same_loss(emulate, tmp_path):
     """The original computes in float32 on a CPU, whatever is asked for."""
     cpu = losses(on_cpu(SAMPLES / "resnet50_imagenet" / "main.py", 1, RESNET50[1:]))
@@ -74,8 +98,9 @@ def test_mixed_precision_starts_from_nearly_the_same_loss(emulate, tmp_path):
     assert all(math.isfinite(loss) for loss in npu)
 
 
-def migrate(name: str, folder: Path) -> Path:
-    assert main.run(["migrate", "-q", "-i", str(SAMPLES / name), "-o", str(folder), "-v", "2.13"]) == 0
+def migrate(name: str, folder: Path, *options: str) -> Path:
+    command = ["migrate", "-q", "-i", str(SAMPLES / name), "-o", str(folder), "-v", "2.13", *options]
+    assert main.run(command) == 0
     return folder / f"{name}_msft"
 
 
@@ -89,13 +114,13 @@ def on_npu(emulate, script: Path, npus: int, arguments, folder: Path, report: Pa
 
 @cache
 def on_cpu(script: Path, processes: int, arguments: tuple[str, ...]) -> str:
-    """Run the original with nothing of the emulator, nor torch_npu."""
+    """Run a sample with nothing of the emulator, and without torch_npu."""
     command = [sys.executable]
     if processes > 1:
         command += ["-m", "torch.distributed.run", "--standalone", f"--nproc_per_node={processes}"]
     env = {
         **os.environ,
-        "PYTHONPATH": str(SHIM),
+        "PYTHONPATH": os.pathsep.join(map(str, (SHIM, WITHOUT_NPU))),
         "PYTHONDONTWRITEBYTECODE": "1",
         "TORCH_DEVICE_BACKEND_AUTOLOAD": "0",
         "CUDA_VISIBLE_DEVICES": "",

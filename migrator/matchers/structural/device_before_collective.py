@@ -33,7 +33,8 @@ def find(context: FileContext, rule: Rule[DeviceOptions]) -> Iterator[Match]:
     """The first collective behind ``init_process_group`` in a function that has not chosen a device."""
     index = context.index
     calls = [(call, index.qualified_name(call.func)) for call in index.calls]
-    chosen = [call for call, name in calls if name in rule.options.choosing]
+    choosing = tuple(f".{name}" for name in rule.options.choosing)
+    chosen = [call for call, name in calls if f".{name}".endswith(choosing)]
     seen: set[Scope] = set()
     for join, name in calls:
         scope = index.scope_of(join)

@@ -1,0 +1,75 @@
+"""``.cuda()`` and ``.is_cuda`` of tensors and modules, on every device."""
+
+from __future__ import annotations
+
+import ast
+from typing import Optional
+
+from migrator.core.keep_cuda.module import NAME, PLACE, QUESTION
+from migrator.findings.finding import Edit
+from migrator.matchers.context import FileContext, instead_of, put_around
+from migrator.names.tree import argument_of, hands_on, is_none
+from migrator.names.values import CLASS
+
+_HOLDS_COMPARISON = (
+    ast.If,
+    ast.While,
+    ast.Assert,
+    ast.Return,
+    ast.Assign,
+    ast.BoolOp,
+    ast.IfExp,
+    ast.keyword,
+)
+
+
+def moved(context: FileContext, node: ast.Attribute) -> Optional[list[Edit]]:
+    """``x.cuda(1)`` as ``x.to(…)``; None where the method is no call, or a class's."""
+    index = context.index
+    call = index.call_of(node)
+    if call is None or node.attr != "cuda" or hands_on(call) or context.value(node.value).kind == CLASS:
+        return None
+    has_arguments = bool(call.args or call.keywords)
+    opening = index.data.index(b"(", index.end(node)) + 1
+    if _may_be_another(context, node):
+        start, end = index.span(node.value)
+        return [
+            Edit(start, start, f"{NAME}.move("),
+            Edit(end, opening, ", " if has_arguments else ""),
+        ]
+    end = index.end(node)
+    edits = [Edit(end - len("cuda"), end, "to")]
+    device = argument_of(call, "device", 0)
+    if device is None:
+        edits.append(Edit(opening, opening, f"{PLACE}, " if has_arguments else PLACE))
+    elif is_none(device):
+        edits.append(instead_of(index, device, PLACE))
+    else:
+        edits += put_around(index, device, f"{NAME}.at(", ")")
+    if len(call.args) > 1:  # the second parameter of to() is a dtype
+        start = index.start(call.args[1])
+        edits.append(Edit(start, start, "non_blocking="))
+    return edits
+
+
+def _may_be_another(context: FileContext, node: ast.Attribute) -> bool:
+    """Whether a value may have a method of the program's own, or be a storage, of which ``to`` is another."""
+    if any(node.attr in facts.methods for facts in context.project.classes):
+        return True
+    holder = node.value
+    lambdas = (up for up in context.index.above(node) if isinstance(up, ast.Lambda))
+    names = {argument.arg for each in lambdas for argument in each.args.args}
+    return isinstance(holder, ast.Name) and holder.id in names
+
+
+def device_type(context: FileContext, node: ast.Attribute) -> Optional[list[Edit]]:
+    """``x.is_cuda`` as a question for the type of its device; None where a class has an answer of its own."""
+    index = context.index
+    if any(node.attr in facts.methods for facts in context.project.classes):
+        return None
+    start, end = index.span(node)
+    text = f"device.type == {QUESTION}"
+    parent = index.parent(node)
+    if isinstance(parent, _HOLDS_COMPARISON) or (isinstance(parent, ast.Call) and node in parent.args):
+        return [Edit(end - len("is_cuda"), end, text)]
+    return [Edit(start, start, "("), Edit(end - len("is_cuda"), end, f"{text})")]
