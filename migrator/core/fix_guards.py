@@ -6,11 +6,12 @@ import ast
 import re
 from dataclasses import replace
 
+from migrator.findings.edits import extent
 from migrator.findings.finding import Severity
 from migrator.language import N_, _
 from migrator.matchers.context import FileContext, Match
 from migrator.names.index import ModuleIndex
-from migrator.names.npu_branches import has_npu_branch, is_flag_for_nvidia, patches_cuda
+from migrator.names.npu_branches import chooses_for_npus, has_npu_branch, is_flag_for_nvidia, patches_cuda
 from migrator.names.ways import guards_cuda_build
 
 _OF_CUDA = ("cuda.", "cudart.", "cupy.", "numba.cuda.", "pycuda.")
@@ -43,7 +44,11 @@ def without_fix(item: Match, reason: str, severity: Severity = "info") -> Match:
 
 
 def _reason(index: ModuleIndex, item: Match, knows_npus: bool) -> str:
-    if knows_npus and (has_npu_branch(index, item.node) or patches_cuda(index, item.node)):
+    if knows_npus and (
+        has_npu_branch(index, item.node)
+        or patches_cuda(index, item.node)
+        or (isinstance(item.node, ast.Call) and chooses_for_npus(index, item.node, *extent(item.edits)))
+    ):
         return _("the code already has a branch for NPUs")
     if isinstance(item.node, (ast.Constant, ast.JoinedStr)) and is_flag_for_nvidia(index, item.node):
         return _("the name of the result refers to NVIDIA GPUs")

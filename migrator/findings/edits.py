@@ -41,6 +41,12 @@ def in_order(edits: Iterable[Edit]) -> list[Edit]:
     return sorted(dict.fromkeys(edits), key=lambda edit: (edit.start, edit.end))
 
 
+def extent(edits: Iterable[Edit]) -> tuple[int, int]:
+    """From where to where some edits go."""
+    starts, ends = zip(*((edit.start, edit.end) for edit in edits))
+    return min(starts), max(ends)
+
+
 def apply(data: bytes, edits: Iterable[Edit]) -> bytes:
     """The data with all edits made; they must not overlap."""
     pieces = []

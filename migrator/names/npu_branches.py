@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from migrator.names.index import ModuleIndex
 from migrator.names.statements import LEAVING
-from migrator.names.tree import FUNCTIONS, last_name, string_value
+from migrator.names.tree import FUNCTIONS, last_name, string_value, walk
 
 # The word first, then what is before it: a search for plain text is fast, and most files speak of input.
 _NPU_WORD = re.compile(r"npu(?<![^\W_]npu)(?![^\W\d_])")
@@ -44,6 +44,15 @@ def has_npu_branch(index: ModuleIndex, node: ast.AST) -> bool:
         if isinstance(parent, (*FUNCTIONS, ast.ClassDef)):
             return False
     return False
+
+
+def chooses_for_npus(index: ModuleIndex, node: ast.AST, start: int, end: int) -> bool:
+    """Whether a place inside a node holds a conditional expression that has a case for NPUs."""
+    return any(
+        start <= index.start(each) and index.end(each) <= end and _speaks_of_npus(each.test)
+        for each in walk(node)
+        if isinstance(each, ast.IfExp)
+    )
 
 
 def patches_cuda(index: ModuleIndex, node: ast.AST) -> bool:

@@ -4,6 +4,8 @@ Made by npumigrate --keep-cuda for torch 2.6 and newer, which loads torch_npu wh
 What is not written here is that of torch.npu on NPUs and that of torch.cuda on CUDA devices.
 """
 
+# npumigrate: skip-file
+
 import contextlib
 import time
 

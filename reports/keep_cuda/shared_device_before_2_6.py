@@ -4,6 +4,8 @@ Made by npumigrate --keep-cuda for versions of torch before 2.6, which have no t
 What is not written here is that of torch.npu on NPUs and that of torch.cuda on CUDA devices.
 """
 
+# npumigrate: skip-file
+
 import contextlib
 import time
 

@@ -8,7 +8,7 @@ from typing import Optional
 
 from migrator.core.keep_cuda.module import NAME, ON_NPU
 from migrator.files.source import newline_of
-from migrator.findings.edits import apply
+from migrator.findings.edits import apply, extent
 from migrator.findings.finding import Edit
 from migrator.matchers.context import instead_of
 from migrator.names.index import ModuleIndex
@@ -24,7 +24,7 @@ def guarded_by_device(index: ModuleIndex, node: ast.AST, edits: Sequence[Edit]) 
     statement = index.statement_of(node) if hasattr(node, "lineno") else None
     if not isinstance(statement, ast.stmt) or chosen_by_device(index, node, edits):
         return None
-    start, end = _extent(edits)
+    start, end = extent(edits)
     expression = _smallest(index, statement, start, end)
     if expression is not None:
         conditional = _conditional(index, expression, edits)
@@ -35,15 +35,11 @@ def guarded_by_device(index: ModuleIndex, node: ast.AST, edits: Sequence[Edit]) 
     return _branches(index, statement, edits, start, end)
 
 
-def _extent(edits: Sequence[Edit]) -> tuple[int, int]:
-    return min(edit.start for edit in edits), max(edit.end for edit in edits)
-
-
 def chosen_by_device(index: ModuleIndex, node: ast.AST, edits: Sequence[Edit]) -> bool:
     """Whether the device decides already whether a node runs, or what stands where the edits are."""
     if not hasattr(node, "lineno"):
         return False
-    start, end = _extent(edits)
+    start, end = extent(edits)
     inside = (
         each
         for each in walk(index.statement_of(node))

@@ -9,7 +9,6 @@ from migrator.core.keep_cuda.module import NAME, PLACE, QUESTION
 from migrator.findings.finding import Edit
 from migrator.matchers.context import FileContext, instead_of, put_around
 from migrator.names.tree import argument_of, hands_on, is_none
-from migrator.names.values import CLASS
 
 _HOLDS_COMPARISON = (
     ast.If,
@@ -27,7 +26,7 @@ def moved(context: FileContext, node: ast.Attribute) -> Optional[list[Edit]]:
     """``x.cuda(1)`` as ``x.to(…)``; None where the method is no call, or a class's."""
     index = context.index
     call = index.call_of(node)
-    if call is None or node.attr != "cuda" or hands_on(call) or context.value(node.value).kind == CLASS:
+    if call is None or node.attr != "cuda" or hands_on(call) or _is_class(context, node.value):
         return None
     has_arguments = bool(call.args or call.keywords)
     opening = index.data.index(b"(", index.end(node)) + 1
@@ -50,6 +49,14 @@ def moved(context: FileContext, node: ast.Attribute) -> Optional[list[Edit]]:
         start = index.start(call.args[1])
         edits.append(Edit(start, start, "non_blocking="))
     return edits
+
+
+def _is_class(context: FileContext, node: ast.expr) -> bool:
+    """Whether a method is a class's, which takes the value: ``torch.Tensor.cuda(x)``."""
+    name = context.index.qualified_name(node)
+    return isinstance(context.index.definition(node), ast.ClassDef) or (
+        name.startswith("torch.") and name.rpartition(".")[2][:1].isupper()
+    )
 
 
 def _may_be_another(context: FileContext, node: ast.Attribute) -> bool:
