@@ -123,8 +123,13 @@ def migrate(
     if replace_unsupported and (safe_only or mode is Mode.transfer):
         other = "--safe-only" if safe_only else "--mode transfer"
         stop(f"--replace-unsupported and {other} exclude each other")
-    if keep_cuda and (distributed or mode is Mode.transfer):
-        stop(f"--keep-cuda and {'--distributed' if distributed else '--mode transfer'} exclude each other")
+    others = {
+        "--distributed": distributed,
+        "--mode transfer": mode is Mode.transfer,
+        "--replace-unsupported": replace_unsupported,
+    }
+    if keep_cuda and (other := next((name for name, given in others.items() if given), "")):
+        stop(f"--keep-cuda and {other} exclude each other")
     options.check_common(quiet, verbose, hardware)
     built = chosen_formats(formats)
     if built and diff:

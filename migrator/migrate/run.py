@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Optional
 
 from migrator.api_support.versions import resolve
 from migrator.core.check import Converted, every_fix, safe_fixes
-from migrator.core.keep_cuda.module import folder_of
+from migrator.core.keep_cuda.module import NAME as SHARED_DEVICE
 from migrator.core.rules import Rules, rules_for
 from migrator.core.settings import Settings
 from migrator.files.discover import Entry, discover
@@ -30,7 +30,7 @@ from migrator.launch.script import NAME as LAUNCHER
 from migrator.matchers.other_files import is_candidate
 from migrator.migrate import shared_device
 from migrator.migrate.equivalents import add_equivalents, functions_called, places_of
-from migrator.project.added_package import Place
+from migrator.project.added_package import Place, places
 from migrator.project.entry import Candidate, ranked
 from migrator.project.programs import Programs
 from migrator.project.project import Project
@@ -131,7 +131,7 @@ def migrate(plan: Plan, out: Path, overwrite: bool, progress: Progress) -> Outco
             for entry, done in _results(survey, rules, plan, progress):
                 result = _put(tree, entry, done) if entry.checked else done.result
                 if plan.settings.keep_cuda and shared_device.is_imported(done.data):
-                    copies.add(folder_of(survey.project, entry.name))
+                    copies.add(survey.places[entry.name].folder)
                 if entry.kind == "text":
                     told |= {(entry.name, each.line) for each in result.findings if not each.fixed}
                 _log_file(result, bool(done.data))
@@ -189,8 +189,8 @@ class _Survey:
     """What holds Python to migrate, in order; between them what could not be read or may mention CUDA.
 
     ``converted``: what the files become, for many devices or because they use Horovod, before they are
-    migrated; ``text_of`` gives a Python file's text after that. ``places``: where the package of equivalents
-    lies for each Python file.
+    migrated; ``text_of`` gives a Python file's text after that. ``places``: where the package of equivalents,
+    or the module of --keep-cuda, lies for each Python file.
     """
 
     entries: tuple[Entry, ...]
@@ -257,9 +257,14 @@ def _look_around(plan: Plan, rules: Rules, tree: OutputTree | None, progress: Pr
         return one.text if one is not None and one.edits else text_of(name)
 
     found = _Survey(tuple(entries), project, size, not_copied, scripts, text_after, conversion, converted)
+    python = [entry.name for entry in entries if entry.holds_python]
+    if plan.settings.keep_cuda:
+        where = places(python, text_of, SHARED_DEVICE)
+        imports = {name: place.statement for name, place in where.items()}
+        return replace(found, project=replace(project, shared_device=imports), places=where)
     if not plan.replaces:
         return found
-    where = places_of(plan.source, [entry.name for entry in entries if entry.holds_python], text_of)
+    where = places_of(plan.source, python, text_of)
     imports = {name: place.statement for name, place in where.items()}
     return replace(found, project=replace(project, equivalents=imports), places=where)
 

@@ -48,8 +48,8 @@ class Project:
     what is told of them. ``program`` is what some file does to all of the program. ``requirements`` are the
     lines that may ask for a version of a library. ``programs`` finds what a script starts; without it nobody
     looks there. ``equivalents``: the statement with which each file imports the package of equivalents that
-    the result gets, by the file's name; empty where it gets none.
-    ``frameworks``: how many of its files are of which, as far as they show it.
+    the result gets, by the file's name; empty where it gets none. ``shared_device``: the same of the module
+    that it gets with --keep-cuda. ``frameworks``: how many of its files are of which, as far as they show it.
     """
 
     classes: tuple[ClassFacts, ...] = ()
@@ -65,6 +65,7 @@ class Project:
     programs: Programs | None = None
     equivalents: Mapping[str, str] = field(default_factory=dict)
     frameworks: Mapping[str, int] = field(default_factory=dict)
+    shared_device: Mapping[str, str] = field(default_factory=dict)
 
     def words(self, source: str) -> frozenset[str]:
         """The words from which the rules start that look for what only this project knows."""

@@ -20,11 +20,13 @@ from migrator.core.keep_cuda.moves import device_type, moved
 from migrator.core.keep_cuda.names import imported, renamed
 from migrator.core.keep_cuda.strings import shared_string
 from migrator.findings.finding import Edit
+from migrator.language import N_, _
 from migrator.matchers.context import FileContext, Match
 from migrator.matchers.packs import Rule
+from migrator.project.frameworks import TORCH
 
 _DEFINITIONS = "cuda-definition"  # callers keep the name, so definitions do
-_LEFT = "one source for all devices has no way to say it there"
+_LEFT = N_("it cannot be written for all devices there")
 _NPU_WORD = re.compile(r"npu|hccl|ascend|cann|privateuse1|hf32", re.IGNORECASE)
 _NPU_MODULE = re.compile(r"\b(?:torch_npu|torch|th)\.npu\.(?=\w)")
 # What the module has for a name decides by what stands before it.
@@ -54,11 +56,13 @@ def shared(
 
 def left_in_text(matches: list[Match]) -> list[Match]:
     """The matches of a file that is no Python: it stays, and what an NPU needs there is told."""
-    reason = "--keep-cuda leaves files that are no Python as they are; on NPUs this has to be another"
+    reason = _("--keep-cuda changes Python only; on NPUs it has to be changed")
     return [without_fix(item, reason, "warning") if item.finding.fix else item for item in matches]
 
 
 def _shared(context: FileContext, rule: Rule, item: Match) -> Match:
+    if TORCH not in rule.framework:
+        return without_fix(item, _(_LEFT), "warning")  # the module is torch's
     edits = item.edits
     is_neutral = not any(_NPU_WORD.search(edit.text) for edit in edits)
     if is_neutral and (rule.any_device or rule.kind == "name"):
@@ -77,7 +81,7 @@ def _shared(context: FileContext, rule: Rule, item: Match) -> Match:
         found = _translated(edits)
     if found is None and enclosing_fstring(context.index, item.node) is None:
         found = guarded_by_device(context.index, item.node, edits)
-    return without_fix(item, _LEFT, "warning") if found is None else _with_edits(item, found, True)
+    return without_fix(item, _(_LEFT), "warning") if found is None else _with_edits(item, found, True)
 
 
 def _by_kind(context: FileContext, rule: Rule, item: Match) -> Optional[list[Edit]]:

@@ -8,7 +8,7 @@ from functools import cache
 from typing import Optional
 
 from migrator.api_support import npu_names, tables, torch_names
-from migrator.core.keep_cuda.module import NAME, home_of, import_statement
+from migrator.core.keep_cuda.module import NAME, import_statement, module_of
 from migrator.findings.finding import Edit
 from migrator.matchers.context import FileContext, Match, instead_of
 from migrator.names.index import ModuleIndex
@@ -46,12 +46,10 @@ def imported(context: FileContext, item: Match) -> Optional[list[Edit]]:
     """The edits for an import of names; None where the module does not have all of them."""
     if not all(_is_parallel(context, api) for api in item.finding.api.split(", ")):
         return None
-    home = home_of(context)
-    module = f"{home}{NAME}" if set(home) <= {"."} else f"{home}.{NAME}"
     edits = []
     for edit in item.edits:
         text = _MODULE_AS.sub(f"{import_statement(context)} as ", edit.text)
-        edits.append(edit._replace(text=_FROM_MODULE.sub(f"from {module} import ", text)))
+        edits.append(edit._replace(text=_FROM_MODULE.sub(f"from {module_of(context)} import ", text)))
     return None if any("torch_npu" in edit.text for edit in edits) else edits
 
 
