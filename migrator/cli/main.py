@@ -104,7 +104,27 @@ def parser(name: str) -> typer.Typer:
         app.add_typer(command, name=name)
     else:
         app.command(name, **COMMANDS[name])(command)
+    if sys.version_info < (3, 10):
+        _read_annotations(app)
     return app
+
+
+def _read_annotations(app: typer.Typer) -> None:
+    """Give functions the types that their annotations name.
+
+    Before Python 3.10 typer takes annotations as they stand there, which is as strings, and so misses the
+    options that ``Annotated`` describes.
+    """
+    functions = [each.callback for each in (app.registered_callback, *app.registered_commands) if each]
+    for function in filter(None, functions):
+        known = getattr(function, "__globals__", {})
+        function.__annotations__ = {
+            name: eval(kind, known) if isinstance(kind, str) else kind
+            for name, kind in function.__annotations__.items()
+        }
+    for group in app.registered_groups:
+        if group.typer_instance is not None:
+            _read_annotations(group.typer_instance)
 
 
 def _command(name: str) -> Any:

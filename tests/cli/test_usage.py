@@ -193,3 +193,18 @@ def test_a_bad_rule_pack_names_file_and_line(npumigrate, project, tmp_path: Path
     assert answer.code == 2
     assert f"{pack}:1: " in answer.err
     assert "colour" in answer.err
+
+
+@pytest.mark.parametrize("name", main.COMMANDS)
+def test_python_3_9_sees_the_options_of_each_command(name: str) -> None:
+    """There typer takes annotations as they stand in the functions, and must find types."""
+    app = main.parser(name)
+    main._read_annotations(app)
+    functions, groups = [], [app]
+    while groups:
+        group = groups.pop()
+        functions += [each.callback for each in group.registered_commands]
+        groups += [each.typer_instance for each in group.registered_groups]
+    assert functions
+    kinds = [kind for function in functions for kind in function.__annotations__.values()]
+    assert [kind for kind in kinds if isinstance(kind, str)] == []
