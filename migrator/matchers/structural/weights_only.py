@@ -54,9 +54,9 @@ def _held(index: ModuleIndex, rule: Rule[WeightsOptions], call: ast.Call, saved:
         key = _key(index, use)
         if key:
             keys.add(key)
-            member = _member(index, index.parent(use))
-            if member in rule.options.module_members:
-                return _('"{key}" is a module here (.{member})', key=key, member=member)
+            for member in _members(index, index.parent(use)):
+                if member in rule.options.module_members:
+                    return _('"{key}" is a module here (.{member})', key=key, member=member)
     for item in saved:
         if item.key and keys & item.keys:
             return _('the project saves "{key}" in such files, {what}', key=item.key, what=item.what)
@@ -109,6 +109,19 @@ def _member(index: ModuleIndex, node: Optional[ast.AST]) -> str:
     if isinstance(parent, ast.Attribute) and parent.value is node and index.call_of(parent) is not None:
         return parent.attr
     return ""
+
+
+def _members(index: ModuleIndex, node: Optional[ast.AST]) -> Iterator[str]:
+    """The methods that are called on an expression, behind ``x or y`` and ``.to(device)`` as well."""
+    while node is not None:
+        parent = index.parent(node)
+        if isinstance(parent, ast.BoolOp):
+            node = parent
+            continue
+        member = _member(index, node)
+        if member:
+            yield member
+        node = index.parent(parent) if member == "to" and parent is not None else None
 
 
 def _key(index: ModuleIndex, node: ast.expr) -> str:

@@ -146,7 +146,7 @@ def _with_argument(seen: Seen, options: Argument) -> Iterator[Proposal]:
             at = site.code.end(last)
             text = f", {options.name}={options.value}"
             yield Proposal(
-                site.code, call, (Edit(at, at, text),), f"{called_name(call)} is not told where to"
+                site.code, call, (Edit(at, at, text),), f"{called_name(call)} is not given {options.name}"
             )
         # torch.load under another name, such as that of a partial: its value was seen.
         for call in _calls(site):
