@@ -242,18 +242,21 @@ def _versions(
     if item.name == "torch":
         edits += _torch_npu(context, item, every, release.torch_npu)
     if edits:
+        message = _(
+            "{name} {version} matches torch_npu {torch_npu}",
+            name=item.name,
+            version=version,
+            torch_npu=release.torch_npu,
+        )
+        if item.name == _TORCH_NPU:
+            message = _("torch_npu {version} is the release for torch {torch}", version=version, torch=torch)
         yield found_in_text(
             context,
             rule,
             item.span,
             api=item.name,
             edits=edits,
-            message=_(
-                "{name} {version} matches torch_npu {torch_npu}",
-                name=item.name,
-                version=version,
-                torch_npu=release.torch_npu,
-            ),
+            message=message,
             severity="warning",
         )
 
