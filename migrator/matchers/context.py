@@ -119,7 +119,7 @@ def finding_at(
         (advice or rule.advice).replace("{api}", api),
         Fix(tuple(edits), cast(Safety, safety or rule.fix)) if edits else None,
         span,
-        url=next(iter(rule.references), ""),
+        url=next(iter(rule.links), ""),
         status=rule.status,
     )
 

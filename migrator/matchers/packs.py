@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Callable, Generic, Literal, cast
 
+from migrator import SITE
 from migrator.api_support.versions import CONDITION, in_range
 from migrator.data_folders import data_folder
 from migrator.files.errors import Unreadable, shown
@@ -88,6 +89,17 @@ class Rule(Generic[OptionsOf]):
     def options(self) -> OptionsOf:
         """The options as the dataclass that is declared beside the code of the kind or handler."""
         return cast(OptionsOf, typed(self.finder.declared, self.given))
+
+    @cached_property
+    def page(self) -> str:
+        """The address of the rule's page, where there is a site and the rule is one of ours."""
+        ours = SITE and Path(self.origin).is_relative_to(data_folder("rules"))
+        return f"{SITE}rules/{self.code}/" if ours else ""
+
+    @property
+    def links(self) -> tuple[str, ...]:
+        """The rule's page and its references; the first one is that which findings show."""
+        return (self.page, *self.references) if self.page else self.references
 
 
 class _TooMuchError(Exception):

@@ -38,19 +38,23 @@ def as_markdown(rule: Rule, level: int = 1) -> str:
 
 def all_as_markdown(rules: Sequence[Rule]) -> str:
     """Every rule on one page, with a table of them in front."""
+    # The anchor is the name that GitHub gives to the rule's heading.
+    tables = tables_as_markdown(rules, "#{anchor}")
+    return "\n".join([tables, *(as_markdown(rule, 3) for rule in rules)])
+
+
+def tables_as_markdown(rules: Sequence[Rule], link: str) -> str:
+    """The rules in tables, a group in each. In ``link``, {code} and {anchor} stand for the rule's own."""
     parts = [reports_yaml("rules.yaml")["head"]]
     for codes, title in reports_yaml("rules.yaml")["groups"].items():
         group = [rule for rule in rules if fnmatchcase(rule.code, codes)]
         if group:
             parts.append(f"## {title}\n\n| code | what | fix |\n| --- | --- | --- |")
             for rule in group:
-                anchor = (
-                    f"{rule.code}-{rule.name}".lower()
-                )  # the name that GitHub gives to the rule's heading
+                place = link.format(code=rule.code, anchor=f"{rule.code}-{rule.name}".lower())
                 summary = rule.summary.replace("|", "\\|")
-                parts.append(f"| [{rule.code}](#{anchor}) | {summary} | {rule.fix} |")
+                parts.append(f"| [{rule.code}]({place}) | {summary} | {rule.fix} |")
             parts[-1] += "\n"
-    parts += [as_markdown(rule, 3) for rule in rules]
     return "\n".join(parts)
 
 

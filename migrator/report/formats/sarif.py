@@ -47,8 +47,8 @@ def _rule(code: str, rule: Rule | None) -> dict[str, Any]:
         "defaultConfiguration": {"level": _LEVELS[rule.severity]},
         "properties": {"tags": ["npumigrate"], "fix": rule.fix},
     }
-    if rule.references:
-        content["helpUri"] = rule.references[0]
+    if rule.links:
+        content["helpUri"] = rule.links[0]
     return content
 
 

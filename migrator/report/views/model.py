@@ -309,9 +309,7 @@ def _rules(run: Run, rules: Mapping[str, Rule]) -> tuple[RuleView, ...]:
     views = []
     for code in sorted({*changes, *findings}):
         rule = rules.get(code)
-        text = (
-            (rule.name, rule.summary, rule.why.strip(), rule.advice, tuple(rule.references)) if rule else None
-        )
+        text = (rule.name, rule.summary, rule.why.strip(), rule.advice, rule.links) if rule else None
         name, summary, why, advice, references = text or ("", "", "", "", ())
         views.append(RuleView(code, name, summary, why, advice, references, changes[code], findings[code]))
     return tuple(views)

@@ -1,0 +1,77 @@
+"""What the site has beside the files of docs/: a hook of MkDocs.
+
+It adds one page for each rule, ``rules/NPU101/``, made from the rule's data; a table of them as the page
+``rules/``; and the documents of the repository's root. Links are written for readers of the repository, and
+turned here.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import migrator
+from migrator.matchers.packs import load_all
+from migrator.report.rule_text import as_markdown, tables_as_markdown
+
+if TYPE_CHECKING:
+    from mkdocs.config.defaults import MkDocsConfig
+    from mkdocs.structure.files import Files
+
+ROOT = Path(__file__).parents[1]
+# The documents of the root, and the pages that they become.
+DOCUMENTS = {
+    "README.md": "index.md",
+    "CONTRIBUTING.md": "contributing.md",
+    "SECURITY.md": "security.md",
+    "CHANGELOG.md": "changelog.md",
+}
+_LINK = re.compile(r"\]\((?P<path>[^()\s#:]+)(?P<anchor>#[^()\s]*)?\)")
+_CODE_WITH_BAR = re.compile(r"`[^`\n]*\\\|[^`\n]*`")  # GitHub wants \| in tables, where MkDocs shows both
+_IMAGE = re.compile(r'src="docs/')
+
+
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    """Give the site the address that findings link to."""
+    config.site_url = migrator.SITE
+    return config
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add the pages of rules and the documents of the root."""
+    from mkdocs.structure.files import File
+
+    rules = load_all()
+    pages = {page: _from_root((ROOT / name).read_text(encoding="utf-8")) for name, page in DOCUMENTS.items()}
+    pages["rules.md"] = tables_as_markdown(rules, "rules/{code}.md")
+    for rule in rules:
+        pages[f"rules/{rule.code}.md"] = f"{as_markdown(rule)}\n[All rules](../rules.md)\n"
+    for page, text in pages.items():
+        old = files.get_file_from_path(page)
+        if old is not None:
+            files.remove(old)
+        files.append(File.generated(config, page, content=text))
+    return files
+
+
+def on_page_markdown(markdown: str, **_: object) -> str:
+    """Turn links to documents of the root into links to their pages, and mend code in tables."""
+    markdown = _CODE_WITH_BAR.sub(lambda code: code[0].replace("\\|", "|"), markdown)
+    for name, page in DOCUMENTS.items():
+        markdown = markdown.replace(f"](../{name}", f"]({page}").replace(f"](../../{name}", f"](../{page}")
+    return markdown
+
+
+def _from_root(text: str) -> str:
+    """A document of the root as a page of docs/: its links lead out of another folder."""
+
+    def turned(link: re.Match[str]) -> str:
+        path, anchor = link["path"], link["anchor"] or ""
+        if path in DOCUMENTS:
+            return f"]({DOCUMENTS[path]}{anchor})"
+        if path.startswith("docs/"):
+            return f"]({path[len('docs/') :]}{anchor})"
+        return link[0]
+
+    return _IMAGE.sub('src="', _LINK.sub(turned, text))
