@@ -1,0 +1,93 @@
+"""What the tutorials show is what the commands print: python tools/shown_runs.py PAGE writes it anew."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from tools import shown_runs
+
+ROOT = Path(__file__).parents[2]
+PAGES = sorted(
+    str(page.relative_to(ROOT))
+    for page in (ROOT / "docs").rglob("*.md")
+    if "```console\n$ " in page.read_text(encoding="utf-8")
+)
+LONG = "docs/tutorials/yolov5.md"
+
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="the pages are for bash")
+
+
+def compare(page: str, folder: Path) -> None:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    assert shown_runs.with_output(text, folder) == text, f"python tools/shown_runs.py {page}"
+
+
+def test_all_tutorials_are_there() -> None:
+    tutorials = {str(page.relative_to(ROOT)) for page in (ROOT / "docs" / "tutorials").glob("*.md")}
+    assert len(tutorials) >= 5
+    assert tutorials <= set(PAGES)
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page != LONG])
+def test_a_page_shows_what_its_commands_print(page, tmp_path) -> None:
+    compare(page, tmp_path)
+
+
+@pytest.mark.thorough
+@pytest.mark.skipif(shown_runs.LIBRARIES not in os.environ, reason=f"{shown_runs.LIBRARIES} is not set")
+def test_yolov5(tmp_path) -> None:
+    """Takes minutes and the network.
+
+    SHOWN_RUNS_LIBRARIES names a folder with yolov5's libraries: pip install --target, as the page says.
+    """
+    pytest.importorskip("torch_npu")
+    compare(LONG, tmp_path)
+
+
+def test_files_commands_and_the_folder(tmp_path) -> None:
+    page = """\
+```text title="a.txt"
+one
+```
+
+```console
+$ mkdir b
+$ cd b
+$ cat ../a.txt
+old output
+$ false
+$ echo $?
+```
+
+```sh
+not run
+```
+"""
+    made = shown_runs.with_output(page, tmp_path)
+    assert made == page.replace("old output\n", "one\n").replace("$ echo $?\n", "$ echo $?\n1\n")
+    assert (tmp_path / "samples").is_dir()
+
+
+def test_a_command_that_fails_is_an_error(tmp_path) -> None:
+    with pytest.raises(shown_runs.FailedError, match="exit code 3"):
+        shown_runs.with_output("```console\n$ exit 3\n```\n", tmp_path)
+
+
+def test_commands_of_the_tutorials_are_run_or_say_what_they_need() -> None:
+    """What is not run: installing, a wheel that is not there yet, a real NPU."""
+    allowed = re.compile(r"pip install|npumigrate db (?:build|diff)|bash out/\S+/run_distributed_npu\.sh")
+    for page in (ROOT / "docs" / "tutorials").glob("*.md"):
+        for block in re.findall(r"^```sh\n(.*?)^```$", page.read_text(encoding="utf-8"), re.M | re.S):
+            assert all(allowed.match(line) for line in block.splitlines()), (page.name, block)
+
+
+def test_the_interpreter_of_the_tests_is_the_one_that_runs_the_pages(tmp_path) -> None:
+    made = shown_runs.with_output(
+        "```console\n$ python -c 'import sys; print(sys.version_info[:2])'\n```\n", tmp_path
+    )
+    assert str(tuple(sys.version_info[:2])) in made

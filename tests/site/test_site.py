@@ -1,0 +1,96 @@
+"""The site: it is built without a warning, has a page for each rule, and findings link to these."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from migrator.matchers import packs
+from migrator.matchers.packs import load_all
+
+ROOT = Path(__file__).parents[2]
+BASE = "https://docs.example.org/npumigrate/"
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The site, built as CI does: a broken link or anchor, and a page that no menu names, are errors."""
+    pytest.importorskip("material", reason="MkDocs Material is not installed: pip install '.[docs]'")
+    folder = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(folder)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+def test_each_rule_has_a_page(site) -> None:
+    for rule in load_all():
+        page = (site / "rules" / rule.code / "index.html").read_text(encoding="utf-8")
+        assert f"<title>{rule.code}: {rule.name}" in page
+    table = (site / "rules" / "index.html").read_text(encoding="utf-8")
+    assert 'href="NPU101/"' in table
+
+
+def test_pages_load_nothing_from_elsewhere(site) -> None:
+    for page in ("index.html", "rules/NPU101/index.html", "lint/index.html"):
+        text = (site / page).read_text(encoding="utf-8")
+        assert re.findall(r"<(?:script|img|link|iframe)[^>]*(?:src|href)=\"(?:https?:)?//[^\"]*", text) == []
+
+
+def test_pictures_of_the_readme_are_there(site) -> None:
+    sources = re.findall(r'<img[^>]* src="([^"]+)"', (site / "index.html").read_text(encoding="utf-8"))
+    assert len(sources) == 3
+    assert [source for source in sources if not (site / source).is_file()] == []
+
+
+def test_code_in_tables_is_shown_as_it_is_written(site) -> None:
+    assert "device|backend" in (site / "rule_format" / "index.html").read_text(encoding="utf-8")
+
+
+@pytest.fixture
+def published(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if the site had an address."""
+    monkeypatch.setattr(packs, "SITE", BASE)
+
+
+def test_findings_link_to_the_pages_of_rules(published, tmp_path, monkeypatch, capsys) -> None:
+    from migrator.cli.main import run
+
+    (tmp_path / "own.yaml").write_text(
+        "- {code: ACME101, name: gpu, summary: s, kind: name, match: acme.gpu.*, fix: none,"
+        " references: https://acme.example.org/gpu}\n"
+    )
+    (tmp_path / "a.py").write_text("import torch\nimport acme\ntorch.cuda.synchronize()\nacme.gpu.start()\n")
+    monkeypatch.chdir(tmp_path)
+    common = ["lint", "-v", "2.6", "-n", "-r", "own.yaml", "--exit-zero", "a.py"]
+    assert run([*common, "--output-format", "sarif"]) == 0
+    rules = json.loads(capsys.readouterr().out)["runs"][0]["tool"]["driver"]["rules"]
+    links = {rule["id"]: rule["helpUri"] for rule in rules}
+    assert links["NPU101"] == f"{BASE}rules/NPU101/"
+    assert links["ACME101"] == "https://acme.example.org/gpu"
+    assert run([*common, "--output-format", "json"]) == 0
+    found = {item["code"]: item["url"] for item in json.loads(capsys.readouterr().out)}
+    assert found["NPU101"] == links["NPU101"]
+
+
+def test_the_report_links_to_the_pages_of_rules(published, tmp_path) -> None:
+    from migrator.cli.main import run
+
+    (tmp_path / "a.py").write_text("import torch\ntorch.cuda.synchronize()\n")
+    arguments = ["-i", str(tmp_path / "a.py"), "-o", str(tmp_path), "-v", "2.6", "-q", "--format", "html"]
+    assert run(arguments) == 0
+    page = (tmp_path / "a_msft" / "migration_report" / "index.html").read_text(encoding="utf-8")
+    assert f'<a href="{BASE}rules/NPU101/"' in page
+
+
+def test_without_an_address_links_are_as_the_rules_have_them() -> None:
+    if packs.SITE:
+        assert packs.SITE.endswith("/")
+        return
+    for rule in load_all():
+        assert rule.links == rule.references

@@ -1,0 +1,125 @@
+"""Makes the pictures of the README from real runs.
+
+    python tools/pictures.py migrate     docs/images/migrate.svg: a migration in a terminal
+    python tools/pictures.py verify      docs/images/verify.svg: its result on an emulated NPU (the emulator)
+    python tools/pictures.py report      docs/images/report.png: its report (needs playwright and Chromium)
+
+The tests make the first two again and compare their words.
+"""
+
+from __future__ import annotations
+
+import html
+import io
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+IMAGES = ROOT / "docs" / "images"
+MIGRATE = "npumigrate samples/resnet18_cifar -o out -v 2.13"
+VERIFY = (
+    "npumigrate verify out/resnet18_cifar_msft --compare-cpu -- \\\n"
+    "    python train.py --synthetic --steps 2 --batch-size 4 --epochs 1 --workers 0"
+)
+_WIDTH = 92
+_FONTS = re.compile(r"@font-face \{.*?\}\s*", re.S)  # rich would load them from elsewhere
+
+
+def recorded(picture: str, folder: Path) -> str:
+    """The SVG of a terminal in which the picture's command was run, in ``folder``."""
+    from rich.console import Console
+    from rich.text import Text
+
+    screen = Console(record=True, width=_WIDTH, file=io.StringIO(), force_terminal=True)
+    command = {"migrate": MIGRATE, "verify": VERIFY}[picture]
+    if picture == "verify":
+        run(MIGRATE, folder)
+    output = run(command, folder)
+    if picture == "verify":
+        output = _verdict(output).replace(str(folder.resolve()), "~")
+    screen.print(Text.assemble(("$ ", "bold green"), (command, "bold")))
+    screen.print(Text.from_ansi(output))
+    return _FONTS.sub("", screen.export_svg(title="npumigrate", unique_id=f"npumigrate-{picture}"))
+
+
+def _verdict(output: str) -> str:
+    """What ``verify`` says at its end, without the program's own words and the processes."""
+    lines, shown = ["…\n"], False
+    for line in output.splitlines(keepends=True):
+        plain = re.sub(r"\x1b\[[\d;]*m", "", line)
+        if plain.startswith(("Verdict", "Compared with")):
+            shown = True
+        if plain.startswith("Processes"):
+            shown = False
+        lines += [line] if shown else []
+    return "".join(lines)
+
+
+def words(svg: str) -> list[str]:
+    """What can be read in such a picture; numbers, as of seconds, stand as 0."""
+    texts = re.findall(r"<text[^>]*>([^<]*)</text>", svg)
+    plain = " ".join(html.unescape(text).replace("\xa0", " ") for text in texts)
+    return re.sub(r"\d+(?:\.\d+)?", "0", plain).split()
+
+
+def run(command: str, folder: Path) -> str:
+    """What a command prints in a terminal with colours; the samples are beside it."""
+    if not (folder / "samples").exists():
+        shutil.copytree(ROOT / "samples", folder / "samples")
+    programs = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
+    kept = {
+        name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "LC_ALL", "LANGUAGE")
+    }
+    terminal = {"FORCE_COLOR": "1", "COLUMNS": str(_WIDTH), "LANG": "C.UTF-8", "PATH": programs}
+    done = subprocess.run(
+        ["bash", "-c", command],
+        cwd=folder,
+        env={**kept, **terminal},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        timeout=900,
+    )
+    output = done.stdout.decode()
+    if done.returncode:
+        raise RuntimeError(f"{command}: exit code {done.returncode}\n{output}")
+    return output
+
+
+def chromium() -> str | None:
+    """The browser: that of the variable CHROMIUM, or an installed one."""
+    names = (os.environ.get("CHROMIUM", ""), "chromium", "chromium-browser", "google-chrome")
+    return next(filter(None, (shutil.which(name) for name in names if name)), None)
+
+
+def photographed(folder: Path, file: Path, width: int = 1200, height: int = 860) -> None:
+    """A picture of the upper part of the report of a migration, by a real browser."""
+    from playwright.sync_api import sync_playwright
+
+    run("npumigrate samples/resnet50_imagenet -o out -v 2.6 --format html", folder)
+    page = folder / "out" / "resnet50_imagenet_msft" / "migration_report" / "index.html"
+    with sync_playwright() as started:
+        browser = started.chromium.launch(executable_path=chromium(), args=["--no-sandbox"])
+        tab = browser.new_page(viewport={"width": width, "height": height})
+        tab.goto(page.as_uri())
+        tab.screenshot(path=file)
+        browser.close()
+
+
+def main(pictures: list[str]) -> None:
+    """Make the pictures of these names, or all of them."""
+    for picture in pictures or ["migrate", "verify", "report"]:
+        with tempfile.TemporaryDirectory() as folder:
+            if picture == "report":
+                photographed(Path(folder), IMAGES / "report.png")
+            else:
+                (IMAGES / f"{picture}.svg").write_text(recorded(picture, Path(folder)), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,103 @@
+"""Runs the commands that a page shows, and writes what they print below them.
+
+    python tools/shown_runs.py docs/tutorials/lint_gate.md …
+
+A page has blocks of two kinds: ```` ```python title="train.py" ```` (of any language) is a file, which is
+written; ```` ```console ```` holds commands behind ``$ ``, with what each of them prints below it. All of a
+page's commands run in one folder, with the repository's ``samples/`` in it, and from ``cd FOLDER`` on in that
+one. An exit code above 1 is an error, unless the page shows it with ``echo $?``. The tests compare the pages
+with what they would become.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+_BLOCK = re.compile(
+    r"^(?P<head>```(?P<language>\w+)(?: title=\"(?P<file>[^\"]+)\")?\n)(?P<body>.*?)^```$", re.M | re.S
+)
+LIBRARIES = "SHOWN_RUNS_LIBRARIES"  # a folder with what the programs of a page import, yolov5's for one
+_WIDTH = 100
+_SECONDS = 900
+
+
+class FailedError(Exception):
+    """A command ended in a way that the page does not show."""
+
+
+def with_output(page: str, folder: Path) -> str:
+    """The text of a page, with what its commands print today. ``folder`` is an empty one to run them in."""
+    shutil.copytree(ROOT / "samples", folder / "samples")
+    here = folder  # where the reader is: after the command cd
+
+    def block(found: re.Match[str]) -> str:
+        nonlocal here
+        if found["file"]:
+            (here / found["file"]).write_text(found["body"], encoding="utf-8")
+        if found["language"] != "console":
+            return found[0]
+        parts = [found["head"]]
+        commands = [line[2:] for line in found["body"].splitlines() if line.startswith("$ ")]
+        code = 0
+        for command, following in zip(commands, [*commands[1:], ""]):
+            parts.append(f"$ {command}\n")
+            if command.startswith("cd "):
+                here = here / command[3:]
+                continue
+            code, output = _run(command, code, here, folder)
+            if code > 1 and following != "echo $?":
+                raise FailedError(f"{command}: exit code {code}\n{output}")
+            parts.append(output)
+        return "".join([*parts, "```"])
+
+    return _BLOCK.sub(block, page)
+
+
+def _run(command: str, code: int, here: Path, folder: Path) -> tuple[int, str]:
+    """The exit code of a command, and what it prints; ``code`` is that of the command before it."""
+    done = subprocess.run(
+        ["bash", "-c", f"(exit {code}); {command}"],
+        cwd=here,
+        env=_environment(folder),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        timeout=_SECONDS,
+    )
+    lines = done.stdout.decode().splitlines()
+    return done.returncode, "".join(f"{line.rstrip()}\n" for line in lines)
+
+
+def _environment(folder: Path) -> dict[str, str]:
+    """The environment of a reader: npumigrate is on the PATH, and the terminal has no colours."""
+    programs = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
+    dropped = ("PYTHONPATH", "FORCE_COLOR", "NPUMIGRATE_API_DB", "LANGUAGE", "LC_ALL", "LC_MESSAGES")
+    kept = {name: value for name, value in os.environ.items() if name not in dropped}
+    who = {
+        f"GIT_{who}_{what}": "reader@example.org"
+        for who in ("AUTHOR", "COMMITTER")
+        for what in ("NAME", "EMAIL")
+    }
+    git = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CEILING_DIRECTORIES": str(folder.parent)}
+    terminal = {"COLUMNS": str(_WIDTH), "NO_COLOR": "1", "LANG": "C.UTF-8"}
+    libraries = {"PYTHONPATH": os.environ[LIBRARIES]} if LIBRARIES in os.environ else {}
+    return {**kept, **who, **git, **terminal, **libraries, "PATH": programs}
+
+
+def main(pages: list[str]) -> None:
+    """Write today's output into the pages."""
+    for page in map(Path, pages):
+        with tempfile.TemporaryDirectory() as folder:
+            text = with_output(page.read_text(encoding="utf-8"), Path(folder))
+        page.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
