@@ -1,6 +1,7 @@
 """Runs the commands that a page shows, and writes what they print below them.
 
-    python tools/shown_runs.py docs/tutorials/lint_gate.md …
+    python tools/shown_runs.py                              all pages but the long ones
+    python tools/shown_runs.py docs/tutorials/yolov5.md …   these
 
 A page has blocks of two kinds: ```` ```python title="train.py" ```` (of any language) is a file, which is
 written; ```` ```console ```` holds commands behind ``$ ``, with what each of them prints below it. All of a
@@ -26,6 +27,7 @@ _BLOCK = re.compile(
 LIBRARIES = "SHOWN_RUNS_LIBRARIES"  # a folder with what the programs of a page import, yolov5's for one
 _WIDTH = 100
 _SECONDS = 900
+LONG = ("docs/tutorials/yolov5.md",)  # minutes, with much from the network
 
 
 class FailedError(Exception):
@@ -91,9 +93,16 @@ def _environment(folder: Path) -> dict[str, str]:
     return {**kept, **who, **git, **terminal, **libraries, "PATH": programs}
 
 
-def main(pages: list[str]) -> None:
+def pages() -> list[str]:
+    """The pages of docs/ with commands whose output they show."""
+    found = (ROOT / "docs").rglob("*.md")
+    shown = [page for page in found if "```console\n$ " in page.read_text(encoding="utf-8")]
+    return sorted(str(page.relative_to(ROOT)) for page in shown)
+
+
+def main(named: list[str]) -> None:
     """Write today's output into the pages."""
-    for page in map(Path, pages):
+    for page in map(ROOT.joinpath, named or [page for page in pages() if page not in LONG]):
         with tempfile.TemporaryDirectory() as folder:
             text = with_output(page.read_text(encoding="utf-8"), Path(folder))
         page.write_text(text, encoding="utf-8")

@@ -7,6 +7,7 @@ turned here.
 
 from __future__ import annotations
 
+import posixpath
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,6 +19,7 @@ from migrator.report.rule_text import as_markdown, tables_as_markdown
 if TYPE_CHECKING:
     from mkdocs.config.defaults import MkDocsConfig
     from mkdocs.structure.files import Files
+    from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).parents[1]
 # The documents of the root, and the pages that they become.
@@ -27,9 +29,8 @@ DOCUMENTS = {
     "SECURITY.md": "security.md",
     "CHANGELOG.md": "changelog.md",
 }
-_LINK = re.compile(r"\]\((?P<path>[^()\s#:]+)(?P<anchor>#[^()\s]*)?\)")
+_LINK = re.compile(r"\[(?P<text>[^\[\]]*)\]\((?P<path>[^()\s#:]+)(?P<anchor>#[^()\s]*)?\)")
 _CODE_WITH_BAR = re.compile(r"`[^`\n]*\\\|[^`\n]*`")  # GitHub wants \| in tables, where MkDocs shows both
-_IMAGE = re.compile(r'src="docs/')
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
@@ -43,7 +44,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     from mkdocs.structure.files import File
 
     rules = load_all()
-    pages = {page: _from_root((ROOT / name).read_text(encoding="utf-8")) for name, page in DOCUMENTS.items()}
+    pages = {page: (ROOT / name).read_text(encoding="utf-8") for name, page in DOCUMENTS.items()}
     pages["rules.md"] = tables_as_markdown(rules, "rules/{code}.md")
     for rule in rules:
         pages[f"rules/{rule.code}.md"] = f"{as_markdown(rule)}\n[All rules](../rules.md)\n"
@@ -55,23 +56,23 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     return files
 
 
-def on_page_markdown(markdown: str, **_: object) -> str:
-    """Turn links to documents of the root into links to their pages, and mend code in tables."""
+def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
+    """Turn links for readers of the repository into links of the site, and mend code in tables."""
     markdown = _CODE_WITH_BAR.sub(lambda code: code[0].replace("\\|", "|"), markdown)
-    for name, page in DOCUMENTS.items():
-        markdown = markdown.replace(f"](../{name}", f"]({page}").replace(f"](../../{name}", f"](../{page}")
-    return markdown
+    name = page.file.src_uri
+    if name.startswith("rules"):
+        return markdown
+    of_root = name in DOCUMENTS.values()
+    if of_root:
+        markdown = markdown.replace('src="docs/', 'src="')
+    return _LINK.sub(lambda link: _turned(link, name, of_root), markdown)
 
 
-def _from_root(text: str) -> str:
-    """A document of the root as a page of docs/: its links lead out of another folder."""
-
-    def turned(link: re.Match[str]) -> str:
-        path, anchor = link["path"], link["anchor"] or ""
-        if path in DOCUMENTS:
-            return f"]({DOCUMENTS[path]}{anchor})"
-        if path.startswith("docs/"):
-            return f"]({path[len('docs/') :]}{anchor})"
-        return link[0]
-
-    return _IMAGE.sub('src="', _LINK.sub(turned, text))
+def _turned(link: re.Match[str], page: str, of_root: bool) -> str:
+    """A link on a page; only its text where it leads to a file of the repository that is no page."""
+    folder = posixpath.dirname(page)
+    target = posixpath.normpath(posixpath.join("" if of_root else "docs", folder, link["path"]))
+    place = DOCUMENTS.get(target) or (target[len("docs/") :] if target.startswith("docs/") else "")
+    if not place:
+        return link["text"]
+    return f"[{link['text']}]({posixpath.relpath(place, folder or '.')}{link['anchor'] or ''})"

@@ -12,13 +12,6 @@ import pytest
 from tools import shown_runs
 
 ROOT = Path(__file__).parents[2]
-PAGES = sorted(
-    str(page.relative_to(ROOT))
-    for page in (ROOT / "docs").rglob("*.md")
-    if "```console\n$ " in page.read_text(encoding="utf-8")
-)
-LONG = "docs/tutorials/yolov5.md"
-
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="the pages are for bash")
 
 
@@ -30,10 +23,10 @@ def compare(page: str, folder: Path) -> None:
 def test_all_tutorials_are_there() -> None:
     tutorials = {str(page.relative_to(ROOT)) for page in (ROOT / "docs" / "tutorials").glob("*.md")}
     assert len(tutorials) >= 5
-    assert tutorials <= set(PAGES)
+    assert tutorials <= set(shown_runs.pages())
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if page != LONG])
+@pytest.mark.parametrize("page", [page for page in shown_runs.pages() if page not in shown_runs.LONG])
 def test_a_page_shows_what_its_commands_print(page, tmp_path) -> None:
     compare(page, tmp_path)
 
@@ -46,7 +39,7 @@ def test_yolov5(tmp_path) -> None:
     SHOWN_RUNS_LIBRARIES names a folder with yolov5's libraries: pip install --target, as the page says.
     """
     pytest.importorskip("torch_npu")
-    compare(LONG, tmp_path)
+    compare("docs/tutorials/yolov5.md", tmp_path)
 
 
 def test_files_commands_and_the_folder(tmp_path) -> None:
