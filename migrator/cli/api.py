@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -62,13 +63,22 @@ def _api(given: argparse.Namespace) -> int:
     elif not answers:
         hint = f"; is it {' or '.join(nearest[:3])}?" if nearest else ""
         say(f"nothing is known of {given.name}{hint}")
+        _say_next(f"npumigrate api {nearest[0]}" if nearest else "")
     else:
         from migrator.report import api_text, colors
 
         lines = api_text.table(answers, at) if pattern else api_text.page(answers[0], at)
         text = "\n".join(lines)
         print(text if colors.wanted() else colors.plain(text), flush=True)
+        _say_next(f"npumigrate api {answers[0].name}" if pattern else "npumigrate lint")
     return DONE if answers else _NOTHING_KNOWN
+
+
+def _say_next(command: str) -> None:
+    if command and sys.stdout.isatty():
+        from migrator.cli.next_commands import say_next
+
+        say_next(command)
 
 
 def _print_json(asked: str, answers: list[Any], nearest: list[str], at: Any) -> None:

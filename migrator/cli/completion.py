@@ -20,7 +20,7 @@ _npumigrate() {
   local IFS=$'\\n'
   COMPREPLY=($("$1" completion words -- "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null))
 }
-complete -o default -F _npumigrate npumigrate
+complete -o default -F _npumigrate
 """,
     "zsh": """\
 #compdef npumigrate
@@ -29,7 +29,7 @@ _npumigrate() {
   found=("${(@f)$("${words[1]}" completion words -- "${(@)words[2,CURRENT]}" 2>/dev/null)}")
   [[ -n "$found" ]] && compadd -- $found || _files
 }
-compdef _npumigrate npumigrate
+compdef _npumigrate
 """,
     "fish": """\
 function __npumigrate

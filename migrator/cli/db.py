@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Optional
 import typer
 
 from migrator.cli.ending import PROBLEMS, say, stop
+from migrator.cli.lines import wrapped
+from migrator.cli.next_commands import say_next, shell_word
 from migrator.cli.values import Several
 
 if TYPE_CHECKING:
@@ -95,6 +97,7 @@ def build(
     typer.echo(f"changed in {target}: {names}" if changed else f"{target} says all of that already")
     if out:
         typer.echo(f"to use these tables, set {tables.VARIABLE}={out}")
+    say_next(f"npumigrate db verify{f' {shell_word(str(out))}' if out else ''}")
 
 
 def _torch_of(version: str, place: Path) -> list[Wheel]:
@@ -145,7 +148,7 @@ def diff(
         typer.echo(json.dumps(content, indent=2))
         return
     versions = [f"torch {v} with torch_npu {v.torch_npu}" for v in (first, second)]
-    lines = [" → ".join(versions), *notes]
+    lines = [*map(wrapped, (" → ".join(versions), *notes))]
     for about, heading in _ABOUT.items():
         here = [change for change in changes if change.about == about]
         gained = sum(not change.before for change in here)
@@ -165,6 +168,7 @@ def diff(
         if about == "torch" and len(here) > _MOST:
             lines.append(f"  … and {len(here) - _MOST} more: --json has all")
     typer.echo("\n".join(lines), color=False if os.environ.get("NO_COLOR") else None)
+    say_next(f"npumigrate lint -v {second.text}")
 
 
 @db.command()
@@ -199,6 +203,7 @@ def releases(
     widths = [max(map(len, column)) for column in zip(*rows)]
     for row in rows:
         typer.echo("  ".join((cell or "-").ljust(width) for cell, width in zip(row, widths)).rstrip())
+    say_next(f"npumigrate lint -v {found[-1].torch}")
 
 
 @db.command()
@@ -230,13 +235,16 @@ def answers(
             continue
         typer.echo(f"torch {one.text}: {held.answered:.1%} of {held.names:,} names have an answer")
         for words in (held.verdicts, held.evidence):
-            typer.echo("  " + ", ".join(f"{word} {count:,}" for word, count in sorted(words.items())))
+            counts = ", ".join(f"{word} {count:,}" for word, count in sorted(words.items()))
+            typer.echo(wrapped(counts, "  "))
         for name, reason in held.unknown if unknown else ():
             typer.echo(f"  {name}: {reason}")
     if as_json:
         import json
 
         typer.echo(json.dumps({text: held._asdict() for text, held in found.items()}, indent=2))
+    elif not unknown:
+        say_next("npumigrate db answers --unknown" + "".join(f" -v {one.text}" for one in wanted if version))
 
 
 @db.command()
@@ -272,6 +280,7 @@ def verify(
     if problems:
         say(f"{len(problems)} problem{'s' if len(problems) > 1 else ''}")
         raise typer.Exit(PROBLEMS)
+    say_next("npumigrate db answers")
 
 
 def _compared(wanted: bool) -> list[str]:

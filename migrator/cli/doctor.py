@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Optional
 import typer
 
 from migrator.cli.ending import PROBLEMS, stop
+from migrator.cli.lines import wrapped
+from migrator.cli.next_commands import own_command, say_next
 
 if TYPE_CHECKING:
     from migrator.doctor.run import Findings
@@ -62,16 +64,27 @@ def doctor(
             typer.echo(fault.line())
     else:
         _show(findings)
+        # Emulated NPUs are a way to go on where there is none.
+        say_next(
+            *(["npumigrate lint"] if not findings.errors else []),
+            *([f"npumigrate emulate -- {own_command()} doctor"] if not findings.npus else []),
+        )
     if findings.errors:
         raise typer.Exit(PROBLEMS)
 
 
 def _show(findings: Findings) -> None:
-    typer.echo(_seen(findings))
+    from migrator.report.colors import paint, wanted
+
+    colors = wanted()
+    typer.echo(wrapped(_seen(findings)))
     for fault in findings.faults:
-        color = "red" if fault.severity == "error" else "yellow"
-        typer.echo(f"{typer.style(fault.severity, fg=color)}: {fault.what}")
-        typer.echo(f"  {fault.do}")
+        line = wrapped(f"{fault.severity}: {fault.what}").removeprefix(fault.severity)
+        typer.echo(
+            paint(fault.severity, "red" if fault.severity == "error" else "yellow", colors) + line,
+            color=colors,
+        )
+        typer.echo(wrapped(fault.do, "  "))
     errors = len(findings.errors)
     warnings = len(findings.faults) - errors
     counts = [f"{n} {word}{'s' * (n > 1)}" for n, word in ((errors, "error"), (warnings, "warning")) if n]

@@ -22,7 +22,12 @@ INTERRUPTED = 130
 def say(line: str) -> None:
     """Print a line of npumigrate's own."""
     with suppress(OSError):  # nobody can be told, and the exit code says it too
-        print(f"npumigrate: {line}", file=sys.stderr)
+        text = f"npumigrate: {line}"
+        if sys.stderr.isatty():
+            from migrator.cli.lines import wrapped
+
+            text = wrapped(text, stream=sys.stderr)
+        print(text, file=sys.stderr)
 
 
 def stop(line: str, code: int = WRONG_USE) -> NoReturn:

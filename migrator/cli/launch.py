@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import sys
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Callable, Optional
@@ -13,6 +14,8 @@ from migrator.cli.ending import PROBLEMS, stop
 from migrator.cli.launch_files import give, text_of
 from migrator.cli.launch_k8s import k8s
 from migrator.cli.launch_modelarts import modelarts
+from migrator.cli.lines import wrapped
+from migrator.cli.next_commands import say_next, shell_word
 from migrator.cli.options import ToFile
 
 if TYPE_CHECKING:
@@ -68,8 +71,9 @@ def make(
     except RankTableError as error:
         stop(str(error))
     for line in _assumptions(described):
-        typer.echo(f"assumed: {line}", err=True)
+        typer.echo(wrapped(f"assumed: {line}", stream=sys.stderr), err=True)
     give(dump(build(described), form.value), output)
+    _say_check(output)
 
 
 def _hosts(hosts: str | None, hostfile: Path | None, hccn: list[str], devices: list[int]) -> list[Host]:
@@ -144,7 +148,7 @@ def check(file: Path = typer.Argument(..., help="A rank table in either form."))
     except RankTableError as error:
         stop(f"{file} {error}")
     for problem in found:
-        typer.echo(f"{file}: {problem}")
+        typer.echo(wrapped(f"{file}: {problem}"))
     raise typer.Exit(PROBLEMS)
 
 
@@ -162,6 +166,7 @@ def convert(
     except RankTableError as error:
         stop(f"{file}: {error}")
     give(dump(servers, form.value), output)
+    _say_check(output)
 
 
 @launch.command(context_settings={"allow_interspersed_args": False, "ignore_unknown_options": True})
@@ -192,11 +197,18 @@ def mpi(
     except (MpiLineError, RankTableError) as error:
         stop(str(error))
     for note in found.notes:
-        typer.echo(harmless(note), err=True)
+        typer.echo(wrapped(harmless(note), stream=sys.stderr), err=True)
     for (host, _), command in zip(found.hosts, found.commands):
         typer.echo(f"# on {host}\n{command}" if len(found.hosts) > 1 else command)
     if table:
         give(dump(build([Host(name, tuple(range(count)), {}) for name, count in found.hosts])), table)
+        _say_check(table)
+
+
+def _say_check(written: Optional[Path]) -> None:
+    """What comes after a rank table that was written to a file."""
+    if written:
+        say_next(f"npumigrate launch rank-table check {shell_word(str(written))}")
 
 
 def _content(file: Path) -> Any:

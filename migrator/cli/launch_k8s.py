@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Optional
 
@@ -9,6 +10,8 @@ import typer
 
 from migrator.cli.ending import stop
 from migrator.cli.launch_files import give, text_of
+from migrator.cli.lines import wrapped
+from migrator.cli.next_commands import say_next, shell_word
 from migrator.cli.options import ToFile
 
 if TYPE_CHECKING:
@@ -79,8 +82,10 @@ def k8s(
     except ManifestError as error:
         stop(str(error))
     for note in found.notes:
-        typer.echo(harmless(note), err=True)
+        typer.echo(wrapped(harmless(note), stream=sys.stderr), err=True)
     give(found.text, output)
+    if output:
+        say_next(f"kubectl apply -f {shell_word(str(output))}")
 
 
 def _convert(manifest: Path, given: dict[str, Any], job: Path | None) -> Launch:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Optional
 
@@ -9,6 +10,8 @@ import typer
 
 from migrator.cli.ending import stop
 from migrator.cli.launch_files import find_start, write_all
+from migrator.cli.lines import wrapped
+from migrator.cli.next_commands import say_next, shell_word
 
 
 def modelarts(
@@ -69,6 +72,7 @@ def modelarts(
             "file keeps it, and sets RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT"
         )
     for note in (*notes, *made.notes):
-        typer.echo(f"assumed: {note}", err=True)
+        typer.echo(wrapped(f"assumed: {note}", stream=sys.stderr), err=True)
     for name in made.files:
         typer.echo(shown(folder / name))
+    say_next(f"npumigrate verify {shell_word(str(folder))}")

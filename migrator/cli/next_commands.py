@@ -56,8 +56,29 @@ def after_verification(migrated: Path, launcher: str, passed: bool, reported: bo
     place = _path(migrated)
     if not passed:
         return [f"{own_command()} lint {shell_word(place)}"]
-    commands = [] if reported else [f"{own_command()} report {shell_word(place)}"]
+    made = (migrated / "migration_report").is_dir()  # any program can be verified
+    commands = [f"{own_command()} report {shell_word(place)}"] if made and not reported else []
     return [*commands, *([f"bash {shell_word(os.path.join(place, launcher))}"] if launcher else [])]
+
+
+def after_report(folder: Path) -> list[str]:
+    """Run the result of a migration whose reports were built, on emulated NPUs."""
+    result = folder.parent if folder.name == "migration_report" else folder
+    if not (result / "migration_report").is_dir():  # of an analysis
+        return []
+    return [f"npumigrate verify {shell_word(_path(result))}"]
+
+
+def say_next(*commands: str) -> None:
+    """Print the commands that come next where people look on: nothing of a program's input or log."""
+    if commands and sys.stdout.isatty() and sys.stderr.isatty():
+        from migrator.report.colors import paint, wanted
+
+        sys.stdout.flush()
+        print("", paint("Next", "bold", wanted()), sep="\n", file=sys.stderr)
+        for command in commands:
+            program, space, rest = command.partition(" ")
+            print(f"  {own_command() if program == 'npumigrate' else program}{space}{rest}", file=sys.stderr)
 
 
 def _path(path: Path) -> str:

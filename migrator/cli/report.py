@@ -10,6 +10,7 @@ import typer
 
 from migrator.cli import options
 from migrator.cli.ending import DONE, forget_stdout, lost_output, stop
+from migrator.cli.next_commands import after_report, say_next, shell_word
 from migrator.cli.values import Several, split
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ def report(
     if not quiet:
         for file in files:
             typer.echo(file)
+        say_next(*after_report(paths[0]))
     raise typer.Exit(DONE)
 
 
@@ -100,6 +102,7 @@ def _diff(before: Path, after: Path, quiet: bool) -> int:
         try:
             show_difference(Console(highlight=False), found, runs[1].name)
             sys.stdout.flush()
+            say_next(f"npumigrate report {shell_word(str(after))}")
         except (BrokenPipeError, SystemExit):  # rich turns the one into the other
             forget_stdout()
         except OSError as error:

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Optional
 import typer
 
 from migrator.cli.ending import PROBLEMS, stop
+from migrator.cli.next_commands import say_next, shell_word
 from migrator.cli.options import Rules
+from migrator.cli.progress import ProgressBar
 from migrator.cli.values import Several
 
 if TYPE_CHECKING:
@@ -68,6 +70,8 @@ def rule(
         Console().print(Markdown(text))
     else:
         typer.echo(text, nl=False)
+    if not everything:
+        say_next(f"npumigrate lint --select {','.join(one.code for one in chosen)}")
 
 
 def _check(pack: Path, others: tuple[str, ...]) -> None:
@@ -78,20 +82,24 @@ def _check(pack: Path, others: tuple[str, ...]) -> None:
 
     is_read = data_folder("rules").resolve() in pack.resolve().parents or str(pack) in others
     packs = others if is_read else (*others, str(pack))
-    failed = 0
+    failed = []
     try:
         examples = [(rule, number) for rule in load(pack) for number in range(len(rule.examples))]
-        for rule, number in examples:
-            wrong = failure(rule, number, packs)
-            if wrong is not None:
-                failed += 1
-                typer.echo(f"{rule.origin}: example {number} of {rule.code}")
-                typer.echo(f"  expected:\n{_indented(wrong.expected)}\n  came:\n{_indented(wrong.came)}")
+        with ProgressBar(shown=True) as bar:
+            for done, (rule, number) in enumerate(examples, 1):
+                wrong = failure(rule, number, packs)
+                if wrong is not None:
+                    failed.append((rule, number, wrong))
+                bar("testing examples", done, len(examples))
     except RuleError as error:
         stop(str(error))
-    typer.echo(f"examples: {len(examples)}, failed: {failed}")
+    for rule, number, wrong in failed:
+        typer.echo(f"{rule.origin}: example {number} of {rule.code}")
+        typer.echo(f"  expected:\n{_indented(wrong.expected)}\n  came:\n{_indented(wrong.came)}")
+    typer.echo(f"examples: {len(examples)}, failed: {len(failed)}")
     if failed:
         raise typer.Exit(PROBLEMS)
+    say_next(f"npumigrate lint --rules {shell_word(str(pack))}")
 
 
 def _indented(text: str) -> str:

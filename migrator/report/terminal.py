@@ -127,7 +127,7 @@ def _open_lines(tally: Tally, width: int, reports: bool) -> Iterator[Text]:
         yield Text(f"and {sum(group.count for group in hidden)} more by {_number(len(codes), 'rule')}")
     files = sorted(set().union(*(group.reports for group in groups)))
     if files and reports:
-        yield Text(f"All findings: {', '.join(files)}")
+        yield from map(Text, _wrapped(f"All findings: {', '.join(files)}", width))
     unsafe = sum(tally.unsafe.values())
     if unsafe:
         where = f" ({CHANGES}, Safety = unsafe)" if reports else ""

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from migrator.cli.lines import wrapped
+from migrator.cli.main import run
 from migrator.cli.next_commands import own_command, shell_word
 
 LAUNCH = Path(__file__).parents[1] / "launch"
@@ -87,6 +89,49 @@ def test_nothing_is_started_without_a_launcher(npumigrate, tmp_path: Path) -> No
     (source / "run_distributed_npu.sh").write_text("mine\n")
     said = npumigrate("-i", source, "-o", tmp_path, "-v", "2.6", "--overwrite").out.splitlines()
     assert (said[-2], "verify" in said[-1]) == ("Next", False)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "command"),
+    [
+        (["api", "torch.cuda.Event"], "lint"),
+        (["api", "torch.fft.rff*"], "api torch.fft.rfft"),
+        (["api", "torch.cuda.Evnt"], "api torch.cuda.Event"),
+        (["rule", "NPU601", "npu101"], "lint --select NPU601,NPU101"),
+        (["db", "releases", "2.6"], "lint -v 2.6.0"),
+        (["db", "diff", "2.12", "2.13"], "lint -v 2.13.0"),
+        (["launch", "rank-table", "--hosts", "a:2", "-o", "my table"], "launch rank-table check 'my table'"),
+    ],
+)
+def test_the_next_command_is_for_people(
+    arguments: list[str],
+    command: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    run(arguments)
+    piped = capsys.readouterr()
+    assert "Next" not in piped.out + piped.err
+    for stream in (sys.stdout, sys.stderr):
+        monkeypatch.setattr(stream, "isatty", lambda: True)
+    monkeypatch.setenv("NO_COLOR", "1")
+    run(arguments)
+    last = capsys.readouterr().err.splitlines()[-3:]
+    assert last == ["", "Next", f"  {own_command()} {command}"]
+
+
+def test_lines_are_wrapped_on_a_terminal_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "20")
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: False, raising=False)
+    assert wrapped("install the NPU driver", "  ") == "  install the NPU driver"
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+    assert wrapped("install the NPU driver", "  ") == "  install the NPU\n  driver"
+    assert (
+        wrapped("error: /usr/local/Ascend/driver is absent")
+        == "error:\n  /usr/local/Ascend/driver\n  is absent"
+    )
 
 
 def test_an_analysis_and_a_diff_say_what_comes_next(npumigrate, project, tmp_path: Path) -> None:

@@ -38,7 +38,7 @@ def write(report: LintReport, stream: TextIO) -> None:
             kind = "fix" if item.safely_fixable else "unsafe fix"
             stream.write(wrapped(f"{paint(kind, 'cyan', color)}: {item.fix.message}", report.width))
         stream.write("\n")
-    stream.writelines(f"{line}\n" for line in summary(report))
+    stream.writelines(wrapped(line, report.width) for line in summary(report))
 
 
 def _source(item: Finding, report: LintReport) -> list[tuple[str, str, str]]:

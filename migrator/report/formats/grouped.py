@@ -8,7 +8,7 @@ from typing import TextIO
 from migrator.files.errors import shown
 from migrator.report.colors import paint
 from migrator.report.formats import LintReport
-from migrator.report.formats.style import cell_of, code_of, summary, words_of
+from migrator.report.formats.style import cell_of, code_of, summary, words_of, wrapped
 
 
 def write(report: LintReport, stream: TextIO) -> None:
@@ -21,4 +21,4 @@ def write(report: LintReport, stream: TextIO) -> None:
         for item, place in zip(items, places):
             stream.write(f"  {place:<{width}}  {code_of(item, report)} {words_of(item)}\n")
         stream.write("\n")
-    stream.writelines(f"{line}\n" for line in summary(report))
+    stream.writelines(wrapped(line, report.width) for line in summary(report))
