@@ -83,6 +83,7 @@ HANDLERS = {
     "api-verdicts": Finder(
         "structural.api_verdicts", options="VerdictOptions", words_from="torch_apis", takes_match=False
     ),
+    "apex-amp": Finder("structural.apex_amp", goes_by="names"),
     "autocast-setters": Finder("structural.autocast_setters", options="SetterOptions"),
     "capability": Finder("structural.capability", "find_calls"),
     "checkpoint-load": Finder("structural.checkpoint_load", options="LoadOptions", goes_by="names"),

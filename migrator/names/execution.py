@@ -34,6 +34,15 @@ def is_conditional(index: ModuleIndex, node: ast.AST) -> bool:
     return False
 
 
+def in_other_branch(index: ModuleIndex, one: ast.AST, other: ast.AST) -> bool:
+    """Whether two nodes lie in the two branches of one ``if``."""
+    inside = {id(node): node for node in index.above(other)}
+    for child, around in index.way_up(one):
+        if isinstance(around, ast.If) and id(around) in inside and id(child) not in inside:
+            return child in around.body or child in around.orelse
+    return False
+
+
 def _runs(index: ModuleIndex, node: ast.AST, asked: frozenset[ast.AST]) -> bool:
     for child, parent in index.way_up(node):
         if _decides(parent, child) or isinstance(parent, ast.Lambda) or _left_before(index, child, _LEAVING):

@@ -30,9 +30,8 @@ def codes(text: str) -> list[tuple[int, str]]:
             " isinstance(net, DDP)\n",
         ),
         (
-            "from apex import amp, parallel\nnet = parallel.convert_syncbn_model(net)\namp.initialize(net)\n",
-            "from apex import amp\n"
-            "net = torch.nn.SyncBatchNorm.convert_sync_batchnorm(net)\namp.initialize(net)\n",
+            "from apex import RNN, parallel\nnet = parallel.convert_syncbn_model(net)\nRNN.f(net)\n",
+            "from apex import RNN\nnet = torch.nn.SyncBatchNorm.convert_sync_batchnorm(net)\nRNN.f(net)\n",
         ),
         (
             "import os, apex\nnet = apex.parallel.SyncBatchNorm(4, channel_last=False)\n",

@@ -47,6 +47,7 @@ def test_settings_may_be_objects(other: str, changes: bool) -> None:
         ("return torch.load(p, 'cpu')['args']", SAVES),
         ("self.c = torch.load(p, 'cpu')\n    return self.c['model']", SAVES),
         ("model = torch.load(p, 'cpu')\n    return model", WHOLE),
+        ("self.model = torch.load(p, 'cpu')", WHOLE),
         ("model = torch.load(p, 'cpu')\n    return model.eval()", ""),
         ("return torch.load(p, 'cpu')['ema'].float()", ""),
     ],

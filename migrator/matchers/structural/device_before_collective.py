@@ -15,7 +15,7 @@ from migrator.matchers.options import Options
 from migrator.matchers.packs import Rule
 from migrator.names.index import ModuleIndex
 from migrator.names.scopes import Scope
-from migrator.names.tree import Statement, bare_name, walk
+from migrator.names.tree import Statement, bare_name, last_name, walk
 
 _JOIN = "init_process_group"
 _RANK = "LOCAL_RANK"
@@ -42,11 +42,10 @@ def find(context: FileContext, rule: Rule[DeviceOptions]) -> Iterator[Match]:
             continue
         seen.add(scope)
         mine = [call for call in chosen if index.scope_of(call) is scope]
-        behind = [
-            call
-            for call, other in calls
-            if rule_fits(rule, other) and index.scope_of(call) is scope and _is_before(join, call)
-        ]
+        behind = [call for call, other in calls if rule_fits(rule, other)]
+        behind = [*behind, *_called(index, behind, chosen)]
+        behind = [call for call in behind if index.scope_of(call) is scope and _is_before(join, call)]
+        behind.sort(key=index.start)
         if not behind or _decides(join, rule) or _over_gloo(join):
             continue
         first = behind[0]
@@ -60,11 +59,21 @@ def find(context: FileContext, rule: Rule[DeviceOptions]) -> Iterator[Match]:
             rule,
             first,
             span=span,
-            api=index.qualified_name(first.func),
+            api=index.qualified_name(first.func) or last_name(first.func),
             edits=edits,
             severity="info" if chosen and not mine and not edits else "",  # whoever calls it may have chosen
             needs_npu=not later,
         )
+
+
+def _called(index: ModuleIndex, collectives: list[ast.Call], chosen: list[ast.Call]) -> Iterator[ast.Call]:
+    """The calls of a file's functions that call a collective, and choose no device."""
+    choosing = {index.function_of(call) for call in chosen}
+    for function in {index.function_of(call) for call in collectives} - choosing:
+        for use in index.uses_of(function) if function is not None else ():
+            call = index.call_of(use)
+            if call is not None:
+                yield call
 
 
 def _is_before(one: ast.Call, other: ast.Call) -> bool:

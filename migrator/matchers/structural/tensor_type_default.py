@@ -17,6 +17,7 @@ from migrator.matchers.dotted import calls_of
 from migrator.matchers.npu_import import statement_separator
 from migrator.matchers.options import Options
 from migrator.matchers.packs import Rule
+from migrator.names.execution import in_other_branch
 from migrator.names.index import ModuleIndex
 from migrator.names.tree import FUNCTIONS, Statement, arguments_of, called_name, only_target, string_value
 from migrator.names.values import CLASS, MODULE
@@ -90,16 +91,7 @@ def _takes_back(context: FileContext, call: ast.Call, cuda: list[ast.Call]) -> b
     """Whether a CUDA type may be the default by then: not where the other branch chooses it."""
     if not context.project.program.cuda_default:
         return False
-    return not cuda or not all(_other_branch(context.index, call, each) for each in cuda)
-
-
-def _other_branch(index: ModuleIndex, one: ast.AST, other: ast.AST) -> bool:
-    """Whether two nodes lie in the two branches of one ``if``."""
-    inside = {id(node): node for node in index.above(other)}
-    for child, around in index.way_up(one):
-        if isinstance(around, ast.If) and id(around) in inside and id(child) not in inside:
-            return child in around.body or child in around.orelse
-    return False
+    return not cuda or not all(in_other_branch(context.index, call, each) for each in cuda)
 
 
 def _defaults(context: FileContext, call: ast.Call, api: str, default: _Default) -> list[Edit]:

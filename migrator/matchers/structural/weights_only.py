@@ -60,16 +60,22 @@ def _held(index: ModuleIndex, rule: Rule[WeightsOptions], call: ast.Call, saved:
     for item in saved:
         if item.key and keys & item.keys:
             return _('the project saves "{key}" in such files, {what}', key=item.key, what=item.what)
-    if uses and any(not item.key and "module" in item.what for item in saved):
-        if all(is_module_name(last_name(use)) and not _is_state(index, use) for use in uses):
+    names = uses or ([] if keys else _targets(index, call))
+    if names and any(not item.key and "module" in item.what for item in saved):
+        if all(is_module_name(last_name(each)) and not _is_state(index, each) for each in names):
             return _("the project saves whole modules")
     return ""
 
 
+def _targets(index: ModuleIndex, call: ast.Call) -> list[ast.expr]:
+    """What a call is assigned to."""
+    statement = index.parent(call)
+    return statement.targets if isinstance(statement, ast.Assign) else []
+
+
 def _keys_of_attribute(index: ModuleIndex, call: ast.Call) -> set[str]:
     """The keys that are asked of what a call is assigned to, where that is ``self.checkpoint``."""
-    statement = index.parent(call)
-    targets = statement.targets if isinstance(statement, ast.Assign) else []
+    targets = _targets(index, call)
     written = [re.escape(ast.unparse(each)) for each in targets if isinstance(each, ast.Attribute)]
     return {key for each in written for key in re.findall(rf"{each}\[[\"'](\w+)[\"']\]", index.text)}
 
