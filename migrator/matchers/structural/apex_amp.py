@@ -17,6 +17,7 @@ from typing import Optional
 from migrator.api_support.versions import in_range
 from migrator.files.source import newline_of
 from migrator.findings.finding import Edit
+from migrator.language import _
 from migrator.matchers.context import FileContext, Match, found, instead_of
 from migrator.matchers.kinds.call import is_replaced
 from migrator.matchers.kinds.library import every_import
@@ -74,7 +75,7 @@ def find(context: FileContext, rule: Rule) -> Iterator[Match]:
             yield from list(_converted(context, rule, uses))
             return
         except _StaysError as why:
-            advice = f"{rule.advice} It stays here as {why}."
+            advice = f"{rule.advice} {_('It stays here as {why}.', why=why)}"
     else:
         advice = rule.advice
     yield from every_import(context, [rule])
@@ -115,22 +116,22 @@ def _converted(context: FileContext, rule: Rule, uses: _Uses) -> Iterator[Match]
     """The changes; raises _StaysError where a use has another shape than those that are known."""
     index = context.index
     if not in_range(">=2.4", context.version.tuple):
-        raise _StaysError("torch.set_autocast_enabled takes a device since torch 2.4")
+        raise _StaysError(_("torch.set_autocast_enabled takes a device since torch 2.4"))
     if uses.others:
-        raise _StaysError(f"{ast.unparse(uses.others[0])} has no equivalent there")
+        raise _StaysError(_("{name} has no equivalent there", name=ast.unparse(uses.others[0])))
     if _OWN_WAY.search(index.text) or _SCALER in index.text:
-        raise _StaysError("the file uses torch's own mixed precision as well")
+        raise _StaysError(_("the file uses torch's own mixed precision as well"))
     if not uses.starts:
-        raise _StaysError("another file calls amp.initialize")
+        raise _StaysError(_("another file calls amp.initialize"))
     if any(index.qualified_name(root(node)) != _AMP for node, _ in uses.all):
-        raise _StaysError("it is not imported with `from apex import amp`")
+        raise _StaysError(_("it is not imported with `from apex import amp`"))
     imports = [each for each in index.imports if _AMP in imported(each)]
     if any(len(each.names) > 1 for each in imports):
-        raise _StaysError("its import brings other names of apex, too")
+        raise _StaysError(_("its import brings other names of apex, too"))
     optimizer = _optimizer(uses)
     started = [_Start.of(context, call) for call in uses.starts]
     if not uses.scaled and any(start.has_optimizer for start in started):
-        raise _StaysError("another file calls amp.scale_loss")
+        raise _StaysError(_("another file calls amp.scale_loss"))
     for node in imports:
         edits = [move_names(index, node, {"amp": "torch.npu.amp"})]
         yield found(context, rule, node, api=_AMP, edits=edits, needs_npu=False)
@@ -154,14 +155,14 @@ def _optimizer(uses: _Uses) -> str:
     """The optimizer that all of a file scales for, as it is written; empty where nothing is scaled."""
     calls = [_scaling(each) for each in uses.scaled]
     if any(len(call.args) != 2 or call.keywords for call in calls):
-        raise _StaysError("amp.scale_loss is given more than a loss and an optimizer")
+        raise _StaysError(_("amp.scale_loss is given more than a loss and an optimizer"))
     written = {ast.unparse(call.args[1]) for call in calls} | {
         ast.unparse(call.args[0]) for call in uses.parameters
     }
     if len(written) > 1 or any("[" in each for each in written):
-        raise _StaysError("it scales for several optimizers")
+        raise _StaysError(_("it scales for several optimizers"))
     if not calls and (uses.parameters or uses.states):
-        raise _StaysError("another file calls amp.scale_loss")
+        raise _StaysError(_("another file calls amp.scale_loss"))
     return next(iter(written), "")
 
 
@@ -192,15 +193,15 @@ class _Start:
             or hands_on(call)
             or not 1 <= len(call.args) <= 2
         ):
-            raise _StaysError("amp.initialize is called in another way")
+            raise _StaysError(_("amp.initialize is called in another way"))
         given = {keyword.arg or "": keyword.value for keyword in call.keywords}
         if not given.keys() <= _DROPPED | {"opt_level", "enabled"}:
-            raise _StaysError(f"amp.initialize is given {min(given.keys() - _DROPPED)}")
+            raise _StaysError(_("amp.initialize is given {name}", name=min(given.keys() - _DROPPED)))
         level, conditions = given.get("opt_level"), []
         if "enabled" in given:
             conditions.append(index.segment(given["enabled"]))
         if string_value(level) == "O3":
-            raise _StaysError('"O3" computes all in float16: write model.half()')
+            raise _StaysError(_('"O3" computes all in float16: write model.half()'))
         if level is not None and string_value(level) is None:
             conditions.append(f'{index.segment(level)} != "O0"')
         elif string_value(level) == "O0":
@@ -237,12 +238,12 @@ def _kept(index: ModuleIndex, statement: ast.stmt, call: ast.Call) -> str:
     if not isinstance(statement, ast.Assign):
         return ""
     if len(statement.targets) != 1:
-        raise _StaysError("amp.initialize is assigned to several targets")
+        raise _StaysError(_("amp.initialize is assigned to several targets"))
     target = statement.targets[0]
     targets = [ast.unparse(each) for each in getattr(target, "elts", [target])]
     given = [ast.unparse(each) for each in call.args]
     if not isinstance(target, ast.Tuple) and len(given) == 2:
-        raise _StaysError("the result of amp.initialize is not unpacked")
+        raise _StaysError(_("the result of amp.initialize is not unpacked"))
     if [each.strip("[]()") for each in targets] == [each.strip("[]()") for each in given]:
         return ""
     return f"{index.segment(target)} = {', '.join(index.segment(each) for each in call.args)}"
@@ -256,7 +257,7 @@ def _first_scaler(context: FileContext, rule: Rule) -> Match:
     ends = [number for number, each in enumerate(body) if isinstance(each, (*FUNCTIONS, ast.ClassDef))]
     place = max((n for n in range(min([place + 1, *ends])) if _imports(body[n])), default=-1)
     if place + 1 == len(body):
-        raise _StaysError("the file does nothing but import")
+        raise _StaysError(_("the file does nothing but import"))
     following = body[place + 1]
     decorators = getattr(following, "decorator_list", [])
     start = index.start(decorators[0]) - 1 if decorators else index.start(following)
@@ -271,7 +272,7 @@ def _torch(index: ModuleIndex) -> str:
         if {(each.kind, each.name) for each in bound} == {("import", "torch")}:
             if any(isinstance(index.parent(each.node), ast.Module) for each in bound):
                 return name
-    raise _StaysError("torch is not imported at the top of the file")
+    raise _StaysError(_("torch is not imported at the top of the file"))
 
 
 def _imports(node: ast.stmt) -> bool:
@@ -285,19 +286,19 @@ def _scaled(context: FileContext, rule: Rule, node: ast.With) -> Match:
     index, call = context.index, _scaling(node)
     name, loss = node.items[0].optional_vars, call.args[0]
     if not isinstance(name, ast.Name) or len(node.items) != 1:
-        raise _StaysError("amp.scale_loss is used in another way")
+        raise _StaysError(_("amp.scale_loss is used in another way"))
     for statement in node.body:
         index.expand(statement)
     inside = [part for part in ast.walk(node) if isinstance(part, ast.Name) and part.id == name.id]
     uses = [part for part in inside if isinstance(part.ctx, ast.Load) and part not in list(ast.walk(call))]
     simple = isinstance(loss, (ast.Name, ast.Attribute, ast.Subscript))
     if not uses or not (simple or len(uses) == 1):
-        raise _StaysError("the scaled loss is used in another way")
+        raise _StaysError(_("the scaled loss is used in another way"))
     if name.id != ast.unparse(loss):
         outside = [each for each in index.uses_of(name) if each not in inside]
         scaled = [each for each in outside if not _bound_by_scaling(index, each)]
         if scaled:
-            raise _StaysError("the scaled loss is used behind its block")
+            raise _StaysError(_("the scaled loss is used behind its block"))
     edits = [
         Edit(index.start(call), index.end(name), f'{_torch(index)}.autocast("npu", enabled=False)'),
         *(instead_of(index, use, f"{_SCALER}.scale({index.segment(loss)})") for use in uses),
@@ -323,9 +324,11 @@ def _steps(context: FileContext, rule: Rule, uses: _Uses, optimizer: str) -> Ite
     beside = [step for step in steps if index.function_of(step) in functions]
     looks = bool(uses.parameters) or _GRADIENTS.search(index.text) is not None
     if (beside and {index.function_of(step) for step in beside} != functions) or not (beside or steps):
-        raise _StaysError("the optimizer's step is elsewhere")
+        raise _StaysError(_("the optimizer's step is elsewhere"))
     if looks and not beside:
-        raise _StaysError("the optimizer's step is in another function than what its gradients are used for")
+        raise _StaysError(
+            _("the optimizer's step is in another function than what its gradients are used for")
+        )
     for function in functions:
         _check_losses(index, uses, function)
     for step in beside or steps:
@@ -367,7 +370,7 @@ def _check_losses(index: ModuleIndex, uses: _Uses, function: Optional[ast.AST]) 
         around = set(map(id, index.above(call)))
         if any(id(each) in around or in_other_branch(index, call, each) for each in uses.scaled):
             continue
-        raise _StaysError("a loss is used without amp.scale_loss, too")
+        raise _StaysError(_("a loss is used without amp.scale_loss, too"))
 
 
 @dataclass
@@ -394,10 +397,10 @@ class _Unscaled:
             if near:
                 places = {id(place): place for each in near if (place := _repeated(index, each, before))}
                 if len(places) > 1:
-                    raise _StaysError("several losses are scaled for one step")
+                    raise _StaysError(_("several losses are scaled for one step"))
                 place = next(iter(places.values()))
                 return cls(place, True, index.end(place), end)
-        raise _StaysError("the optimizer's step does not follow amp.scale_loss")
+        raise _StaysError(_("the optimizer's step does not follow amp.scale_loss"))
 
     def edit(self, index: ModuleIndex, text: str) -> Edit:
         """The edit that unscales."""
@@ -445,7 +448,7 @@ def _gradients(
             continue
         clip = next((each for each in index.calls if _is_clip(index, each, place)), None)
         if clip is None:
-            raise _StaysError("gradients are used where GradScaler has not unscaled them")
+            raise _StaysError(_("gradients are used where GradScaler has not unscaled them"))
         norm = argument_of(clip, "max_norm", 1)
         if place in (index.start(call) for call in uses.parameters) or not norm:
             continue  # the call itself stands in another place of the list
