@@ -263,7 +263,11 @@ def _first_scaler(context: FileContext, rule: Rule) -> Match:
     start = index.start(decorators[0]) - 1 if decorators else index.start(following)
     gap = newline_of(index.text) * (3 if isinstance(following, (*FUNCTIONS, ast.ClassDef)) else 1)
     text = f"{_SCALER} = {_torch(index)}.npu.amp.GradScaler(enabled=False){gap}"
-    return found(context, rule, body[place], api=f"{_AMP}.initialize", edits=[Edit(start, start, text)])
+    line = decorators[0].lineno if decorators else following.lineno
+    span = start, index.line_span(line, line)[1]
+    return found(
+        context, rule, following, api=f"{_AMP}.initialize", edits=[Edit(start, start, text)], span=span
+    )
 
 
 def _torch(index: ModuleIndex) -> str:
