@@ -13,6 +13,7 @@ import typer
 from migrator.cli.ending import PROBLEMS, stop
 from migrator.cli.launch_files import give, text_of
 from migrator.cli.launch_k8s import k8s
+from migrator.cli.launch_mindspore import mindspore
 from migrator.cli.launch_modelarts import modelarts
 from migrator.cli.lines import wrapped
 from migrator.cli.next_commands import say_next, shell_word
@@ -26,6 +27,7 @@ rank_table = typer.Typer(rich_markup_mode=None)
 launch.add_typer(rank_table, name="rank-table")
 launch.command()(k8s)
 launch.command()(modelarts)
+launch.command()(mindspore)
 
 
 class Form(str, Enum):

@@ -66,18 +66,16 @@ def write_all(folder: Path, launch: Launch, overwrite: bool) -> None:
         replace_file(folder / name, text.encode("utf-8"), folder)
 
 
-def find_start(folder: Path, main: str | None) -> tuple[Start, str, list[str]]:
-    """What to start in a migrated project, the script's text, and what was assumed of them.
+def find_script(folder: Path, main: str | None, framework: str = "torch") -> tuple[str, str, list[str]]:
+    """The script to start in a migrated project, its text, and what was assumed of it.
 
-    The script is ``main``, or the likeliest one. Raises SourceError where there is none.
+    It is ``main``, or the likeliest one of the framework. Raises SourceError where there is none.
     """
     from migrator.files.discover import discover
     from migrator.files.errors import SourceError, Unreadable, shown
     from migrator.files.source import read
     from migrator.launch.add import place_of, refuse_other_framework
-    from migrator.launch.target import start_of
-    from migrator.project.entry import candidate, has_relative_imports, ranked
-    from migrator.project.start_ways import start_ways
+    from migrator.project.entry import candidate, ranked
 
     if not folder.is_dir():
         raise SourceError(f"{shown(folder)} is no folder: -o names that of the migrated project")
@@ -85,7 +83,7 @@ def find_start(folder: Path, main: str | None) -> tuple[Start, str, list[str]]:
     for found in discover(folder):
         with suppress(Unreadable):
             if found.kind == "python":
-                candidates.append(candidate(found.name, read(found.path, found.name).text))
+                candidates.append(candidate(found.name, read(found.path, found.name).text, framework))
     notes = []
     if main:
         entry = place_of(folder, main)
@@ -97,7 +95,22 @@ def find_start(folder: Path, main: str | None) -> tuple[Start, str, list[str]]:
         others = f"; {len(likely) - 1} more could be meant (-m FILE)" if len(likely) > 1 else ""
         notes.append(f"{shown(entry)} is the training script{others}")
     text = read(folder / entry, entry).text
-    refuse_other_framework(entry, text)
+    refuse_other_framework(entry, text, framework)
+    return entry, text, notes
+
+
+def find_start(folder: Path, main: str | None) -> tuple[Start, str, list[str]]:
+    """What to start in a migrated project, the script's text, and what was assumed of them.
+
+    The script is ``main``, or the likeliest one. Raises SourceError where there is none.
+    """
+    from migrator.files.errors import Unreadable
+    from migrator.files.source import read
+    from migrator.launch.target import start_of
+    from migrator.project.entry import has_relative_imports
+    from migrator.project.start_ways import start_ways
+
+    entry, text, notes = find_script(folder, main)
     relative = has_relative_imports(text)
 
     def text_of(name: str) -> str | None:

@@ -52,21 +52,20 @@ def modelarts(
     try:
         pairs = tuple(map(parse_input, inputs or [])), tuple(map(parse_output, outputs or []))
         start, text, notes = find_start(folder, main)
-        if start.way is not None and start.way.ranks == "program":
-            raise SourceError(
-                f"{shown(start.entry)} starts its own ranks, and so does the boot file: let it read RANK, "
-                "LOCAL_RANK and WORLD_SIZE instead"
-            )
         made = boot_file(start, *pairs)
         write_all(folder, made, overwrite)
     except (MappingError, SourceError) as error:
         stop(str(error))
+    if start.way is not None and start.way.ranks == "program":
+        notes.append(
+            f"{shown(start.entry)} starts its own ranks: it is started once on each node, and chooses NPUs"
+        )
     if start.way is not None and start.way.ranks in ("none", "unseen"):
         notes.append(
             "the training runs on one NPU: nothing shows that it is distributed, and on several NPUs each "
             "rank would do the whole work"
         )
-    if reads_init_method(text):
+    if reads_init_method(text) and not (start.way is not None and start.way.ranks == "program"):
         notes.append(
             f"{shown(start.entry)} can do without --init_method: where the PyTorch engine gives it, the boot "
             "file keeps it, and sets RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT"

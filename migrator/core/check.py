@@ -16,7 +16,7 @@ from typing import NamedTuple, Optional
 
 from migrator.core.blockers import judged
 from migrator.core.changes import Change, described, of_conversion, planned
-from migrator.core.fix_guards import guarded
+from migrator.core.fix_guards import guarded, guarded_text
 from migrator.core.matching import (
     Admit,
     Choice,
@@ -254,7 +254,7 @@ class _Check:
                 self.rules.settings.hardware,
                 partial(self.rules.vocabularies, self.project),
             )
-            matches, alone = match_rules_in_text(other, chosen, self.rules), 0
+            matches, alone = guarded_text(other, match_rules_in_text(other, chosen, self.rules)), 0
             if self.rules.settings.keep_cuda:
                 from migrator.core.keep_cuda.fixes import left_in_text
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from migrator.findings.edits import extent
 from migrator.findings.finding import Severity
@@ -13,6 +14,9 @@ from migrator.matchers.context import FileContext, Match
 from migrator.names.index import ModuleIndex
 from migrator.names.npu_branches import chooses_for_npus, has_npu_branch, is_flag_for_nvidia, patches_cuda
 from migrator.names.ways import guards_cuda_build
+
+if TYPE_CHECKING:
+    from migrator.matchers.other_context import TextContext
 
 _OF_CUDA = ("cuda.", "cudart.", "cupy.", "numba.cuda.", "pycuda.")
 _TWIN = N_("the project has a separate file for NPUs")
@@ -35,6 +39,13 @@ def guarded(context: FileContext, matches: list[Match], knows_npus: bool) -> lis
                 item = _with_fitting_quotes(index, item)
         result.append(item)
     return result
+
+
+def guarded_text(context: TextContext, matches: list[Match]) -> list[Match]:
+    """The matches in a file that is no Python, without fixes where there is such a file for NPUs."""
+    if context.index.name not in context.project.twins:
+        return matches
+    return [without_fix(item, _(_TWIN)) if item.finding.fix else item for item in matches]
 
 
 def without_fix(item: Match, reason: str, severity: Severity = "info") -> Match:

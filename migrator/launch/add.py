@@ -15,7 +15,7 @@ from migrator.files.writing import OutputTree, add
 from migrator.launch.script import NAME, run_script
 from migrator.launch.target import start_of
 from migrator.project.entry import Candidate, has_relative_imports
-from migrator.project.frameworks import names_of, other_framework, why_not_started
+from migrator.project.frameworks import NAMES, TORCH, names_of, other_framework, why_not_started
 from migrator.project.imports import Read
 from migrator.project.start_ways import StartWay, start_ways
 
@@ -104,11 +104,13 @@ def place_of(source: Path, main: str) -> str:
     raise SourceError(f"{shown(main)} (-m/--main) is no file of {shown(source)}")
 
 
-def refuse_other_framework(entry: str, text: str) -> None:
-    """Raise SourceError where the script ``entry`` is no program of PyTorch."""
+def refuse_other_framework(entry: str, text: str, wanted: str = TORCH) -> None:
+    """Raise SourceError where the script ``entry`` is no program of the ``wanted`` framework."""
     framework = other_framework(text)
-    if framework:
+    if framework and wanted == TORCH:
         raise SourceError(why_not_started(shown(entry), framework))
+    if framework != wanted and wanted != TORCH:
+        raise SourceError(f"{shown(entry)} is no program of {NAMES[wanted]}")
 
 
 def _text(source: Path, entry: str) -> str:

@@ -55,6 +55,7 @@ def boot_file(start: Start, inputs: Sequence[PathPair] = (), outputs: Sequence[P
         '"@MODULE_ROOT@"': _literal(start.module_root),
         "{}  # @VARIABLES@": _dictionary({one["name"]: one["value"] for one in start.variables}),
         "[]  # @OPTIONS@": json.dumps(start.way.options if start.way else []),
+        "False  # @STARTS_RANKS@": f"{start.way is not None and start.way.ranks == 'program'}  # ",
     }
     files = {BOOT: filled(BOOT, values)}
     if not inputs and not outputs:

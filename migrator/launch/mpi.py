@@ -25,6 +25,7 @@ LAUNCHERS = ("mpirun", "mpiexec", "mpiexec.hydra", "horovodrun", "orterun", "pru
 _PORT = 29500
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _ONE_SIGN = re.compile("[\ue000-\uf8ff]\\Z")  # what the shell fills in, see shell_line.py
+_OF_SHELL = re.compile("[\ue000-\uf8ff]")
 _PYTHON = re.compile(r"(?:.*/)?python[\d.]*\Z")
 
 
@@ -174,6 +175,8 @@ def _take(
         # MPI counts one slot for a host without a number.
         text = ",".join(part if ":" in part else f"{part}:1" for part in values[0].split(","))
         line.hosts = parse_hosts(text)
+    elif means == "hostfile" and _OF_SHELL.search(values[0]):
+        raise MpiLineError(f"word {place}: {name} {values[0]}: only the shell knows this file: name it")
     elif means == "hostfile":
         line.hosts = parse_hostfile(read_text(values[0]), values[0])
     elif means == "variable":

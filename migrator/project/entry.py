@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from migrator.files.document import is_notebook
-from migrator.project.frameworks import other_framework
+from migrator.project.frameworks import TORCH, other_framework
 
 _GUARD = re.compile(r"^if\s+__name__\s*==\s*['\"]__main__['\"]", re.M)
 _RELATIVE_IMPORT = re.compile(r"^\s*from\s+\.", re.M)
@@ -47,8 +47,10 @@ class Candidate:
     relative_imports: bool
 
 
-def candidate(name: str, text: str) -> Candidate | None:
+def candidate(name: str, text: str, framework: str = TORCH) -> Candidate | None:
     """What a file's name and text say of it; None where it cannot be the script that is started.
+
+    Nor is it one of another ``framework``.
 
     A script trains (calls ``backward`` or sets up a process group), or has a
     main block and a name that says train, main or run.
@@ -57,7 +59,7 @@ def candidate(name: str, text: str) -> Candidate | None:
     guarded = "__main__" in text and bool(_GUARD.search(text))
     if path.suffix != ".py" or path.name in ("setup.py", "__init__.py", "conftest.py"):
         return None
-    if other_framework(text):
+    if (other_framework(text) or TORCH) != framework:
         return None
     if not guarded and (".backward(" not in text or _only_defines(text)):
         return None

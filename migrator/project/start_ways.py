@@ -204,16 +204,22 @@ def _option_in(program: _Program, index: ModuleIndex, node: ast.AST | None, dept
 
 
 def _multiplies(program: _Program, name: str) -> bool:
-    """Whether ``args.name = args.name * n`` stands in a program."""
+    """Whether a program has ``args.rank = args.rank * n + i``, or the same for ``global_rank``."""
     for index in program.files.values():
         for statement in index.statements:
             target, value = only_target(statement), getattr(statement, "value", None)
             if isinstance(statement, ast.AugAssign) and isinstance(statement.op, ast.Mult):
                 target, value = statement.target, ast.BinOp(statement.target, ast.Mult(), statement.value)
-            if isinstance(target, ast.Attribute) and target.attr == name and isinstance(value, ast.BinOp):
+            same = isinstance(target, ast.Attribute) and target.attr == name
+            of_all = isinstance(target, ast.Name) and name in target.id
+            if (same or of_all) and isinstance(value, ast.BinOp):
                 products = (one for one in walk(value) if isinstance(one, ast.BinOp))
                 if any(
-                    isinstance(one.op, ast.Mult) and name in (bare_name(one.left), bare_name(one.right))
+                    isinstance(one.op, ast.Mult)
+                    and any(
+                        bare_name(each) == name and (same or isinstance(each, ast.Attribute))
+                        for each in (one.left, one.right)
+                    )
                     for one in products
                 ):
                     return True

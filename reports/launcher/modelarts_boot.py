@@ -10,7 +10,8 @@ ModelArts starts a boot file in one of these ways, told apart by what is set, in
   RANK_ID, RANK_SIZE, RANK_TABLE_FILE the engine Ascend-Powered-Engine started it once for each card
   --init_method tcp://host:port       the PyTorch engine started it once on each node
   MA_NUM_HOSTS                        a custom image started it once on each node
-In the last two it starts one rank for each NPU of the node.
+In the last two it starts one rank for each NPU of the node. A script that starts its own ranks is
+started once on each node instead: of the boot files of a node's cards that of the first one does it.
 
 Exit code: that of the script, or of the first rank to fail; 128 + n if signal n ended it; 78 for missing or
 wrong variables, arguments or configuration; 74 if copying failed.
@@ -41,9 +42,11 @@ KILL_AFTER = 30.0  # seconds for the other ranks to end after one has failed
 DEFAULTS: dict[str, str] = {}  # @VARIABLES@
 # What the script gets before its own arguments; %NAME% stands for a variable.
 OPTIONS: list[str] = []  # @OPTIONS@
+STARTS_RANKS = False  # @STARTS_RANKS@: the script starts those of its node itself
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 WRONG = 78  # EX_CONFIG
+OF_A_RANK = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "GROUP_RANK")
 TORCHRUN = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
 
 
@@ -81,6 +84,11 @@ def main(arguments: list[str]) -> int:
     except BootError as error:
         say(str(error))
         return WRONG
+    if STARTS_RANKS:
+        if start.ranks[0][1]:
+            say(f"the boot file of node {start.node}'s first card starts {ENTRY}, which starts the ranks")
+            return 0
+        start = start._replace(ranks=start.ranks[:1])
     first, last = start.ranks[0][0], start.ranks[-1][0]
     ranks = f"rank {first}" if first == last else f"ranks {first} to {last}"
     master = f"{start.address}:{start.port}"
@@ -123,7 +131,7 @@ def how_started(env: Mapping[str, str], arguments: list[str]) -> tuple[Start, li
         return by_rank_table(env), arguments
     engine, rest = engine_arguments(arguments)
     if "--init_method" in engine:
-        return by_init_method(env, engine), rest
+        return by_init_method(env, engine), arguments if STARTS_RANKS else rest
     if env.get("MA_NUM_HOSTS"):
         return by_hosts(env), arguments
     raise BootError(
@@ -390,7 +398,7 @@ class Ranks:
         script = ["-m", MODULE] if MODULE else [os.path.join(HERE, ENTRY)]
         for rank, local in start.ranks:
             env = environment(os.environ, start, rank, local)
-            options = [filled(option, env) for option in OPTIONS]
+            options = filled(wanted(arguments), {**env, **of_nodes(start)})
             self.processes.append(
                 subprocess.Popen(
                     [sys.executable, "-u", *script, *options, *arguments],
@@ -419,11 +427,26 @@ class Ranks:
         return code
 
 
-def filled(option: str, env: Mapping[str, str]) -> str:
-    """An option with the values of a rank's variables in the places of their names."""
-    for name in re.findall("%([A-Z_]+)%", option):
-        option = option.replace(f"%{name}%", env[name])
-    return option
+def wanted(arguments: Sequence[str]) -> list[str]:
+    """The options, with their values, that are not among the arguments already."""
+    given = {word.split("=")[0] for word in arguments if word.startswith("-")}
+    words: list[str] = []
+    left_out = False
+    for word in OPTIONS:
+        left_out = word in given if word.startswith("-") else left_out
+        words += [] if left_out else [word]
+    return words
+
+
+def of_nodes(start: Start) -> dict[str, str]:
+    """What a script that starts its own ranks may have to be told."""
+    count = start.local_world_size
+    return {"NPROC": str(count), "NNODES": str(start.world_size // count), "NODE_RANK": str(start.node)}
+
+
+def filled(options: Sequence[str], values: Mapping[str, str]) -> list[str]:
+    """Options with values in the places of their names: ``%RANK%``."""
+    return [re.sub("%([A-Z_]+)%", lambda mark: values[mark.group(1)], option) for option in options]
 
 
 def environment(env: Mapping[str, str], start: Start, rank: int, local: int) -> dict[str, str]:
@@ -434,14 +457,15 @@ def environment(env: Mapping[str, str], start: Start, rank: int, local: int) -> 
         variables["PYTHONPATH"] = os.pathsep.join(filter(None, (above, env.get("PYTHONPATH"))))
     if os.path.isdir(env.get("RANK_TABLE_FILE", "")):  # HCCL opens it as a file
         variables["RANK_TABLE_FILE"] = os.path.join(env["RANK_TABLE_FILE"], "jobstart_hccl.json")
+    variables.update(MASTER_ADDR=start.address, MASTER_PORT=start.port)
+    if STARTS_RANKS:
+        return {name: value for name, value in variables.items() if name not in OF_A_RANK}
     variables.update(
         RANK=str(rank),
         LOCAL_RANK=str(local),
         WORLD_SIZE=str(start.world_size),
         LOCAL_WORLD_SIZE=str(start.local_world_size),
         GROUP_RANK=str(start.node),
-        MASTER_ADDR=start.address,
-        MASTER_PORT=start.port,
     )
     return variables
 

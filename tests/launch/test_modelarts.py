@@ -28,6 +28,7 @@ FILES = [
 ]
 
 RUFF = ("--isolated", "--line-length=110")
+_RANK_NAMES = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
 
 
 @pytest.fixture
@@ -95,7 +96,7 @@ def test_the_options_from_which_the_script_takes_its_rank(launch, project):
     script = project / "tools" / "train net.py"
     script.write_text(
         "import argparse, sys\nparser = argparse.ArgumentParser()\nparser.add_argument('--rank')\n"
-        "print(sys.argv[1:])\n"
+        "sys.stdout.write(f'{sys.argv[1:]}\\n')\n"  # in one piece: two ranks write
         + TRAIN.replace("init_process_group()", "init_process_group('hccl', rank=args.rank)").split("if ")[0]
         + "if __name__ == '':\n    dist.init_process_group('hccl', rank=args.rank)\n    loss.backward()\n"
     )
@@ -115,13 +116,72 @@ def test_the_options_from_which_the_script_takes_its_rank(launch, project):
     assert sorted(done.stdout.splitlines()) == [f"['--rank', '{rank}', '--lr', '1']" for rank in (0, 1)]
 
 
-def test_a_script_that_starts_its_own_ranks_is_refused(launch, project):
-    script = project / "tools" / "train net.py"
-    script.write_text(TRAIN.replace("loss.backward()", "torch.multiprocessing.spawn(f, nprocs=8)"))
+OWN_RANKS = """\
+import argparse, os, sys
+import torch
+import torch.distributed as dist
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--init_method")
+parser.add_argument("--rank", type=int, default=0)
+parser.add_argument("--world_size", type=int, default=1)
+parser.add_argument("--lr")
+args = parser.parse_args()
+print(sys.argv[1:], os.environ.get("RANK"), os.environ.get("MASTER_PORT"), flush=True)
+
+def worker(card, args):
+    rank = args.rank * 8 + card
+    dist.init_process_group("hccl", init_method=args.init_method, rank=rank, world_size=args.world_size)
+
+if __name__ == "__main__":
+    args.world_size = 8 * args.world_size
+    if "MASTER_ADDR" not in os.environ:
+        torch.multiprocessing.spawn(worker, nprocs=8, args=(args,))
+"""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "variables", "said"),
+    [
+        (  # the PyTorch engine: once on each node, with its own arguments
+            ["--init_method", "tcp://10.0.0.9:6666", "--rank=1", "--world_size=2", "--lr", "1"],
+            {"NPROC_PER_NODE": "8"},
+            "['--init_method', 'tcp://10.0.0.9:6666', '--rank=1', '--world_size=2', '--lr', '1'] None 6666",
+        ),
+        (  # a custom image: once on each node
+            ["--lr", "1"],
+            {"MA_NUM_HOSTS": "2", "VC_TASK_INDEX": "1", "VC_WORKER_HOSTS": "a,b", "NPROC_PER_NODE": "8"},
+            "['--init_method', 'tcp://a:29500', '--world_size', '2', '--rank', '1', '--lr', '1'] None 29500",
+        ),
+        (  # once for each card: the first card's starts it
+            ["--lr", "1"],
+            dict(zip(_RANK_NAMES, ("8", "0", "16", "8", "h", "9"))),
+            "['--init_method', 'tcp://h:9', '--world_size', '2', '--rank', '1', '--lr', '1'] None 9",
+        ),
+        (["--lr", "1"], dict(zip(_RANK_NAMES, ("9", "1", "16", "8", "h", "9"))), ""),
+    ],
+)
+def test_a_script_that_starts_its_own_ranks_runs_once_on_each_node(
+    launch: Callable[..., tuple[int, str, str]],
+    project: Path,
+    arguments: list[str],
+    variables: dict[str, str],
+    said: str,
+) -> None:
+    (project / "tools" / "train net.py").write_text(OWN_RANKS)
     code, _, err = launch("-o", project, "-m", "tools/train net.py")
-    assert code == 2
-    assert "train net.py starts its own ranks, and so does the boot file: let it read RANK" in err
-    assert not (project / "modelarts_boot.py").exists()
+    assert code == 0
+    assert "starts its own ranks: it is started once on each node" in err
+    kept = {name: value for name, value in os.environ.items() if name not in _RANK_NAMES}
+    stub = str(Path(__file__).parent / "stub")
+    done = subprocess.run(
+        [sys.executable, "modelarts_boot.py", *arguments],
+        cwd=project,
+        env={**kept, **variables, "PYTHONPATH": stub},
+        capture_output=True,
+        text=True,
+    )
+    assert (done.returncode, done.stdout.strip()) == (0, said), done.stderr
 
 
 def test_nothing_is_replaced_unasked(launch, project):

@@ -180,3 +180,17 @@ def test_a_second_launcher_and_ranks_of_the_shell(mpi, tmp_path):
     code, _, err = mpi("--rank-table", tmp_path / "t.json", "mpirun -n $N python t.py")
     assert code == 2
     assert "--rank-table needs a number of ranks" in err
+
+
+def test_a_line_of_modelarts(mpi):
+    options = """-np 16 -tune env_file -x "NAME=a b" -x V="$HOME/x y" -mca a b"""
+    code, out, err = mpi(f"mpirun {options} python train.py --name 'c d'")
+    start = "bash run_distributed_npu.sh --entry train.py --nproc 16 -- --name 'c d'"
+    assert (code, out) == (0, f"NAME='a b' V=\"$HOME\"'/x y' {start}\n")
+    assert "left out: -tune env_file" in err
+
+
+def test_a_host_file_that_only_the_shell_knows(mpi):
+    code, _, err = mpi("mpirun -np 16 --hostfile ${HOSTS} python train.py")
+    assert code == 2
+    assert "--hostfile ${HOSTS}: only the shell knows this file: name it" in err

@@ -1,0 +1,40 @@
+"""``npumigrate launch mindspore``: a script that starts a program of MindSpore on NPUs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Optional
+
+import typer
+
+from migrator.cli.ending import stop
+from migrator.cli.launch_files import find_script, write_all
+
+
+def mindspore(
+    folder: Path = typer.Option(
+        ..., "--dir", "-o", metavar="DIR", help="The migrated project. The script is put there."
+    ),
+    main: Optional[str] = typer.Option(
+        None, "--main", "-m", metavar="FILE", help="The training script; else the likeliest one."
+    ),
+    overwrite: bool = typer.Option(False, "--overwrite", help="Replace the script of an earlier time."),
+) -> None:
+    """Make a script that starts a program of MindSpore by msrun or a rank table.
+
+    What was assumed is said on the standard error. Exit status: 0 done; 2 usage error
+    or nothing written.
+    """
+    from migrator.files.errors import SourceError, shown
+    from migrator.launch.mindspore import start_script
+
+    try:
+        entry, _, notes = find_script(folder, main, "mindspore")
+        made = start_script(entry)
+        write_all(folder, made, overwrite)
+    except SourceError as error:
+        stop(str(error))
+    for note in notes:
+        typer.echo(f"assumed: {note}", err=True)
+    for name in made.files:
+        typer.echo(shown(folder / name))
