@@ -163,7 +163,7 @@ class Rules:
                 if source in FROM_PROJECT:
                     self._words[rule.code] = project.words(source)
                     self._line_words[rule.code] = project.line_words(source)
-                elif rule.code in self._own_words:
+                elif rule.finder.asks_project and rule.code in self._own_words:
                     self._words[rule.code] = rule.options.words_in(project, self._own_words[rule.code])
 
     def _triggers(self, rules: list[Rule]) -> set[str]:

@@ -18,7 +18,8 @@ class Finder(NamedTuple):
     Rules start from the last parts of their ``match``, or from the words that ``words_from`` names. One
     without ``takes_match`` does not look at that. What ``goes_by`` names finds nothing but qualified names
     and members, what goes by packages nothing without an import of one. ``replaces`` says what it does with
-    ``replace``. ``other``: it looks at files that are no Python, and only at these.
+    ``replace``. ``other``: it looks at files that are no Python, and only at these. ``asks_project``: the
+    options say by ``words_in`` what the project adds to the words; those of others need not be read for that.
     """
 
     module: str
@@ -29,6 +30,7 @@ class Finder(NamedTuple):
     goes_by: Literal["", "names", "packages"] = ""
     replaces: Literal["no", "may", "must"] = "no"
     other: bool = False
+    asks_project: bool = False
 
     @property
     def code(self) -> Callable[..., Any]:
@@ -103,7 +105,9 @@ HANDLERS = {
     "data-parallel": Finder("structural.data_parallel"),
     "detectron-config": Finder("structural.detectron_config"),
     "device-before-collective": Finder("structural.device_before_collective", options="DeviceOptions"),
-    "device-slice": Finder("structural.device_slice", options="SliceOptions", takes_match=False),
+    "device-slice": Finder(
+        "structural.device_slice", options="SliceOptions", takes_match=False, asks_project=True
+    ),
     "device-properties": Finder("structural.capability", "find_properties", "PropertyOptions"),
     "driver-library": Finder("structural.driver_library", options="DriverOptions"),
     "dynamic-batches": Finder("structural.dynamic_shapes", "find_batches"),
@@ -129,6 +133,7 @@ HANDLERS = {
         options="DefaultOptions",
         goes_by="packages",
         takes_match=False,
+        asks_project=True,
     ),
     "library-equivalent": Finder(
         "structural.library_equivalents", options="EquivalentOptions", goes_by="names"

@@ -277,3 +277,13 @@ def test_regular_expressions_of_people_are_taken_and_are_fast(tmp_path, hint):
     text = f"x = 'cuda'\n{'a' * 100_000} = 'cuda'\nf({'cuda' * 1_000}='cuda')\n"
     migrate_text(engine, "a.py", text, merge_facts([scan_file("a.py", text)]))
     assert time.process_time() - started < 2
+
+
+def test_a_finder_says_whose_options_ask_the_project():
+    asking = {
+        name
+        for name, finder in HANDLERS.items()
+        if finder.module and finder.declared.words_in is not Options.words_in
+    }
+    assert {name for name, finder in HANDLERS.items() if finder.asks_project} == asking
+    assert all(finder.declared.words_in is Options.words_in for finder in KINDS.values())
