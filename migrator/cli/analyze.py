@@ -105,6 +105,7 @@ def analyze(
             jobs,
             Definitions(_folder(source or ""), tuple(map(Path, env_path or ()))) if deep else None,
         )
+        options.say_what_is_not_used(settings.rule_files)
         with log_on_terminal(verbose), bar:
             outcome = run(job, Path(output or ""), overwrite, bar)
     except (UnknownVersion, RuleError, SourceError) as error:

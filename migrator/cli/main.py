@@ -164,6 +164,12 @@ def run(arguments: Optional[Sequence[str]] = None) -> int:
             _run_app(given)
             typer.echo()
             given = ["migrate", "--help"]  # what most people look for
+        if given[0] == "migrate":
+            from migrator.cli.vendor_options import translated
+
+            given, refusal = translated(given)
+            if refusal:
+                return _fail(refusal, WRONG_USE)
         return _run_app(given)
     except (KeyboardInterrupt, typer.Abort):
         return _fail("interrupted", INTERRUPTED)

@@ -91,6 +91,9 @@ def migrate(
         "--replace-unsupported",
         help="Call functions of ours for APIs that NPUs lack; the result gets the package ascend_function.",
     ),
+    specify_device: bool = typer.Option(
+        False, "--specify-device", "-s", help="Let the variable DEVICE_ID choose the NPU of a single process."
+    ),
     keep_cuda: bool = typer.Option(
         False, "--keep-cuda", help="Write one source that runs on CUDA, NPUs and the CPU."
     ),
@@ -156,6 +159,7 @@ def migrate(
             rule_files=tuple(rules or ()),
             transfer=mode is Mode.transfer,
             keep_cuda=keep_cuda,
+            specify_device=specify_device,
         )
         plan = Plan(
             Path(source or ""),
@@ -169,6 +173,7 @@ def migrate(
             docs,
             replace_unsupported,
         )
+        options.say_what_is_not_used(settings.rule_files)
         with log_on_terminal(verbose), bar:
             outcome = _run(plan, None if diff else Path(output or ""), overwrite, bar)
     except (UnknownVersion, RuleError, SourceError) as error:

@@ -105,3 +105,14 @@ def check_common(quiet: bool, verbose: bool, hardware: Optional[str]) -> None:
         stop("--quiet and --verbose exclude each other")
     if hardware is not None and hardware not in HARDWARE:
         stop(f"there is no hardware {hardware!r}: choose of {', '.join(HARDWARE)}")
+
+
+def say_what_is_not_used(rule_files: Sequence[str]) -> None:
+    """Name the rules of pytorch_gpu2npu.sh's files that have no equivalent, a line for each."""
+    if not any(file.endswith(".json") for file in rule_files):
+        return
+    from migrator.matchers.packs import not_converted
+
+    for file in rule_files:
+        for line in not_converted(Path(file)):
+            say(f"{file}: not used: {line}")

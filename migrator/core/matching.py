@@ -6,9 +6,9 @@ from collections.abc import Collection, Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Callable, NamedTuple
 
-from migrator.core import transfer
+from migrator.core import specified_device, transfer
 from migrator.core.fix_guards import enclosing_fstring, without_fix
-from migrator.core.rules import TRANSFER, Rules
+from migrator.core.rules import SPECIFY_DEVICE, TRANSFER, Rules
 from migrator.findings.edits import Occupied, apply
 from migrator.findings.finding import Edit, Finding
 from migrator.language import _
@@ -35,6 +35,14 @@ def match_rules_in_text(context: TextContext, chosen: list[Rule], rules: Rules) 
 
 def match_rules(context: FileContext, chosen: list[Rule], rules: Rules) -> tuple[list[Match], int]:
     """What the chosen rules match, and how many strings that look like CUDA are something else."""
+    if rules.settings.specify_device:
+        others = [rule for rule in chosen if rule.code != SPECIFY_DEVICE]
+        matches, alone = _in_mode(context, others, rules)
+        return [*specified_device.find(context, rules.every[SPECIFY_DEVICE]), *matches], alone
+    return _in_mode(context, chosen, rules)
+
+
+def _in_mode(context: FileContext, chosen: list[Rule], rules: Rules) -> tuple[list[Match], int]:
     if rules.settings.transfer:
         others = [rule for rule in chosen if rule.code != TRANSFER]
         matches, alone = _matched(context, others, rules)

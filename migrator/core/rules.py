@@ -25,6 +25,7 @@ from migrator.project.project import Project
 
 IMPORT = "NPU901"
 TRANSFER = "NPU902"
+SPECIFY_DEVICE = "NPU190"
 FROM_PROJECT = ("cuda_operators", "library_functions", "legacy_constructors", "reducers")
 
 
@@ -45,6 +46,8 @@ class Rules:
         self._chosen = [rule for rule in chosen if applies(rule, self.version.tuple)]
         self._of_python = [rule for rule in self._chosen if not rule.finder.other]
         self._of_others = [rule for rule in self._chosen if rule.finder.other]
+        modes = {TRANSFER: settings.transfer, SPECIFY_DEVICE: settings.specify_device}
+        self._of_entries = [self.every[code] for code, wanted in modes.items() if wanted]
         self.order = {rule.code: place for place, rule in enumerate(every)}
         self.opt_in = any(rule.opt_in for rule in self._chosen)
         self.enabled = frozenset(rule.code for rule in self._chosen)
@@ -86,7 +89,7 @@ class Rules:
 
     def is_relevant(self, text: str) -> bool:
         """Whether a text holds a word from which some rule starts."""
-        if self.settings.transfer and "torch" in text:
+        if self._of_entries and "torch" in text:
             return True
         return not self._all_words.isdisjoint(identifiers(text))
 
@@ -118,8 +121,8 @@ class Rules:
         apis = self._api_words(rules, written)
         rules = [rule for rule in rules if apis.get(rule.finder.words_from, _file_fits(rule, words))]
         triggers = frozenset(self._triggers(rules)).union(*apis.values())
-        if self.settings.transfer and "torch" in words:
-            return [*rules, self.every[TRANSFER]], triggers | {"torch"}
+        if self._of_entries and "torch" in words:
+            return [*rules, *self._of_entries], triggers | {"torch"}
         return rules, triggers
 
     def _may_start(self, rule: Rule, written: Written) -> bool:

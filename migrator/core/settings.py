@@ -12,8 +12,8 @@ class Settings(NamedTuple):
     rule codes or their prefixes (``NPU1``), or ``ALL``. ``rule_files`` are a user's own rule packs.
     ``hardware`` is the product line that the project is for (``A2``), empty for none in particular. With
     ``transfer`` the only fix is the import of torch_npu's run-time patching; with ``keep_cuda`` fixes give
-    a source that runs on CUDA, NPUs and the CPU. ``content`` is a digest of the rule packs, where they may
-    change while the program runs.
+    a source that runs on CUDA, NPUs and the CPU. ``specify_device``: the variable DEVICE_ID chooses the NPU.
+    ``content`` is a digest of the rule packs, where they may change while the program runs.
     """
 
     version: str
@@ -23,4 +23,5 @@ class Settings(NamedTuple):
     hardware: str = ""
     transfer: bool = False
     keep_cuda: bool = False
+    specify_device: bool = False
     content: str = ""

@@ -21,7 +21,7 @@ _TRANSFER = "from torch_npu.contrib import transfer_to_npu"
 def find(context: FileContext, rule: Rule) -> list[Match]:
     """The two imports for a file that is started and imports torch; nothing for other files."""
     index = context.index
-    if not _is_entry(context) or not any(names_package(node, "torch") for node in index.imports):
+    if not is_entry(context) or not any(names_package(node, "torch") for node in index.imports):
         return []
     if any("transfer_to_npu" in index.segment(node) for node in index.imports):
         return []
@@ -71,7 +71,7 @@ def _break(inserted: str) -> str:
     return (match.group(1) or match.group(3) or "\n") + match.group(2)
 
 
-def _is_entry(context: FileContext) -> bool:
+def is_entry(context: FileContext) -> bool:
     """Whether a file is one that is started, as every notebook is.
 
     It asks whether it is ``__main__``, or runs something at its top level: a

@@ -377,6 +377,7 @@ def _summary(plan: Plan, tally: Tally, code: int, entry: str) -> bytes:
         "input": shown(os.path.basename(os.path.abspath(plan.source))),
         "mode": "transfer" if settings.transfer else "rewrite",
         "keep_cuda": settings.keep_cuda,
+        "specify_device": settings.specify_device,
         "hardware": settings.hardware,
         "select": list(settings.select),
         "ignore": list(settings.ignore),

@@ -67,13 +67,12 @@ def test_losses_are_those_of_the_original_on_the_cpu(emulate, tmp_path, name, np
 @pytest.mark.parametrize(
     ("name", "ranks", "arguments"),
     [
-        (
-            "resnet18_cifar",
-            1,
-            ("train.py", *SMALL, "--steps", "2", "--lr", "0.01", "--checkpoint-dir", "out"),
+        pytest.param(
+            *("resnet18_cifar", 1, ("train.py", *SMALL, "--steps", "2", "--checkpoint-dir", "out")),
+            marks=pytest.mark.thorough,
         ),
         ("mobilenetv3_single", 1, ("train.py", *SMALL, "--steps", "2", "--image-size", "64", "--no-amp")),
-        ("resnet50_imagenet", 2, RESNET50),
+        pytest.param("resnet50_imagenet", 2, RESNET50, marks=pytest.mark.thorough),
     ],
     ids=["resnet18", "mobilenetv3", "resnet50-ddp"],
 )

@@ -19,6 +19,7 @@ from migrator.core.keep_cuda.guard import chosen_by_device, guarded_by_device
 from migrator.core.keep_cuda.moves import device_type, moved
 from migrator.core.keep_cuda.names import imported, renamed
 from migrator.core.keep_cuda.strings import shared_string
+from migrator.core.rules import SPECIFY_DEVICE
 from migrator.findings.finding import Edit
 from migrator.language import N_, _
 from migrator.matchers.context import FileContext, Match
@@ -65,7 +66,7 @@ def _shared(context: FileContext, rule: Rule, item: Match) -> Match:
         return without_fix(item, _(_LEFT), "warning")  # the module is torch's
     edits = item.edits
     is_neutral = not any(_NPU_WORD.search(edit.text) for edit in edits)
-    if is_neutral and (rule.any_device or rule.kind == "name"):
+    if (is_neutral and (rule.any_device or rule.kind == "name")) or rule.code == SPECIFY_DEVICE:
         return replace(item, needs_npu=False)
     is_import = isinstance(item.node, (ast.Import, ast.ImportFrom))
     if rule.kind == "name" and is_import:

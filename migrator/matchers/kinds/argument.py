@@ -97,6 +97,8 @@ def _checked(context: FileContext, rule: Rule[ArgumentOptions], call: ast.Call, 
         edits = [Edit(start, start + len(wanted), options.keyword)]
     elif options.instead:
         edits = [instead_of(context.index, keyword.value, options.instead)]
+    if keyword is None and options.instead and given and position is not None:
+        edits = [instead_of(context.index, call.args[position], options.instead)]
     return found(context, rule, call, api=name, edits=edits)
 
 

@@ -1,0 +1,88 @@
+"""The rule files of pytorch_gpu2npu.sh (its option -r) as rules of a pack.
+
+The format is that of the tool's documents:
+https://www.hiascend.com/document/detail/en/mindstudio/500/msug/msug_000052.html
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+_CODE = "MSFT"
+_KINDS = ("ArgsModifyRule", "FuncNameModifyRule", "ModuleNameModifyRule")
+Entry = dict[str, Any]
+
+
+def is_vendors(document: Any) -> bool:
+    """Whether what a file holds is such rules: a mapping with ``rules``."""
+    return isinstance(document, dict) and isinstance(document.get("rules"), dict)
+
+
+def converted(document: Any) -> tuple[list[Entry], list[str]]:
+    """The rules as entries of a pack, and a line for each that has no equivalent."""
+    entries: list[Entry] = []
+    left: list[str] = []
+    for name, outcome in _each(document["rules"]):
+        if isinstance(outcome, str):
+            left.append(f"{name}: {outcome}")
+        else:
+            number = len(entries) + 1
+            entries.append({"code": f"{_CODE}{number:03}", "name": f"own-{number}", "fix": "safe", **outcome})
+    return entries, left
+
+
+def _each(rules: Entry) -> Iterator[tuple[str, Entry | str]]:
+    for kind, several in rules.items():
+        if kind not in _KINDS or not isinstance(several, list):
+            yield kind, f"no such rules; there are {', '.join(_KINDS)}"
+            continue
+        for number, each in enumerate(several):
+            name = f"{kind} {number + 1}"
+            yield name, _rule(kind, each) if isinstance(each, dict) else "it is no object"
+
+
+def _rule(kind: str, rule: Entry) -> Entry | str:
+    if kind == "ArgsModifyRule":
+        return _argument(rule)
+    old, new = str(rule.get("old_name", "")), str(rule.get("new_name", ""))
+    if not old or not new:
+        return "old_name and new_name are needed"
+    parent = str(rule.get("parent_module", ""))
+    if kind == "ModuleNameModifyRule":
+        before, after = (".".join(filter(None, (parent, name))) for name in (old, new))
+        return _renamed(f"{before}.*", f"{after}.*", f"the module {before} is {after}")
+    if "." not in old:
+        return f"{old!r} has no module, and would be any function of that name: write it as package.{old}"
+    return _renamed(old, new if "." in new else f"{old.rpartition('.')[0]}.{new}", f"{old} is {new}")
+
+
+def _renamed(match: str, replace: str, message: str) -> Entry:
+    return {
+        "summary": message,
+        "kind": "name",
+        "match": match,
+        "replace": replace,
+        "message": message,
+        "options": {"needs_npu": "npu" in replace},
+    }
+
+
+def _argument(rule: Entry) -> Entry | str:
+    function, new = str(rule.get("func_name", "")), str(rule.get("arg_new", ""))
+    place, keyword = rule.get("arg_idx", -1), str(rule.get("arg_keyword") or "")
+    if not function or (not keyword and not (isinstance(place, int) and place >= 0)):
+        return "func_name, and arg_idx or arg_keyword, are needed"
+    if not new:
+        return f"it takes an argument of {function} away: there is no rule for that, change it by hand"
+    options: Entry = {"argument": keyword, "instead": new, "needs_npu": "npu" in new}
+    if isinstance(place, int) and place >= 0:
+        options["position"] = place
+    message = f"{keyword or f'argument {place}'} of {function} is {new}"
+    return {
+        "summary": message,
+        "kind": "argument",
+        "match": function if "." in function else f".{function}",
+        "message": message,
+        "options": options,
+    }
