@@ -35,6 +35,7 @@ COMMANDS: dict[str, dict[str, Any]] = {
     "report": {},
     "launch": {},
     "doctor": {},
+    "fleet": {},
     "api": _OWN_PARSER,
     "rule": {},
     "db": {},
@@ -45,7 +46,7 @@ COMMANDS: dict[str, dict[str, Any]] = {
 }
 _FRAME_OPTIONS = ("-h", "--help", "-V")
 # By themselves these can do nothing: they show their help.
-_HELP_ALONE = ("migrate", "analyze", "verify", "report", "launch", "rule", "db", "completion")
+_HELP_ALONE = ("migrate", "analyze", "verify", "report", "launch", "fleet", "rule", "db", "completion")
 
 
 def frame(

@@ -36,6 +36,11 @@ def processes_for(size: int, wanted: int | None) -> int:
         return wanted
     if size < _WORTH_PROCESSES:
         return 1
+    return processors()
+
+
+def processors() -> int:
+    """How many processors this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 

@@ -1,0 +1,160 @@
+"""``npumigrate fleet``: thousands of repositories over Dask."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Callable, Optional
+
+import typer
+
+from migrator.cli import options
+from migrator.cli.ending import DONE, PROBLEMS, say, stop
+from migrator.language import _
+
+if TYPE_CHECKING:
+    from migrator.fleet.job import Outcome, Task
+
+_COMMANDS = ("migrate", "analyze", "lint")
+
+
+def fleet(
+    repositories: Path = typer.Argument(
+        None,
+        metavar="REPOS.txt",
+        help="One a line: a folder, an archive, a package==version, a Git URL@revision.",
+    ),
+    output: Optional[Path] = typer.Option(
+        None, "--output", "-o", metavar="OUT", help="Folder for results and tables; every worker must see it."
+    ),
+    command: str = typer.Option("migrate", "--do", metavar="COMMAND", help="migrate, analyze or lint."),
+    version: options.Version = None,
+    scheduler: Optional[str] = typer.Option(
+        None, "--scheduler", metavar="ADDRESS", help="tcp://HOST:PORT of Dask; else threads on this machine."
+    ),
+    jobs: Optional[int] = typer.Option(
+        None,
+        "--jobs",
+        "-j",
+        metavar="N",
+        min=1,
+        help="Repositories at a time without a scheduler (default: CPUs).",
+    ),
+    timeout: float = typer.Option(
+        900.0, "--timeout", metavar="S", min=1.0, help="End a repository after S seconds."
+    ),
+    memory: str = typer.Option(
+        "4GiB", "--memory", metavar="SIZE", help="Memory of one repository: 512MiB, 4GiB, …"
+    ),
+    retries: int = typer.Option(1, "--retries", metavar="N", min=0, help="Try what failed N times more."),
+    index_url: Optional[str] = typer.Option(
+        None, "--index-url", metavar="URL", help="Package index; else that of PIP_INDEX_URL, or PyPI."
+    ),
+    rules: options.Rules = None,
+    quiet: options.Quiet = False,
+) -> None:
+    """Migrate, analyze or lint many repositories, on one machine or on a Dask cluster.
+
+    Finished repositories are never done again: start the same line once more to go on. OUT gets
+    repositories.parquet, findings.parquet, index.html, and with --do migrate the folder migrated.
+
+    Exit status: 0 all examined; 1 some could not be; 2 usage error; 130 interrupted.
+    """
+    if repositories is None or output is None:
+        stop(_("name a list and a folder: npumigrate fleet REPOS.txt -o OUT"))
+    if command not in _COMMANDS:
+        stop(_("--do {command}: choose of {commands}", command=command, commands=", ".join(_COMMANDS)))
+    if sys.platform == "win32":
+        stop(_("fleet runs on Linux and macOS"))
+    try:
+        import distributed
+        import pyarrow
+        import unearth  # noqa: F401
+    except ModuleNotFoundError as error:
+        stop(_("fleet needs the package {name}: pip install 'npumigrate[fleet]'", name=error.name))
+    del distributed, pyarrow
+    from migrator.api_support.versions import UnknownVersion, resolve
+    from migrator.cli.emulate import size
+    from migrator.files.errors import SourceError
+    from migrator.fleet.cluster import NoSchedulerError, examine_all
+    from migrator.fleet.job import Task
+    from migrator.fleet.repositories import read_list
+    from migrator.run.cache import digest, tool_digest
+    from migrator.run.processes import processors
+
+    try:
+        listed = read_list(repositories)
+        task = Task(
+            command,  # type: ignore[arg-type]
+            resolve(version).text if version else "",
+            str(_folder(output)),
+            timeout,
+            size(memory),
+            index_url or os.environ.get("PIP_INDEX_URL", ""),
+            tuple(os.path.abspath(file) for file in rules or ()),
+            digest(tool_digest().encode(), *(Path(file).read_bytes() for file in rules or ())).hex(),
+        )
+        with _progress(len(listed), quiet) as tell:
+            outcomes = examine_all(listed, task, scheduler, jobs or processors(), retries, tell, _link(quiet))
+        _report(output, task, outcomes, quiet)
+    except (SourceError, NoSchedulerError, UnknownVersion, OSError) as error:
+        stop(str(error))
+    raise typer.Exit(DONE if all(item["state"] == "done" for item in outcomes) else PROBLEMS)
+
+
+def _folder(output: Path) -> Path:
+    output.mkdir(parents=True, exist_ok=True)
+    return output.resolve()
+
+
+def _link(quiet: bool) -> Callable[[str], None]:
+    """Tells where Dask shows its work; it does so where its package bokeh is installed."""
+
+    def tell(address: str) -> None:
+        if address and not quiet:
+            say(_("Dask's dashboard: {address}", address=address))
+
+    return tell
+
+
+@contextmanager
+def _progress(total: int, quiet: bool) -> Iterator[Callable[[Outcome], None]]:
+    """A live bar on a terminal, with what cannot be examined above it; else only those lines."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), disable=quiet or not sys.stderr.isatty()) as bar:
+        job = bar.add_task(_("repositories"), total=total)
+
+        def tell(outcome: Outcome) -> None:
+            bar.advance(job)
+            bar.update(job, description=outcome["name"][:30])
+            if outcome["state"] != "done":
+                say(f"{outcome['name']}: {outcome['state']}: {outcome['reason']}")
+
+        yield tell
+
+
+def _report(output: Path, task: Task, outcomes: Sequence[Outcome], quiet: bool) -> None:
+    from migrator.fleet.page import write_page
+    from migrator.fleet.tables import write
+    from migrator.matchers.packs import load_all
+
+    table, found = write(output, outcomes)
+    page = write_page(output, task, table, found, {rule.code: _(rule.summary) for rule in load_all()})
+    if not quiet:
+        done = [item for item in outcomes if item["state"] == "done"]
+        known = sum(item["known"] for item in done)
+        typer.echo(
+            _(
+                "{done} of {total} repositories examined, {known} of them before",
+                done=len(done),
+                total=len(outcomes),
+                known=known,
+            )
+        )
+        typer.echo(page)

@@ -1,0 +1,233 @@
+"""One repository: its files, one run of a command of npumigrate with limits, and what came out of it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, Optional
+
+from migrator.files.replacing import replace_file
+from migrator.findings.finding import SEVERITIES
+from migrator.fleet.obtain import NotObtainedError, obtain
+from migrator.fleet.repositories import Repository
+
+State = Literal["done", "failed", "timeout", "not obtained"]
+Outcome = dict[str, Any]  # goes to other machines and into files: plain values
+_PAUSE = 0.05
+# A process limits itself: between a fork and its program a thread of ours must not do anything.
+_LIMITED = """\
+import resource, sys
+resource.setrlimit(resource.RLIMIT_AS, ({bytes}, {bytes}))
+from migrator.cli.start import run
+sys.exit(run())
+"""
+_BLOCK = 1 << 20
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is done with each repository: the same for all of a fleet.
+
+    ``folder`` holds the results and is seen by every worker. ``memory`` is in bytes, ``seconds`` the limit of
+    one repository. ``rules`` says which rules and which npumigrate it is: a result of others is none of this.
+    """
+
+    command: Literal["migrate", "analyze", "lint"]
+    version: str
+    folder: str
+    seconds: float
+    memory: int
+    index_url: str = ""
+    packs: tuple[str, ...] = ()
+    rules: str = ""
+
+
+def result_file(task: Task, key: str) -> Path:
+    """Where the outcome with a key is kept."""
+    return Path(task.folder) / "outcomes" / f"{key}.json"
+
+
+def examine(repository: Repository, task: Task) -> Outcome:
+    """Do a repository's work, or take what was done before. Never raises: a failure is an outcome, too."""
+    started = time.monotonic()
+    key = _key(task, repository.source, repository.revision) if repository.fixed else ""
+    known = _known(repository, task, key)
+    if known:
+        return known
+    with tempfile.TemporaryDirectory(prefix="npumigrate-fleet-") as scratch:
+        try:
+            source = obtain(repository, Path(scratch), task.index_url, task.seconds)
+            if not key:
+                key = _key(task, _content(source))
+                known = _known(repository, task, key)
+        except (NotObtainedError, OSError) as error:
+            return _outcome(repository, "not obtained", str(error), started)
+        if known:
+            return known
+        outcome = _run(repository, task, source, Path(scratch), started)
+    outcome["key"] = key
+    if outcome["state"] == "done":
+        file = result_file(task, key)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        replace_file(file, json.dumps(outcome, ensure_ascii=False).encode("utf-8", "backslashreplace"))
+    return outcome
+
+
+def _key(task: Task, *content: str) -> str:
+    parts = (task.command, task.version, task.rules, *content)
+    return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogateescape")).hexdigest()[:32]
+
+
+def _content(folder: Path) -> str:
+    """A digest of the names and the bytes of all files below a folder; links are not followed."""
+    state = hashlib.blake2b(digest_size=16)
+    for root, folders, files in os.walk(folder):
+        folders[:] = sorted(name for name in folders if name != ".git")
+        for name in sorted(files):
+            path = os.path.join(root, name)
+            if os.path.islink(path) or not os.path.isfile(path):
+                continue
+            state.update(os.fsencode(f"\0{os.path.relpath(path, folder)}\0{os.path.getsize(path)}\0"))
+            with open(path, "rb") as file:
+                while block := file.read(_BLOCK):
+                    state.update(block)
+    return state.hexdigest()
+
+
+def _known(repository: Repository, task: Task, key: str) -> Optional[Outcome]:
+    """The outcome that was written down under a key, with the name of this list; None without one."""
+    with suppress(OSError, ValueError):
+        known = json.loads(result_file(task, key).read_bytes()) if key else None
+        if isinstance(known, dict) and known.get("state") == "done":
+            return {**known, **_named(repository), "known": True}
+    return None
+
+
+def _named(repository: Repository) -> Outcome:
+    return {"name": repository.name, "source": repository.source, "revision": repository.revision}
+
+
+def _outcome(repository: Repository, state: State, why: str, started: float, **more: Any) -> Outcome:
+    seconds = round(time.monotonic() - started, 3)
+    return {**_named(repository), "state": state, "reason": why, "seconds": seconds, "known": False, **more}
+
+
+def _run(repository: Repository, task: Task, source: Path, scratch: Path, started: float) -> Outcome:
+    """The command, in a process of its own with limits of time and memory."""
+    out = scratch / ".out"
+    # Isolated: nothing of the current folder, which holds the repository, is imported.
+    command = [sys.executable, "-I", "-c", _LIMITED.format(bytes=task.memory)]
+    command += [task.command, "--jobs", "1", *(("-v", task.version) if task.version else ())]
+    command += [word for pack in task.packs for word in ("--rules", pack)]
+    if task.command == "lint":
+        command += ["--output-format", "json", "--exit-zero", "--no-cache", str(source)]
+    else:
+        command += ["--format", "json", "--quiet", "-o", str(out), str(source)]
+    errors, printed = scratch / ".errors", scratch / ".printed"
+    code, cpu = _limited(command, task, scratch, printed, errors)
+    measured = {"cpu_seconds": round(cpu, 3), "bytes": _python_bytes(source)}
+    if code is None:
+        return _outcome(repository, "timeout", f"not done after {task.seconds:.0f} s", started, **measured)
+    if code not in (0, 1):
+        lines = errors.read_text("utf-8", "replace").strip().splitlines()
+        why = lines[-1] if lines else f"ended by signal {-code}" if code < 0 else f"exit code {code}"
+        return _outcome(repository, "failed", why, started, **measured)
+    if task.command == "lint":
+        found = of_lint(json.loads(printed.read_bytes()))
+    else:
+        (result,) = (path for path in out.iterdir() if not path.name.startswith("."))
+        (report,) = result.rglob("report.json")
+        found = of_report(json.loads(report.read_bytes()))
+        if task.command == "migrate":
+            found["readiness"] = json.loads(report.read_bytes())["readiness"]
+            _keep(result, Path(task.folder) / "migrated" / repository.name)
+    return _outcome(repository, "done", "", started, **measured, **found)
+
+
+def _limited(
+    command: list[str], task: Task, folder: Path, printed: Path, errors: Path
+) -> tuple[Optional[int], float]:
+    """The exit code, None where time is up, and the processor's seconds."""
+
+    environment = {**os.environ, "NPUMIGRATE_LANG": "en"}
+    with open(printed, "wb") as out, open(errors, "wb") as err:
+        process = subprocess.Popen(
+            command,
+            cwd=folder,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=err,
+            start_new_session=True,
+        )
+        end = time.monotonic() + task.seconds
+        late = False
+        while True:
+            pid, status, usage = os.wait4(process.pid, os.WNOHANG)
+            if pid:
+                process.returncode = os.waitstatus_to_exitcode(status)
+                cpu = usage.ru_utime + usage.ru_stime
+                return None if late else process.returncode, cpu
+            if time.monotonic() > end and not late:
+                late = True
+                os.killpg(process.pid, signal.SIGKILL)
+            time.sleep(_PAUSE)
+
+
+def of_report(report: dict[str, Any]) -> Outcome:
+    """What of ``report.json`` a fleet counts."""
+    summary = report["summary"]
+    places = Counter(
+        (place["code"], place["api"], place["severity"], place["status"], place["safety"])
+        for place in report["places"]
+    )
+    return {
+        "minutes": round(sum(report["effort"]["minutes"].values()), 1),
+        "files": summary["files"]["seen"],
+        "framework": ", ".join(summary.get("frameworks", {})),
+        **summary["findings"]["by_severity"],
+        "findings": [[*key, count] for key, count in places.items()],
+    }
+
+
+def of_lint(findings: list[dict[str, Any]]) -> Outcome:
+    """What of lint's JSON a fleet counts."""
+    places = Counter(
+        (
+            item["code"] or "",
+            item.get("api") or "",
+            item["severity"],
+            "",
+            (item["fix"] or {}).get("applicability") or "",
+        )
+        for item in findings
+    )
+    levels = Counter(item["severity"] for item in findings)
+    return {
+        **{level: levels[level] for level in SEVERITIES},
+        "findings": [[*key, count] for key, count in places.items()],
+    }
+
+
+def _python_bytes(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.rglob("*.py") if path.is_file())
+
+
+def _keep(result: Path, target: Path) -> None:
+    """Put a result in its place at once, for that of an earlier run."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    aside = target.with_name(f".{target.name}.new-{os.getpid()}-{time.monotonic_ns()}")
+    shutil.copytree(result, aside, symlinks=True)
+    shutil.rmtree(target, ignore_errors=True)
+    aside.rename(target)

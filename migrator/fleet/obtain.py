@@ -1,0 +1,144 @@
+"""A repository's files, in a folder of their own: nothing of them is built, imported or run to get them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import zipfile
+from pathlib import Path, PurePosixPath
+from typing import IO
+
+from migrator.fleet.repositories import Repository
+
+_LARGEST = 4 << 30  # bytes that an archive may unpack to
+_MOST = 200_000  # files
+_GIT = (
+    *("-c", "core.hooksPath=/dev/null", "-c", "protocol.ext.allow=never", "-c", "core.fsmonitor=false"),
+    *("-c", "core.askPass=true", "-c", "credential.interactive=never"),
+)
+
+
+class NotObtainedError(Exception):
+    """A repository that cannot be had; the text says why."""
+
+
+def obtain(repository: Repository, scratch: Path, index_url: str, seconds: float) -> Path:
+    """The folder with a repository's files: its own, which nobody writes to, or one below ``scratch``.
+
+    Raises NotObtainedError.
+    """
+    if repository.kind == "folder":
+        if not Path(repository.source).is_dir():
+            raise NotObtainedError(f"no such folder: {repository.source}")
+        return Path(repository.source)
+    target = scratch / repository.name
+    target.mkdir()
+    try:
+        if repository.kind == "git":
+            _from_git(repository, scratch, target, seconds)
+        elif repository.kind == "package":
+            _unpack(_download(repository.source, scratch, index_url, seconds), target)
+        else:
+            _unpack(Path(repository.source), target)
+    except (OSError, tarfile.TarError, zipfile.BadZipFile, EOFError) as error:
+        raise NotObtainedError(f"{repository.source}: {error}") from error
+    entries = list(target.iterdir())
+    return entries[0] if len(entries) == 1 and entries[0].is_dir() else target
+
+
+def _download(package: str, scratch: Path, index_url: str, seconds: float) -> Path:
+    """The source archive of a package, or its wheel where it has none; unearth builds nothing, pip would."""
+    folder = scratch / ".download"
+    folder.mkdir()
+    for only in (["--no-binary"], []):
+        command = [sys.executable, "-I", "-m", "unearth", package, *only, "--download", str(folder)]
+        command += ["--index-url", index_url] if index_url else []
+        _run(command, folder, seconds)
+        for file in folder.iterdir():
+            return file
+    raise NotObtainedError(f"{package}: the package index has no archive of it")
+
+
+def _from_git(repository: Repository, scratch: Path, target: Path, seconds: float) -> None:
+    """The files of a revision, by an own bare clone: no configuration of the repository counts here."""
+    git = shutil.which("git", path=os.pathsep.join(filter(os.path.isabs, os.get_exec_path())))
+    if git is None:
+        raise NotObtainedError("git is not installed")
+    clone = scratch / ".clone"
+    _git(git, ["init", "-q", "--bare", str(clone)], scratch, seconds)
+    wanted = repository.revision or "HEAD"
+    code, why = _git(
+        git, ["fetch", "-q", "--depth=1", "--no-tags", "--", repository.source, wanted], clone, seconds
+    )
+    commit = "FETCH_HEAD"
+    if code:  # a server may not give single commits: all of them then
+        every = ["+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*"]
+        code, why = _git(git, ["fetch", "-q", "--", repository.source, *every], clone, seconds)
+        commit = f"{wanted}^{{commit}}"
+    if not code:
+        archive = scratch / ".tree.tar"
+        code, why = _git(git, ["archive", "--format=tar", f"--output={archive}", commit], clone, seconds)
+    if code:
+        raise NotObtainedError(f"{repository.source}: git says: {why}")
+    _unpack(archive, target)
+
+
+def _git(git: str, arguments: list[str], folder: Path, seconds: float) -> tuple[int, str]:
+    return _run([git, *_GIT, *arguments], folder, seconds)
+
+
+def _run(command: list[str], folder: Path, seconds: float) -> tuple[int, str]:
+    """The exit code, and the line that says what went wrong."""
+    environment = {**os.environ, "GIT_TERMINAL_PROMPT": "0", "GIT_CONFIG_NOSYSTEM": "1"}
+    try:
+        done = subprocess.run(
+            command,
+            cwd=folder,
+            env=environment,
+            capture_output=True,
+            timeout=seconds,
+            stdin=subprocess.DEVNULL,
+        )
+    except subprocess.TimeoutExpired:
+        raise NotObtainedError(f"not there after {seconds:.0f} s") from None
+    lines = done.stderr.decode("utf-8", "replace").strip().splitlines()
+    fatal = [line for line in lines if line.startswith("fatal:")]
+    return done.returncode, (fatal[:1] or lines or [f"exit code {done.returncode}"])[-1]
+
+
+def _unpack(archive: Path, target: Path) -> None:
+    """The plain files of an archive; links, devices and what leads out of the folder stay in it."""
+    size = count = 0
+    if archive.name.lower().endswith((".whl", ".zip")):
+        with zipfile.ZipFile(archive) as zipped:
+            for entry in zipped.infolist():
+                size, count = _counted(size + entry.file_size, count + 1)
+                if not entry.is_dir() and (entry.external_attr >> 28) in (0, 8):  # a plain file
+                    with zipped.open(entry) as stream:
+                        _put(stream, entry.filename, target)
+        return
+    with tarfile.open(archive) as tar:
+        for member in tar:
+            size, count = _counted(size + member.size, count + 1)
+            content = tar.extractfile(member) if member.isfile() else None
+            if content:
+                _put(content, member.name, target)
+
+
+def _counted(size: int, count: int) -> tuple[int, int]:
+    if size > _LARGEST or count > _MOST:
+        raise NotObtainedError(f"more than {_LARGEST >> 30} GiB or {_MOST} files")
+    return size, count
+
+
+def _put(stream: IO[bytes], name: str, target: Path) -> None:
+    path = PurePosixPath(name.replace("\\", "/"))
+    if path.is_absolute() or ".." in path.parts or ":" in path.parts[0]:
+        return
+    file = target / path
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with open(file, "wb") as out:
+        shutil.copyfileobj(stream, out)

@@ -1,0 +1,51 @@
+"""The page of a fleet, by ``reports/page/fleet.html.j2``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pandas as pd
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from migrator.data_folders import data_folder
+from migrator.files.replacing import replace_file
+from migrator.fleet.job import Task
+from migrator.fleet.tables import blocking, cost, firing
+from migrator.language import _, language
+
+PAGE = "index.html"
+_SHOWN = 1000  # repositories on the page: the tables have all
+_TOP = 40
+
+
+def write_page(
+    folder: Path, task: Task, table: pd.DataFrame, found: pd.DataFrame, summaries: Mapping[str, str]
+) -> Path:
+    """Write the page; ``summaries`` are those of the rules by code. Raises CannotWrite."""
+    environment = Environment(
+        loader=FileSystemLoader(data_folder("reports") / "page"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.globals["_"] = _
+    style = (data_folder("reports") / "page" / "style.css").read_text(encoding="utf-8")
+    text = environment.get_template("fleet.html.j2").render(
+        language=language(),
+        task=task,
+        total=len(table),
+        states=table["state"].value_counts().to_dict(),
+        blocked=int((table["blocker"].fillna(0) > 0).sum()),
+        table=table.head(_SHOWN).astype(object).where(table.head(_SHOWN).notna(), None).to_dict("records"),
+        blocking=blocking(found).head(_TOP).to_dict("records"),
+        firing=firing(found).head(_TOP).to_dict("records"),
+        summaries=summaries,
+        cost=cost(table),
+        style=Markup(style),  # our own file
+    )
+    file = folder / PAGE
+    replace_file(file, text.encode("utf-8", "backslashreplace"))
+    return file

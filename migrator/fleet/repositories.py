@@ -1,0 +1,110 @@
+"""The list of repositories: one a line, with comments behind ``#``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from migrator.files.errors import SourceError, reason
+from migrator.language import _
+
+Kind = Literal["folder", "archive", "package", "git"]
+ARCHIVES = (".whl", ".zip", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz")
+
+_PACKAGE = re.compile(r"[A-Za-z0-9][\w.-]*(?:==[\w.!+-]+)?")
+_COMMENT = re.compile(r"(?:^|\s)#.*")
+_URL = re.compile(r"(?:https?|ssh|git|file)://|[\w.-]+@[\w.-]+:")
+_COMMIT = re.compile(r"[0-9a-f]{40}")
+
+
+@dataclass(frozen=True)
+class Repository:
+    """``name`` is its own in the list; ``source`` a path, a URL or a package; ``revision`` git's."""
+
+    name: str
+    kind: Kind
+    source: str
+    revision: str = ""
+
+    @property
+    def fixed(self) -> bool:
+        """Whether what it holds can be told by its name: a release of a package, a commit."""
+        return "==" in self.source if self.kind == "package" else bool(_COMMIT.fullmatch(self.revision))
+
+
+def read_list(file: Path) -> list[Repository]:
+    """The repositories of a list; paths in it are relative to its folder. Raises SourceError."""
+    try:
+        text = file.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        why = reason(error) if isinstance(error, OSError) else _("not UTF-8")
+        raise SourceError(_("{file} cannot be read: {why}", file=file, why=why)) from None
+    found: list[Repository] = []
+    names: set[str] = set()
+    for number, line in enumerate(text.splitlines(), 1):
+        entry = _COMMENT.sub("", line).strip()
+        if entry:
+            item = _repository(entry, file, number)
+            name = next(each for each in _names(item.name) if each.lower() not in names)
+            names.add(name.lower())
+            found.append(Repository(name, item.kind, item.source, item.revision))
+    if not found:
+        raise SourceError(_("{file} names no repository", file=file))
+    return found
+
+
+def _repository(entry: str, file: Path, number: int) -> Repository:
+    git = entry.startswith("git+")
+    source, at, revision = entry.removeprefix("git+").rpartition("@")
+    if not at or "/" in revision or (":" in revision and not git):  # git@host:path has no revision
+        source, revision = entry.removeprefix("git+"), ""
+    if git or _URL.match(source):
+        return _git(source, revision, file, number)
+    path = file.parent / entry
+    if path.is_dir() and not _is_bare(path):
+        return Repository(path.resolve().name, "folder", str(path.resolve()))
+    if path.is_file() and path.name.lower().endswith(ARCHIVES):
+        return Repository(_stem(path.name), "archive", str(path.resolve()))
+    local = file.parent / source
+    if local.is_dir() and (revision or _is_bare(local)):
+        return _git(str(local.resolve()), revision, file, number)
+    if _PACKAGE.fullmatch(entry) and "/" not in entry:
+        return Repository(entry.replace("==", "-"), "package", entry)
+    raise SourceError(
+        _(
+            "{file}, line {line}: no folder, archive, package or Git URL: {entry}",
+            file=file,
+            line=number,
+            entry=entry,
+        )
+    )
+
+
+def _git(source: str, revision: str, file: Path, number: int) -> Repository:
+    if revision.startswith("-") or source.startswith("-"):  # git would take it for an option
+        raise SourceError(
+            _("{file}, line {line}: no revision: {revision}", file=file, line=number, revision=revision)
+        )
+    name = re.split(r"[/:]", source.rstrip("/"))[-1].removesuffix(".git")
+    return Repository(f"{name}-{revision[:12]}" if revision else name, "git", source, revision)
+
+
+def _is_bare(path: Path) -> bool:
+    return (path / "HEAD").is_file() and (path / "objects").is_dir()
+
+
+def _stem(name: str) -> str:
+    return next(name[: -len(end)] for end in sorted(ARCHIVES, key=len)[::-1] if name.lower().endswith(end))
+
+
+def _names(name: str) -> Iterator[str]:
+    """A name that a file may have, and it with numbers."""
+    name = re.sub(r"[^\w.-]", "_", name).lstrip(".-") or "repository"
+    yield name
+    number = 2
+    while True:
+        yield f"{name}-{number}"
+        number += 1

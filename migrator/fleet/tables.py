@@ -1,0 +1,100 @@
+"""What a fleet is asked afterwards: tables of repositories and findings, what blocks most, what it costs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Optional
+
+import pandas as pd
+
+from migrator.findings.finding import SEVERITIES
+from migrator.fleet.job import Outcome
+
+REPOSITORIES = "repositories.parquet"
+FINDINGS = "findings.parquet"
+# As they stand in the table; the figures are those of report.json.
+COLUMNS = (
+    *("name", "source", "revision", "state", "reason", "framework", "readiness", "minutes", "files"),
+    *SEVERITIES[::-1],
+    *("bytes", "seconds", "cpu_seconds", "known", "key"),
+)
+_NUMBERS = ("readiness", "minutes", "files", *SEVERITIES, "bytes", "seconds", "cpu_seconds")
+_OF_FINDINGS = ("name", "code", "api", "severity", "status", "safety", "count")
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Processor seconds: of ``each`` repository, ``per_megabyte`` of its Python. ``error``: typical, in %."""
+
+    each: float
+    per_megabyte: float
+    error: float
+    megabytes: float  # of a typical repository
+
+    def hours(self, count: int) -> float:
+        """Processor hours of so many repositories like these."""
+        return count * (self.each + self.per_megabyte * self.megabytes) / 3600
+
+
+def repositories(outcomes: Sequence[Outcome]) -> pd.DataFrame:
+    """One row a repository, the readiest first; what could not be examined stands at the end."""
+    table = pd.DataFrame(outcomes).reindex(columns=list(COLUMNS))
+    for name in _NUMBERS:
+        table[name] = pd.to_numeric(table[name], errors="coerce")
+    for name in ("source", "revision", "reason", "framework", "key"):
+        table[name] = table[name].fillna("").astype(str)
+    table["left"] = table["state"] != "done"
+    order = ["left", "readiness", "blocker", "error", "warning", "name"]
+    upwards = [name != "readiness" for name in order]
+    return table.sort_values(order, ascending=upwards, ignore_index=True).drop(columns="left")
+
+
+def findings(outcomes: Sequence[Outcome]) -> pd.DataFrame:
+    """One row for each rule, API and severity of a repository, with how often."""
+    rows = [(outcome["name"], *row) for outcome in outcomes for row in outcome.get("findings", ())]
+    return pd.DataFrame(rows, columns=list(_OF_FINDINGS))
+
+
+def blocking(found: pd.DataFrame) -> pd.DataFrame:
+    """The APIs that stop most repositories, by blockers and errors that no fix removes."""
+    grave = found["severity"].isin(["blocker", "error"])
+    return _ranked(found[grave & (found["safety"] == "")], ["api", "code"])
+
+
+def firing(found: pd.DataFrame) -> pd.DataFrame:
+    """The rules that fire in most repositories."""
+    return _ranked(found, ["code"])
+
+
+def _ranked(found: pd.DataFrame, by: list[str]) -> pd.DataFrame:
+    groups = found.groupby(by, sort=False)
+    table = groups.agg(repositories=("name", "nunique"), places=("count", "sum")).reset_index()
+    order = ["repositories", "places", *by]
+    return table.sort_values(order, ascending=[False, False, *(True for _ in by)], ignore_index=True)
+
+
+def cost(table: pd.DataFrame) -> Optional[Cost]:
+    """A line through what was measured; None for fewer than ten repositories."""
+    import numpy
+
+    measured = table[(table["state"] == "done") & table["cpu_seconds"].notna() & table["bytes"].notna()]
+    if len(measured) < 10:
+        return None
+    size = measured["bytes"].to_numpy(float) / 1e6
+    taken = measured["cpu_seconds"].to_numpy(float)
+    (each, slope), *_ = numpy.linalg.lstsq(
+        numpy.column_stack([numpy.ones_like(size), size]), taken, rcond=None
+    )
+    said = each + slope * size
+    error = float(numpy.median(numpy.abs(said - taken) / numpy.maximum(taken, 1e-9))) * 100
+    return Cost(float(each), float(slope), error, float(size.mean()))
+
+
+def write(folder: Path, outcomes: Sequence[Outcome]) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Write both tables, and give them."""
+    table, found = repositories(outcomes), findings(outcomes)
+    table.to_parquet(folder / REPOSITORIES, index=False)
+    found.to_parquet(folder / FINDINGS, index=False)
+    return table, found
