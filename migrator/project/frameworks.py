@@ -72,11 +72,13 @@ def other_framework(text: str) -> str:
     return "" if TORCH in found else min(found, default="")
 
 
-def shown_framework(data: bytes) -> str:
-    """The framework that the bytes of a Python file show: PyTorch where that is one of them, or empty."""
+def shown_framework(data: bytes, name: str = "") -> str:
+    """The framework that the bytes of a Python file or notebook show: PyTorch among several; or empty."""
     if not any(word in data for word in (b"torch", *_SHOWING_BYTES)):
         return ""
     text = data.decode("latin-1")  # imports are of plain letters
+    if name.endswith(".ipynb"):  # each line of a cell stands in quotes
+        text = text.replace('"', "\n")
     return other_framework(text) or (TORCH if imports_torch(text) else "")
 
 

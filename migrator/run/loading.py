@@ -165,7 +165,7 @@ class Loader:
         """Remember a Python file; ``content`` is the digest of its data."""
         self._names.append(file.name)
         self._root = self._root or root_of(file.path, file.name)
-        framework = shown_framework(data)
+        framework = shown_framework(data, file.name)
         if framework:
             self.frameworks[framework] += 1
         if may_tell(data):
@@ -289,7 +289,7 @@ def _read(file: PythonFile, starts: bool) -> Read:
         pass
     except Exception as error:
         failed = internal_error(file.name, error)
-    return Read(digest(data), facts, start, failed, shown_framework(data))
+    return Read(digest(data), facts, start, failed, shown_framework(data, file.name))
 
 
 def read_native(files: Mapping[str, bytes], jobs: Optional[int]) -> list[tuple[NativeFile, Optional[Result]]]:

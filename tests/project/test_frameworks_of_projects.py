@@ -40,6 +40,7 @@ def test_the_framework_of_bytes() -> None:
         shown_framework, (b"import torch\n", b"import mindspore\n", b"import mindspore, torch\n", b"# torch")
     )
     assert list(told) == ["torch", "mindspore", "torch", ""]
+    assert shown_framework(b'{"source": ["import mindspore"]}', "eval.ipynb") == "mindspore"
 
 
 def test_how_many_files_are_of_which() -> None:
@@ -98,3 +99,14 @@ def test_the_summary_of_a_migration(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert (result / "run.sh").read_text().startswith("msrun --worker_num=8")
     summary = json.loads((result / "migration_report" / "summary.json").read_text())
     assert summary["frameworks"] == {"mindspore": 1}
+
+
+def test_each_project_gets_the_image_of_its_framework(lint) -> None:
+    image = "FROM nvidia/cuda:11.8.0-devel-ubuntu22.04\n"
+
+    def code(**files: str) -> list[str]:
+        lines = lint(**files, Dockerfile=image).splitlines()
+        return [line.split(": ")[1].split()[0] for line in lines if line.startswith("Dockerfile")]
+
+    assert code(mind_py=MIND) == ["NPU1222"]
+    assert code(mind_py=MIND, train_py="import torch\n") == ["NPU456"]

@@ -24,6 +24,7 @@ class ImageOptions(Options):
     ``image`` is what is taken instead: ``{cann}`` is CANN's version in lower case, ``{product}`` the chip as
     the tags name it, ``{python}`` a Python of the release. ``products``: the tags' names of the product lines
     of ``--hardware``, that of none under an empty name. ``oldest``: the first CANN that has such images.
+    Without an ``image`` the rule's advice says which one to take.
     """
 
     images: dict[str, str] = field(default_factory=dict)
@@ -42,7 +43,8 @@ def find(context: TextContext, rules: list[Rule[ImageOptions]]) -> Iterator[Matc
         names_one = setting.kind == "key" and setting.name.rpartition(".")[2] in ("FROM", "image")
         if not setting.value or not (names_one or context.index.type == "dockerfile"):
             continue  # in a Dockerfile an ARG may name one
-        for rule in rules:
+        # What has another image to offer comes first.
+        for rule in sorted(rules, key=lambda each: not each.options.image):
             holds = _holds(setting.value, rule.options)
             if holds is not None and setting.value_span is not None:
                 yield _found(context, rule, setting, setting.value_span, holds)
@@ -59,7 +61,9 @@ def _holds(image: str, options: ImageOptions) -> Optional[str]:
 
 def _found(context: TextContext, rule: Rule[ImageOptions], setting: Setting, span: Span, holds: str) -> Match:
     image, version = _image(context, rule.options), context.version.text
-    if not image:
+    if rule.advice:
+        advice = rule.advice
+    elif not image:
         advice = _("Use an image with the CANN that matches torch_npu for torch {version}.", version=version)
     else:
         advice = _(

@@ -27,7 +27,10 @@ class LineOptions(Options):
 def find(context: TextContext, rules: list[Rule[LineOptions]]) -> Iterator[Match]:
     """The commands, with what to write where all of the line is understood, and the launcher is there."""
     index = context.index
-    for command in index.content.commands if index.type in ("shell", "makefile") else ():
+    in_shell = index.type in ("shell", "makefile")
+    # What elsewhere starts PyTorch is found by the text: matchers/other_files.py.
+    rules = [rule for rule in rules if in_shell or rule.options.starter != "script"]
+    for command in index.content.commands if rules else ():
         launcher = next((each.name for each in command.programs if each.name in LAUNCHERS), "")
         line = index.text_of(command.span)
         if not launcher or not is_of_python(launcher, line):
@@ -36,7 +39,7 @@ def find(context: TextContext, rules: list[Rule[LineOptions]]) -> Iterator[Match
         rule = next((rule for rule in rules if framework in rule.framework), None)
         if rule is None:
             continue
-        new, advice = _instead(context, rule, command, line)
+        new, advice = _instead(context, rule, command, line) if in_shell else ("", rule.advice)
         yield found_in_text(
             context,
             rule,
