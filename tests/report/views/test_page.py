@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -177,8 +178,8 @@ def test_axe_finds_no_serious_fault_and_nothing_is_wider_than_the_page(
     faults = [(each["id"], [node["html"] for node in each["nodes"]][:3]) for each in found]
     assert faults == []
     assert tab.evaluate("document.documentElement.scrollWidth") <= size["width"]
-    pictures = tmp_path_factory.getbasetemp() / "screenshots"
-    pictures.mkdir(exist_ok=True)
+    pictures = Path(os.environ.get("SCREENSHOTS") or tmp_path_factory.getbasetemp() / "screenshots")
+    pictures.mkdir(exist_ok=True, parents=True)
     tab.screenshot(path=pictures / f"{width}-{scheme}.png", full_page=True)
     context.close()
 
