@@ -34,8 +34,14 @@ _CODE_WITH_BAR = re.compile(r"`[^`\n]*\\\|[^`\n]*`")  # GitHub wants \| in table
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """Give the site the address that findings link to."""
+    """Give the site the address that findings link to, and a place in the menu to pages that have none."""
     config.site_url = migrator.SITE
+    pages = sorted(
+        page.relative_to(config.docs_dir).as_posix() for page in Path(config.docs_dir).rglob("*.md")
+    )
+    others = [page for page in pages if f"'{page}'" not in str(config.nav)]
+    if others and config.nav is not None:
+        config.nav.append({"More": others})
     return config
 
 
