@@ -76,7 +76,7 @@ def _saved(shared: Outline) -> Iterator[Saved]:
                     yield Saved(what)
             keys = frozenset(key for key, _ in parts)
             yield from (
-                Saved(what, key, keys) for key, value in parts if (what := assigned.what(value)) is not None
+                Saved(what, key, keys) for key, value in parts if (what := assigned.what(value) or _said(key))
             )
 
 
@@ -152,6 +152,11 @@ class _Assigned:
             made = not sources or any(_makes_module(each) for each in sources)
             return _("a module, by its name") if made else None
         return _("an optimizer, by its name") if name in _OPTIMIZERS else None
+
+
+def _said(key: str) -> Optional[str]:
+    """What a key says that its value is."""
+    return "objects, by their key" if key.endswith(("_object", "_objects")) else None
 
 
 def is_module_name(name: str) -> bool:

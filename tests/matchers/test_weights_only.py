@@ -11,6 +11,7 @@ import torch
 def save(model, args, p):
     torch.save({"model": model.state_dict(), "args": args}, p)
 """
+OBJECTS = "import torch\ndef save(net, p):\n    torch.save({'net': 1, 'loss_objects': net.losses}, p)\n"
 WHOLE = "import torch\ndef save(model, p):\n    torch.save(model, p)\n"
 
 
@@ -47,6 +48,7 @@ def test_settings_may_be_objects(other: str, changes: bool) -> None:
         ("return torch.load(p, 'cpu')['args']", SAVES),
         ("self.c = torch.load(p, 'cpu')\n    return self.c['model']", SAVES),
         ("model = torch.load(p, 'cpu')\n    return model", WHOLE),
+        ("c = torch.load(p, 'cpu')\n    return c['net']", OBJECTS),
         ("self.model = torch.load(p, 'cpu')", WHOLE),
         ("model = torch.load(p, 'cpu')\n    return model.eval()", ""),
         ("return torch.load(p, 'cpu')['ema'].float()", ""),
