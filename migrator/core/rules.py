@@ -154,7 +154,9 @@ class Rules:
         if other:
             return any(not words.isdisjoint(mine) for mine in self._other_words.values())
         return any(
-            not words.isdisjoint(self._words[rule.code]) for rule in self._of_python if not _reads_text(rule)
+            not words.isdisjoint(self._words[rule.code])
+            for rule in self._of_python
+            if not _reads_text(rule) and rule.finder.words_from != "npu_names"  # fixes write what there is
         )
 
     def _learn(self, project: Project) -> None:

@@ -145,6 +145,9 @@ HANDLERS = {
     "memory-format": Finder("structural.memory_format", options="FormatOptions", goes_by="names"),
     "replaced-names": Finder("structural.replaced_names"),
     "map-location": Finder("structural.map_location"),
+    "npu-code": Finder(
+        "structural.npu_code", options="CodeOptions", words_from="npu_names", takes_match=False
+    ),
     "npu-generator": Finder("structural.npu_generator"),
     "local-rank-option": Finder("structural.local_rank_option", takes_match=False),
     "byte-mask": Finder("structural.old_forms", "find_byte_masks", options="MaskOptions", takes_match=False),

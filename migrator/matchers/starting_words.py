@@ -17,6 +17,7 @@ _KNOWN: dict[str, Callable[[], Iterable[str]]] = {
     "program_options": program_options.programs,
     "torch_apis": lambda: {"torch"},
     "torch_names": lambda: {"torch", "torchvision"},
+    "npu_names": lambda: {"npu", "torch_npu"},
     "training_loops": lambda: STARTING_WORDS,
 }
 _CALLED = re.compile(r"(?<!\w)([^\W\d]\w*)\(")

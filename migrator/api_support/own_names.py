@@ -1,0 +1,140 @@
+"""Which names torch_npu itself has at a version: ``torch.npu.NPUGraph``, ``torch_npu.npu_silu``.
+
+custom_ops.csv has its operators and public classes with their versions, wheel_names.csv what the modules of
+each wheel bind, npu_names.csv what stands for CUDA names in releases without a wheel, mentioned_names.csv
+what these may have besides. Names are in the form ``torch_npu.npu.…``.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import NamedTuple
+
+from migrator.api_support import tables
+from migrator.api_support.versions import TorchVersion, known
+
+_OPERATOR = "torch_npu.npu_"
+
+
+class Absence(NamedTuple):
+    """That a version has not got a name; ``first`` and ``last`` are the ends of the versions that have it.
+
+    Both are empty where none has it.
+    """
+
+    first: str = ""
+    last: str = ""
+
+    def later(self, version: TorchVersion) -> bool:
+        """Whether it came after a version."""
+        return bool(self.first) and tables.as_tuple(self.first) > version.tuple
+
+
+def spelled(name: str) -> str:
+    """The form in which the tables have a name of torch.npu."""
+    return f"torch_npu.npu{name[len('torch.npu') :]}" if f"{name}.".startswith("torch.npu.") else name
+
+
+def absence(name: str, version: TorchVersion) -> Absence | None:
+    """What is to say of a name that a version has not got; None where it has it, or it is not known."""
+    there = releases_with(name)
+    if there:
+        if version.text in there or not _is_read(name, version):
+            return None
+        return Absence(*_around(there, version))
+    return Absence() if _is_nowhere(name, version) else None
+
+
+def instead(name: str) -> str:
+    """What the lists of torch_npu's operators say to use for a deprecated name: none where there is nothing.
+
+    Empty for a name that is not deprecated.
+    """
+    return next((row[6] for row in _own().get(name, ()) if row[6]), "")
+
+
+@cache
+def releases_with(name: str) -> tuple[str, ...]:
+    """The versions that have a name, oldest first."""
+    module, _, last = name.rpartition(".")
+    cuda = f"torch.npu{name[len('torch_npu.npu') :]}" if name.startswith("torch_npu.npu.") else ""
+    found = []
+    for version in known():
+        rows = (*((row[1], row[2]) for row in _own().get(name, ())),)
+        if "wheel" in version.evidence:
+            rows = (*rows, *_bound().get((module, last), ()))
+        if any(tables.covers(*row, version.tuple) for row in rows) or (cuda and _stands(cuda, version)):
+            found.append(version.text)
+    return tuple(found)
+
+
+def _is_read(name: str, version: TorchVersion) -> bool:
+    """Whether it is known of a version that it lacks a name that others have."""
+    if "wheel" in version.evidence:
+        return True
+    # Of a release without one the tables have what its sources show, which may be less than there is.
+    return "._" not in name and (name, version.text) not in _mentioned()
+
+
+@cache
+def _mentioned() -> frozenset[tuple[str, str]]:
+    return frozenset((name, torch) for name, torch in tables.rows("mentioned_names"))
+
+
+def every() -> list[str]:
+    """The names that some release has."""
+    return sorted({*_own(), *(f"{module}.{name}" for module, name in _bound())})
+
+
+def _is_nowhere(name: str, version: TorchVersion) -> bool:
+    """Whether no release has a name, of which all would be known to have it."""
+    module, _, last = name.rpartition(".")
+    if last.startswith("_") or "wheel" not in version.evidence:
+        return False
+    if name.startswith(_OPERATOR):
+        return module == "torch_npu"
+    modules = {each for each, _ in _bound()}
+    is_module = any(f"{each}.".startswith(f"{name}.") for each in modules)
+    return not is_module and module in modules and module in _COMPLETE
+
+
+# Modules whose names are all in wheel_names.csv, of those of which people take names.
+_COMPLETE = frozenset({"torch_npu.npu", "torch_npu.npu.amp", "torch_npu.npu.memory", "torch_npu.npu.random"})
+
+
+def _around(there: tuple[str, ...], version: TorchVersion) -> tuple[str, str]:
+    """The first version behind one that has a name; else the last before it."""
+    later = [each for each in there if tables.as_tuple(each) > version.tuple]
+    return (later[0], "") if later else ("", there[-1])
+
+
+def _stands(npu_name: str, version: TorchVersion) -> bool:
+    return any(
+        row[4] == npu_name and tables.covers(row[1], row[2], version.tuple)
+        for row in _forms().get(npu_name, ())
+    )
+
+
+@cache
+def _forms() -> dict[str, list[list[str]]]:
+    found: dict[str, list[list[str]]] = {}
+    for row in tables.rows("npu_names"):
+        found.setdefault(row[4], []).append(row)
+    return found
+
+
+@cache
+def _own() -> dict[str, list[list[str]]]:
+    found: dict[str, list[list[str]]] = {}
+    for row in tables.rows("custom_ops"):
+        found.setdefault(row[0], []).append(row)
+    return found
+
+
+@cache
+def _bound() -> dict[tuple[str, str], list[tuple[str, str]]]:
+    found: dict[tuple[str, str], list[tuple[str, str]]] = {}
+    for module, name, _, first, last in tables.rows("wheel_names"):
+        if module.startswith("torch_npu"):
+            found.setdefault((module, name), []).append((first, last))
+    return found

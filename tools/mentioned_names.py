@@ -1,0 +1,44 @@
+"""api_db/mentioned_names.csv: names of torch_npu whose absence from a release without a wheel is no fact.
+
+    python -m tools.mentioned_names CLONE
+
+Such a release is read from its branch in a clone of torch_npu's repository. What no table has of it, and its
+sources speak of all the same, may be there: an operator of a submodule, a function that is put there.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+
+from migrator.api_support import own_names, tables
+from migrator.api_support.versions import TorchVersion, known
+from migrator.data_folders import data_folder
+
+
+def main(clone: str) -> None:
+    """Write the table."""
+    versions = [version for version in known() if "wheel" not in version.evidence]
+    rows = sorted(row for version in versions for row in _mentioned(clone, version))
+    tables.write_in(data_folder("api_db"), "mentioned_names", rows)
+
+
+def _mentioned(clone: str, version: TorchVersion) -> Iterator[tuple[str, str]]:
+    branch = f"v{version.text}"
+    words = set(_git(clone, "grep", "-hoE", r"[A-Za-z_]\w*", branch, "--", "torch_npu", "*.yaml").split())
+    words |= set(re.findall(r"\w+", _git(clone, "ls-tree", "-r", "--name-only", branch, "torch_npu")))
+    for name in own_names.every():
+        if "._" not in name and name.rpartition(".")[2] in words:
+            if version.text not in own_names.releases_with(name):
+                yield name, version.text
+
+
+def _git(clone: str, *words: str) -> str:
+    done = subprocess.run(["git", "-C", clone, *words], stdout=subprocess.PIPE, check=True)
+    return done.stdout.decode("utf-8", "replace")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
