@@ -6,10 +6,11 @@ What a release has is in ``migrator.api_support.own_names``; what to write is in
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
+from migrator.api_support import tables
 from migrator.api_support.own_names import absence, instead, spelled
 from migrator.api_support.torch_names import of_version, short
 from migrator.findings.finding import Edit
@@ -33,10 +34,12 @@ class Successor:
     """What to write in place of a name: ``name``, whose last part may be a ``*``, or what ``advice`` says.
 
     ``takes`` are the parameters that both have, in this order; without them all arguments stay as they are.
+    ``since`` is the first torch for which a name is deprecated.
     """
 
     name: str = ""
     takes: tuple[str, ...] = ()
+    since: str = ""
     advice: str = ""
 
 
@@ -45,6 +48,7 @@ class CodeOptions(Options):
     """Which names a rule is about, and what stands for some of them; a ``*`` is as in ``match``.
 
     ``later``: this torch_npu does not have them yet; ``earlier``: no more; ``unknown``: none has them.
+    ``deprecated`` are those that torch_npu's lists call so, and those of ``names``.
     """
 
     about: Literal["later", "earlier", "unknown", "deprecated"] = "later"
@@ -62,7 +66,7 @@ def find(context: FileContext, rule: Rule[CodeOptions]) -> Iterator[Match]:
     """The uses that a rule is about; what one statement imports is moved together."""
     index = context.index
     every = index.once(("npu code",), lambda: [*_uses(context)])
-    uses = [use for use in every if use.about == rule.options.about]
+    uses = [use for use in every if _is_about(context, rule, use)]
     moved: dict[ast.ImportFrom, dict[str, _Use]] = {}
     for use in uses:
         known = rule.options.names.get(fitting(tuple(rule.options.names), (), use.name), _NOTHING)
@@ -96,6 +100,15 @@ def find(context: FileContext, rule: Rule[CodeOptions]) -> Iterator[Match]:
         )
 
 
+def _is_about(context: FileContext, rule: Rule[CodeOptions], use: _Use) -> bool:
+    if use.about != rule.options.about:
+        return False
+    known = rule.options.names.get(use.name, _NOTHING)
+    if known.since and tables.as_tuple(known.since) > context.version.tuple:
+        return False
+    return use.about != "deprecated" or known is not _NOTHING or bool(instead(use.name))
+
+
 def _severity(index: ModuleIndex, rule: Rule, node: ast.AST) -> str:
     return "warning" if rule.severity != "info" and is_conditional(index, node) else ""
 
@@ -123,9 +136,9 @@ def _uses(context: FileContext) -> Iterator[_Use]:
     settled = {spelled(name) for ref, name in refs if isinstance(getattr(ref, "ctx", None), ast.Store)}
     for node in index.imports:
         for name in imported(node):
-            use = _judged(context, node, [spelled(name)]) if name.startswith(_PACKAGES) else None
+            use = _judged(context, node, spelled(name)) if name.startswith(_PACKAGES) else None
             if use is not None and use.name not in settled:
-                settled.add(use.name)
+                settled |= {use.name} if use.about != "deprecated" else set()
                 yield use
     for ref, name in refs:
         if not name.startswith(_PACKAGES):
@@ -135,39 +148,28 @@ def _uses(context: FileContext) -> Iterator[_Use]:
             full = spelled(index.qualified_name(member))
             if full.count(".") == 0 or full in settled or not isinstance(member.ctx, ast.Load):
                 continue
-            use = _judged(context, member, [full])
+            use = _judged(context, member, full)
             if use is not None:
                 yield use
+            if use is None or use.about != "deprecated":
                 break
 
 
-def _judged(context: FileContext, node: ast.expr | Import, names: Sequence[str]) -> _Use | None:
-    version = context.version
-    for name in names:
-        away = absence(name, version)
-        if away is None:
-            if instead(name):
-                return _Use(node, name, "deprecated", _("torch_npu calls {name} deprecated", name=name))
-            continue
-        if is_guarded(context.index, node, [name.rpartition(".")[2]], MISSING):
-            return None
-        release = _("torch_npu for torch {version}", version=short(version.text))
-        if away.later(version):
-            when = _("first for torch {version}", version=short(away.first))
-            return _Use(
-                node, name, "later", _("{release} lacks {name}: {when}", **_said(release, name, when))
-            )
-        if away.last:
-            when = _("last for torch {version}", version=short(away.last))
-            return _Use(
-                node, name, "earlier", _("{release} lacks {name}: {when}", **_said(release, name, when))
-            )
+def _judged(context: FileContext, node: ast.expr | Import, name: str) -> _Use | None:
+    """What may be said of a name; of those that are there a rule knows which are deprecated."""
+    away = absence(name, context.version)
+    if away is None:
+        return _Use(node, name, "deprecated", _("torch_npu calls {name} deprecated", name=name))
+    if is_guarded(context.index, node, [name.rpartition(".")[2]], MISSING):
+        return None
+    if not away.first and not away.last:
         return _Use(node, name, "unknown", _("no known torch_npu has {name}", name=name))
-    return None
-
-
-def _said(release: str, name: str, when: str) -> dict[str, object]:
-    return {"release": release, "name": name, "when": when}
+    release = _("torch_npu for torch {version}", version=short(context.version.text))
+    later = away.later(context.version)
+    when = _("first for torch {version}", version=short(away.first)) if later else ""
+    when = when or _("last for torch {version}", version=short(away.last))
+    message = _("{release} lacks {name}: {when}", release=release, name=name, when=when)
+    return _Use(node, name, "later" if later else "earlier", message)
 
 
 def _deprecation(name: str) -> str:
@@ -191,7 +193,8 @@ def _target(context: FileContext, known: Successor, name: str) -> str:
 def _edits(index: ModuleIndex, known: Successor, node: ast.expr | Import, target: str) -> list[Edit]:
     if not target or not isinstance(node, ast.expr) or not _fits(index, known, node):
         return []
-    return [instead_of(index, node, _written(index, node, target))]
+    written = _written(index, node, target)
+    return [instead_of(index, node, written)] if written else []
 
 
 def _fits(index: ModuleIndex, known: Successor, node: ast.expr) -> bool:
@@ -205,8 +208,10 @@ def _fits(index: ModuleIndex, known: Successor, node: ast.expr) -> bool:
 
 
 def _written(index: ModuleIndex, node: ast.expr, target: str) -> str:
-    """A name as the code at a node says it: by its own name of torch."""
+    """A name as the code at a node can say it: by its own name of torch; empty where it has none."""
     if target.startswith("torch_npu."):
         return target
-    torch = (npu_module(index, node) or "torch.npu").removesuffix(".npu")
-    return f"{torch}{target[len('torch') :]}" if torch != "torch_npu" else import_form(target)
+    torch = npu_module(index, node)
+    if torch is None or torch.startswith("torch_npu"):
+        return import_form(target) if target.startswith("torch.npu.") else ""
+    return f"{torch.removesuffix('.npu')}{target[len('torch') :]}"
