@@ -21,18 +21,22 @@ from migrator.data_folders import data_folder
 def main(clone: str) -> None:
     """Write the table."""
     versions = [version for version in known() if "wheel" not in version.evidence]
-    rows = sorted(row for version in versions for row in _mentioned(clone, version))
+    found: dict[str, list[str]] = {}
+    for version in versions:
+        for name in _mentioned(clone, version):
+            found.setdefault(name, []).append(version.text)
+    rows = sorted((name, " ".join(inside)) for name, inside in found.items())
     tables.write_in(data_folder("api_db"), "mentioned_names", rows)
 
 
-def _mentioned(clone: str, version: TorchVersion) -> Iterator[tuple[str, str]]:
+def _mentioned(clone: str, version: TorchVersion) -> Iterator[str]:
     branch = f"v{version.text}"
     words = set(_git(clone, "grep", "-hoE", r"[A-Za-z_]\w*", branch, "--", "torch_npu", "*.yaml").split())
     words |= set(re.findall(r"\w+", _git(clone, "ls-tree", "-r", "--name-only", branch, "torch_npu")))
     for name in own_names.every():
         if "._" not in name and name.rpartition(".")[2] in words:
             if version.text not in own_names.releases_with(name):
-                yield name, version.text
+                yield name
 
 
 def _git(clone: str, *words: str) -> str:

@@ -73,12 +73,12 @@ def _is_read(name: str, version: TorchVersion) -> bool:
     if "wheel" in version.evidence:
         return True
     # Of a release without one the tables have what its sources show, which may be less than there is.
-    return "._" not in name and (name, version.text) not in _mentioned()
+    return "._" not in name and version.text not in _mentioned().get(name, ())
 
 
 @cache
-def _mentioned() -> frozenset[tuple[str, str]]:
-    return frozenset((name, torch) for name, torch in tables.rows("mentioned_names"))
+def _mentioned() -> dict[str, list[str]]:
+    return {name: versions.split() for name, versions in tables.rows("mentioned_names")}
 
 
 def every() -> list[str]:

@@ -34,7 +34,7 @@ COLUMNS = {
     " statement advice source",
     "launch_commands": "command starts positionals others flags values variables source",
     "limits": "code meaning",
-    "mentioned_names": "name torch",
+    "mentioned_names": "name versions",
     "native_functions": "operator from to kind",
     "npu_names": "cuda_name from to kind npu_name unchanged advice source",
     "program_options": "programs options values needs_autoload advice source",
