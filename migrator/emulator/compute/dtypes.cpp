@@ -13,6 +13,8 @@
 namespace emulator {
 namespace {
 
+constexpr size_t kFloatAlways = ~size_t{0};
+
 // Products, with the arguments whose dtypes the results take in op-plugin (`self.options()` and its like). A matrix
 // unit multiplies halves, adds in float and rounds once. Tensors of two floating dtypes meet in the wider one, as
 // CANN documents for aclnnMm, aclnnAddmm, aclnnBatchMatMul and aclnnConvolution.
@@ -23,13 +25,16 @@ const std::unordered_map<std::string, std::vector<size_t>> kResultsAs = {
     {"aten::convolution_overrideable", {0}},
     {"aten::convolution_backward", {1, 2, 0}},
     {"aten::convolution_backward_overrideable", {1, 2, 0}},
+    // The means and deviations of a norm stay in float.
+    {"aten::native_layer_norm", {0, kFloatAlways, kFloatAlways}},
+    {"aten::native_layer_norm_backward", {1, 5, 5}},
 };
 
 // The CPU rounds halves at each step of these.
 const std::unordered_set<std::string> kRoundedOnce = {
     "aten::binary_cross_entropy", "aten::binary_cross_entropy_with_logits", "aten::prod", "aten::upsample_linear1d",
     "aten::upsample_bilinear2d", "aten::upsample_trilinear3d", "aten::grid_sampler_2d", "aten::grid_sampler_3d",
-    "aten::index_add", "aten::index_add_",
+    "aten::index_add", "aten::index_add_", "aten::native_layer_norm", "aten::native_layer_norm_backward",
 };
 
 // The CPU has these for floating dtypes alone.
@@ -130,8 +135,13 @@ InFloat::InFloat(const std::string& name, Arguments& arguments) {
   }
   if (!half && seen[0] + seen[1] + seen[2] < 2) return;
   const std::vector<size_t> first = {0};
+  const auto dtype_of = [&](size_t index) {
+    if (index == kFloatAlways) return at::kFloat;
+    const c10::IValue& value = arguments[index];
+    return value.isTensor() && value.toTensor().defined() ? value.toTensor().scalar_type() : at::kFloat;
+  };
   for (const size_t index : product == kResultsAs.end() ? first : product->second)
-    results_.push_back(arguments[index].toTensor().scalar_type());
+    results_.push_back(dtype_of(index));
   to_float(arguments, integers);
 }
 
