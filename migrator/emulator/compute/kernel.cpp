@@ -145,8 +145,7 @@ void call(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
 
 // Draws from the generator of the device, and not from the CPU's.
 void call_random(const c10::OperatorHandle& op, torch::jit::Stack* stack, Request& request, c10::Device device) {
-  const at::Generator npu =
-      request.generator ? *request.generator : at::globalContext().defaultGenerator(device);
+  const at::Generator npu = request.generator ? *request.generator : generator_of(device);
   const at::Generator generator = draw(npu);
   Arguments arguments(op, stack);
   const auto& expected = op.schema().arguments();

@@ -3,6 +3,8 @@
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/Context.h>
 
+#include <dlfcn.h>
+
 #include <cstdlib>
 #include <cstring>
 
@@ -29,6 +31,17 @@ uint64_t mix(uint64_t seed, uint64_t offset) {
 bool random_from_cpu() {
   static const char* from = std::getenv("NPUMIGRATE_EMULATOR_RANDOM");
   return from != nullptr && std::strcmp(from, "cpu") == 0;
+}
+
+at::Generator generator_of(c10::Device npu) {
+  // torch_npu 2.6 does not tell torch of its generators.
+  using OfDevice = const at::Generator& (*)(c10::DeviceIndex);
+  static const auto of_device = [] {
+    void* library = dlopen("libtorch_npu.so", RTLD_LAZY | RTLD_NOLOAD);
+    return reinterpret_cast<OfDevice>(
+        library == nullptr ? nullptr : dlsym(library, "_ZN6at_npu6detail22getDefaultNPUGeneratorEa"));
+  }();
+  return of_device != nullptr && npu.has_index() ? of_device(npu.index()) : at::globalContext().defaultGenerator(npu);
 }
 
 at::Generator draw(at::Generator npu) {

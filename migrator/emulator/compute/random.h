@@ -14,6 +14,9 @@ namespace emulator {
 // (NPUMIGRATE_EMULATOR_RANDOM=cpu).
 bool random_from_cpu();
 
+// The default generator of an NPU.
+at::Generator generator_of(c10::Device npu);
+
 // A CPU generator that stands where `npu` stands, which is moved on as by one operator.
 at::Generator draw(at::Generator npu);
 

@@ -118,3 +118,15 @@ def test_results_are_contiguous_as_op_plugin_makes_them():
     with pytest.raises(RuntimeError, match="only supported contiguous memory format"):
         larger.contiguous(memory_format=torch.channels_last)
     assert permuted.contiguous().is_contiguous()
+
+
+def test_a_layer_norm_of_halves_sums_in_float():
+    """As an NPU does; the CPU keeps means and deviations in halves."""
+    data = torch.rand(469, 7) * 99 + 1
+    layer = torch.nn.LayerNorm(7)
+    layer(data.half().float()).sum(0).matmul(torch.arange(7.0)).backward()
+    on_npu = torch.nn.LayerNorm(7).npu()
+    on_npu(data.half().npu()).float().sum(0).matmul(torch.arange(7.0).npu()).backward()
+    torch.testing.assert_close(on_npu.weight.grad.cpu(), layer.weight.grad, atol=1e-3, rtol=1e-4)
+    given = (data.half().npu(), [7], None, None, 1e-5)
+    assert torch.ops.aten.native_layer_norm(*given)[1].dtype == torch.float32
