@@ -39,7 +39,9 @@ async def run_own(
     # Nothing is imported from the folder, which may hold a package called migrator.
     start = f"import sys; sys.path[:] = {sys.path!r}; sys.argv[0] = 'npumigrate'"
     program = [sys.executable, "-c", f"{start}; from migrator.cli.start import run; sys.exit(run())"]
-    environment = {**os.environ, "NO_COLOR": "1", "COLUMNS": "100", "PYTHONIOENCODING": "utf-8"}
+    # As all that programs read, it is English.
+    fixed = {"NO_COLOR": "1", "COLUMNS": "100", "PYTHONIOENCODING": "utf-8", "NPUMIGRATE_LANG": "en"}
+    environment = {**os.environ, **fixed}
     environment.pop("FORCE_COLOR", None)
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         process = await asyncio.create_subprocess_exec(

@@ -43,7 +43,10 @@ class Agent:
         """Do something with a client that is connected."""
         from mcp import Client, StdioServerParameters
 
-        server = StdioServerParameters(command=sys.executable, args=self._command)
+        # Answers are English, whatever its user reads.
+        server = StdioServerParameters(
+            command=sys.executable, args=self._command, env={"NPUMIGRATE_LANG": "zh"}
+        )
 
         async def session() -> Any:
             async with Client(server) as client:
