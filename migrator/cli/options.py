@@ -111,7 +111,7 @@ def say_what_is_not_used(rule_files: Sequence[str]) -> None:
     """Name the rules of pytorch_gpu2npu.sh's files that have no equivalent, a line for each."""
     if not any(file.endswith(".json") for file in rule_files):
         return
-    from migrator.matchers.packs import not_converted
+    from migrator.matchers.vendor_rules import not_converted
 
     for file in rule_files:
         for line in not_converted(Path(file)):

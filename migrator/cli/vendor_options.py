@@ -1,6 +1,6 @@
 """Options of pytorch_gpu2npu.sh that have another name here, or that nothing needs.
 
-Their sources are in docs/coming_from_pytorch_gpu2npu.md.
+Their sources are in docs/from_pytorch_gpu2npu.md.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Callable, NamedTuple
 
-from migrator.core import specified_device, transfer
+from migrator.core import transfer
 from migrator.core.fix_guards import enclosing_fstring, without_fix
 from migrator.core.rules import SPECIFY_DEVICE, TRANSFER, Rules
 from migrator.findings.edits import Occupied, apply
@@ -36,6 +36,8 @@ def match_rules_in_text(context: TextContext, chosen: list[Rule], rules: Rules) 
 def match_rules(context: FileContext, chosen: list[Rule], rules: Rules) -> tuple[list[Match], int]:
     """What the chosen rules match, and how many strings that look like CUDA are something else."""
     if rules.settings.specify_device:
+        from migrator.core import specified_device  # few runs need it
+
         others = [rule for rule in chosen if rule.code != SPECIFY_DEVICE]
         matches, alone = _in_mode(context, others, rules)
         return [*specified_device.find(context, rules.every[SPECIFY_DEVICE]), *matches], alone
@@ -205,7 +207,6 @@ def _imports(context: FileContext, needing: list[Match], rules: Rules) -> list[M
     if rules.settings.keep_cuda:
         from migrator.core.keep_cuda.module import module_imports  # few runs need it
 
-        places = module_imports(context, nodes)
-    else:
-        places = torch_npu_imports(context.index, nodes, context.version.replaces_names)
+        return module_imports(context, rule, nodes)
+    places = torch_npu_imports(context.index, nodes, context.version.replaces_names)
     return [insertion(context, rule, node, edit) for node, edit in places]

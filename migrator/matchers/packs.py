@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -21,7 +20,6 @@ from migrator.language import _
 from migrator.matchers.expressions import check_expressions
 from migrator.matchers.finders import HANDLERS, KINDS, Finder
 from migrator.matchers.options import OptionError, Options, did_you_mean, typed
-from migrator.matchers.vendor_rules import converted, is_vendors
 from migrator.project.frameworks import TORCH, Framework
 
 if TYPE_CHECKING:
@@ -139,25 +137,17 @@ def load(path: Path) -> list[Rule]:
         ) from None
     except _TooMuchError as error:
         raise RuleError(f"{path}:{error}") from None
-    if is_vendors(entries):
-        text = "\n".join(f"- {json.dumps(entry)}" for entry in converted(entries)[0]) or "[]"
-        node, entries = _composed(text, is_ours=True)
+    if isinstance(entries, dict) and isinstance(entries.get("rules"), dict):
+        from migrator.matchers.vendor_rules import as_pack  # a hook does without it
+
+        node, entries = _composed(as_pack(entries), is_ours=True)
         if not entries:
-            return []
+            return []  # none has an equivalent
     if not isinstance(entries, list) or not entries:
         raise RuleError(
             _("{path}:1: a rule pack is a list of rules, each starting with '- code: …'", path=path)
         )
     return [_rule(entry, item, path) for entry, item in zip(entries, node.value)]
-
-
-def not_converted(path: Path) -> list[str]:
-    """The rules of pytorch_gpu2npu.sh's that a file holds and that have no equivalent, a line for each."""
-    try:
-        document = json.loads(read_settings(path))
-    except (Unreadable, ValueError, RecursionError):
-        return []  # to load it tells why
-    return converted(document)[1] if is_vendors(document) else []
 
 
 def _composed(text: str, is_ours: bool) -> tuple[Any, Any]:

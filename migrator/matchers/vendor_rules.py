@@ -6,30 +6,35 @@ https://www.hiascend.com/document/detail/en/mindstudio/500/msug/msug_000052.html
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
+
+from migrator.files.errors import Unreadable
+from migrator.files.source import read_settings
 
 _CODE = "MSFT"
 _KINDS = ("ArgsModifyRule", "FuncNameModifyRule", "ModuleNameModifyRule")
 Entry = dict[str, Any]
 
 
-def is_vendors(document: Any) -> bool:
-    """Whether what a file holds is such rules: a mapping with ``rules``."""
-    return isinstance(document, dict) and isinstance(document.get("rules"), dict)
+def as_pack(document: Entry) -> str:
+    """The text of a pack with the rules of a file that have an equivalent."""
+    entries = [rule for _, rule in _each(document["rules"]) if isinstance(rule, dict)]
+    numbered = ({"code": f"{_CODE}{number:03}", **entry} for number, entry in enumerate(entries, 1))
+    return "\n".join(f"- {json.dumps(entry)}" for entry in numbered) or "[]"
 
 
-def converted(document: Any) -> tuple[list[Entry], list[str]]:
-    """The rules as entries of a pack, and a line for each that has no equivalent."""
-    entries: list[Entry] = []
-    left: list[str] = []
-    for name, outcome in _each(document["rules"]):
-        if isinstance(outcome, str):
-            left.append(f"{name}: {outcome}")
-        else:
-            number = len(entries) + 1
-            entries.append({"code": f"{_CODE}{number:03}", "name": f"own-{number}", "fix": "safe", **outcome})
-    return entries, left
+def not_converted(path: Path) -> list[str]:
+    """A line for each rule of such a file that has no equivalent."""
+    try:
+        document = json.loads(read_settings(path))
+    except (Unreadable, ValueError, RecursionError):
+        return []  # to load it tells why
+    rules = document.get("rules") if isinstance(document, dict) else None
+    every = _each(rules) if isinstance(rules, dict) else ()
+    return [f"{name}: {outcome}" for name, outcome in every if isinstance(outcome, str)]
 
 
 def _each(rules: Entry) -> Iterator[tuple[str, Entry | str]]:
@@ -59,6 +64,8 @@ def _rule(kind: str, rule: Entry) -> Entry | str:
 
 def _renamed(match: str, replace: str, message: str) -> Entry:
     return {
+        "name": "own-rule",
+        "fix": "safe",
         "summary": message,
         "kind": "name",
         "match": match,
@@ -80,6 +87,8 @@ def _argument(rule: Entry) -> Entry | str:
         options["position"] = place
     message = f"{keyword or f'argument {place}'} of {function} is {new}"
     return {
+        "name": "own-rule",
+        "fix": "safe",
         "summary": message,
         "kind": "argument",
         "match": function if "." in function else f".{function}",

@@ -141,7 +141,9 @@ def migrate(plan: Plan, out: Path, overwrite: bool, progress: Progress) -> Outco
             added = add_equivalents(tree, survey.places, equivalents)
             _LOG.info("added: %s", ", ".join(added) or "no files of equivalents")
             shared_device.add_copies(tree, copies, rules.version)
-            for result in _mismatches(survey, rules, tree, frozenset(told)):
+            # With --keep-cuda scripts stay, and what NPUs need there is told.
+            after = () if plan.settings.keep_cuda else _mismatches(survey, rules, tree, frozenset(told))
+            for result in after:
                 tables.add(result)
                 tally.add(result, changed=False)
             _LOG.info("%d seen, %d changed, %d skipped", tally.seen, tally.changed, tally.skipped)

@@ -10,7 +10,7 @@ from migrator.core.check import check
 from migrator.core.rules import Rules
 from migrator.core.settings import Settings
 from migrator.files.document import document
-from migrator.matchers.packs import not_converted
+from migrator.matchers.vendor_rules import not_converted
 from migrator.project.project import Project
 
 RULES = {

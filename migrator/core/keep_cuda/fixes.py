@@ -118,5 +118,6 @@ def _with_edits(item: Match, edits: list[Edit], needs_module: bool) -> Match:
     fix = item.finding.fix
     assert fix is not None
     ordered = tuple(sorted(edits, key=lambda edit: (edit.start, edit.end)))
-    finding = replace(item.finding, fix=replace(fix, edits=ordered))
+    message = _("{message}; written for all devices", message=item.finding.message)
+    finding = replace(item.finding, message=message, fix=replace(fix, edits=ordered))
     return replace(item, finding=finding, needs_npu=needs_module)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
+from dataclasses import replace
 
 from migrator.files.source import newline_of
 from migrator.findings.finding import Edit
-from migrator.matchers.context import FileContext
+from migrator.language import _
+from migrator.matchers.context import FileContext, Match, insertion
 from migrator.matchers.npu_import import torch_npu_imports
+from migrator.matchers.packs import Rule
 
 NAME = "shared_device"
 FILE = f"{NAME}.py"
@@ -29,8 +32,15 @@ def module_of(context: FileContext) -> str:
     return f"{home}{NAME}" if not home.strip(".") else f"{home}.{NAME}"
 
 
-def module_imports(context: FileContext, needing: Sequence[ast.AST]) -> list[tuple[ast.stmt, Edit]]:
-    """The edits that import the module where nodes need it, above the imports among them."""
+def module_imports(context: FileContext, rule: Rule, needing: Sequence[ast.AST]) -> list[Match]:
+    """The imports of the module where nodes need it."""
+    items = [insertion(context, rule, node, edit, api=NAME) for node, edit in _places(context, needing)]
+    message = _("the module {name} has what differs between devices", name=NAME)
+    return [replace(item, finding=replace(item.finding, message=message)) for item in items]
+
+
+def _places(context: FileContext, needing: Sequence[ast.AST]) -> list[tuple[ast.stmt, Edit]]:
+    """Where the imports go: above the imports among the nodes that need them."""
     index, statement = context.index, import_statement(context)
     places = torch_npu_imports(index, needing, statement=statement)
     early = [node for node in needing if isinstance(node, (ast.Import, ast.ImportFrom))]
