@@ -49,7 +49,7 @@ def planned(in_input: Finding, found: Finding, lines: Lines, before: OffsetMap) 
     start, end = lines.span(first, last)
     whole = end - start <= _LONGEST or fix.operation == "INSERT"
     if whole:
-        end = start + len(lines.data[start:end].rstrip(b"\r\n"))
+        end = lines.content_end(last)
     else:
         start, end = min(start for start, _ in spans), max(end for _, end in spans)
     return Change(

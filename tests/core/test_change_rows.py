@@ -138,3 +138,12 @@ def test_what_a_fix_inserts_has_its_row_alone() -> None:
     assert [code for code, fix in fixes if not fix.before] == ["NPU901"]
     moved = next(fix for code, fix in fixes if code == "NPU209")
     assert moved.after == "torch.npu.set_device(rank)\ndist.barrier()"
+
+
+def test_a_line_that_is_put_before_an_empty_one() -> None:
+    text = "from detectron2.config import get_cfg\n\ncfg = get_cfg()\n\ncfg.merge_from_file('a')\n"
+    result = migrate_text(rules_for(Settings("2.6")), "a.py", text, Project())
+    fixes = [fix for _, _, fix in made(result) if fix.before]
+    assert [(fix.before, fix.after) for fix in fixes] == [
+        ("cfg = get_cfg()", 'cfg = get_cfg()\ncfg.MODEL.DEVICE = "npu"')
+    ]

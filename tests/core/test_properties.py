@@ -55,7 +55,7 @@ def reported_lines(result: Result) -> set[int]:
         line
         for finding in result.findings
         if finding.fixed
-        for line in range(finding.line, finding.end_line + 1)
+        for line in range(finding.lines[0], finding.lines[1] + 1)
     }
 
 
