@@ -63,7 +63,7 @@ def test_a_command_loads_no_other_one() -> None:
         "print(sorted(name for name in sys.modules if name.startswith('migrator.cli.')), file=sys.stderr)"
     )
     answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    own = ["ending", "main", "options", "rule", "values"]
+    own = ["ending", "main", "next_commands", "options", "progress", "rule", "values"]
     assert answer.stderr.strip() == str([f"migrator.cli.{name}" for name in own])
 
 
