@@ -24,6 +24,11 @@ def _(text: str, /, **values: object) -> str:
     return said.format(**values) if values else said
 
 
+def ngettext(one: str, other: str, n: int, **values: object) -> str:
+    """A text for one, or for another number of things, which is its field ``{n}``."""
+    return _(one if n == 1 else other, n=n, **values)
+
+
 def N_(text: str, /) -> str:  # noqa: N802 (the custom of gettext)
     """A text that ``_`` gets later, as it is: this only marks it for the catalogue."""
     return text

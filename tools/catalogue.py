@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import csv
 import json
+import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -27,6 +28,10 @@ _HEAD = """\
 msgid ""
 msgstr "Language: zh_CN\\nContent-Type: text/plain; charset=UTF-8\\n"
 """
+# The functions that mark texts in code, and how many of their arguments are texts.
+_MARKS = {"_": 1, "N_": 1, "ngettext": 2}
+# What is between the parts of a list: Chinese has signs of its own for it.
+_SIGNS = (", ", "; ", "{message}: {advice}")
 # Fields of a rule that people read.
 _OF_RULES = ("summary", "message", "advice", "why")
 # Of the tables of api_db, the columns that people read.
@@ -41,10 +46,11 @@ _OF_TABLES = {
 # Of the files of reports/, the keys whose values people read; None for all.
 _OF_REPORTS: dict[str, tuple[str, ...] | None] = {
     "page/texts.yaml": None,
+    "columns.yaml": ("name",),
     "doctor.yaml": ("what", "do"),
     "doctor_variables.yaml": ("what",),
     "insight.yaml": None,
-    "rules.yaml": ("fixes", "groups"),
+    "rules.yaml": ("head", "fixes", "groups"),
     "waiting.yaml": ("name", "advice"),
 }
 
@@ -53,16 +59,18 @@ def texts() -> dict[str, str]:
     """Every text that people read, with the first place where it stands."""
     found: dict[str, str] = {}
     for text, place in (*_of_code(), *_of_rules(), *_of_reports(), *_of_tables(), *_of_help()):
-        found.setdefault(text, place)
+        if re.search(r"[^\W\d_]", re.sub(r"\{[^{}]*\}", "", text)) or text in _SIGNS:
+            found.setdefault(text, place)
     return found
 
 
 def _of_code() -> Iterator[tuple[str, str]]:
     for file in sorted((ROOT / "migrator").rglob("*.py")):
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("_", "N_"):
-                if isinstance(node.args[0], ast.Constant):
-                    yield str(node.args[0].value), file.relative_to(ROOT).as_posix()
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+                for argument in node.args[: _MARKS.get(node.func.id, 0)]:
+                    if isinstance(argument, ast.Constant):
+                        yield str(argument.value), file.relative_to(ROOT).as_posix()
 
 
 def _of_rules() -> Iterator[tuple[str, str]]:
@@ -86,7 +94,8 @@ def _leaves(value: Any, keys: tuple[str, ...] | None) -> Iterator[str]:
             yield value.strip()
     elif isinstance(value, Mapping):
         for key, each in value.items():
-            yield from _leaves(each, None if keys and key in keys else keys)
+            if key != "source":
+                yield from _leaves(each, None if keys and key in keys else keys)
     elif isinstance(value, list):
         for each in value:
             yield from _leaves(each, keys)
@@ -102,7 +111,19 @@ def _of_tables() -> Iterator[tuple[str, str]]:
 
 
 def _of_help() -> Iterator[tuple[str, str]]:
-    return iter(())
+    """The help of all commands, which is put into the language of the run where it is shown."""
+    from typer.main import get_command
+
+    from migrator.cli import main, spoken
+    from migrator.lint.option_table import OPTIONS
+
+    for name in ("--help", *main.COMMANDS):
+        for text in spoken.texts(get_command(main.parser(name))):
+            yield text, f"help of {name}"
+    for title, options in OPTIONS.items():
+        for text in (title, *(option.help for option in options)):
+            if text:
+                yield text, "help of lint"
 
 
 def _yaml(file: Path) -> Any:

@@ -46,7 +46,7 @@ from migrator.run.project_files import check_files, refuse_without_python
 DONE = 0
 SOME_SKIPPED = 1
 INTERRUPTED = 130
-_NOT_REACHED = "the analysis was interrupted before it came to this file"
+_NOT_REACHED = "the analysis was interrupted before it reached this file"
 
 
 _LOG = logging.getLogger("npumigrate")
@@ -168,7 +168,7 @@ def _fill(
 ) -> bool:
     """Write the rows; gives False where Ctrl-C ended it early."""
     entries = tuple(_entries(job, tree, progress))
-    refuse_without_python(entries, job.source, bool(job.exclude), "analyse")
+    refuse_without_python(entries, job.source, bool(job.exclude))
     modes = [MODES[mode] for mode in job.modes]
     checked = any(mode.codes for mode in modes)
     waiting = {shown(entry.name): None for entry in entries if entry.holds_python}

@@ -396,7 +396,7 @@ def at_version(answer: Answer, version: TorchVersion) -> AtVersion:
 
 
 def _of_other(answer: Answer, version: TorchVersion) -> str:
-    """The sentence on what is no name of torch: an operator, a variable, a name of torch_npu."""
+    """The sentence on what is not a name of torch: an operator, a variable, a name of torch_npu."""
     release = f"torch_npu {version.torch_npu}"
     if answer.kind == "environment":
         return sentences.of_variable(answer.environment)

@@ -8,6 +8,7 @@ from functools import cache
 from typing import Optional
 
 from migrator.api_support import tables
+from migrator.language import _
 
 ALLOCATOR_VARIABLES = ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF")
 # The options that torch_npu's allocator knows as well.
@@ -52,7 +53,7 @@ def of_npu(name: str) -> Optional[NpuVariable]:
     """The variable of that name that an NPU's software reads, or None where it is not known."""
     for found, default, values, meaning, hardware, note, source in tables.rows("npu_variables"):
         if found == name:
-            return NpuVariable(name, default, values, meaning, tuple(hardware.split()), note, source)
+            return NpuVariable(name, default, values, _(meaning), tuple(hardware.split()), note, source)
     return None
 
 
@@ -84,7 +85,7 @@ def carries_over(variable: EnvVar, value: str) -> bool:
 def known() -> dict[str, EnvVar]:
     """Every CUDA-side variable that is known, by its name."""
     return {
-        name: EnvVar(name, npu, same_values == "yes", numbers(values), advice, source)
+        name: EnvVar(name, npu, same_values == "yes", numbers(values), _(advice), source)
         for name, npu, same_values, values, advice, source in tables.rows("env_vars")
     }
 

@@ -7,6 +7,7 @@ from functools import cache
 from typing import Literal, NamedTuple, Optional, cast
 
 from migrator.api_support import tables
+from migrator.language import _
 
 Limits = tuple[tuple[str, tables.Version], ...]  # such as (">=", (0, 4)), of a requirement
 
@@ -54,9 +55,16 @@ class LibraryDefault(NamedTuple):
     def versions(self) -> str:
         """The library's versions in which it is so, in words; empty for all that are known."""
         library = self.library.partition(" ")[0]
-        after = f"from {library} {self.since} on" if self.since else ""
+        after = _("from {library} {since} on", library=library, since=self.since) if self.since else ""
         return " ".join(
-            filter(None, (after, f"up to {'' if after else library + ' '}{self.until}" * bool(self.until)))
+            filter(
+                None,
+                (
+                    after,
+                    _("up to {value}{until}", value="" if after else library + " ", until=self.until)
+                    * bool(self.until),
+                ),
+            )
         )
 
 
@@ -68,13 +76,14 @@ def known() -> Mapping[str, tuple[LibraryDefault, ...]]:
     """The functions by each of their names; a method's begins with a dot. Newer versions come first."""
     found: dict[str, tuple[LibraryDefault, ...]] = {}
     for row in tables.rows("library_defaults"):
-        api, argument, position, names, library, since, until, harmless, value, outcome, *more = row
+        api, argument, position, names, library, since, until, harmless, value, *more = row
+        outcome, unless, statement, advice, source = more
         default = LibraryDefault(
             *(api, argument, int(position) if position else None, library, since, until),
             tuple(harmless.split()),
             value,
             cast(Literal["raises", "cpu", "disabled"], outcome),
-            *more,
+            *(unless, statement, _(advice), source),
         )
         for name in names.split():
             others = found.get(name, ())

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from migrator.api_support import npu_names, tables, torch_names
 from migrator.api_support.versions import TorchVersion, UnknownVersion, resolve
+from migrator.language import _
 
 _PROGRAM = Path(__file__).with_name("live_program.py")
 _PATIENCE = 600  # seconds
@@ -33,10 +34,10 @@ def differences(say: Callable[[str], None]) -> list[str]:
         from migrator.emulator.installed import EmulatorError, look, version_of
         from migrator.emulator.launch import Machine, environment
     except ImportError as error:  # the emulator needs Linux
-        raise CannotCompare(f"the emulator cannot run here: {error}") from None
+        raise CannotCompare(_("the emulator cannot run here: {error}", error=error)) from None
     release = version_of("torch_npu")
     if release is None:
-        raise CannotCompare("torch_npu is not installed here")
+        raise CannotCompare(_("torch_npu is not installed here"))
     try:
         version = resolve(release)
         installed = look()
@@ -54,8 +55,8 @@ def differences(say: Callable[[str], None]) -> list[str]:
     )
     last = answer.stdout.rstrip().rpartition("\n")[2]
     if answer.returncode or not last.startswith("["):
-        reason = (answer.stderr.strip().splitlines() or ["no reason given"])[-1]
-        raise CannotCompare(f"torch_npu could not be looked into: {reason}")
+        reason = (answer.stderr.strip().splitlines() or [_("no reason given")])[-1]
+        raise CannotCompare(_("torch_npu could not be looked into: {reason}", reason=reason))
     found: list[str] = json.loads(last)
     return found
 

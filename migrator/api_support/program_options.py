@@ -7,6 +7,7 @@ from functools import cache
 from typing import Optional
 
 from migrator.api_support import tables
+from migrator.language import _
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,7 @@ def known() -> dict[tuple[str, str], ProgramOption]:
     found: dict[tuple[str, str], ProgramOption] = {}
     for programs, options, values, autoload, advice, source in tables.rows("program_options"):
         pairs = (value.partition("=") for value in values.split())
-        option = ProgramOption({old: new for old, _, new in pairs}, autoload == "yes", advice, source)
+        option = ProgramOption({old: new for old, _, new in pairs}, autoload == "yes", _(advice), source)
         for program in programs.split(";"):
             found |= {(program, name): option for name in options.split()}
     return found

@@ -12,21 +12,22 @@ from migrator.api_support.support import limit_words
 from migrator.api_support.torch_names import of_version, short
 from migrator.api_support.verdicts import Verdict, judge, word
 from migrator.api_support.versions import TorchVersion
+from migrator.language import N_, _
 
 _UNCHANGED = {
-    "works": "Works as it is.",
-    "no_effect": "Does nothing on an NPU, and no harm.",
-    "raises": "Raises: it has no NPU equivalent.",
+    "works": N_("Works unchanged."),
+    "no_effect": N_("Has no effect on NPUs and does no harm."),
+    "raises": N_("Raises: it has no NPU equivalent."),
 }
 # Of what a document leaves out, what programs use; the documents' words for it, and torch's.
 _USED = {"fp64": "float64", "int64": "int64", "bool": "bool"}
 _UNTRIED = {"fp16": "float16", "bf16": "bfloat16"}  # NPUs have them: a list without them says what was tried
 _COMPLEX = {"complex64", "complex128"}
 _RUNS = {
-    "kernel": "though torch_npu has a kernel",
-    "composite": "though the operators that it comes to have kernels",
-    "python": "though it needs no operator",
-    "source": "though its source comes to nothing that NPUs lack",
+    "kernel": N_("though torch_npu has a kernel"),
+    "composite": N_("though the operators that it uses have kernels"),
+    "python": N_("though it needs no operator"),
+    "source": N_("though its source uses nothing that NPUs lack"),
 }
 
 
@@ -35,10 +36,10 @@ def sentence(name: str, version: TorchVersion) -> str:
     names = of_version(version.text)
     absence = names.absence(name)
     if absence:
-        return f"Not in torch {short(version.text)}: {absence}."
+        return _("Not in torch {text}: {absence}.", text=short(version.text), absence=absence)
     form = npu_names.look_up(name, version)
     if form is not None and not form.npu:
-        return _UNCHANGED.get(form.unchanged, "Has no NPU form.")
+        return _(_UNCHANGED.get(form.unchanged, N_("Has no NPU equivalent.")))
     if form is not None:
         return f"Use {form.npu}."
     verdict = judge(name, version)
@@ -56,42 +57,44 @@ def of_verdict(verdict: Verdict, version: TorchVersion) -> str:
         lacking = _left_out(verdict)
         if not lacking:
             return _works(verdict)
-        verb = "does" if len(lacking) == 1 and lacking != ["complex"] else "do"
-        return f"Works. {_listed(lacking)} {verb} not."
+        if len(lacking) == 1 and lacking != ["complex"]:
+            return _("Works. {lacking} does not.", lacking=_listed(lacking))
+        return _("Works. {lacking} do not.", lacking=_listed(lacking))
     if verdict.status == "fallback":
         of = f" for {found.lacking[0]}" if found is not None and found.lacking else ""
         release = ".".join(version.torch_npu.split(".")[:2])
         if verdict.kernel != "none":
-            return "Runs on the CPU, as the documents say (slow)."
+            return _("Runs on the CPU according to the documents (slow).")
         if found is not None and found.note:
-            return f"Runs on the CPU: {found.note}"
-        return f"Runs on the CPU: no kernel{of} in torch_npu {release} (slow)."
+            return _("Runs on the CPU: {note}", note=found.note)
+        return _("Runs on the CPU: no kernel{of} in torch_npu {release} (slow).", of=of, release=release)
     if verdict.status == "unsupported":
         return _unsupported(verdict, version)
     if verdict.status == "partial":
         return _in_part(verdict)
-    return "Unknown: no document lists it, and neither its operators nor its source are known."
+    return _("Unknown: no document lists it, and neither its operators nor its source are known.")
 
 
 def of_operator(kind: str, version: TorchVersion) -> str:
     """The sentence on an operator, by what torch_npu registers for it."""
     release = ".".join(version.torch_npu.split(".")[:2])
     return {
-        "kernel": f"Works: torch_npu {release} has a kernel.",
-        "composite": "Works: torch builds it from other operators.",
-        "fallback": f"Runs on the CPU: no kernel in torch_npu {release} (slow).",
-        "none": f"Raises: no kernel in torch_npu {release}, and none on the CPU.",
-    }.get(kind, "Unknown: it is in no list of operators.")
+        "kernel": _("Works: torch_npu {release} has a kernel.", release=release),
+        "composite": _("Works: torch builds it from other operators."),
+        "fallback": _("Runs on the CPU: no kernel in torch_npu {release} (slow).", release=release),
+        "none": _("Raises: no kernel in torch_npu {release}, and none on the CPU.", release=release),
+    }.get(kind, _("Unknown: it is in no list of operators."))
 
 
 def of_variable(variable: Optional[EnvVar]) -> str:
     """The sentence on an environment variable; None is one that only an NPU's software has."""
     if variable is None or variable.npu == variable.name:
-        return "Works: it is read on NPUs."
+        return _("Works: it is read on NPUs.")
     if variable.npu:
-        values = "can stay" if variable.same_values else "need a look"
-        return f"Use {variable.npu}; its values {values}."
-    return "No variable of an NPU means the same."
+        if variable.same_values:
+            return _("Use {npu}; its values can stay.", npu=variable.npu)
+        return _("Use {npu}; its values need a look.", npu=variable.npu)
+    return _("No NPU variable means the same.")
 
 
 def _works(verdict: Verdict) -> str:
@@ -99,41 +102,45 @@ def _works(verdict: Verdict) -> str:
     if found is None or found.kind == "executed":
         return "Works."
     if found.kind == "value":
-        return "A module." if found.note == "module" else "A value: the same on every device."
+        return _("A module.") if found.note == "module" else _("A value: the same on every device.")
     if found.kind == "core":
-        return "Should work: a part of torch itself, without operators."
-    return "Should work: its source comes to nothing that NPUs lack."
+        return _("Should work: a part of torch itself, without operators.")
+    return _("Should work: its source uses nothing that NPUs lack.")
 
 
 def _unsupported(verdict: Verdict, version: TorchVersion) -> str:
     found = verdict.evidence
     if verdict.documents == "unsupported" and found is not None and verdict.runs:
-        return f"The documents call it unsupported, {_RUNS['source']}: try it."
+        return _("Unsupported according to the documents, {runs}: try it.", runs=_(_RUNS["source"]))
     if found is not None and found.status == "unsupported":
-        return f"Raises: {found.note or 'no kernel for ' + ', '.join(found.lacking)}."
+        why = found.note or _("no kernel for {names}", names=", ".join(found.lacking))
+        return _("Raises: {why}.", why=why)
     if verdict.kernel in _RUNS:
-        return f"The documents call it unsupported, {_RUNS[verdict.kernel]}: try it."
+        return _("Unsupported according to the documents, {runs}: try it.", runs=_(_RUNS[verdict.kernel]))
     if verdict.kernel == "none" and not verdict.documents:
-        return "Raises: there is no kernel for it, neither in torch_npu nor on the CPU."
+        return _("Raises: there is no kernel for it, neither in torch_npu nor on the CPU.")
     if verdict.kernel == "none":
         release = ".".join(version.torch_npu.split(".")[:2])
-        return f"Runs on the CPU (slow), or raises: unsupported, and no kernel in torch_npu {release}."
-    return "Unsupported, the documents say."
+        return _(
+            "Runs on the CPU (slow), or raises: unsupported, and no kernel in torch_npu {release}.",
+            release=release,
+        )
+    return _("Unsupported according to the documents.")
 
 
 def _in_part(verdict: Verdict) -> str:
     if verdict.evidence is not None and verdict.evidence.note:
         return verdict.evidence.note
-    words = [
-        text for text in limit_words(verdict.limits) if not text.startswith(("no limit", "only the listed"))
-    ]
+    words = limit_words(verdict.limits, ("no limit", "only the listed"))
     lacking = _left_out(verdict)
-    dtypes = [f"not with {_listed(lacking)}"] if lacking else []
+    dtypes = [_("not with {lacking}", lacking=_listed(lacking))] if lacking else []
     untried = [
         name for key, name in _UNTRIED.items() if "fp32" in verdict.dtypes and key not in verdict.dtypes
     ]
-    dtypes += [f"{_listed(untried)} {'is' if len(untried) == 1 else 'are'} not listed"] if untried else []
-    return f"Works in part: {'; '.join([*dtypes, *words[:2]]) or 'only the listed dtypes'}."
+    if untried:
+        dtypes.append(_("{untried} not listed", untried=_listed(untried)))
+    what = _("; ").join([*dtypes, *words[:2]]) or _("only the listed dtypes")
+    return _("Works in part: {what}.", what=what)
 
 
 def _left_out(verdict: Verdict) -> list[str]:
@@ -153,7 +160,7 @@ def _left_out(verdict: Verdict) -> list[str]:
 
 
 def _listed(words: list[str]) -> str:
-    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
+    return _(" and ").join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
 
 
 def by_product_line(name: str, version: TorchVersion) -> Iterator[tuple[str, str]]:
@@ -162,6 +169,6 @@ def by_product_line(name: str, version: TorchVersion) -> Iterator[tuple[str, str
     for hardware in HARDWARE:
         there = judge(name, version, hardware)
         if there.status != plain.status:
-            yield hardware, "not supported" if there.status == "unsupported" else "in part"
+            yield hardware, _("not supported") if there.status == "unsupported" else _("in part")
         elif there.left_out:
-            yield hardware, f"not with {_listed(sorted(there.left_out))}"
+            yield hardware, _("not with {left_out}", left_out=_listed(sorted(there.left_out)))

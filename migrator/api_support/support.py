@@ -8,6 +8,7 @@ from typing import NamedTuple, Optional
 
 from migrator.api_support import tables
 from migrator.api_support.versions import TorchVersion, known
+from migrator.language import _
 
 
 class Support(NamedTuple):
@@ -239,15 +240,19 @@ def _aliased(name: str) -> str:
     return next((line.partition(",")[2] for line in tables.starting("aliases", f"{name},")), "")
 
 
-def limit_words(limits: Iterable[str]) -> list[str]:
-    """Coded limits in words (limits.csv), one for each code; those that say that there is none come last."""
+def limit_words(limits: Iterable[str], but: tuple[str, ...] = ()) -> list[str]:
+    """Coded limits in words (limits.csv), one for each code; those that say that there is none come last.
+
+    Those that begin with one of ``but`` in English are left out.
+    """
     parameters: dict[str, list[str]] = {}
     for limit in limits:
         code, colon, parameter = limit.partition(":")
         parameters.setdefault(code + colon, []).append(parameter)
     meanings = _meanings()
-    words = [meanings.get(code, code).replace("{}", ", ".join(names)) for code, names in parameters.items()]
-    return sorted(words, key=lambda word: word.startswith("no limit"))
+    words = [(meanings.get(code, code), ", ".join(names)) for code, names in parameters.items()]
+    words.sort(key=lambda word: word[0].startswith("no limit"))
+    return [_(text).replace("{}", names) for text, names in words if not text.startswith(but)]
 
 
 @cache

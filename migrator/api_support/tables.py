@@ -11,6 +11,7 @@ from typing import Optional, TypeVar
 
 from migrator import __version__
 from migrator.data_folders import data_folder
+from migrator.language import _
 
 Version = tuple[int, ...]
 Key = TypeVar("Key")
@@ -80,7 +81,11 @@ def in_force() -> Path:
     if chosen:
         if not (Path(chosen) / "versions.csv").is_file():
             raise FileNotFoundError(
-                f"{VARIABLE}={chosen}: that is no folder with tables (npumigrate db build)"
+                _(
+                    "{variable}={chosen}: that is not a folder of tables (npumigrate db build)",
+                    variable=VARIABLE,
+                    chosen=chosen,
+                )
             )
         return Path(chosen)
     packaged = data_folder("api_db")
@@ -216,7 +221,7 @@ def _order(record: list[str]) -> list[tuple[int, Version, str]]:
 def spans(held: Mapping[Key, Collection[str]], order: Sequence[str]) -> Iterator[tuple[Key, str, str]]:
     """Each key with each range of the versions that hold it, its ends as in ``ranges``."""
     for key, versions in held.items():
-        for first, last, _ in ranges(dict.fromkeys(versions, ()), order):
+        for first, last, _value in ranges(dict.fromkeys(versions, ()), order):
             yield key, first, last
 
 

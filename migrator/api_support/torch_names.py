@@ -13,6 +13,7 @@ from functools import cache
 from typing import NamedTuple, Optional
 
 from migrator.api_support import tables
+from migrator.language import _
 
 _OPEN, _BASE, _UNKNOWN = "*", "^", "?"
 
@@ -242,10 +243,14 @@ def _ends(name: str) -> tuple[Optional[str], Optional[str]]:
 def _absence(names: TorchNames, name: str) -> str:
     later = [first for first, _ in spans(name) if first and tables.as_tuple(first) > names.version]
     if later:
-        return f"first in torch {short(later[0])}"
+        return _("first in torch {later}", later=short(later[0]))
     earlier = spans(name)
     # A member of what is absent may be in no table itself.
-    return f"last in torch {short(earlier[-1][1])}" if earlier else names.absence(name.rpartition(".")[0])
+    return (
+        _("last in torch {earlier}", earlier=short(earlier[-1][1]))
+        if earlier
+        else names.absence(name.rpartition(".")[0])
+    )
 
 
 @cache

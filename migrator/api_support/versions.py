@@ -8,6 +8,7 @@ from functools import cache
 from typing import NamedTuple
 
 from migrator.api_support import tables
+from migrator.language import _
 
 _SIGNS = {
     ">=": operator.ge,
@@ -97,7 +98,11 @@ def resolve(text: str) -> TorchVersion:
                 raise UnknownVersion(_without_torch_npu(given))
     names = ", ".join(version.text for version in known())
     raise UnknownVersion(
-        f"torch {text!r} is not known: choose one of {names}, or add it (npumigrate db build)"
+        _(
+            "torch {text!r} is not known: choose one of {names}, or add it (npumigrate db build)",
+            text=text,
+            names=names,
+        )
     )
 
 
@@ -106,7 +111,11 @@ def _without_torch_npu(given: tuple[int, ...]) -> str:
     newer = [version.text for version in known() if version.tuple > given]
     nearest = " and ".join([*older[-1:], *newer[:1]])
     short = ".".join(map(str, given))
-    return f"torch_npu has no release for torch {short}: choose the nearest, {nearest}"
+    return _(
+        "torch_npu has no release for torch {short}: choose the nearest, {nearest}",
+        short=short,
+        nearest=nearest,
+    )
 
 
 def _version(row: list[str]) -> TorchVersion:

@@ -14,6 +14,7 @@ from migrator.cli.ending import INTERRUPTED, lost_output, say, stop
 from migrator.cli.progress import ProgressBar, log_on_terminal
 from migrator.cli.report import chosen_formats, write_reports
 from migrator.cli.values import Several, split
+from migrator.language import _
 
 if TYPE_CHECKING:
     from migrator.analyze.run import Outcome
@@ -60,7 +61,7 @@ def analyze(
     quiet: options.Quiet = False,
     verbose: options.Verbose = False,
 ) -> None:
-    """List the APIs of a project that NPUs do not support, or only in part, and what runs faster otherwise.
+    """List APIs unsupported or partly supported on NPUs, and faster alternatives.
 
     Nothing is changed: the result is OUT/<name>_analysis, a folder of tables.
 
@@ -74,8 +75,8 @@ def analyze(
     modes = tuple(dict.fromkeys(split(mode))) if mode else _MODES[:1]
     wrong = [name for name in modes if name not in _MODES]
     if wrong or not modes:
-        named = ", ".join(wrong) or "without a name"
-        stop(f"there is no mode {named}: choose of {', '.join(_MODES)}")
+        named = ", ".join(wrong) or _("without a name")
+        stop(_("there is no mode {named}: choose one of {modes}", named=named, modes=", ".join(_MODES)))
     _check_together(modes, api_files, deep, env_path)
 
     # From here on the work begins, and with it the imports that take their time.
@@ -111,16 +112,32 @@ def analyze(
     except (UnknownVersion, RuleError, SourceError) as error:
         stop(str(error))
     except KeyboardInterrupt:
-        stop("interrupted: no report was written", INTERRUPTED)
+        stop(_("interrupted: no report was written"), INTERRUPTED)
     lost = [mode for mode in modes if mode not in outcome.tally.runs]
     if lost:
-        say(f"interrupted: no tables of {', '.join(lost)}; skipped_files.csv names what else was not reached")
+        say(
+            _(
+                "interrupted: no tables of {lost}; skipped_files.csv names what else was not reached",
+                lost=", ".join(lost),
+            )
+        )
     elif outcome.exit_code == INTERRUPTED:
-        say(f"interrupted after {bar.done} of {bar.total} Python files: the reports say of which")
+        say(
+            _(
+                "interrupted after {done} of {total} Python files: the reports say of which",
+                done=bar.done,
+                total=bar.total,
+            )
+        )
     files = write_reports(outcome.reports, built, rules) if built else []
     if not quiet:
         try:
-            head = f"{source} for torch {settings.version}: {', '.join(modes)}"
+            head = _(
+                "{source} for torch {version}: {modes}",
+                source=source,
+                version=settings.version,
+                modes=", ".join(modes),
+            )
             _show(
                 outcome,
                 head,
@@ -128,21 +145,21 @@ def analyze(
                 after_analysis(job.source, outcome.reports, settings.version, bool(files)),
             )
         except OSError as error:  # the reports are there all the same
-            lost_output(error, "the summary")
+            lost_output(error, _("the summary"))
     raise typer.Exit(outcome.exit_code)
 
 
 def _check_together(modes: tuple[str, ...], api_files: Several, deep: bool, env_path: Several) -> None:
     """Refuse an option that would do nothing."""
     if api_files and "torch_apis" not in modes:
-        stop(f"--api-files is for the mode torch_apis: -m {','.join((*modes, 'torch_apis'))}")
+        stop(_("--api-files needs the mode torch_apis: -m {value}", value=",".join((*modes, "torch_apis"))))
     if deep and modes == ("third_party",):
-        stop("--deep does nothing in the mode third_party")
+        stop(_("--deep has no effect in the mode third_party"))
     if env_path and not deep:
-        stop("--env-path is for --deep: give that too")
+        stop(_("--env-path needs --deep"))
     for path in env_path or ():
         if not os.path.isdir(path):
-            stop(f"--env-path {path}: there is no such folder")
+            stop(_("--env-path {path}: there is no such folder", path=path))
 
 
 def _folder(source: str) -> Path:

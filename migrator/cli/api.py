@@ -9,27 +9,28 @@ from typing import Any
 
 from migrator.cli.ending import DONE, WRONG_USE, say
 from migrator.cli.own_parser import Parser, ended, fail
+from migrator.language import N_, _, english_for_programs
 
 _NOTHING_KNOWN = 1
-_DESCRIPTION = """\
+_DESCRIPTION = N_("""\
 Show how a torch API, a torch.cuda name or an environment variable works on
 NPUs.
 
 Names may lack their beginning (nn.Linear, F.relu, Tensor.mode); with * or ?
 they stand for all that fit. torch_npu's own APIs, operators (aten::add) and
 environment variables are known, too.
-"""
-_EXIT_STATUS = "Exit status: 0 something is known; 1 nothing is; 2 usage error."
+""")
+_EXIT_STATUS = N_("Exit status: 0 something is known; 1 nothing is; 2 usage error.")
 
 
 def parser() -> Parser:
     """What reads the arguments of ``npumigrate api``."""
     parser = Parser("api", "[options] NAME", _DESCRIPTION, _EXIT_STATUS)
-    parser.add_argument("name", metavar="NAME", help="torch.cuda.Event, Tensor.mode, 'torch.fft.*', …")
+    parser.add_argument("name", metavar="NAME", help=_("torch.cuda.Event, Tensor.mode, 'torch.fft.*', …"))
     parser.add_argument(
-        "-v", "--version", metavar="VERSION", help="only at this torch version: 2.6, 1.11.0, …"
+        "-v", "--version", metavar="VERSION", help=_("only at this torch version: 2.6, 1.11.0, …")
     )
-    parser.add_argument("--json", action="store_true", help="print JSON, for other programs")
+    parser.add_argument("--json", action="store_true", help=_("print JSON, for other programs"))
     return parser
 
 
@@ -54,6 +55,8 @@ def _api(given: argparse.Namespace) -> int:
     except (UnknownVersion, FileNotFoundError) as error:
         return fail(str(error))
     at = None if given.version is None else chosen
+    if given.json:
+        english_for_programs()
     pattern = any(sign in given.name for sign in "*?[")
     names = answer.matching(given.name) if pattern else [given.name]
     answers = [found for found in map(answer.look_up, names) if found]
@@ -61,16 +64,16 @@ def _api(given: argparse.Namespace) -> int:
     if given.json:
         _print_json(given.name, answers, nearest, at)
     elif not answers:
-        hint = f"; is it {' or '.join(nearest[:3])}?" if nearest else ""
-        say(f"nothing is known of {given.name}{hint}")
-        _say_next(f"npumigrate api {nearest[0]}" if nearest else "")
+        hint = _("; is it {nearest}?", nearest=" or ".join(nearest[:3])) if nearest else ""
+        say(_("{name} is unknown{hint}", name=given.name, hint=hint))
+        _say_next(_("npumigrate api {nearest}", nearest=nearest[0]) if nearest else "")
     else:
         from migrator.report import api_text, colors
 
         lines = api_text.table(answers, at) if pattern else api_text.page(answers[0], at)
         text = "\n".join(lines)
         print(text if colors.wanted() else colors.plain(text), flush=True)
-        _say_next(f"npumigrate api {answers[0].name}" if pattern else "npumigrate lint")
+        _say_next(_("npumigrate api {name}", name=answers[0].name) if pattern else _("npumigrate lint"))
     return DONE if answers else _NOTHING_KNOWN
 
 

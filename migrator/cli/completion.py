@@ -57,7 +57,7 @@ def completion(
     elif shell in _SCRIPTS:
         typer.echo(_SCRIPTS[shell], nl=False)
     else:
-        stop(f"there is no shell {shell!r} here: choose of {', '.join(_SCRIPTS)}")
+        stop(f"there is no shell {shell!r} here: choose one of {', '.join(_SCRIPTS)}")
     raise typer.Exit(DONE)
 
 

@@ -12,12 +12,13 @@ from migrator.cli.ending import PROBLEMS, say, stop
 from migrator.cli.lines import wrapped
 from migrator.cli.next_commands import say_next, shell_word
 from migrator.cli.values import Several
+from migrator.language import _, ngettext
 
 if TYPE_CHECKING:
     from migrator.api_support.releases.wheels import Wheel
 
 _ABOUT = {
-    "name": "NPU forms of CUDA names",
+    "name": "NPU equivalents of CUDA names",
     "own": "torch_npu's own APIs",
     "kernel": "Operators with an NPU kernel",
     "document": "Documents",
@@ -59,7 +60,7 @@ def build(
     Exit status: 0 done; 2 nothing was done: one line says why.
     """
     if not wheel and not version:
-        stop("give --wheel FILE or --version RELEASE")
+        stop(_("give --wheel FILE or --version RELEASE"))
     import tempfile
 
     from migrator.api_support import tables
@@ -70,11 +71,11 @@ def build(
     try:
         start = out if out and (out / "versions.csv").is_file() else tables.in_force()
         if out and start != out and out.exists() and any(out.iterdir()):
-            stop(f"--out: {out} has other things in it than tables")
+            stop(_("--out: {out} holds other files than tables", out=out))
         with tempfile.TemporaryDirectory(prefix="npumigrate-") as folder:
             wheels = [read_wheel(Path(path)) for path in wheel or ()]
             for number, release in enumerate(version or ()):
-                say(f"fetching torch_npu {release}")
+                say(_("fetching torch_npu {release}", release=release))
                 place = Path(folder) / str(number)
                 place.mkdir()
                 wheels.append(read_wheel(fetch(release, place)))
@@ -84,20 +85,28 @@ def build(
     except (ValueError, FileNotFoundError) as error:  # WheelError is a ValueError
         stop(str(error))
     except OSError as error:
-        stop(f"{error.filename or 'the tables'}: {error.strerror}")
+        stop(f"{error.filename or _('the tables')}: {error.strerror}")
     for read in wheels:
-        about = f"{sum(map(len, read.modules.values()))} names"
+        about = _("{len} names", len=sum(map(len, read.modules.values())))
         if read.operators:
             aten, custom = map(len, read.operators)
-            about += f", {aten} kernels, {custom} operators of its own"
+            about += _(", {aten} kernels, {custom} operators of its own", aten=aten, custom=custom)
         if read.public:
-            about = f"{len(read.public.facts)} names, for torch {read.torch_version}"
+            about = _(
+                "{facts} names, for torch {torch_version}",
+                facts=len(read.public.facts),
+                torch_version=read.torch_version,
+            )
         typer.echo(f"{read.package} {read.release}: {about}")
     names = ", ".join(path.relative_to(target).as_posix() for path in changed)
-    typer.echo(f"changed in {target}: {names}" if changed else f"{target} says all of that already")
+    typer.echo(
+        _("changed in {target}: {names}", target=target, names=names)
+        if changed
+        else _("{target} already holds all of that", target=target)
+    )
     if out:
-        typer.echo(f"to use these tables, set {tables.VARIABLE}={out}")
-    say_next(f"npumigrate db verify{f' {shell_word(str(out))}' if out else ''}")
+        typer.echo(_("to use these tables, set {variable}={out}", variable=tables.VARIABLE, out=out))
+    say_next(_("npumigrate db verify{value}", value=f" {shell_word(str(out))}" if out else ""))
 
 
 def _torch_of(version: str, place: Path) -> list[Wheel]:
@@ -106,12 +115,12 @@ def _torch_of(version: str, place: Path) -> list[Wheel]:
     from migrator.api_support.releases.fetch import fetch
     from migrator.api_support.releases.wheels import read_wheel
 
-    say(f"fetching torch {version}, for its names")
+    say(_("fetching torch {version}, for its names", version=version))
     place.mkdir()
     try:
         return [read_wheel(fetch(version, place, "torch"))]
     except WheelError as error:
-        say(f"{error}; give torch's wheel with --wheel")
+        say(_("{error}; give torch's wheel with --wheel", error=error))
         return []
 
 
@@ -147,15 +156,26 @@ def diff(
         }
         typer.echo(json.dumps(content, indent=2))
         return
-    versions = [f"torch {v} with torch_npu {v.torch_npu}" for v in (first, second)]
+    versions = [
+        _("torch {v} with torch_npu {torch_npu}", v=v, torch_npu=v.torch_npu) for v in (first, second)
+    ]
     lines = [*map(wrapped, (" → ".join(versions), *notes))]
     for about, heading in _ABOUT.items():
         here = [change for change in changes if change.about == about]
         gained = sum(not change.before for change in here)
         lost = sum(not change.after for change in here)
-        counts = f"{gained} new, {lost} gone, {len(here) - gained - lost} changed" if here else "no change"
+        counts = (
+            _(
+                "{gained} new, {lost} gone, {here} changed",
+                gained=gained,
+                lost=lost,
+                here=len(here) - gained - lost,
+            )
+            if here
+            else _("no change")
+        )
         if about == "document" and not (first.documents and second.documents):
-            counts = "not compared"
+            counts = _("not compared")
         lines += ["", typer.style(f"{heading}: {counts}", bold=True)]
         for change in here[:_MOST] if about == "torch" else here:
             sign, color = ("+", "green") if not change.before else ("-", "red")
@@ -166,9 +186,9 @@ def diff(
             shown += "" if change.certain else "  ?"
             lines.append(typer.style(f"  {sign} {change.name}", fg=color) + shown)
         if about == "torch" and len(here) > _MOST:
-            lines.append(f"  … and {len(here) - _MOST} more: --json has all")
+            lines.append(_("  … and {here} more: --json has all", here=len(here) - _MOST))
     typer.echo("\n".join(lines), color=False if os.environ.get("NO_COLOR") else None)
-    say_next(f"npumigrate lint -v {second.text}")
+    say_next(_("npumigrate lint -v {text}", text=second.text))
 
 
 @db.command()
@@ -189,7 +209,12 @@ def releases(
     except FileNotFoundError as error:
         stop(str(error))
     if not found:
-        say(f"no release of torch_npu is known for torch {version} (npumigrate db releases shows all)")
+        say(
+            _(
+                "no release of torch_npu is known for torch {version} (npumigrate db releases shows all)",
+                version=version,
+            )
+        )
         raise typer.Exit(PROBLEMS)
     if as_json:
         import json
@@ -203,7 +228,7 @@ def releases(
     widths = [max(map(len, column)) for column in zip(*rows)]
     for row in rows:
         typer.echo("  ".join((cell or "-").ljust(width) for cell, width in zip(row, widths)).rstrip())
-    say_next(f"npumigrate lint -v {found[-1].torch}")
+    say_next(_("npumigrate lint -v {torch}", torch=found[-1].torch))
 
 
 @db.command()
@@ -244,17 +269,21 @@ def answers(
 
         typer.echo(json.dumps({text: held._asdict() for text, held in found.items()}, indent=2))
     elif not unknown:
-        say_next("npumigrate db answers --unknown" + "".join(f" -v {one.text}" for one in wanted if version))
+        say_next(
+            _("npumigrate db answers --unknown") + "".join(f" -v {one.text}" for one in wanted if version)
+        )
 
 
 @db.command()
 def verify(
-    folder: Optional[Path] = typer.Argument(None, metavar="[DIR]", help="Tables; those in use without it."),
+    folder: Optional[Path] = typer.Argument(
+        None, metavar="[DIR]", help="Folder of tables (default: those in use)."
+    ),
     live: Optional[bool] = typer.Option(
         None, "--live/--no-live", help="Compare with the installed torch_npu; by default where there is one."
     ),
 ) -> None:
-    """Check that the tables hold together, and that they say what the installed torch_npu does.
+    """Check that the tables are consistent, and that they say what the installed torch_npu does.
 
     The second needs the emulator (npumigrate emulate); torch runs in a process of its own.
 
@@ -267,20 +296,26 @@ def verify(
     except FileNotFoundError as error:
         stop(str(error))
     if not place.is_dir():
-        stop(f"{place} is no folder")
+        stop(_("{place} is not a folder", place=place))
     problems = check.problems(place)
     if not problems:
-        typer.echo(f"{place}: the tables hold together")
+        typer.echo(_("{place}: the tables are consistent", place=place))
     if folder is None and live is not False and not problems:
         problems += _compared(wanted=bool(live))
     elif folder is not None and live:
-        stop(f"--live is about the tables in use: set {tables.VARIABLE}={folder} and leave out the folder")
+        stop(
+            _(
+                "--live checks the tables in use: set {variable}={folder} and leave out the folder",
+                variable=tables.VARIABLE,
+                folder=folder,
+            )
+        )
     for problem in problems:
         typer.echo(problem)
     if problems:
-        say(f"{len(problems)} problem{'s' if len(problems) > 1 else ''}")
+        say(ngettext("{n} problem", "{n} problems", len(problems)))
         raise typer.Exit(PROBLEMS)
-    say_next("npumigrate db answers")
+    say_next(_("npumigrate db answers"))
 
 
 def _compared(wanted: bool) -> list[str]:
@@ -291,8 +326,8 @@ def _compared(wanted: bool) -> list[str]:
     except CannotCompare as error:
         if wanted:
             stop(str(error))
-        typer.echo(f"not compared with a live torch_npu: {error}")
+        typer.echo(_("not compared with a live torch_npu: {error}", error=error))
         return []
     if not found:
-        typer.echo("the installed torch_npu has the names and kernels that the tables say")
+        typer.echo(_("the installed torch_npu has the names and kernels listed in the tables"))
     return found

@@ -11,6 +11,7 @@ import typer
 from migrator.cli.ending import PROBLEMS, stop
 from migrator.cli.lines import wrapped
 from migrator.cli.next_commands import own_command, say_next
+from migrator.language import _
 
 if TYPE_CHECKING:
     from migrator.doctor.run import Findings
@@ -21,7 +22,7 @@ def doctor(
         None,
         "--python",
         metavar="PATH",
-        help="Look at the packages of this environment, or python; else of the one that runs npumigrate.",
+        help="Check the packages of this environment or Python; default: those of npumigrate's Python.",
     ),
     root: Optional[Path] = typer.Option(
         None, "--root", metavar="DIR", help="Look at the files of a machine, or of an image, below DIR."
@@ -41,11 +42,11 @@ def doctor(
     from migrator.doctor.run import examine
 
     if not hasattr(os, "getuid"):
-        stop("doctor looks at machines with Linux")
+        stop(_("doctor looks at machines with Linux"))
     if as_json and brief:
-        stop("--json and --brief exclude each other")
+        stop(_("--json and --brief exclude each other"))
     if root is not None and not root.is_dir():
-        stop(f"--root: no such folder: {root}")
+        stop(_("--root: no such folder: {root}", root=root))
     machine = this_machine(root or Path("/"))
     packages = None if root else running_python()
     if python is not None:
@@ -66,8 +67,12 @@ def doctor(
         _show(findings)
         # Emulated NPUs are a way to go on where there is none.
         say_next(
-            *(["npumigrate lint"] if not findings.errors else []),
-            *([f"npumigrate emulate -- {own_command()} doctor"] if not findings.npus else []),
+            *([_("npumigrate lint")] if not findings.errors else []),
+            *(
+                [_("npumigrate emulate -- {own_command} doctor", own_command=own_command())]
+                if not findings.npus
+                else []
+            ),
         )
     if findings.errors:
         raise typer.Exit(PROBLEMS)
@@ -88,7 +93,7 @@ def _show(findings: Findings) -> None:
     errors = len(findings.errors)
     warnings = len(findings.faults) - errors
     counts = [f"{n} {word}{'s' * (n > 1)}" for n, word in ((errors, "error"), (warnings, "warning")) if n]
-    typer.echo(", ".join(counts) if counts else "nothing was found that keeps programs from the NPUs")
+    typer.echo(", ".join(counts) if counts else _("no problem found"))
 
 
 def _seen(findings: Findings) -> str:

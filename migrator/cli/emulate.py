@@ -12,6 +12,7 @@ import typer
 from migrator.cli.ending import CANNOT_RUN, NO_PROGRAM, say, stop
 from migrator.cli.options import Devices, Memory, Soc
 from migrator.cli.values import Several
+from migrator.language import _
 
 if TYPE_CHECKING:
     from migrator.emulator.build import Built
@@ -64,11 +65,11 @@ def emulate(
     env = environment(machine, built, installed, os.environ)
     program = find(command[0], env)
     if program is None:
-        stop(f"command not found: {command[0]}", NO_PROGRAM)
+        stop(_("command not found: {command}", command=command[0]), NO_PROGRAM)
     try:
         code = run([program, *command[1:]], env)
     except OSError as error:
-        stop(f"cannot start {command[0]}: {error.strerror}", CANNOT_RUN)
+        stop(_("cannot start {command}: {strerror}", command=command[0], strerror=error.strerror), CANNOT_RUN)
     if folder is not None and folder.is_dir() and project is not None:
         from migrator.cli.insight import write_insight
 
@@ -99,7 +100,15 @@ def _show_versions() -> None:
         pythons = sorted({python for each in releases for python in each.python}, key=_number)
         usable = [python for python in pythons if _number(python) >= (3, 10)]
         mark = "   installed" if is_supported(*here) and str(here[0]).startswith(f"{torch}.") else ""
-        typer.echo(f"torch {torch:<6} torch_npu {torch_npu:<6} Python {', '.join(usable)}{mark}")
+        typer.echo(
+            _(
+                "torch {torch:<6} torch_npu {torch_npu:<6} Python {usable}{mark}",
+                torch=torch,
+                torch_npu=torch_npu,
+                usable=", ".join(usable),
+                mark=mark,
+            )
+        )
 
 
 def _number(version: str) -> tuple[int, ...]:
@@ -113,8 +122,8 @@ def _show_installed() -> None:
     compiler = find_compiler()
     found = {name: version_of(name) for name in ("torch", "torch_npu", "torchvision")}
     for name, version in found.items():
-        typer.echo(f"{name:<12} {version or 'not installed'}")
-    typer.echo(f"{'compiler':<12} {' '.join(compiler) if compiler else 'not installed'}")
+        typer.echo(f"{name:<12} {version or _('not installed')}")
+    typer.echo(f"{'compiler':<12} {' '.join(compiler) if compiler else _('not installed')}")
     missing = troubles(found["torch"], found["torch_npu"], compiler)
     try:
         ready = built(look()) if not missing else None
@@ -125,15 +134,16 @@ def _show_installed() -> None:
     if missing:
         return
     typer.echo(
-        f"{'libraries':<12} {ready.folder if ready else f'built at the first run, in {cache_folder()}'}"
+        f"{'libraries':<12} "
+        + (str(ready.folder) if ready else _("built at the first run, in {folder}", folder=cache_folder()))
     )
-    typer.echo("ready: npumigrate emulate -- python train.py")
+    typer.echo(_("ready: npumigrate emulate -- python train.py"))
 
 
 def checked_soc(name: str) -> str:
     """Return the name of a chip; stop where it is none."""
     if not re.fullmatch(r"Ascend\w[\w-]*", name):
-        stop(f"--soc: {name!r} is not the name of an Ascend chip, such as Ascend910B2")
+        stop(_("--soc: {name!r} is not the name of an Ascend chip, such as Ascend910B2", name=name))
     return name
 
 
@@ -142,5 +152,5 @@ def size(text: str) -> int:
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?", text.strip(), re.IGNORECASE)
     count = int(float(match[1]) * _UNITS[match[2].upper()]) if match else 0
     if count < 1 << 20:
-        stop(f"--memory: {text!r} is not a size of at least 1MiB, such as 64GiB")
+        stop(_("--memory: {text!r} is not a size of at least 1MiB, such as 64GiB", text=text))
     return count

@@ -11,6 +11,8 @@ import sys
 from contextlib import suppress
 from typing import NoReturn
 
+from migrator.language import _
+
 DONE = 0
 PROBLEMS = 1
 WRONG_USE = 2
@@ -53,7 +55,7 @@ def lost_output(error: OSError, what: str = "the output") -> int:
     from migrator.files.errors import reason
 
     forget_stdout()
-    say(f"{what} cannot be written: {reason(error)}")
+    say(_("{what} cannot be written: {error}", what=what, error=reason(error)))
     return WRONG_USE
 
 

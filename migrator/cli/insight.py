@@ -9,6 +9,7 @@ from pathlib import Path
 from rich.console import Console
 
 from migrator.cli.ending import say
+from migrator.language import _
 
 REPORTS = "migration_report"
 
@@ -38,13 +39,13 @@ def write_insight(
     run = recorded_run(notes, *versions, soc, old)
     if not run.processes:
         if shown:
-            say("insight: nothing was recorded: no process imported torch_npu and came to its end in order")
+            say(_("insight: nothing was recorded: no process imported torch_npu and ended normally"))
         return
     rows = find_rows(run, root)
     try:
         write_reports(folder, run, rows)
     except OSError as error:
-        say(f"insight: cannot write to {folder}: {error.strerror}")
+        say(_("insight: cannot write to {folder}: {strerror}", folder=folder, strerror=error.strerror))
         return
     if shown:
         where = os.path.relpath(folder)

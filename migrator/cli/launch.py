@@ -18,6 +18,7 @@ from migrator.cli.launch_modelarts import modelarts
 from migrator.cli.lines import wrapped
 from migrator.cli.next_commands import say_next, shell_word
 from migrator.cli.options import ToFile
+from migrator.language import _
 
 if TYPE_CHECKING:
     from migrator.launch.rank_table import Host
@@ -83,7 +84,7 @@ def _hosts(hosts: str | None, hostfile: Path | None, hccn: list[str], devices: l
     from migrator.launch.rank_table import RankTableError
 
     if hosts and hostfile:
-        raise RankTableError("--hosts and --hostfile exclude each other")
+        raise RankTableError(_("--hosts and --hostfile exclude each other"))
     addresses = {}
     for value in hccn:
         name, sign, file = value.partition("=")
@@ -98,10 +99,12 @@ def _hosts(hosts: str | None, hostfile: Path | None, hccn: list[str], devices: l
         found = [(name or socket.gethostname(), max(known) + 1) for name, known in addresses.items()]
         devices = devices or sorted(next(iter(addresses.values())))
     else:
-        raise RankTableError("which hosts? --hosts a:8,b:8, --hostfile FILE or --hccn /etc/hccn.conf says it")
+        raise RankTableError(
+            _("no hosts given: use --hosts a:8,b:8, --hostfile FILE or --hccn /etc/hccn.conf")
+        )
     if "" in addresses:
         if len(found) > 1:
-            raise RankTableError("--hccn FILE is for one host; with several it is --hccn HOST=FILE")
+            raise RankTableError(_("--hccn FILE is for one host; for several use --hccn HOST=FILE"))
         addresses[found[0][0]] = addresses.pop("")
     return with_addresses(found, addresses, devices)
 
@@ -112,30 +115,38 @@ def _numbers(text: str | None) -> list[int]:
         first, dash, last = part.strip().partition("-")
         last = last if dash else first
         if not (first.isdigit() and last.isdigit() and int(first) <= int(last) < 4096):
-            stop(f"--devices: {part!r} is not like 0 or 4-7")
+            stop(_("--devices: {part!r} is not like 0 or 4-7", part=part))
         found += range(int(first), int(last) + 1)
     if len(set(found)) < len(found):
-        stop(f"--devices: {text} names one twice")
+        stop(_("--devices: {text} names a device twice", text=text))
     return found
 
 
 def _assumptions(hosts: list[Host]) -> list[str]:
     lines = [
-        f"ranks 0 to {sum(len(host.devices) for host in hosts) - 1}, counted through the hosts in their order"
+        _(
+            "ranks 0 to {hosts}, numbered through the hosts in their order",
+            hosts=sum(len(host.devices) for host in hosts) - 1,
+        )
     ]
     without = [host.name for host in hosts if not host.addresses]
     if without and len(hosts) > 1:
-        shown = ", ".join(without[:3]) + (f" and {len(without) - 3} more" if len(without) > 3 else "")
+        shown = ", ".join(without[:3]) + (
+            _(" and {without} more", without=len(without) - 3) if len(without) > 3 else ""
+        )
         lines.append(
-            f"no addresses of the NPUs of {shown}: HCCL needs them between servers (--hccn HOST=FILE)"
+            _(
+                "no addresses of the NPUs of {shown}: HCCL needs them between servers (--hccn HOST=FILE)",
+                shown=shown,
+            )
         )
     elif without:
-        lines.append("no addresses of the NPUs: one server needs none")
+        lines.append(_("no addresses of the NPUs: one server needs none"))
     return lines
 
 
 @rank_table.command()
-def check(file: Path = typer.Argument(..., help="A rank table in either form.")) -> None:
+def check(file: Path = typer.Argument(..., help="A rank table in either format.")) -> None:
     """Check a rank table: counts, duplicate ranks, devices and addresses."""
     from migrator.launch.rank_table import RankTableError, form_of, problems, read
 
@@ -145,7 +156,15 @@ def check(file: Path = typer.Argument(..., help="A rank table in either form."))
         if not found:
             servers = read(content)
             ranks = sum(len(server.devices) for server in servers)
-            typer.echo(f"{file}: {form_of(content)} form, servers: {len(servers)}, ranks: {ranks}")
+            typer.echo(
+                _(
+                    "{file}: {content} form, servers: {servers}, ranks: {ranks}",
+                    file=file,
+                    content=form_of(content),
+                    servers=len(servers),
+                    ranks=ranks,
+                )
+            )
             return
     except RankTableError as error:
         stop(f"{file} {error}")
@@ -156,11 +175,11 @@ def check(file: Path = typer.Argument(..., help="A rank table in either form."))
 
 @rank_table.command()
 def convert(
-    file: Path = typer.Argument(..., help="A rank table in either form."),
+    file: Path = typer.Argument(..., help="A rank table in either format."),
     form: Form = _FORM,
     output: ToFile = None,
 ) -> None:
-    """Write a rank table in the other form."""
+    """Write a rank table in the other format."""
     from migrator.launch.rank_table import RankTableError, dump, read
 
     try:
@@ -173,7 +192,9 @@ def convert(
 
 @launch.command(context_settings={"allow_interspersed_args": False, "ignore_unknown_options": True})
 def mpi(
-    line: list[str] = typer.Argument(..., metavar="[--] mpirun …", help="The line, as words or as one text."),
+    line: list[str] = typer.Argument(
+        ..., metavar="[--] mpirun …", help="The line, as words or as one string."
+    ),
     table: Optional[Path] = typer.Option(
         None, "--rank-table", metavar="FILE", help="Also write the rank table of these hosts."
     ),
@@ -191,8 +212,8 @@ def mpi(
     try:
         read: Callable[[str], str] = lambda file: text_of(Path(file))  # noqa: E731
         found = plan_line(line[0], read) if len(line) == 1 else plan(line, read)
-        if table and not all(count for _, count in found.hosts):
-            raise MpiLineError("--rank-table needs a number of ranks, not one that the shell fills in")
+        if table and not all(count for host, count in found.hosts):
+            raise MpiLineError(_("--rank-table needs a number of ranks, not a shell variable"))
         framework = other_framework(read(found.entry)) if Path(found.entry).is_file() else ""
         if framework:
             raise MpiLineError(why_not_started(harmless(found.entry), framework))
@@ -200,7 +221,7 @@ def mpi(
         stop(str(error))
     for note in found.notes:
         typer.echo(wrapped(harmless(note), stream=sys.stderr), err=True)
-    for (host, _), command in zip(found.hosts, found.commands):
+    for (host, _count), command in zip(found.hosts, found.commands):
         typer.echo(f"# on {host}\n{command}" if len(found.hosts) > 1 else command)
     if table:
         give(dump(build([Host(name, tuple(range(count)), {}) for name, count in found.hosts])), table)
@@ -210,7 +231,7 @@ def mpi(
 def _say_check(written: Optional[Path]) -> None:
     """What comes after a rank table that was written to a file."""
     if written:
-        say_next(f"npumigrate launch rank-table check {shell_word(str(written))}")
+        say_next(_("npumigrate launch rank-table check {written}", written=shell_word(str(written))))
 
 
 def _content(file: Path) -> Any:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from migrator.cli.ending import stop
+from migrator.language import _
 
 if TYPE_CHECKING:
     from migrator.launch.target import Launch, Start
@@ -24,9 +25,13 @@ def text_of(file: Path, encoding: str = "utf-8-sig") -> str:
         return read_settings(file).decode(encoding)
     except Unreadable as error:
         cause = error.__cause__
-        stop(f"{file} cannot be read: {cause.strerror}" if isinstance(cause, OSError) else f"{file} {error}")
+        stop(
+            _("{file} cannot be read: {strerror}", file=file, strerror=cause.strerror)
+            if isinstance(cause, OSError)
+            else f"{file} {error}"
+        )
     except UnicodeDecodeError:
-        stop(f"{file} cannot be read: it is no UTF-8 text")
+        stop(_("{file} cannot be read: it is not UTF-8", file=file))
 
 
 def give(text: str, output: Path | None) -> None:
@@ -53,9 +58,14 @@ def write_all(folder: Path, launch: Launch, overwrite: bool) -> None:
 
     for name in launch.files:
         if os.path.lexists(folder / name) and not overwrite:
-            raise ResultExists(f"{shown(folder / name)} is there already: --overwrite replaces it")
+            raise ResultExists(_("{folder} exists: replace it with --overwrite", folder=shown(folder / name)))
         if os.path.islink((folder / name).parent) and (folder / name).parent != folder:
-            raise CannotWrite(f"{shown((folder / name).parent)} is a link where our files belong: rename it")
+            raise CannotWrite(
+                _(
+                    "{parent} is a link where the files belong: rename it",
+                    parent=shown((folder / name).parent),
+                )
+            )
         refuse_link(folder / name, folder)
     for path in {(folder / name).parent for name in launch.files}:
         try:
@@ -78,7 +88,12 @@ def find_script(folder: Path, main: str | None, framework: str = "torch") -> tup
     from migrator.project.entry import candidate, ranked
 
     if not folder.is_dir():
-        raise SourceError(f"{shown(folder)} is no folder: -o names that of the migrated project")
+        raise SourceError(
+            _(
+                "{folder} is not a folder: give the folder of the migrated project with -o",
+                folder=shown(folder),
+            )
+        )
     candidates = []
     for found in discover(folder):
         with suppress(Unreadable):
@@ -90,10 +105,14 @@ def find_script(folder: Path, main: str | None, framework: str = "torch") -> tup
     else:
         likely = ranked(filter(None, candidates))
         if not likely:
-            raise SourceError(f"no training script was found in {shown(folder)}: -m FILE names it")
+            raise SourceError(
+                _("no training script was found in {folder}: give it with -m FILE", folder=shown(folder))
+            )
         entry = likely[0].name
-        others = f"; {len(likely) - 1} more could be meant (-m FILE)" if len(likely) > 1 else ""
-        notes.append(f"{shown(entry)} is the training script{others}")
+        others = (
+            _("; {likely} more are possible (-m FILE)", likely=len(likely) - 1) if len(likely) > 1 else ""
+        )
+        notes.append(_("{entry} is the training script{others}", entry=shown(entry), others=others))
     text = read(folder / entry, entry).text
     refuse_other_framework(entry, text, framework)
     return entry, text, notes

@@ -13,6 +13,7 @@ from migrator.cli.launch_files import give, text_of
 from migrator.cli.lines import wrapped
 from migrator.cli.next_commands import say_next, shell_word
 from migrator.cli.options import ToFile
+from migrator.language import _
 
 if TYPE_CHECKING:
     from migrator.launch.k8s.description import Description
@@ -62,7 +63,7 @@ def k8s(
     resource: Optional[str] = typer.Option(
         None,
         metavar="NAME",
-        help="What the cluster calls an NPU, where it is not the platform's name.",
+        help="The cluster's resource name for NPUs, if not the platform's.",
     ),
     output: ToFile = None,
 ) -> None:
@@ -85,7 +86,7 @@ def k8s(
         typer.echo(wrapped(harmless(note), stream=sys.stderr), err=True)
     give(found.text, output)
     if output:
-        say_next(f"kubectl apply -f {shell_word(str(output))}")
+        say_next(_("kubectl apply -f {output}", output=shell_word(str(output))))
 
 
 def _convert(manifest: Path, given: dict[str, Any], job: Path | None) -> Launch:
@@ -96,7 +97,7 @@ def _convert(manifest: Path, given: dict[str, Any], job: Path | None) -> Launch:
     of_new_jobs = (FIELDS[name].option for name in given if not FIELDS[name].of_manifest)
     other = "--job" if job else next(of_new_jobs, "")
     if other:
-        raise ManifestError(f"--from and {other} exclude each other: the manifest says it")
+        raise ManifestError(_("--from and {other} exclude each other: the manifest decides", other=other))
     wanted = _described(given, None)
     return convert(text_of(manifest, "utf-8"), str(manifest), wanted.cluster(), wanted.image)
 
@@ -107,7 +108,7 @@ def _generate(given: dict[str, Any], job: Path | None) -> Launch:
     from migrator.launch.k8s.generate import generate
 
     if not given and not job:
-        raise ManifestError("which job? --from FILE, --job FILE, or --name, --image and -- COMMAND say it")
+        raise ManifestError(_("no job given: use --from FILE, --job FILE, or --name, --image and -- COMMAND"))
     return generate(_described(given, read_job(text_of(job, "utf-8"), str(job)) if job else None))
 
 

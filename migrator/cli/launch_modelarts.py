@@ -12,6 +12,7 @@ from migrator.cli.ending import stop
 from migrator.cli.launch_files import find_start, write_all
 from migrator.cli.lines import wrapped
 from migrator.cli.next_commands import say_next, shell_word
+from migrator.language import _
 
 
 def modelarts(
@@ -33,7 +34,7 @@ def modelarts(
         metavar="LOCAL=REMOTE",
         help="Upload after the training: /cache/out=obs://bucket/out. May be repeated.",
     ),
-    overwrite: bool = typer.Option(False, "--overwrite", help="Replace the files of an earlier time."),
+    overwrite: bool = typer.Option(False, "--overwrite", help="Replace existing files."),
 ) -> None:
     """Make a boot file for ModelArts that starts the training script as torch wants it.
 
@@ -62,16 +63,21 @@ def modelarts(
         )
     if start.way is not None and start.way.ranks in ("none", "unseen"):
         notes.append(
-            "the training runs on one NPU: nothing shows that it is distributed, and on several NPUs each "
-            "rank would do the whole work"
+            _(
+                "the training runs on one NPU: nothing shows that it is distributed, and on "
+                "several NPUs each rank would do the whole work"
+            )
         )
     if reads_init_method(text) and not (start.way is not None and start.way.ranks == "program"):
         notes.append(
-            f"{shown(start.entry)} can do without --init_method: where the PyTorch engine gives it, the boot "
-            "file keeps it, and sets RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT"
+            _(
+                "{entry} can do without --init_method: where the PyTorch engine gives it, the "
+                "boot file keeps it, and sets RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT",
+                entry=shown(start.entry),
+            )
         )
     for note in (*notes, *made.notes):
         typer.echo(wrapped(f"assumed: {note}", stream=sys.stderr), err=True)
     for name in made.files:
         typer.echo(shown(folder / name))
-    say_next(f"npumigrate verify {shell_word(str(folder))}")
+    say_next(_("npumigrate verify {folder}", folder=shell_word(str(folder))))

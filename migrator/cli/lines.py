@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import shutil
 import sys
-import textwrap
 from typing import TextIO
+
+from migrator.wrapping import wrap
 
 
 def wrapped(text: str, indent: str = "", stream: TextIO | None = None) -> str:
@@ -16,11 +17,4 @@ def wrapped(text: str, indent: str = "", stream: TextIO | None = None) -> str:
     if not (stream or sys.stdout).isatty():
         return indent + text
     width = shutil.get_terminal_size().columns
-    return textwrap.fill(
-        text,
-        width,
-        initial_indent=indent,
-        subsequent_indent=indent or "  ",
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
+    return "\n".join(wrap(text, width, indent, indent or "  "))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from migrator.cli.own_parser import Parser, UsageError, ended, fail
 from migrator.cli.progress import ProgressBar
 from migrator.cli.values import split
+from migrator.language import N_, _
 from migrator.lint.option_table import OPTIONS, Option
 
 if TYPE_CHECKING:
@@ -16,29 +17,29 @@ if TYPE_CHECKING:
 
 _REPEATED = ("codes", "ignores", "paths", "patterns")
 
-_DESCRIPTION = """\
+_DESCRIPTION = N_("""\
 Find what keeps a project from running on Ascend NPUs.
 
 The findings are what a migration would change or report. Settings are read from
 npumigrate.toml, or [tool.npumigrate] in pyproject.toml: the nearest to each file.
-"""
-_EXIT_STATUS = """\
+""")
+_EXIT_STATUS = N_("""\
 Exit status: 0 no findings; 1 findings; 2 usage error, or files that could not be
 looked at; 130 interrupted.
-"""
+""")
 
 
 def parser() -> Parser:
     """What reads the arguments of ``npumigrate lint``."""
     parser = Parser("lint", "[options] [PATHS ...]", _DESCRIPTION, _EXIT_STATUS)
-    paths = "files and folders (default: the current one), or - for stdin"
+    paths = _("files and folders (default: the current one), or - for stdin")
     parser.add_argument("paths", nargs="*", metavar="PATHS", help=paths)
     for title, options in OPTIONS.items():
-        group = parser.add_argument_group(title) if title else parser
+        group = parser.add_argument_group(_(title)) if title else parser
         for option in options:
             if option.help:
                 names = filter(None, (option.short, f"--{option.name}"))
-                group.add_argument(*names, help=option.help, **_taking(option))
+                group.add_argument(*names, help=_(option.help), **_taking(option))
     return parser
 
 
@@ -57,7 +58,7 @@ def _taking(option: Option) -> dict[str, Any]:
 
 def _jobs(text: str) -> int:
     if not text.isdigit() or text == "0":
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of processes")
+        raise argparse.ArgumentTypeError(_("{text!r} is not a number of processes", text=text))
     return int(text)
 
 
@@ -109,17 +110,17 @@ def _value(option: Option, value: Any) -> Any:
     if option.kind == "ignores":
         return _by_glob(option, parts)
     if option.kind == "codes" and not parts:
-        raise UsageError(f"--{option.name} names no rule")
+        raise UsageError(_("--{name} names no rule", name=option.name))
     return parts
 
 
 def _refuse_empty(given: argparse.Namespace) -> None:
     """A variable of a script that is not set is no current folder, and no wish for the default."""
     if "" in given.paths:
-        raise UsageError("one of the paths is empty")
+        raise UsageError(_("a path is empty"))
     for name, value in vars(given).items():
         if value == "" or (isinstance(value, list) and "" in value):
-            raise UsageError(f"--{name.replace('_', '-')} is empty")
+            raise UsageError(_("--{value} is empty", value=name.replace("_", "-")))
 
 
 def _by_glob(option: Option, parts: Sequence[str]) -> dict[str, list[str]]:
@@ -131,6 +132,8 @@ def _by_glob(option: Option, parts: Sequence[str]) -> dict[str, list[str]]:
         if colon:
             glob = before
         if not glob or not code:
-            raise UsageError(f"--{option.name} {part}: should be GLOB:RULES, as in tests/*:NPU101")
+            raise UsageError(
+                _("--{name} {part}: must be GLOB:RULES, as in tests/*:NPU101", name=option.name, part=part)
+            )
         globs.setdefault(glob, []).append(code)
     return globs

@@ -17,6 +17,7 @@ import typer
 
 from migrator import __version__
 from migrator.cli.ending import DONE, INTERRUPTED, WRONG_USE, escape_unprintable, lost_output, say
+from migrator.language import _, language
 
 # For the commands that read their options themselves.
 _OWN_PARSER: dict[str, Any] = {
@@ -51,6 +52,9 @@ _HELP_ALONE = ("migrate", "analyze", "verify", "report", "launch", "fleet", "rul
 
 def frame(
     show_version: bool = typer.Option(False, "-V", help="Show the version of npumigrate; also --version."),
+    lang: Optional[str] = typer.Option(
+        None, "--lang", metavar="LANG", help="Language: en or zh; for every command."
+    ),
 ) -> None:
     """Take PyTorch projects from CUDA and NCCL to Ascend NPUs (torch_npu and HCCL).
 
@@ -69,7 +73,7 @@ def lint_command(context: typer.Context) -> None:
 
 
 def check_command(context: typer.Context) -> None:
-    """Lint: another name of it."""
+    """Another name for lint."""
     lint_command(context)
 
 
@@ -179,10 +183,17 @@ def run(arguments: Optional[Sequence[str]] = None) -> int:
             with suppress(OSError):
                 return lost_output(error)
         if hasattr(error, "format_message"):  # typer's own: an unknown option, a bad value
-            return _fail(
-                f"{_one_line(error.format_message())} (npumigrate --help shows all options)", WRONG_USE
-            )
+            what = _usage_error(error)
+            return _fail(_("{what} (npumigrate --help shows all options)", what=what), WRONG_USE)
         return internal_error(error)
+
+
+def _usage_error(error: Any) -> str:
+    if language() != "en":
+        from migrator.cli.spoken import usage_error
+
+        return usage_error(error)
+    return _one_line(error.format_message())
 
 
 def internal_error(error: Exception) -> int:
@@ -193,11 +204,17 @@ def internal_error(error: Exception) -> int:
 
     trace = "".join(format_exception(type(error), error, error.__traceback__))
     what = f"{type(error).__name__}: {_one_line(str(error))}"
-    return _fail(f"internal error: {what}; {keep_details(trace)}", WRONG_USE)
+    return _fail(_("internal error: {what}; {trace}", what=what, trace=keep_details(trace)), WRONG_USE)
 
 
 def _run_app(arguments: list[str]) -> int:
-    return parser(arguments[0])(arguments, prog_name="npumigrate", standalone_mode=False) or DONE
+    app: Any = parser(arguments[0])
+    if language() != "en":
+        from migrator.cli.spoken import translate
+
+        app = typer.main.get_command(app)
+        translate(app)
+    return app(arguments, prog_name="npumigrate", standalone_mode=False) or DONE
 
 
 def _fail(line: str, code: int) -> int:

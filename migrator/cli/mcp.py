@@ -10,6 +10,7 @@ import typer
 
 from migrator.cli.ending import stop
 from migrator.cli.options import Rules
+from migrator.language import _, english_for_programs
 
 
 def mcp(
@@ -32,16 +33,17 @@ def mcp(
     """
     folder = Path(os.path.realpath(workspace or Path.cwd()))
     if not folder.is_dir():
-        stop(f"no such folder: {workspace}")
+        stop(_("no such folder: {workspace}", workspace=workspace))
     if workspace is None and folder == Path(folder.anchor):
-        stop("the current folder is all of this machine: name the workspace, npumigrate mcp FOLDER")
+        stop(_("the current folder is the root of this machine: name the workspace, npumigrate mcp FOLDER"))
     packs = [os.path.abspath(file) for file in rules or ()]
     try:
         import mcp.server  # noqa: F401
     except ModuleNotFoundError as error:
         if not (error.name or "").startswith("mcp"):
             raise
-        stop("the server needs the package mcp, on Python 3.10 or newer: pip install 'npumigrate[mcp]'")
+        stop(_("the server needs the package mcp, on Python 3.10 or newer: pip install 'npumigrate[mcp]'"))
+    english_for_programs()  # what follows is for agents
     from migrator.mcp.serve import serve
 
     serve(folder, timeout, packs, allow_verify)

@@ -15,6 +15,7 @@ from migrator.cli.ending import DONE, INTERRUPTED, forget_stdout, lost_output, s
 from migrator.cli.progress import ProgressBar, log_on_terminal
 from migrator.cli.report import chosen_formats, write_reports
 from migrator.cli.values import Several, split
+from migrator.language import _
 
 if TYPE_CHECKING:
     from migrator.migrate.run import Outcome, Plan
@@ -56,11 +57,11 @@ def migrate(
     show_left_alone: bool = typer.Option(
         False,
         "--show-left-alone",
-        help="List the strings that were left alone, with the reason: left_alone.csv.",
+        help="List the strings that were left unchanged, with the reason: left_alone.csv.",
     ),
     rules: options.Rules = None,
     exclude: Several = typer.Option(
-        None, "--exclude", metavar="GLOB", help="Copy these paths as they are; may be repeated."
+        None, "--exclude", metavar="GLOB", help="Copy these paths unchanged; may be repeated."
     ),
     main: Optional[str] = typer.Option(
         None,
@@ -120,23 +121,23 @@ def migrate(
         needed["-o/--output"] = output
     options.refuse_missing(needed, "npumigrate")
     if target_model and not distributed:
-        stop("-t/--target-model is for --distributed")
+        stop(_("-t/--target-model needs --distributed"))
     if distributed and mode is Mode.transfer:
-        stop("--distributed and --mode transfer exclude each other")
+        stop(_("--distributed and --mode transfer exclude each other"))
     if replace_unsupported and (safe_only or mode is Mode.transfer):
-        other = "--safe-only" if safe_only else "--mode transfer"
-        stop(f"--replace-unsupported and {other} exclude each other")
+        other = "--safe-only" if safe_only else _("--mode transfer")
+        stop(_("--replace-unsupported and {other} exclude each other", other=other))
     others = {
         "--distributed": distributed,
         "--mode transfer": mode is Mode.transfer,
         "--replace-unsupported": replace_unsupported,
     }
     if keep_cuda and (other := next((name for name, given in others.items() if given), "")):
-        stop(f"--keep-cuda and {other} exclude each other")
+        stop(_("--keep-cuda and {other} exclude each other", other=other))
     options.check_common(quiet, verbose, hardware)
     built = chosen_formats(formats)
     if built and diff:
-        stop("--format is for a result: --diff writes none")
+        stop(_("--format needs a result: --diff writes none"))
 
     # From here on the work begins, and with it the imports that take their time.
     from migrator.api_support.versions import UnknownVersion
@@ -209,8 +210,8 @@ def _print_bytes(data: bytes) -> None:
 def _interrupted(bar: ProgressBar, diff: bool) -> str:
     line = "interrupted"
     if bar.total:
-        line += f" after {bar.done} of {bar.total} Python files"
-    return f"{line}: {'the diff is not complete' if diff else 'no result was written'}"
+        line += _(" after {done} of {total} Python files", done=bar.done, total=bar.total)
+    return f"{line}: " + (_("the diff is not complete") if diff else _("no result was written"))
 
 
 def _show(outcome: Outcome, plan: Plan, files: Sequence[Path]) -> None:
@@ -223,9 +224,9 @@ def _show(outcome: Outcome, plan: Plan, files: Sequence[Path]) -> None:
 
     # A diff has the standard output to itself.
     console = Console(stderr=outcome.result is None, highlight=False)
-    head = f"{plan.source} for torch {plan.settings.version}"
+    head = _("{source} for torch {version}", source=plan.source, version=plan.settings.version)
     if resolve(plan.settings.version).evidence == "interpolated":
-        head += " (judged by its neighbours: there is no evidence of its own)"
+        head += _(" (judged by neighbouring versions: there is no evidence for it)")
     launch = outcome.launcher.line() if outcome.launcher else ""
     conversion = outcome.conversion.line() if outcome.conversion else ""
     try:
@@ -248,4 +249,4 @@ def _show(outcome: Outcome, plan: Plan, files: Sequence[Path]) -> None:
     except (BrokenPipeError, SystemExit):  # rich turns the one into the other
         forget_stdout()
     except OSError as error:  # the result and its reports are there all the same
-        lost_output(error, "the summary")
+        lost_output(error, _("the summary"))

@@ -11,13 +11,12 @@ import typer
 
 from migrator.cli.ending import say, stop
 from migrator.cli.values import Several
+from migrator.language import _
 
 Words = Annotated[
     Optional[list[str]], typer.Argument(metavar="SRC", help="Project folder, or one Python file.")
 ]
-Source = Annotated[
-    Optional[str], typer.Option("--input", "-i", metavar="SRC", help="The same as the word SRC.")
-]
+Source = Annotated[Optional[str], typer.Option("--input", "-i", metavar="SRC", help="Same as SRC.")]
 Version = Annotated[
     Optional[str],
     typer.Option(
@@ -53,7 +52,7 @@ Formats = Annotated[
 ]
 # Of emulated NPUs.
 Devices = Annotated[int, typer.Option("--devices", metavar="N", min=1, max=32, help="Emulated NPUs.")]
-Soc = Annotated[str, typer.Option("--soc", metavar="NAME", help="What the NPUs say that they are.")]
+Soc = Annotated[str, typer.Option("--soc", metavar="NAME", help="Name that the NPUs report.")]
 Memory = Annotated[str, typer.Option("--memory", metavar="SIZE", help="Memory of each NPU: 512MiB, 64GiB, …")]
 # Of what is printed, or written to a file.
 ToFile = Annotated[
@@ -66,7 +65,7 @@ def one_source(words: Sequence[str], given: Optional[str]) -> Optional[str]:
     """The input, which may be said as a word or with ``--input``; stops where it is said twice."""
     said = [*words, *([given] if given is not None else [])]
     if len(said) > 1:
-        stop(f"more than one input: {', '.join(said)}")
+        stop(_("more than one input: {said}", said=", ".join(said)))
     return said[0] if said else None
 
 
@@ -74,7 +73,13 @@ def refuse_missing(needed: Mapping[str, Any], command: str) -> None:
     """Stop where one of the options that a command needs was not given."""
     missing = [option for option, value in sorted(needed.items()) if not value]
     if missing:
-        stop(f"missing: {', '.join(missing)} ({command} --help shows all options)")
+        stop(
+            _(
+                "missing: {missing} ({command} --help shows all options)",
+                missing=", ".join(missing),
+                command=command,
+            )
+        )
 
 
 def torch_version(given: Optional[str], source: Optional[str], quiet: bool) -> str:
@@ -93,7 +98,7 @@ def torch_version(given: Optional[str], source: Optional[str], quiet: bool) -> s
     except FileNotFoundError as error:  # the folder that NPUMIGRATE_API_DB names
         raise UnknownVersion(str(error)) from None
     if not quiet and os.path.exists(source or ""):
-        say(f"torch {choice.version}: {choice.why} (-v VERSION names another)")
+        say(_("torch {version}: {why} (-v VERSION names another)", version=choice.version, why=choice.why))
     return choice.version
 
 
@@ -102,9 +107,15 @@ def check_common(quiet: bool, verbose: bool, hardware: Optional[str]) -> None:
     from migrator.api_support.hardware import HARDWARE
 
     if quiet and verbose:
-        stop("--quiet and --verbose exclude each other")
+        stop(_("--quiet and --verbose exclude each other"))
     if hardware is not None and hardware not in HARDWARE:
-        stop(f"there is no hardware {hardware!r}: choose of {', '.join(HARDWARE)}")
+        stop(
+            _(
+                "there is no hardware {hardware!r}: choose of {hardware2}",
+                hardware=hardware,
+                hardware2=", ".join(HARDWARE),
+            )
+        )
 
 
 def say_what_is_not_used(rule_files: Sequence[str]) -> None:
@@ -115,4 +126,4 @@ def say_what_is_not_used(rule_files: Sequence[str]) -> None:
 
     for file in rule_files:
         for line in not_converted(Path(file)):
-            say(f"{file}: not used: {line}")
+            say(_("{file}: not used: {line}", file=file, line=line))

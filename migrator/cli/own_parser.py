@@ -7,6 +7,7 @@ import os
 from typing import Callable, NoReturn
 
 from migrator.cli.ending import DONE, INTERRUPTED, WRONG_USE, forget_stdout, lost_output, say
+from migrator.language import _, language
 
 
 class UsageError(ValueError):
@@ -20,34 +21,44 @@ class Parser(argparse.ArgumentParser):
         def layout(prog: str) -> argparse.HelpFormatter:
             columns = os.environ.get("COLUMNS", "")
             width = min(int(columns) if columns.isdecimal() else 80, 100)
-            return argparse.RawDescriptionHelpFormatter(prog, max_help_position=30, width=max(width, 40))
+            made: type[argparse.HelpFormatter] = argparse.RawDescriptionHelpFormatter
+            if language() != "en":
+                from migrator.cli.spoken import Help
+
+                made = Help
+            return made(prog, max_help_position=30, width=max(width, 40))
 
         self._command = f"npumigrate {command}"
         super().__init__(
             self._command,
             usage=f"{self._command} {usage}",
-            description=description,
-            epilog=epilog,
+            description=_(description),
+            epilog=_(epilog),
             formatter_class=layout,
             allow_abbrev=False,
         )
 
     def error(self, message: str) -> NoReturn:
         """Raise UsageError; with the option that may be meant by one that there is not."""
-        raise UsageError(f"{message}{self._hint(message)} ({self._command} --help shows all options)")
+        what = message + self._hint(message)
+        raise UsageError(_("{what} ({command} --help shows all options)", what=what, command=self._command))
 
     def print_help(self, _file: object = None) -> None:
         """Print the help at once: argparse takes no notice where it cannot be written."""
         print(self.format_help(), end="", flush=True)
 
     def _hint(self, message: str) -> str:
-        unknown = message.partition("unrecognized arguments: ")[2].partition(" ")[0].partition("=")[0]
+        unknown = (
+            message.partition(_("unrecognized arguments: %s").replace("%s", ""))[2]
+            .partition(" ")[0]
+            .partition("=")[0]
+        )
         if not unknown.startswith("--"):
             return ""
         from difflib import get_close_matches
 
         near = get_close_matches(unknown, self._option_string_actions, n=1)
-        return f"; did you mean {near[0]}?" if near else ""
+        return _("; did you mean {near}?", near=near[0]) if near else ""
 
 
 def ended(work: Callable[[], int]) -> int:

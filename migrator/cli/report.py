@@ -12,6 +12,7 @@ from migrator.cli import options
 from migrator.cli.ending import DONE, forget_stdout, lost_output, stop
 from migrator.cli.next_commands import after_report, say_next, shell_word
 from migrator.cli.values import Several, split
+from migrator.language import _
 
 if TYPE_CHECKING:
     from migrator.matchers.packs import Rule
@@ -42,10 +43,10 @@ def report(
     """
     if paths and str(paths[0]) == "diff":
         if len(paths) != 3:
-            stop("diff takes two results: npumigrate report diff A B")
+            stop(_("diff takes two results: npumigrate report diff A B"))
         raise typer.Exit(_diff(paths[1], paths[2], quiet))
     if len(paths or ()) != 1:
-        stop("name one result: npumigrate report DIR")
+        stop(_("give one result: npumigrate report DIR"))
     files = write_reports(paths[0], chosen_formats(formats) or ("html",), rules, output)
     if not quiet:
         for file in files:
@@ -59,7 +60,13 @@ def chosen_formats(formats: Several) -> tuple[str, ...]:
     given = tuple(dict.fromkeys(split(formats)))
     wrong = [name for name in given if name not in _FORMATS]
     if wrong:
-        stop(f"there is no format {wrong[0]}: choose of {', '.join(_FORMATS)}")
+        stop(
+            _(
+                "there is no format {wrong}: choose one of {formats}",
+                wrong=wrong[0],
+                formats=", ".join(_FORMATS),
+            )
+        )
     return given
 
 
@@ -68,7 +75,7 @@ def write_reports(
 ) -> list[Path]:
     """Build the reports of a result; gives their files. Stops with one line where that cannot be done."""
     if output is not None and not output.is_dir():
-        stop(f"--output: no such folder: {output}")
+        stop(_("--output: no such folder: {output}", output=output))
     from migrator.files.errors import SourceError
     from migrator.matchers.packs import RuleError
     from migrator.report.views.formats import write_formats

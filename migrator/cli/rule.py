@@ -15,6 +15,7 @@ from migrator.cli.next_commands import say_next, shell_word
 from migrator.cli.options import Rules
 from migrator.cli.progress import ProgressBar
 from migrator.cli.values import Several
+from migrator.language import _, english_for_programs
 
 if TYPE_CHECKING:
     from migrator.matchers.packs import Rule
@@ -48,12 +49,14 @@ def rule(
     from migrator.report.rule_text import all_as_markdown, as_json, as_markdown
 
     if check is not None and (codes or everything):
-        stop("--check tests a whole pack: name no rule with it")
+        stop(_("--check tests a whole pack: give no rule with it"))
     if check is not None:
         _check(check, tuple(packs or ()))
         return
     if bool(codes) == everything:
-        stop("which rule? Name one or more, such as NPU101, or give --all")
+        stop(_("no rule given: name one or more, such as NPU101, or use --all"))
+    if output_format is Format.json:
+        english_for_programs()
     try:
         known = load_all(packs or ())
     except RuleError as error:
@@ -71,7 +74,7 @@ def rule(
     else:
         typer.echo(text, nl=False)
     if not everything:
-        say_next(f"npumigrate lint --select {','.join(one.code for one in chosen)}")
+        say_next(_("npumigrate lint --select {chosen}", chosen=",".join(one.code for one in chosen)))
 
 
 def _check(pack: Path, others: tuple[str, ...]) -> None:
@@ -90,16 +93,18 @@ def _check(pack: Path, others: tuple[str, ...]) -> None:
                 wrong = failure(rule, number, packs)
                 if wrong is not None:
                     failed.append((rule, number, wrong))
-                bar("testing examples", done, len(examples))
+                bar(_("testing examples"), done, len(examples))
     except RuleError as error:
         stop(str(error))
     for rule, number, wrong in failed:
-        typer.echo(f"{rule.origin}: example {number} of {rule.code}")
+        typer.echo(
+            _("{origin}: example {number} of {code}", origin=rule.origin, number=number, code=rule.code)
+        )
         typer.echo(f"  expected:\n{_indented(wrong.expected)}\n  came:\n{_indented(wrong.came)}")
-    typer.echo(f"examples: {len(examples)}, failed: {len(failed)}")
+    typer.echo(_("examples: {examples}, failed: {failed}", examples=len(examples), failed=len(failed)))
     if failed:
         raise typer.Exit(PROBLEMS)
-    say_next(f"npumigrate lint --rules {shell_word(str(pack))}")
+    say_next(_("npumigrate lint --rules {pack}", pack=shell_word(str(pack))))
 
 
 def _indented(text: str) -> str:
@@ -118,6 +123,10 @@ def _find(code: str, known: list[Rule]) -> Rule:
             or get_close_matches(code.upper(), names, n=3, cutoff=0.6)
             or get_close_matches(code, names, n=3)
         )
-        hint = f"; did you mean {', '.join(near)}?" if near else "; npumigrate rule --all lists them"
-        stop(f"there is no rule {code!r}{hint}")
+        hint = (
+            _("; did you mean {near}?", near=", ".join(near))
+            if near
+            else _("; npumigrate rule --all lists them")
+        )
+        stop(_("there is no rule {code!r}{hint}", code=code, hint=hint))
     return found[0]

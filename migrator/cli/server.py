@@ -5,10 +5,11 @@ from __future__ import annotations
 import typer
 
 from migrator.cli.ending import stop
+from migrator.language import _
 
 
 def server(
-    stdio: bool = typer.Option(True, "--stdio", help="Talk over the standard streams, as it always does."),
+    stdio: bool = typer.Option(True, "--stdio", help="Use the standard streams (always the case)."),
 ) -> None:
     """Start the language server, for editors: findings as you type, fixes, support of APIs.
 
@@ -19,5 +20,5 @@ def server(
     except ModuleNotFoundError as error:
         if error.name not in ("pygls", "lsprotocol"):
             raise
-        stop("the server needs pygls: pip install 'npumigrate[server]'")
+        stop(_("the server needs pygls: pip install 'npumigrate[server]'"))
     raise typer.Exit(serve())

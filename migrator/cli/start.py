@@ -8,7 +8,7 @@ import os
 import sys
 from typing import Optional
 
-from migrator.language import LANGUAGES, _, choose
+from migrator.language import LANGUAGES, _, choose, language
 
 
 def run() -> int:
@@ -23,7 +23,7 @@ def run() -> int:
         from migrator.cli.ending import WRONG_USE, say
         from migrator.files.errors import reason
 
-        say(f"the current folder cannot be used: {reason(error)}")
+        say(_("the current folder cannot be used: {error}", error=reason(error)))
         return WRONG_USE
     given, lang = split_language(sys.argv[1:])
     if lang is not None and lang not in LANGUAGES:
@@ -34,6 +34,10 @@ def run() -> int:
     if lang:
         choose(lang)  # before anything else is loaded: it says what it says in this language
     sys.argv[1:] = given
+    if language() != "en":
+        from migrator.cli.spoken import ask_catalogue
+
+        ask_catalogue()
     name, *arguments = given or [""]
     if name not in ("lint", "check", "api"):
         from migrator.cli.main import run as run_command

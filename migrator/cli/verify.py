@@ -15,6 +15,7 @@ from migrator.cli.ending import CANNOT_RUN, NO_PROGRAM, say, stop
 from migrator.cli.options import Devices, Memory, Soc
 from migrator.cli.report import chosen_formats, write_reports
 from migrator.cli.values import Several
+from migrator.language import _
 
 if TYPE_CHECKING:
     from migrator.verify.repair.loop import Repaired
@@ -41,7 +42,7 @@ def verify(
         False, "--compare-cpu", help="Run the original on the CPU as well, and compare what both print."
     ),
     original: Optional[Path] = typer.Option(
-        None, "--original", metavar="DIR", help="The original, where it is no longer at its place."
+        None, "--original", metavar="DIR", help="The original project, if it was moved."
     ),
     steps: Optional[int] = typer.Option(
         None, "--steps", metavar="N", min=1, help="End every rank in order after N steps of its optimizers."
@@ -73,7 +74,7 @@ def verify(
 ) -> None:
     """Run a migrated project on emulated NPUs, and report what the run proves.
 
-    The program's own output stays what it is; the verdict follows on the standard error.
+    The program's output is unchanged; the verdict follows on standard error.
 
     Exit status: 0 it ran on the NPUs to its end (and its numbers are the original's);
     1 the program failed or ran out of time; 2 usage error; 3 it ended, but not all of it ran
@@ -82,18 +83,28 @@ def verify(
     127 no such program; 130 interrupted.
     """
     if not migrated.is_dir():
-        stop(f"no such folder: {migrated}")
+        stop(_("no such folder: {migrated}", migrated=migrated))
     built = chosen_formats(formats)
     if built and not (migrated / "migration_report/summary.json").is_file():
-        stop(f"--format is for results of migrate: {migrated} has no migration_report/summary.json")
+        stop(
+            _(
+                "--format is for results of migrate: {migrated} has no migration_report/summary.json",
+                migrated=migrated,
+            )
+        )
     if repair and not (migrated / "migration_report").is_dir():
-        stop(f"--repair changes a result of npumigrate, and {migrated} has no migration_report")
+        stop(
+            _(
+                "--repair changes a result of npumigrate, and {migrated} has no migration_report",
+                migrated=migrated,
+            )
+        )
     if original is not None and not compare_cpu:
-        stop("--original is for --compare-cpu")
+        stop(_("--original needs --compare-cpu"))
     if json_file is not None and not json_file.absolute().parent.is_dir():
-        stop(f"--json: no such folder: {json_file.absolute().parent}")
+        stop(_("--json: no such folder: {parent}", parent=json_file.absolute().parent))
     if json_file is not None and json_file.is_dir():
-        stop(f"--json: a folder, not a file: {json_file}")
+        stop(_("--json: a folder, not a file: {json_file}", json_file=json_file))
     from migrator.emulator.launch import Machine
     from migrator.verify.run import NoProgram
     from migrator.verify.run import verify as run
@@ -114,10 +125,10 @@ def verify(
 
         small = shrunk(command, folder, devices)
         command, set_to = list(small.command), small.said
-        for line in set_to or ("nothing: no option for batch size or workers is known, or all are small",):
-            say(f"--shrink sets {line}")
+        for line in set_to or (_("nothing: no known option for batch size or workers, or all are small"),):
+            say(_("--shrink sets {line}", line=line))
     if version and not insight:
-        stop("--version is for --insight")
+        stop(_("--version needs --insight"))
     source = _original(migrated, original) if compare_cpu else None
     emulator = prepare()
 
@@ -134,9 +145,9 @@ def verify(
             repaired = mend(folder, run_once, say)
         verdict = repaired.verdict if repaired else run_once()
     except NoProgram:
-        stop(f"command not found: {command[0]}", NO_PROGRAM)
+        stop(_("command not found: {command}", command=command[0]), NO_PROGRAM)
     except OSError as error:
-        stop(f"cannot start {command[0]}: {error.strerror}", CANNOT_RUN)
+        stop(_("cannot start {command}: {strerror}", command=command[0], strerror=error.strerror), CANNOT_RUN)
     from rich.console import Console
 
     from migrator.verify.terminal import show_verdict
@@ -214,12 +225,17 @@ def _started(folder: Path, devices: int) -> list[str]:
     from migrator.verify.started import command_of, launched
 
     try:
-        start, _, _ = find_start(folder, launched(folder) or None)
+        start = find_start(folder, launched(folder) or None)[0]
     except SourceError as error:
-        reason = str(error).partition(": -m ")[0]  # an option of migrate
-        stop(f"no program: {reason}; name it: npumigrate verify MIGRATED_DIR -- python train.py")
+        reason = str(error).partition(": ")[0]  # what follows names an option of migrate
+        stop(
+            _(
+                "no program: {reason}; name it: npumigrate verify MIGRATED_DIR -- python train.py",
+                reason=reason,
+            )
+        )
     command = command_of(start, folder, devices)
-    say(f"starts {shlex.join(command)}")
+    say(_("starts {command}", command=shlex.join(command)))
     return command
 
 
@@ -228,7 +244,7 @@ def _original(migrated: Path, given: Path | None) -> Path:
 
     if given is not None:
         if not given.exists():
-            stop(f"--original: no such folder: {given}")
+            stop(_("--original: no such folder: {given}", given=given))
         return given
     try:
         return find_original(migrated)

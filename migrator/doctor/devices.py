@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from migrator.doctor.fault import Fault, fault
 from migrator.doctor.machine import Machine
+from migrator.language import _
 
 # Beside /dev/davinci<n>; what docker/OVERVIEW.md of torch_npu passes to a container.
 _MANAGER = "/dev/davinci_manager"
@@ -55,11 +56,11 @@ def _problem(value: str, npus: list[int]) -> str:
     words = value.split(",")
     wrong = [word for word in words if not word.strip().isdecimal()]
     if wrong:
-        return f"{wrong[0]!r} is no number"
+        return _("{wrong!r} is not a number", wrong=wrong[0])
     numbers = [int(word) for word in words]
     twice = [number for number in numbers if numbers.count(number) > 1]
     if twice:
-        return f"{twice[0]} stands there twice"
+        return _("{twice} is given twice", twice=twice[0])
     # In a container with /dev/davinci4 alone, that may be NPU 4 or NPU 0.
     beyond = [number for number in numbers if npus and number >= len(npus) and number not in npus]
-    return f"there is no NPU {beyond[0]}" if beyond else ""
+    return _("there is no NPU {beyond}", beyond=beyond[0]) if beyond else ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from migrator.language import _
 from migrator.launch.fault_texts import fault_texts
 
 
@@ -24,4 +25,4 @@ class Fault:
 def fault(name: str, /, **values: object) -> Fault:
     """The fault of that name, with values in its texts."""
     text = fault_texts()[name]
-    return Fault(name, text.severity, text.what.format(**values), text.do.format(**values))
+    return Fault(name, text.severity, _(text.what).format(**values), _(text.do).format(**values))

@@ -11,6 +11,7 @@ from migrator.api_support import env_vars
 from migrator.data_folders import reports_yaml
 from migrator.doctor.fault import Fault, fault
 from migrator.doctor.machine import Machine
+from migrator.language import _
 from migrator.launch.hosts import parse_hccn
 from migrator.launch.rank_table import RankTableError
 
@@ -28,7 +29,10 @@ def variable_faults(machine: Machine) -> Iterator[Fault]:
     if machine.variables.get("HCCL_WHITELIST_DISABLE") == "0":
         file = machine.variables.get("HCCL_WHITELIST_FILE", "")
         if not file or not machine.exists(file):
-            yield fault("whitelist", problem=f"is {file}, which is no file" if file else "is not set")
+            yield fault(
+                "whitelist",
+                problem=_("is {file}, which is not a file", file=file) if file else _("is not set"),
+            )
 
 
 def hccn_faults(machine: Machine) -> Iterator[Fault]:
@@ -52,10 +56,10 @@ def hccn_faults(machine: Machine) -> Iterator[Fault]:
 def _looked_at() -> dict[str, tuple[str, str]]:
     """The values that each variable takes, and what to write instead of others."""
     content = reports_yaml("doctor_variables.yaml")
-    found = {one["name"]: (str(one["values"]), one["what"]) for one in content}
+    found = {one["name"]: (str(one["values"]), _(one["what"])) for one in content}
     for variable in env_vars.known().values():
         if variable.npu and variable.values:
-            advice = variable.advice or "unset it"
+            advice = variable.advice or _("unset it")
             found.setdefault(variable.npu, (" ".join(map(str, variable.values)), advice))
     return found
 
@@ -67,23 +71,27 @@ def _problem(machine: Machine, values: str, value: str) -> str:
     if values == "card":
         return _card_problem(machine, value)
     if values == "ports":
-        return "" if _PORTS.fullmatch(value) else "that is no list of ports"
+        return "" if _PORTS.fullmatch(value) else _("that is not a list of ports")
     if values == "number":
-        return "" if re.fullmatch(r"\d+(\.\d+)?", value) else "that is no number from 0 on"
+        return "" if re.fullmatch(r"\d+(\.\d+)?", value) else _("that is not a number from 0 on")
     limits = re.fullmatch(r"(\d+)-(\d+)", values)
     if limits is None:
-        return "" if value in values.split() else "HCCL and torch_npu take other values"
+        return "" if value in values.split() else _("HCCL and torch_npu take other values")
     fits = value.isdecimal() and int(limits[1]) <= int(value) <= int(limits[2])
-    return "" if fits else f"it takes whole numbers from {limits[1]} to {limits[2]}"
+    return (
+        ""
+        if fits
+        else _("it takes whole numbers from {limits} to {limits2}", limits=limits[1], limits2=limits[2])
+    )
 
 
 def _address_problem(machine: Machine, value: str) -> str:
     try:
         address = str(ipaddress.ip_address(value))
     except ValueError:
-        return "that is no IP address"
+        return _("that is not an IP address")
     own = machine.addresses()
-    return "no network card of this machine has that address" if own and address not in own else ""
+    return _("no network card of this machine has that address") if own and address not in own else ""
 
 
 def _card_problem(machine: Machine, value: str) -> str:
@@ -93,7 +101,9 @@ def _card_problem(machine: Machine, value: str) -> str:
     exact = without.startswith("=")
     wanted = [word for word in without.removeprefix("=").split(",") if word]
     if not wanted:
-        return "it names no card"
+        return _("it names no network card")
     fit = {card for card in cards for word in wanted if (card == word if exact else card.startswith(word))}
     left = set(cards) - fit if value.startswith("^") else fit
-    return f"no network card fits; the cards are {', '.join(cards)}" if cards and not left else ""
+    return (
+        _("no network card matches; there are {cards}", cards=", ".join(cards)) if cards and not left else ""
+    )

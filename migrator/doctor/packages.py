@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
 
+from migrator.language import _
+
 NAMES = ("torch", "torch_npu", "torchvision", "torchaudio", "apex")
 
 
@@ -51,7 +53,9 @@ def python_at(path: Path) -> Python:
         for found in sorted(prefix.glob(pattern))
     ]
     if not folders:
-        raise ValueError(f"{path} is no Python environment: it has no lib/python3.*/site-packages")
+        raise ValueError(
+            _("{path} is no Python environment: it has no lib/python3.*/site-packages", path=path)
+        )
     folders += [more for folder in folders for more in _added(folder)]
     given = re.search(r"^version\s*=\s*(\S+)", _text(prefix / "pyvenv.cfg"), re.MULTILINE)
     names = re.findall(r"python(3\.\d+)", f"{path.resolve().name} {folders[0]}")

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from migrator.doctor.fault import Fault, fault
 from migrator.doctor.machine import Machine
+from migrator.language import _
 from migrator.launch.rank_table import RankTableError, Server, parse, problems, read
 
 _MOST = 3  # problems of one file; the rest follows from them often enough
@@ -21,15 +22,15 @@ def rank_table_faults(machine: Machine) -> Iterator[Fault]:
         return
     path = machine.path(file)
     if path.is_symlink() or not path.is_file():
-        advice = "name the file itself: torch_npu takes no link and no folder"
-        problem = "that is a link" if path.is_symlink() else "that is no file"
+        advice = _("name the file itself: torch_npu takes no link and no folder")
+        problem = _("that is a link") if path.is_symlink() else _("that is not a file")
         yield fault("rank-table-file", file=file, problem=problem, advice=advice)
         return
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
-        advice = "make it readable: chmod a+r"
-        yield fault("rank-table-file", file=file, problem="it cannot be read", advice=advice)
+        advice = _("make it readable: chmod a+r")
+        yield fault("rank-table-file", file=file, problem=_("it cannot be read"), advice=advice)
         return
     try:
         content = parse(text)
@@ -49,19 +50,26 @@ def _elsewhere(machine: Machine, servers: tuple[Server, ...]) -> Iterator[str]:
     own = machine.addresses()
     named = [server for server in servers if server.name in own]
     if len(servers) > 1 and own and not named and all(_is_address(server.name) for server in servers):
-        yield f"none of its servers ({', '.join(server.name for server in servers[:3])}) is this one"
+        yield _(
+            "none of its servers ({servers}) is this one",
+            servers=", ".join(server.name for server in servers[:3]),
+        )
     here = named[0] if named else servers[0] if len(servers) == 1 else None
     npus = machine.npus()
     if here is not None and npus:
         missing = sorted({device.device_id for device in here.devices} - set(npus))
         if missing:
             numbers = ", ".join(map(str, missing))
-            yield f"its server {here.name} has the NPUs {numbers}, which are not here"
+            yield _(
+                "its server {name} has the NPUs {numbers}, which are not here",
+                name=here.name,
+                numbers=numbers,
+            )
     ranks = sum(len(server.devices) for server in servers)
     for name in ("WORLD_SIZE", "RANK_SIZE"):
         given = machine.variables.get(name, "")
         if given.isdecimal() and int(given) != ranks:
-            yield f"it has {ranks} ranks, and {name} is {given}"
+            yield _("it has {ranks} ranks, and {name} is {given}", ranks=ranks, name=name, given=given)
             break
 
 

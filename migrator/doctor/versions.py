@@ -16,6 +16,7 @@ from migrator.api_support.companions import (
 from migrator.doctor.cann import Installed
 from migrator.doctor.fault import Fault, fault
 from migrator.doctor.packages import Package, Python
+from migrator.language import _
 
 
 def package_faults(python: Python, cann: Installed) -> Iterator[Fault]:
@@ -24,7 +25,7 @@ def package_faults(python: Python, cann: Installed) -> Iterator[Fault]:
     if torch is None or torch_npu is None:
         missing = "torch" if torch is None else "torch_npu"
         release = release_for(torch.version, cann.version) if torch else ""
-        what = f"torch_npu=={release}" if release else "torch_npu, with the torch that it is for"
+        what = f"torch_npu=={release}" if release else _("torch_npu, with the torch that it is for")
         yield fault("torch-missing", package=missing, python=python.name, command=f"pip install {what}")
     if torch is None:
         return
@@ -59,9 +60,9 @@ def cann_faults(python: Python, cann: Installed, driver: Installed) -> Iterator[
                 cann=cann.version,
                 torch_npu=release.torch_npu,
                 wanted=release.cann,
-                or_release=f"or torch_npu {' or '.join(others)}"
+                or_release=_("or torch_npu {others}", others=" or ".join(others))
                 if others
-                else "or a torch_npu for the CANN that is there",
+                else _("or a torch_npu for the CANN that is there"),
             )
     if cann.family and driver.family and cann.family != driver.family and cann.compatible:
         if not names(cann.compatible, driver.family) and not names(driver.compatible, cann.family):
@@ -79,7 +80,7 @@ def _npu_pair(base: str, torch_npu: Package, known: ReleaseSet | None, better: s
     if wanted != base:
         command = f"pip install torch=={wanted}"
         if better:
-            command += f", or torch_npu=={better} for torch {base}"
+            command += _(", or torch_npu=={better} for torch {base}", better=better, base=base)
         yield fault("torch-pair", torch_npu=torch_npu.version, wanted=wanted, torch=base, command=command)
 
 
@@ -98,7 +99,11 @@ def _python_pair(version: str, release: ReleaseSet) -> Iterator[Fault]:
 def _companion(name: str, package: Package, torch: str, known: str) -> Iterator[Fault]:
     """A package that is compiled for one torch: its metadata names it. ``known`` is the one that fits."""
     if package.torch and package.torch != torch:
-        command = f"pip install {name}=={known}" if known else f"install the {name} for torch {torch}"
+        command = (
+            f"pip install {name}=={known}"
+            if known
+            else _("install the {name} for torch {torch}", name=name, torch=torch)
+        )
         yield fault(
             "companion-pair",
             package=name,

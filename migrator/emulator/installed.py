@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 
+from migrator.language import _
+
 # torch and torch_npu in the versions that the emulator was run with, by their first two numbers.
 SUPPORTED = {"2.13": "2.13", "2.6": "2.6"}
 INSTALL = 'pip install "npumigrate[emulator]"'
@@ -47,12 +49,21 @@ def version_of(distribution: str) -> str | None:
 def platform_trouble() -> str | None:
     """Say why the emulator cannot run on this system, or with this Python, or None."""
     if not sys.platform.startswith("linux"):
-        return f"the emulator runs on Linux, not on {platform.system()}: torch_npu has no package for it"
+        return _(
+            "the emulator runs on Linux, not on {system}: torch_npu has no package for it",
+            system=platform.system(),
+        )
     if platform.machine() not in _MACHINES:
-        return f"torch_npu has no package for {platform.machine()}, only for {' and '.join(_MACHINES)}"
+        return _(
+            "torch_npu has no package for {machine}, only for {machines}",
+            machine=platform.machine(),
+            machines=" and ".join(_MACHINES),
+        )
     if sys.version_info < _PYTHON:
         has, needs = platform.python_version(), ".".join(map(str, _PYTHON))
-        return f"torch 2.13 has no package for Python {has}: use Python {needs} or newer"
+        return _(
+            "torch 2.13 has no package for Python {has}: use Python {needs} or newer", has=has, needs=needs
+        )
     return None
 
 
@@ -67,10 +78,24 @@ def pair_trouble(torch: str | None, torch_npu: str | None) -> str | None:
     """Say what is missing or does not fit together, or None."""
     missing = [name for name, version in (("torch", torch), ("torch_npu", torch_npu)) if version is None]
     if torch is None or torch_npu is None:
-        return f"{' and '.join(missing)} not installed beside {sys.executable}: {INSTALL}"
+        return _(
+            "{missing} not installed beside {executable}: {install}",
+            missing=" and ".join(missing),
+            executable=sys.executable,
+            install=INSTALL,
+        )
     if not is_supported(torch, torch_npu):
-        known = ", ".join(f"torch {one}.* with torch_npu {other}.*" for one, other in SUPPORTED.items())
-        return f"torch {torch} with torch_npu {torch_npu} is not supported; supported: {known} ({INSTALL})"
+        known = ", ".join(
+            _("torch {one}.* with torch_npu {other}.*", one=one, other=other)
+            for one, other in SUPPORTED.items()
+        )
+        return _(
+            "torch {torch} with torch_npu {torch_npu} is not supported; supported: {known} ({install})",
+            torch=torch,
+            torch_npu=torch_npu,
+            known=known,
+            install=INSTALL,
+        )
     return None
 
 
@@ -86,7 +111,10 @@ def compiler_trouble(compiler: tuple[str, ...] | None) -> str | None:
     """Say which package is missing, or None."""
     if compiler is not None:
         return None
-    return f"no C++ compiler: install the package {COMPILER_PACKAGES}, or name one in CXX"
+    return _(
+        "no C++ compiler: install the package {compiler_packages}, or name one in CXX",
+        compiler_packages=COMPILER_PACKAGES,
+    )
 
 
 def troubles(torch: str | None, torch_npu: str | None, compiler: tuple[str, ...] | None) -> list[str]:
@@ -123,5 +151,7 @@ def _folder(distribution: str) -> Path:
     """Find the folder of a package without importing it: that takes a second, and loads torch_npu."""
     place = Path(str(metadata.distribution(distribution).locate_file(distribution)))
     if not place.is_dir():
-        raise EmulatorError(f"{distribution} is installed, but {place} is not there")
+        raise EmulatorError(
+            _("{distribution} is installed, but {place} is not there", distribution=distribution, place=place)
+        )
     return place

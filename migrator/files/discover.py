@@ -16,6 +16,7 @@ from migrator.files.file_types import file_type, starts_as_shell
 from migrator.files.naming import inside, is_equivalents, staging_prefix
 from migrator.files.patterns import Matcher, matcher
 from migrator.files.tree import listing, walk
+from migrator.language import _
 
 Kind = Literal["folder", "python", "notebook", "text", "file", "link", "special", "unreadable", "skipped"]
 
@@ -76,7 +77,7 @@ def discover(root: Path, exclude: Sequence[str] = (), avoid: Path | None = None)
     try:
         excluded = matcher(exclude)
     except SourceError as error:
-        raise SourceError(f"--exclude {error}") from error
+        raise SourceError(_("--exclude {error}", error=error)) from error
     try:
         mode = os.stat(root).st_mode
         if not stat.S_ISDIR(mode):
@@ -107,7 +108,7 @@ def _look(place: _Place, excluded: Matcher, avoided: str) -> tuple[Entry, list[_
             why = _why_skipped(item.name, name, avoided)
             found = [] if why else listing(item.path)
             if any(child.name in _ENVIRONMENT for child in found):
-                why = "virtual environment: not copied"
+                why = _("virtual environment: not copied")
             if why:
                 return Entry("skipped", name, path, reason=why), []
             out = inherited or excluded(name, True) or is_equivalents(item.path)
@@ -118,7 +119,7 @@ def _look(place: _Place, excluded: Matcher, avoided: str) -> tuple[Entry, list[_
             return Entry(kind, name, path, inherited or excluded(name, False)), []
         return Entry("special", name, path, reason=_special(item.stat(follow_symlinks=False).st_mode)), []
     except OSError as error:
-        return Entry("unreadable", name, path, reason=f"{unreadable(error)}: not copied"), []
+        return Entry("unreadable", name, path, reason=_("{error}: not copied", error=unreadable(error))), []
 
 
 def kind_of_file(base: str, path: str) -> Kind:
@@ -135,12 +136,12 @@ def kind_of_file(base: str, path: str) -> Kind:
 
 def _why_skipped(base: str, name: str, avoided: str) -> str:
     if base in _CACHES:
-        return "tool cache: not copied"
+        return _("tool cache: not copied")
     if avoided:
-        parent, _, last = avoided.rpartition("/")
+        parent, _slash, last = avoided.rpartition("/")
         staging = f"{parent}/{staging_prefix(last)}" if parent else staging_prefix(last)
         if name == avoided or name.startswith(staging):
-            return "output folder: not copied"
+            return _("output folder: not copied")
     return ""
 
 
@@ -171,5 +172,5 @@ def names_python(start: bytes) -> bool:
 
 
 def _special(mode: int) -> str:
-    what = {stat.S_IFIFO: "named pipe", stat.S_IFSOCK: "socket"}.get(stat.S_IFMT(mode), "device")
-    return f"{what}: not copied"
+    what = {stat.S_IFIFO: _("named pipe"), stat.S_IFSOCK: "socket"}.get(stat.S_IFMT(mode), "device")
+    return _("{what}: not copied", what=what)

@@ -6,6 +6,8 @@ import errno
 import os
 import re
 
+from migrator.language import N_, _
+
 _CONTROLS = re.compile("[\x00-\x08\x0b\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]|\r(?!\n)")
 
 
@@ -58,21 +60,22 @@ def reason(error: OSError) -> str:
 
 def unreadable(error: OSError) -> Unreadable:
     """The Unreadable that stands for ``error``."""
-    return Unreadable(f"cannot be read: {reason(error)}")
+    return Unreadable(_("cannot be read: {error}", error=reason(error)))
 
 
-_ELSEWHERE = "choose another output folder with -o"
+_ELSEWHERE = N_("choose another output folder with -o")
+_SPACE = N_("free some space or choose another output folder with -o")
 _ADVICE = {
-    **dict.fromkeys((errno.ENOSPC, errno.EDQUOT), f"free some space or {_ELSEWHERE}"),
+    **dict.fromkeys((errno.ENOSPC, errno.EDQUOT), _SPACE),
     **dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR), _ELSEWHERE),
-    errno.EFBIG: f"raise the file size limit or {_ELSEWHERE}",
-    errno.EEXIST: "another file has that name or one that differs only in case",
-    errno.ENAMETOOLONG: "choose an output folder with a shorter path with -o",
+    errno.EFBIG: N_("raise the file size limit or choose another output folder with -o"),
+    errno.EEXIST: N_("another file has that name or one that differs only in case"),
+    errno.ENAMETOOLONG: N_("choose an output folder with a shorter path with -o"),
 }
 
 
 def cannot_write(error: OSError, place: str | os.PathLike[str]) -> CannotWrite:
     """The CannotWrite that stands for ``error``, which happened while ``place`` was written."""
-    line = f"{shown(place)} cannot be written: {reason(error)}"
-    advice = _ADVICE.get(error.errno or 0)
+    line = _("{place} cannot be written: {error}", place=shown(place), error=reason(error))
+    advice = _(_ADVICE.get(error.errno or 0, ""))
     return CannotWrite(f"{line}: {advice}" if advice else line)

@@ -17,6 +17,7 @@ from typing import Any, Optional
 
 from migrator.files.errors import Unreadable
 from migrator.files.source import LINE_END
+from migrator.language import _
 
 _SPACE = re.compile(r"[ \t\n\r]*")
 # ``!=``, ``% (`` and an indented ``% `` begin lines of Python: black breaks long expressions before them.
@@ -75,13 +76,13 @@ def read_notebook(data: bytes, name: str) -> Notebook:
         raw = data.decode("utf-8")
         content = json.loads(raw)
     except UnicodeDecodeError as error:
-        raise Unreadable(f"is not UTF-8 (byte {error.start}), as notebooks are") from error
+        raise Unreadable(_("is not UTF-8 (byte {start}), as notebooks are", start=error.start)) from error
     except ValueError as error:
-        raise Unreadable(f"is not a notebook: {error}") from error
+        raise Unreadable(_("is not a notebook: {error}", error=error)) from error
     except RecursionError as error:
-        raise Unreadable("is not a notebook: nested too deeply") from error
+        raise Unreadable(_("is not a notebook: nested too deeply")) from error
     if not isinstance(content, dict) or not isinstance(content.get("cells"), list):
-        raise Unreadable("is not a notebook of format 4: it has no list of cells")
+        raise Unreadable(_("is not a notebook of format 4: it has no list of cells"))
     return of_cells(name, raw, _sources(raw), _is_python(content))
 
 
@@ -125,7 +126,7 @@ def changed_cells(notebook: Notebook, text: str) -> list[tuple[Cell, str]]:
         else:
             gathered.append(line)
     if len(new) != len(notebook.cells):
-        raise Unreadable("the changed cells cannot be told apart: left unchanged")
+        raise Unreadable(_("the changed cells cannot be matched: left unchanged"))
     pairs = ((cell, new[cell.number]) for cell in notebook.cells)
     return [(cell, source) for cell, source in pairs if cell.checked and source != cell.source]
 
@@ -181,8 +182,8 @@ def _is_python(content: dict[str, Any]) -> bool:
 def _sources(raw: str) -> Iterator[tuple[int, tuple[int, int], str]]:
     """Number, place in the JSON text and source of each code cell."""
     # Of a key that stands there twice the last one counts, as to every reader of JSON.
-    cells = {key: start for key, start, _ in _values(raw, _skip(raw, 0))}["cells"]
-    for number, (_, start, _) in enumerate(_values(raw, cells), 1):
+    cells = {key: start for key, start, end in _values(raw, _skip(raw, 0))}["cells"]
+    for number, (key, start, end) in enumerate(_values(raw, cells), 1):
         if raw[start] != "{":
             continue
         members = {key: (begin, end) for key, begin, end in _values(raw, start)}

@@ -22,6 +22,7 @@ from migrator.files.errors import CannotWrite, ResultExists, Unreadable, cannot_
 from migrator.files.naming import SUFFIX, inside, result_folder
 from migrator.files.staging import Staging, claim, discard, recover
 from migrator.files.writing import OutputTree, add, copy, set_mode, write
+from migrator.language import _
 
 __all__ = ["CannotWrite", "OutputTree", "ResultExists", "Unreadable", "add", "copy", "output_tree", "write"]
 
@@ -73,14 +74,18 @@ def _check_places(source: Path, out: Path, result: Path) -> None:
     except OSError as error:
         raise Unreadable(f"{shown(source)} {unreadable(error)}") from error
     if not (stat.S_ISDIR(mode) or stat.S_ISREG(mode)):
-        raise Unreadable(f"{shown(source)} is neither a folder nor a file")
+        raise Unreadable(_("{source} is neither a folder nor a file", source=shown(source)))
     if os.path.dirname(os.path.abspath(source)) == os.path.abspath(source):
-        raise CannotWrite(f"{shown(source)} has no name to call a result by: choose a folder in it with -i")
+        raise CannotWrite(
+            _("{source} has no name for a result: choose a folder in it with -i", source=shown(source))
+        )
     real_source, real_result = os.path.realpath(source), os.path.realpath(result)
     if os.path.realpath(out) == real_source:
-        raise CannotWrite(f"{shown(out)} is the input: choose another output folder with -o")
+        raise CannotWrite(_("{out} is the input: choose another output folder with -o", out=shown(out)))
     if inside(real_source, real_result) is not None:
-        raise CannotWrite(f"the input lies in {shown(result)}, where the result belongs: choose another -o")
+        raise CannotWrite(
+            _("the input is inside {result}, where the result goes: choose another -o", result=shown(result))
+        )
 
 
 def _check_free(result: Path, overwrite: bool) -> None:
@@ -92,8 +97,13 @@ def _check_free(result: Path, overwrite: bool) -> None:
     length = len(os.fsencode(result.name))
     if length > longest:
         raise CannotWrite(
-            f"{shown(result.name)}, the name of the result, has {length} bytes where {longest} are the most: "
-            "rename the input"
+            _(
+                "{name}, the name of the result, has {length} bytes where {longest} are the "
+                "most: rename the input",
+                name=shown(result.name),
+                length=length,
+                longest=longest,
+            )
         )
     try:
         mode = os.lstat(result).st_mode
@@ -102,9 +112,13 @@ def _check_free(result: Path, overwrite: bool) -> None:
     except OSError as error:
         raise cannot_write(error, result) from error
     if not stat.S_ISDIR(mode):
-        raise ResultExists(f"{shown(result)} exists and is not a folder: move it away or choose another -o")
+        raise ResultExists(
+            _("{result} exists and is not a folder: move it away or choose another -o", result=shown(result))
+        )
     if not overwrite:
-        raise ResultExists(f"{shown(result)} exists: replace it with --overwrite or choose another -o")
+        raise ResultExists(
+            _("{result} exists: replace it with --overwrite or choose another -o", result=shown(result))
+        )
     try:
         names = os.listdir(result)
         ours = not names or os.path.isfile(result / SUMMARY) or set(names).issuperset(_OF_ANALYSIS)
@@ -113,7 +127,11 @@ def _check_free(result: Path, overwrite: bool) -> None:
     if not ours:
         wanted = SUMMARY if result.name.endswith(SUFFIX) else _OF_ANALYSIS[0]
         raise ResultExists(
-            f"{shown(result)} has no {wanted}, so it is no earlier result and stays: move it away"
+            _(
+                "{result} has no {wanted}, so it is not an earlier result: move it away",
+                result=shown(result),
+                wanted=wanted,
+            )
         )
 
 

@@ -8,6 +8,7 @@ from itertools import count
 from typing import Callable
 
 from migrator.files.errors import SourceError
+from migrator.language import _
 
 Matcher = Callable[[str, bool], bool]
 
@@ -62,7 +63,9 @@ def expression(pattern: str) -> str | None:
     try:
         re.compile(regex)
     except re.error as error:
-        raise SourceError(f"{pattern}: {error.msg}: correct the pattern") from error
+        raise SourceError(
+            _("{pattern}: {msg}: correct the pattern", pattern=pattern, msg=error.msg)
+        ) from error
     return f"(?:{regex})"
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Optional
 
 from migrator.files.errors import CannotWrite, reason, shown
+from migrator.language import _
 
 
 def replace_file(file: Path, data: bytes, within: Optional[Path] = None) -> None:
@@ -47,7 +48,9 @@ def replace_file(file: Path, data: bytes, within: Optional[Path] = None) -> None
                 os.unlink(temporary)
         if not isinstance(error, OSError):  # Ctrl-C
             raise
-        raise CannotWrite(f"{shown(file)} cannot be written: {reason(error)}") from error
+        raise CannotWrite(
+            _("{file} cannot be written: {error}", file=shown(file), error=reason(error))
+        ) from error
 
 
 def refuse_link(file: Path, folder: Path) -> None:
@@ -56,4 +59,6 @@ def refuse_link(file: Path, folder: Path) -> None:
         return
     target = os.path.realpath(file)
     if not target.startswith(os.path.join(os.path.realpath(folder), "")):
-        raise CannotWrite(f"{shown(file)} is a link to {shown(target)}: name that file")
+        raise CannotWrite(
+            _("{file} is a link to {target}: name that file", file=shown(file), target=shown(target))
+        )

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 from migrator.files.errors import Unreadable, unreadable
+from migrator.language import _
 
 # Above this a "Python file" is data, and parsing it takes gigabytes.
 LARGEST = 64 << 20
@@ -66,11 +67,15 @@ def read_bytes(path: str | os.PathLike[str]) -> bytes:
     try:
         status = os.stat(path)
         if not stat.S_ISREG(status.st_mode):  # opening a named pipe would wait for ever
-            raise Unreadable("cannot be read: it is not a file")
+            raise Unreadable(_("cannot be read: it is not a file"))
         if status.st_size > LARGEST:
             raise Unreadable(
-                f"{status.st_size >> 20} MiB is more than the {LARGEST >> 20} MiB a Python file may have: "
-                "keep data in files of another type"
+                _(
+                    "{st_size} MiB is more than the {largest} MiB a Python file may have: keep "
+                    "data in files of another type",
+                    st_size=status.st_size >> 20,
+                    largest=LARGEST >> 20,
+                )
             )
         with open(path, "rb", buffering=0) as file:
             return file.read()
@@ -92,14 +97,14 @@ def read_settings(path: str | os.PathLike[str], largest: int = LARGEST_SETTINGS)
             if stat.S_ISDIR(mode):
                 raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
             if not stat.S_ISREG(mode):
-                raise Unreadable("cannot be read: it is a pipe or a device, not a file: save it as one")
+                raise Unreadable(_("cannot be read: it is a pipe or a device, not a file: save it as one"))
             data = _up_to(number, largest + 1)
         finally:
             os.close(number)
     except OSError as error:
         raise unreadable(error) from error
     if len(data) > largest:
-        raise Unreadable(f"cannot be read: it has more than {largest >> 20} MiB: keep less in it")
+        raise Unreadable(_("cannot be read: it is larger than {largest} MiB", largest=largest >> 20))
     return data
 
 
@@ -120,7 +125,7 @@ def decode(data: bytes, name: str) -> Source:
     """
     for mark, form in _UTF16_OR_32:
         if data.startswith(mark):
-            raise Unreadable(f"{form} text, which Python does not read: save it as UTF-8")
+            raise Unreadable(_("{form} text, which Python does not read: save it as UTF-8", form=form))
     if b"\0" in data:
         raise Unreadable(_why_nul(data))
     encoding = _declared(data)
@@ -131,10 +136,14 @@ def decode(data: bytes, name: str) -> Source:
     except UnicodeDecodeError as error:
         raise Unreadable(_why_undecodable(data, len(bom) + error.start, encoding)) from error
     except (LookupError, ValueError) as error:  # "rot13", "undefined", "idna": not for text files
-        raise Unreadable(f"declares {encoding}, which cannot be read: save it as UTF-8") from error
+        raise Unreadable(
+            _("declares {encoding}, which cannot be read: save it as UTF-8", encoding=encoding)
+        ) from error
     # UTF-8 has one spelling for each text; other codecs may have several (escapes, shifts).
     if encoding != "utf-8" and not _comes_back(text, body, encoding):
-        raise Unreadable(f"its {encoding} text cannot be written back byte for byte: save it as UTF-8")
+        raise Unreadable(
+            _("its {encoding} text cannot be written back byte for byte: save it as UTF-8", encoding=encoding)
+        )
     return Source(name, text, encoding, bom)
 
 
@@ -145,14 +154,14 @@ def decode_other(data: bytes, name: str, of_type: str) -> Source:
     """
     for mark, form in _UTF16_OR_32:
         if data.startswith(mark):
-            raise Unreadable(f"{form} text: save it as UTF-8")
+            raise Unreadable(_("{form} text: save it as UTF-8", form=form))
     bom = codecs.BOM_UTF8 if data.startswith(codecs.BOM_UTF8) else b""
     for encoding in ("utf-8", "gb18030"):
         with suppress(UnicodeDecodeError):
             text = data[len(bom) :].decode(encoding)
             if "\0" not in text and bom + text.encode(encoding) == data:
                 return Source(name, text, encoding, bom, of_type)
-    raise Unreadable("not UTF-8 text: save it as UTF-8")
+    raise Unreadable(_("not UTF-8 text: save it as UTF-8"))
 
 
 def encode(source: Source, text: str) -> bytes:
@@ -165,10 +174,21 @@ def encode(source: Source, text: str) -> bytes:
         data = source.bom + text.encode(source.encoding)
     except UnicodeEncodeError as error:
         line = len(line_starts(text[: error.start].encode("utf-8", "surrogatepass")))
-        what = f"U+{ord(text[error.start]):04X} at line {line}"
-        raise Unreadable(f"{source.encoding} has no {what} of the migrated text: save it as UTF-8") from error
+        what = _("U+{text:04X} at line {line}", text=ord(text[error.start]), line=line)
+        raise Unreadable(
+            _(
+                "{encoding} has no {what} of the migrated text: save it as UTF-8",
+                encoding=source.encoding,
+                what=what,
+            )
+        ) from error
     if not source.type and _declared(data) != source.encoding:
-        raise Unreadable(f"the change would move the coding cookie ({source.encoding}): save it as UTF-8")
+        raise Unreadable(
+            _(
+                "the change would move the coding cookie ({encoding}): save it as UTF-8",
+                encoding=source.encoding,
+            )
+        )
     return data
 
 
@@ -214,9 +234,9 @@ def _declared(data: bytes) -> str:
     except SyntaxError as error:
         if bom and "unknown" not in str(error):
             raise Unreadable(
-                "its coding cookie is not utf-8 but it starts with a UTF-8 byte order mark: remove one"
+                _("its coding cookie is not utf-8 but it starts with a UTF-8 byte order mark: remove one")
             ) from error
-        raise Unreadable(f"{error}: correct its coding cookie") from error
+        raise Unreadable(_("{error}: correct its coding cookie", error=error)) from error
     return "utf-8" if found == "utf-8-sig" else codecs.lookup(found).name
 
 
@@ -235,18 +255,30 @@ def _comes_back(text: str, body: bytes, encoding: str) -> bool:
 def _why_nul(data: bytes) -> str:
     half = len(data) // 2
     if max(data[0::2].count(0), data[1::2].count(0)) > half // 2:
-        return "UTF-16 text without a byte order mark, which Python does not read: save it as UTF-8"
-    return f"NUL byte at line {_line_of(data, data.index(0))}, which Python does not read: remove it"
+        return _("UTF-16 text without a byte order mark, which Python does not read: save it as UTF-8")
+    return _(
+        "NUL byte at line {data}, which Python does not read: remove it", data=_line_of(data, data.index(0))
+    )
 
 
 def _why_undecodable(data: bytes, offset: int, encoding: str) -> str:
-    place = f"byte 0x{data[offset]:02x} at line {_line_of(data, offset)}"
+    place = _("byte 0x{data:02x} at line {data2}", data=data[offset], data2=_line_of(data, offset))
     if encoding != "utf-8":
-        return f"{place} is not {encoding}, which the file declares: correct its coding cookie"
+        return _(
+            "{place} is not {encoding}, which the file declares: correct its coding cookie",
+            place=place,
+            encoding=encoding,
+        )
     match = _HEAD.match(data)
     if data.startswith(codecs.BOM_UTF8) or (match and b"coding" in match.group()):
-        return f"{place} is not UTF-8, which the file declares: correct its coding cookie or save it as UTF-8"
-    return f"{place} is not UTF-8 and the file declares no encoding: add a coding cookie or save it as UTF-8"
+        return _(
+            "{place} is not UTF-8, which the file declares: correct its coding cookie or save it as UTF-8",
+            place=place,
+        )
+    return _(
+        "{place} is not UTF-8 and the file declares no encoding: add a coding cookie or save it as UTF-8",
+        place=place,
+    )
 
 
 def _line_of(data: bytes, offset: int) -> int:

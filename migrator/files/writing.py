@@ -14,6 +14,7 @@ from pathlib import Path
 from migrator.files.discover import Entry
 from migrator.files.errors import CannotWrite, Unreadable, cannot_write, shown, unreadable
 from migrator.files.naming import inside
+from migrator.language import _
 
 # Windows only has O_BINARY, and none of the others.
 _COMMON = getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
@@ -75,7 +76,11 @@ def add(tree: OutputTree, name: str, data: bytes, mode: int = 0o644, replace: bo
     while folder:
         if os.path.islink(os.path.join(tree.building, folder)):
             raise CannotWrite(
-                f"{shown(folder)} is a link in the input, where {shown(name)} belongs: rename it"
+                _(
+                    "{folder} is a link in the input, where {name} belongs: rename it",
+                    folder=shown(folder),
+                    name=shown(name),
+                )
             )
         folder = os.path.dirname(folder)
     if replace and (os.path.isfile(path) or os.path.islink(path)):
@@ -101,11 +106,11 @@ def add_link(tree: OutputTree, entry: Entry) -> str:
     except OSError as error:
         raise cannot_write(error, tree.result / entry.name) from error
     if not leads_inside:
-        return f"link to {shown(text)}, outside the input: what is there is not migrated"
+        return _("link to {text}, outside the input: its target is not migrated", text=shown(text))
     if not os.path.exists(entry.path):
-        return f"link to {shown(text)}, which cannot be reached"
+        return _("link to {text}, which cannot be reached", text=shown(text))
     if new != text:
-        return f"link to {shown(text)} now leads to its migrated copy"
+        return _("link to {text} now leads to its migrated copy", text=shown(text))
     return ""
 
 
@@ -145,7 +150,7 @@ def _copy_file(tree: OutputTree, entry: Entry) -> None:
     try:
         mode = os.fstat(source).st_mode
         if not stat.S_ISREG(mode):
-            raise Unreadable("cannot be read: it is no longer a file")
+            raise Unreadable(_("cannot be read: it is no longer a file"))
         _write(tree, entry.name, mode, iter(partial(_next, source), b""))
     except Unreadable:
         with suppress(OSError):

@@ -9,6 +9,7 @@ from typing import Any, Optional
 
 from migrator.insight.recorded import Collective, Place, Recorded
 from migrator.insight.rows import NOWHERE, Row, Run, often, size, text
+from migrator.language import _
 
 KIND = "communication"
 # Each rank makes these in its own order.
@@ -70,7 +71,7 @@ def _meetings(run: Run) -> Iterator[Row]:
     """The first call in each group at which the ranks do not meet."""
     groups: dict[str, dict[int, list[Collective]]] = {}
     for process in run.processes:
-        for call, _ in process.collectives:
+        for call, _place in process.collectives:
             if call.size > 1 and call.kind not in _BETWEEN_TWO:
                 groups.setdefault(call.group, {}).setdefault(call.rank, []).append(call)
     recorded = {int(process.rank) for process in run.processes if process.rank}
@@ -104,7 +105,13 @@ def _first_difference(ranks: Mapping[int, list[Collective]]) -> Iterator[Row]:
             return
         if len({_alike(call) for call in came.values()}) > 1:
             said = "; ".join(
-                f"rank {number} {_named(call.kind)} of {size(call.bytes)} at {_where(call.place)}"
+                _(
+                    "rank {number} {kind} of {bytes} at {place}",
+                    number=number,
+                    kind=_named(call.kind),
+                    bytes=size(call.bytes),
+                    place=_where(call.place),
+                )
                 for number, call in came.items()
             )
             usual = Counter(map(_alike, came.values())).most_common(1)[0][0]

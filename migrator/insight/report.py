@@ -14,6 +14,7 @@ from migrator.data_folders import reports_yaml
 from migrator.insight import communication, fallbacks, fused, host_sync, limits, memory, roofline, shapes
 from migrator.insight.recorded import most_steps, read_recorded
 from migrator.insight.rows import Row, Run
+from migrator.language import _
 from migrator.report.csv_tables import CsvTables
 
 SCHEMA = 1
@@ -97,12 +98,12 @@ def _cells(row: Row) -> dict[str, Any]:
 
 def basis(kind: str) -> str:
     """What of a kind is measured, and what is inferred."""
-    return str(reports_yaml("insight.yaml")[kind]["basis"])
+    return _(str(reports_yaml("insight.yaml")[kind]["basis"]))
 
 
 def title(kind: str) -> str:
     """The heading of a kind."""
-    return str(reports_yaml("insight.yaml")[kind]["title"])
+    return _(str(reports_yaml("insight.yaml")[kind]["title"]))
 
 
 def as_json(run: Run, rows: list[Row]) -> dict[str, Any]:

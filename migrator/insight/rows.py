@@ -9,6 +9,7 @@ from typing import Any, Optional
 from migrator.api_support.versions import TorchVersion
 from migrator.data_folders import reports_yaml
 from migrator.insight.recorded import Place, Record, Recorded, Sum
+from migrator.language import _
 
 NOWHERE = Place("", 0, "")  # a row that no line of the project leads to
 
@@ -93,7 +94,7 @@ def again(record: Record, later: int) -> bool:
 
 def text(kind: str, name: str, **values: Any) -> str:
     """A text of ``reports/insight.yaml``, with values in it."""
-    return str(reports_yaml("insight.yaml")[kind][name]).format(**values)
+    return _(str(reports_yaml("insight.yaml")[kind][name]).strip()).format(**values)
 
 
 def size(number: float) -> str:
@@ -108,7 +109,7 @@ def size(number: float) -> str:
 def often(tally_calls: int, per_step: Optional[float]) -> str:
     """How often something came: in each step, or in all of a run without steps."""
     if per_step == 1:
-        return "once a step"
+        return _("once a step")
     if per_step:
-        return f"{per_step:.3g} times a step"
-    return "once" if tally_calls == 1 else f"{tally_calls} times"
+        return _("{per_step:.3g} times a step", per_step=per_step)
+    return "once" if tally_calls == 1 else _("{tally_calls} times", tally_calls=tally_calls)

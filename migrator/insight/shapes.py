@@ -8,6 +8,7 @@ from typing import Any, Optional
 from migrator.insight.operator_names import shown
 from migrator.insight.recorded import FORWARD, Record, Recorded, most_steps
 from migrator.insight.rows import Row, Run, tallies, text
+from migrator.language import _
 
 KIND = "dynamic_shape"
 _BY_VALUES = frozenset(
@@ -79,7 +80,7 @@ def _origin(record: Record) -> str:
 
 def _example(record: Record) -> str:
     late = record.examples[max(1, record.first_shapes) :] or record.examples[-1:]
-    return f"{record.examples[0]}, then {late[0]}"
+    return _("{examples}, then {late}", examples=record.examples[0], late=late[0])
 
 
 def vendor_rows(run: Run) -> Iterator[Mapping[str, Any]]:

@@ -10,6 +10,7 @@ from rich.text import Text
 from migrator.insight import memory, roofline
 from migrator.insight.report import KINDS, title
 from migrator.insight.rows import Row, Run, size
+from migrator.language import _
 from migrator.report.terminal import WIDEST, show_block
 
 _SHOWN = 3
@@ -28,8 +29,10 @@ def show_insight(console: Console, run: Run, rows: Sequence[Row], where: str) ->
     if facts:
         show_block(console, facts)
     console.print()
-    count = "1 row" if len(rows) == 1 else f"{len(rows)} rows"
-    console.print(Text(f"Insight  {count} in {where}", style="dim"), soft_wrap=True)
+    count = "1 row" if len(rows) == 1 else _("{rows} rows", rows=len(rows))
+    console.print(
+        Text(_("Insight  {count} in {where}", count=count, where=where), style="dim"), soft_wrap=True
+    )
 
 
 def _lines(rows: Sequence[Row], width: int) -> Iterator[Text]:
@@ -38,23 +41,45 @@ def _lines(rows: Sequence[Row], width: int) -> Iterator[Text]:
         line = Text(f"{place}  ", style=_COLORS[row.severity]).append(row.message, style="default")
         yield from line.wrap(Console(width=width), width)
     if len(rows) > _SHOWN:
-        yield Text(f"… and {len(rows) - _SHOWN} more", style="dim")
+        yield Text(_("… and {rows} more", rows=len(rows) - _SHOWN), style="dim")
 
 
 def _facts(run: Run) -> Iterator[Text]:
     fullest = max(memory.facts(run), key=lambda fact: max(fact["peaks"].values()), default=None)
     if fullest is not None:
         peak = max(fullest["peaks"].values())
-        fits = " and ".join(name for name, fitting in fullest["fits"].items() if fitting) or "none of the two"
-        yield Text(f"Memory   peak {size(peak)} on NPU {fullest['device']}, fits: {fits}")
+        fits = " and ".join(name for name, fitting in fullest["fits"].items() if fitting) or _(
+            "none of the two"
+        )
+        yield Text(
+            _(
+                "Memory   peak {peak} on NPU {fullest}, fits: {fits}",
+                peak=size(peak),
+                fullest=fullest["device"],
+                fits=fits,
+            )
+        )
         batch, now = fullest["largest_batch"]["32 GiB"], fullest["batch"]
         if batch and batch < _SENSIBLE * now:
-            yield Text(f"         the batch of {now} may be up to about {batch} in 32 GiB (inferred)")
+            yield Text(
+                _(
+                    "         the batch of {now} may be up to about {batch} in 32 GiB (inferred)",
+                    now=now,
+                    batch=batch,
+                )
+            )
     estimate = roofline.estimate(run)
     if estimate:
         seconds = estimate["seconds"]
         bound = max(estimate["bound_by"], key=lambda name: float(estimate["bound_by"][name]))
         yield Text(
-            f"Step     {seconds['at_best'] * 1e3:.3g} to {seconds['at_worst'] * 1e3:.3g} ms of operators on "
-            f"{run.hardware} (estimate, bound by {bound}), {estimate['multiply_adds']:.3g} multiply-adds"
+            _(
+                "Step     {seconds:.3g} to {seconds2:.3g} ms of operators on {hardware} "
+                "(estimate, bound by {bound}), {estimate:.3g} multiply-adds",
+                seconds=seconds["at_best"] * 1000.0,
+                seconds2=seconds["at_worst"] * 1000.0,
+                hardware=run.hardware,
+                bound=bound,
+                estimate=estimate["multiply_adds"],
+            )
         )

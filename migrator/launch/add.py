@@ -12,6 +12,7 @@ from migrator.files.document import is_notebook
 from migrator.files.errors import SourceError, Unreadable, shown
 from migrator.files.source import read
 from migrator.files.writing import OutputTree, add
+from migrator.language import N_, _
 from migrator.launch.script import NAME, run_script
 from migrator.launch.target import start_of
 from migrator.project.entry import Candidate, has_relative_imports
@@ -21,9 +22,9 @@ from migrator.project.start_ways import StartWay, start_ways
 
 _MOST = 30  # scripts of which the launcher knows how they are started
 _RANKS = {
-    "none": " with one rank: it shows no use of ranks",
-    "unseen": " with one rank: its training is in another package (--nproc N)",
-    "program": ", which starts its own ranks",
+    "none": N_(" with one rank: it shows no use of ranks"),
+    "unseen": N_(" with one rank: its training is in another package (--nproc N)"),
+    "program": N_(", which starts its own ranks"),
 }
 
 
@@ -44,14 +45,21 @@ class Launcher:
     def line(self) -> str:
         """What the user reads of it."""
         if self.kept:
-            return f"{NAME} is the project's own, and stays as it is"
+            return _("{name} is the project's own, and is left unchanged", name=NAME)
         if not self.entry and self.frameworks:
-            return f"no training script of PyTorch was found, but programs of {names_of(self.frameworks)}"
+            names = names_of(self.frameworks)
+            return _("no training script of PyTorch was found, but programs of {names}", names=names)
         if not self.entry:
-            return "no training script was found: -m FILE names it"
-        others = f" ({len(self.others)} more could be meant: -m FILE)" if self.others else ""
-        ranks = _RANKS.get(self.way.ranks, "") if self.way else ""
-        return f"bash {NAME} starts {shown(self.entry)}{ranks}{others}"
+            return _("no training script was found: give it with -m FILE")
+        others = _(" ({others} more are possible: -m FILE)", others=len(self.others)) if self.others else ""
+        ranks = _(_RANKS.get(self.way.ranks, "")) if self.way else ""
+        return _(
+            "bash {name} starts {entry}{ranks}{others}",
+            name=NAME,
+            entry=shown(self.entry),
+            ranks=ranks,
+            others=others,
+        )
 
 
 def add_launcher(
@@ -95,13 +103,17 @@ def place_of(source: Path, main: str) -> str:
     Raises SourceError where the project holds no such file, and for a notebook: none can be started so.
     """
     if is_notebook(main):
-        raise SourceError(f"{shown(main)} (-m/--main) is a notebook: ranks are started from a script")
+        raise SourceError(
+            _("{main} (-m/--main) is a notebook: ranks are started from a script", main=shown(main))
+        )
     root = os.path.realpath(source if os.path.isdir(source) else os.path.dirname(source) or ".")
     for path in (os.path.join(root, main), os.path.realpath(main)):
         inside = os.path.relpath(os.path.realpath(path), root)
         if os.path.isfile(path) and not inside.startswith(os.pardir + os.sep):
             return inside.replace(os.sep, "/")
-    raise SourceError(f"{shown(main)} (-m/--main) is no file of {shown(source)}")
+    raise SourceError(
+        _("{main} (-m/--main) is not a file of {source}", main=shown(main), source=shown(source))
+    )
 
 
 def refuse_other_framework(entry: str, text: str, wanted: str = TORCH) -> None:

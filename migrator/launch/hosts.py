@@ -6,6 +6,7 @@ import ipaddress
 import re
 from collections.abc import Mapping, Sequence
 
+from migrator.language import _
 from migrator.launch.rank_table import Host, RankTableError
 
 _DEFAULT_SLOTS = 8
@@ -21,11 +22,13 @@ def parse_hosts(text: str) -> list[tuple[str, int]]:
     result = []
     for number, part in enumerate(text.split(","), 1):
         name, slots = _split(part.strip())
-        result.append(_host(name, slots, f"--hosts, part {number} ({part.strip()!r})"))
+        result.append(
+            _host(name, slots, _("--hosts, part {number} ({strip!r})", number=number, strip=part.strip()))
+        )
     names = [name for name, _ in result]
     for name in names:
         if names.count(name) > 1:
-            raise RankTableError(f"--hosts: {name} stands there twice")
+            raise RankTableError(_("--hosts: {name} is given twice", name=name))
     return result
 
 
@@ -45,12 +48,14 @@ def parse_hostfile(text: str, file: str) -> list[tuple[str, int]]:
         for word in words[1:]:
             key, sign, value = word.partition("=")
             if not sign or key.replace("-", "_") not in ("slots", "max_slots"):
-                raise RankTableError(f"{place}: {word!r} is neither slots=N nor max_slots=N")
+                raise RankTableError(
+                    _("{place}: {word!r} is neither slots=N nor max_slots=N", place=place, word=word)
+                )
             slots = value if key == "slots" else slots
         name, count = _host(words[0], slots, place)
         found[name] = found.get(name, 0) + count
     if not found:
-        raise RankTableError(f"{file}: no host in it")
+        raise RankTableError(_("{file}: no host in it", file=file))
     return list(found.items())
 
 
@@ -67,12 +72,26 @@ def parse_hccn(text: str, file: str) -> dict[int, str]:
             try:
                 ipaddress.ip_address(address)
             except ValueError:
-                raise RankTableError(f"{file}:{number}: {address!r} is no IP address") from None
+                raise RankTableError(
+                    _(
+                        "{file}:{number}: {address!r} is not an IP address",
+                        file=file,
+                        number=number,
+                        address=address,
+                    )
+                ) from None
             if device in found:
-                raise RankTableError(f"{file}:{number}: address_{device} stands there twice")
+                raise RankTableError(
+                    _(
+                        "{file}:{number}: address_{device} is given twice",
+                        file=file,
+                        number=number,
+                        device=device,
+                    )
+                )
             found[device] = address
     if not found:
-        raise RankTableError(f"{file}: no line address_<n>=<IP address>")
+        raise RankTableError(_("{file}: no line address_<n>=<IP address>", file=file))
     return found
 
 
@@ -86,14 +105,16 @@ def with_addresses(
     """
     for name in addresses:
         if name not in dict(hosts):
-            raise RankTableError(f"--hccn {name}=…: there is no host {name}")
+            raise RankTableError(_("--hccn {name}=…: there is no host {name}", name=name))
     result = []
     for name, slots in hosts:
         numbers = tuple(devices) or tuple(range(slots))
         known = addresses.get(name, {})
         missing = [number for number in numbers if known and number not in known]
         if missing:
-            raise RankTableError(f"--hccn of {name} has no address_{missing[0]}")
+            raise RankTableError(
+                _("--hccn of {name} has no address_{missing}", name=name, missing=missing[0])
+            )
         result.append(Host(name, numbers, known))
     return result
 
@@ -107,7 +128,14 @@ def _split(part: str) -> tuple[str, str]:
 
 def _host(name: str, slots: str, place: str) -> tuple[str, int]:
     if not _NAME.match(name):
-        raise RankTableError(f"{place}: {name!r} is no host name or address")
+        raise RankTableError(_("{place}: {name!r} is not a host name or address", place=place, name=name))
     if not slots.isascii() or not slots.isdigit() or not 1 <= int(slots) <= _MOST:
-        raise RankTableError(f"{place}: {slots!r} is no number of NPUs (1 to {_MOST})")
+        raise RankTableError(
+            _(
+                "{place}: {slots!r} is not a number of NPUs (1 to {most})",
+                place=place,
+                slots=slots,
+                most=_MOST,
+            )
+        )
     return name.strip("[]"), int(slots)

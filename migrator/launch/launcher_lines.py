@@ -6,6 +6,7 @@ import re
 from collections.abc import Collection, Iterator
 
 from migrator.findings.finding import Finding
+from migrator.language import _
 from migrator.launch.mpi import MpiLineError, Starter, plan_line
 from migrator.launch.rank_table import RankTableError
 
@@ -53,7 +54,11 @@ def is_of_python(launcher: str, line: str) -> bool:
 
 def message_for(launcher: str) -> str:
     """What is said of a launcher."""
-    return f"{launcher} starts the program over {_OVER.get(launcher, 'MPI')}"
+    return _(
+        "{launcher} starts the program over {launcher2}",
+        launcher=launcher,
+        launcher2=_OVER.get(launcher, "MPI"),
+    )
 
 
 def one_command(line: str, starter: Starter | None = None, assumed: bool = False) -> str:
@@ -73,8 +78,12 @@ def advice_for(line: str, starter: Starter | None = None) -> str:
     try:
         planned = plan_line(line, _unread, alone=True, starter=starter)
     except (MpiLineError, RankTableError) as error:
-        form = "bash run_distributed_npu.sh --nproc N -- …"
-        return f"Write the launcher's line: {form if starter is None else 'msrun --worker_num=N …'}; {error}"
+        form = _("bash run_distributed_npu.sh --nproc N -- …")
+        return _(
+            "Write the launcher's line: {form}; {error}",
+            form=form if starter is None else "msrun --worker_num=N …",
+            error=error,
+        )
     if len(planned.commands) == 1:
         return f"Write: {planned.commands[0]}"
     parts = [f"on {host}: {command}" for (host, _), command in zip(planned.hosts, planned.commands)]
@@ -82,4 +91,4 @@ def advice_for(line: str, starter: Starter | None = None) -> str:
 
 
 def _unread(name: str) -> str:
-    raise MpiLineError(f'{name} is not read here: npumigrate launch mpi "mpirun …"')
+    raise MpiLineError(_('{name} is not read here: npumigrate launch mpi "mpirun …"', name=name))

@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from migrator.language import _
 from migrator.launch.target import Launch, Start, filled, template
 
 BOOT = "modelarts_boot.py"
@@ -59,7 +60,7 @@ def boot_file(start: Start, inputs: Sequence[PathPair] = (), outputs: Sequence[P
     }
     files = {BOOT: filled(BOOT, values)}
     if not inputs and not outputs:
-        return Launch(files, ("without --map and --output nothing is copied",))
+        return Launch(files, (_("without --map and --output nothing is copied"),))
     return Launch({**files, **_adapter(inputs, outputs)})
 
 
@@ -70,7 +71,7 @@ def _adapter(inputs: Sequence[PathPair], outputs: Sequence[PathPair]) -> dict[st
         paths: dict[str, str] = {}
         for pair in pairs:
             if pair.local in paths:
-                raise MappingError(f"{option}: {pair.local} is given twice")
+                raise MappingError(_("{option}: {local} is given twice", option=option, local=pair.local))
             paths[pair.local] = pair.remote
         lines += f'    "{part}": {_dictionary(paths, 4)},\n'
     text = filled(CONFIG, {"{}  # @CONFIG@": f"{{\n{lines}}}"})
@@ -85,20 +86,29 @@ def reads_init_method(text: str) -> bool:
 def _sides(text: str, option: str, form: str) -> tuple[str, str]:
     first, sign, second = text.partition("=")
     if not sign or not first or not second:
-        raise MappingError(f"{option} {text}: it should be {form}")
+        raise MappingError(_("{option} {text}: it should be {form}", option=option, text=text, form=form))
     if "=" in second:
         raise MappingError(
-            f"{option} {text}: with several = it is not clear where to part it: write it into {CONFIG}"
+            _(
+                "{option} {text}: with several = it is not clear where to part it: write it into {config}",
+                option=option,
+                text=text,
+                config=CONFIG,
+            )
         )
     return first, second
 
 
 def _pair(local: str, remote: str, place: str) -> PathPair:
     if "://" in local:
-        raise MappingError(f"{place}: {local} is where the local path belongs")
+        raise MappingError(_("{place}: {local} is where the local path belongs", place=place, local=local))
     if not (_OBJECT.match(remote) or remote.startswith(("/", "file:///"))):
         raise MappingError(
-            f"{place}: {remote} is neither obs://bucket/path (or s3://), file:///path nor absolute"
+            _(
+                "{place}: {remote} is neither obs://bucket/path (or s3://), file:///path nor absolute",
+                place=place,
+                remote=remote,
+            )
         )
     return PathPair(local, remote)
 

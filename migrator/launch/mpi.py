@@ -15,6 +15,7 @@ from typing import Any, Callable, NamedTuple, NoReturn
 import yaml
 
 from migrator.api_support.env_vars import carries_over, look_up
+from migrator.language import _
 from migrator.launch.hosts import parse_hostfile, parse_hosts
 from migrator.launch.rank_table import RankTableError
 from migrator.launch.script import NAME, rank_options
@@ -94,9 +95,9 @@ def plan_line(
     try:
         shell = split_line(text, is_launcher)
         if shell is None:
-            shell = split_line(text, lambda _: True) or ShellLine("", (), (), (), "", "", {})
+            shell = split_line(text, lambda word: True) or ShellLine("", (), (), (), "", "", {})
     except ShellLineError as error:
-        raise MpiLineError(f"the line cannot be split into words: {error}") from None
+        raise MpiLineError(_("the line cannot be split into words: {error}", error=error)) from None
     try:
         found = _plan(shell, read_text, starter or _SCRIPT)
     except (MpiLineError, RankTableError) as error:
@@ -106,7 +107,7 @@ def plan_line(
     commands = [command + redirections for command in found.commands]
     if not alone:
         if any(is_launcher(word) for word in shell.after.split()):
-            notes.append(f"left unchanged:{shell.after.rstrip()}")
+            notes.append(_("left unchanged:{rstrip}", rstrip=shell.after.rstrip()))
         commands = [f"{shell.before}{command}{shell.after.rstrip()}" for command in commands]
     return Plan(found.hosts, tuple(commands), tuple(notes), found.entry)
 
@@ -119,7 +120,7 @@ def is_launcher(word: str) -> bool:
 def _plan(shell: ShellLine, read_text: Callable[[str], str], starter: Starter) -> Plan:
     line = _read(shell.words, read_text, starter)
     for word in shell.assignments:
-        name, _, value = word.partition("=")
+        name, _sign, value = word.partition("=")
         line.variables.setdefault(name, value)
     hosts = _share(line)
     commands = tuple(_commands(line, hosts, shell, starter))
@@ -129,14 +130,16 @@ def _plan(shell: ShellLine, read_text: Callable[[str], str], starter: Starter) -
 def _read(words: Sequence[str], read_text: Callable[[str], str], starter: Starter) -> MpiLine:
     if not words or not is_launcher(words[0]):
         first = words[0] if words else ""
-        raise MpiLineError(f"word 1: {first!r} is none of {', '.join(LAUNCHERS)}")
+        raise MpiLineError(
+            _("word 1: {first!r} is not one of {launchers}", first=first, launchers=", ".join(LAUNCHERS))
+        )
     line = MpiLine()
     at = 1
     while at < len(words) and words[at].startswith("-"):
         name, sign, inline = words[at].partition("=")
         option = _options().get(name)
         if option is None:
-            raise MpiLineError(f"word {at + 1}: the option {words[at]} is not known")
+            raise MpiLineError(_("word {at}: the option {words} is not known", at=at + 1, words=words[at]))
         count = option["values"]
         if sign and count == 1:
             values = [inline]
@@ -145,13 +148,13 @@ def _read(words: Sequence[str], read_text: Callable[[str], str], starter: Starte
             values = list(words[at + 1 : at + 1 + count])
             taken = 1 + count
         if len(values) < count:
-            raise MpiLineError(f"word {at + 1}: {name} lacks its value")
+            raise MpiLineError(_("word {at}: {name} lacks its value", at=at + 1, name=name))
         _take(line, option, name, values, at + 1, read_text)
         at += taken
     if at == len(words):
-        raise MpiLineError("no program stands behind the options")
+        raise MpiLineError(_("no program follows the options"))
     if ":" in words[at:]:
-        stop_at(words.index(":", at), "several programs in one line (':') cannot be launched")
+        stop_at(words.index(":", at), _("several programs in one line (':') cannot be launched"))
     starter.take(line, words, at)
     return line
 
@@ -169,7 +172,14 @@ def _take(
         line.ranks_of_shell = values[0]
     elif means in ("ranks", "per_node"):
         if not values[0].isdigit() or int(values[0]) < 1:
-            raise MpiLineError(f"word {place}: {name} {values[0]} is no number of processes")
+            raise MpiLineError(
+                _(
+                    "word {place}: {name} {values} is not a number of processes",
+                    place=place,
+                    name=name,
+                    values=values[0],
+                )
+            )
         setattr(line, means, int(values[0]))
     elif means == "hosts":
         # MPI counts one slot for a host without a number.
@@ -190,7 +200,13 @@ def _take(
     elif means == "logs":
         line.logs = values[0]
     else:
-        line.notes.append(f"left out: {' '.join([name, *values])} ({option['why'].rstrip('.')})")
+        line.notes.append(
+            _(
+                "left out: {value} ({value2})",
+                value=" ".join([name, *values]),
+                value2=option["why"].rstrip("."),
+            )
+        )
 
 
 def _take_program(line: MpiLine, words: Sequence[str], at: int) -> None:
@@ -198,7 +214,10 @@ def _take_program(line: MpiLine, words: Sequence[str], at: int) -> None:
     if _PYTHON.match(program[0]) or (_ONE_SIGN.match(program[0]) and program[1:2] != []):  # ${PYTHON:-python}
         if not _PYTHON.match(program[0]):
             line.notes.append(
-                f"assumed: {program[0]} is a Python; the launcher takes $PYTHON, or the one in PATH"
+                _(
+                    "assumed: {program} is a Python; the launcher takes $PYTHON, or the one in PATH",
+                    program=program[0],
+                )
             )
         program.pop(0)
         at += 1
@@ -206,9 +225,9 @@ def _take_program(line: MpiLine, words: Sequence[str], at: int) -> None:
             program.pop(0)
             at += 1
         if program and program[0].startswith("-"):
-            stop_at(at, f"python {program[0]}: only a script can be launched")
+            stop_at(at, _("python {program}: only a script can be launched", program=program[0]))
     if not program or not program[0].endswith(".py"):
-        stop_at(at, f"{program[0] if program else 'python'!r} is no Python script")
+        stop_at(at, _("{program!r} is no Python script", program=program[0] if program else "python"))
     line.entry, line.arguments = program[0], program[1:]
 
 
@@ -220,12 +239,14 @@ def stop_at(at: int, text: str) -> NoReturn:
 def _share(line: MpiLine) -> list[tuple[str, int]]:
     """The ranks of each host, filled host by host as OpenMPI does."""
     if line.ranks_of_shell and line.hosts:
-        raise MpiLineError(f"-n {line.ranks_of_shell}: with hosts it has to be a number")
+        raise MpiLineError(
+            _("-n {ranks_of_shell}: with hosts it has to be a number", ranks_of_shell=line.ranks_of_shell)
+        )
     if not line.hosts:
         ranks = 0 if line.ranks_of_shell else line.ranks or line.per_node
         if ranks is None:
-            raise MpiLineError("neither a number of processes (-n) nor hosts (-H) are given")
-        line.notes.append("assumed: all ranks on this machine, as no host is named")
+            raise MpiLineError(_("neither a number of processes (-n) nor hosts (-H) are given"))
+        line.notes.append(_("assumed: all ranks on this machine, as no host is named"))
         return [("localhost", ranks)]
     slots = [(name, line.per_node or count) for name, count in line.hosts]
     if line.ranks is None:
@@ -237,8 +258,10 @@ def _share(line: MpiLine) -> list[tuple[str, int]]:
             result.append((name, min(count, left)))
             left -= min(count, left)
     if left:
-        total = sum(count for _, count in slots)
-        raise MpiLineError(f"-n {line.ranks} is more than the {total} slots of the hosts")
+        total = sum(count for _name, count in slots)
+        raise MpiLineError(
+            _("-n {ranks} is more than the {total} slots of the hosts", ranks=line.ranks, total=total)
+        )
     return result
 
 
@@ -257,9 +280,17 @@ def _commands(
 def _script_words(line: MpiLine, hosts: Sequence[tuple[str, int]], number: int) -> list[str]:
     """The words of the launcher's script."""
     if number == 0 and len({count for _, count in hosts}) > 1:
-        line.notes.append("assumed: torchrun (torch 1.9 or newer), as hosts have different numbers of ranks")
+        line.notes.append(
+            _("assumed: torchrun (torch 1.9 or newer), as hosts have different numbers of ranks")
+        )
     if number == 0 and len(hosts) > 1:
-        line.notes.append(f"assumed: port {_PORT} of {hosts[0][0]} is free (--master-port changes it)")
+        line.notes.append(
+            _(
+                "assumed: port {port} of {hosts} is free (--master-port changes it)",
+                port=_PORT,
+                hosts=hosts[0][0],
+            )
+        )
     words = ["bash", NAME, "--entry", line.entry]
     words += rank_options(hosts[number][1] or line.ranks_of_shell, len(hosts), number, hosts[0][0], _PORT)
     if line.logs:
@@ -275,21 +306,29 @@ def _settings(line: MpiLine, shell: ShellLine) -> list[str]:
     words = []
     for name, value in line.variables.items():
         if not _VARIABLE.match(name):  # a shell would read it as a command
-            raise MpiLineError(f"{name!r} is no name of a variable")
+            raise MpiLineError(_("{name!r} is not a name of a variable", name=name))
         known = look_up(name)
         if known is not None and not known.npu:
-            line.notes.append(f"left out: {name} ({known.advice.rstrip('.')})")
+            line.notes.append(_("left out: {name} ({value})", name=name, value=known.advice.rstrip(".")))
             continue
         given = None if value is None or any(char in shell.signs for char in value) else value
         if known is not None and given is not None and known.values and not carries_over(known, given):
-            why = f"{known.npu} does not take {given}: {known.advice.rstrip('.')}"
-            line.notes.append(f"left out: {name} ({why})")
+            why = _(
+                "{npu} does not take {given}: {value}",
+                npu=known.npu,
+                given=given,
+                value=known.advice.rstrip("."),
+            )
+            line.notes.append(_("left out: {name} ({why})", name=name, why=why))
             continue
         new = known.npu if known else name
         if known is not None and new != name:
-            line.notes.append(f"{name} became {new}" + ("" if known.same_values else f": {known.advice}"))
+            line.notes.append(
+                _("{name} became {new}", name=name, new=new)
+                + ("" if known.same_values else f": {known.advice}")
+            )
         elif value is None:
-            line.notes.append(f"assumed: {name} is set on each host already")
+            line.notes.append(_("assumed: {name} is set on each host already", name=name))
         if value is not None:
             words.append(f"{new}={shell.quoted(value)}")
         elif new != name:

@@ -14,6 +14,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from migrator.language import _
+
 CURRENT, OLDER = "current", "older"
 
 
@@ -48,7 +50,7 @@ class Host:
 
 
 def build(hosts: Sequence[Host]) -> tuple[Server, ...]:
-    """Ranks counted through the hosts in their order, and within a host by the number of the NPU."""
+    """Ranks numbered through the hosts in their order, and within a host by the number of the NPU."""
     servers = []
     rank = 0
     for host in hosts:
@@ -113,7 +115,7 @@ def form_of(content: Any) -> str:
             return CURRENT
         if "group_list" in content:
             return OLDER
-    raise RankTableError("is no rank table: it has neither server_list nor group_list")
+    raise RankTableError(_("is no rank table: it has neither server_list nor group_list"))
 
 
 def parse(text: str) -> Any:
@@ -122,12 +124,14 @@ def parse(text: str) -> Any:
         return json.loads(text)
     except ValueError as error:
         place = (
-            f"line {error.lineno}, column {error.colno}: " if isinstance(error, json.JSONDecodeError) else ""
+            _("line {lineno}, column {colno}: ", lineno=error.lineno, colno=error.colno)
+            if isinstance(error, json.JSONDecodeError)
+            else ""
         )
         reason = error.msg if isinstance(error, json.JSONDecodeError) else str(error)
-        raise RankTableError(f"is no JSON: {place}{reason}") from error
+        raise RankTableError(_("is no JSON: {place}{reason}", place=place, reason=reason)) from error
     except RecursionError:
-        raise RankTableError("is no rank table: its brackets are nested too deeply") from None
+        raise RankTableError(_("is no rank table: its brackets are nested too deeply")) from None
 
 
 def read(content: Any) -> tuple[Server, ...]:
@@ -149,7 +153,7 @@ def read(content: Any) -> tuple[Server, ...]:
             for server in content["server_list"]
         )
     devices: dict[str, list[Device]] = {}
-    for rank, (_, name, one) in enumerate(_older_devices(content)):
+    for rank, (_group, name, one) in enumerate(_older_devices(content)):
         devices.setdefault(name, []).append(Device(int(one["device_id"]), one.get("device_ip", ""), rank))
     return tuple(Server(name, tuple(found)) for name, found in devices.items())
 
@@ -161,13 +165,13 @@ def problems(content: Any) -> Iterator[str]:
     """
     form = form_of(content)
     if content.get("status") != "completed":
-        yield f"status is {content.get('status')!r}: a table that can be used says 'completed'"
+        yield _("status is {value!r}: a table that can be used says 'completed'", value=content.get("status"))
     yield from _current_problems(content) if form == CURRENT else _older_problems(content)
 
 
 def _current_problems(content: Mapping[str, Any]) -> Iterator[str]:
     if content.get("version") not in ("1.0", "1.2"):  # 1.2: the same, and more, for super nodes
-        yield f"version is {content.get('version')!r}, not '1.0'"
+        yield _("version is {value!r}, not '1.0'", value=content.get("version"))
     servers = content["server_list"]
     yield from _list_problems(servers, "server_list", content.get("server_count"), "server_count")
     names: dict[str, str] = {}
@@ -176,11 +180,16 @@ def _current_problems(content: Mapping[str, Any]) -> Iterator[str]:
     for i, server in enumerate(servers if isinstance(servers, list) else ()):
         place = f"server_list[{i}]"
         if not isinstance(server, dict) or not isinstance(server.get("server_id"), str):
-            yield f"{place} has no server_id"
+            yield _("{place} has no server_id", place=place)
             continue
         name = server["server_id"]
         if name in names:
-            yield f"{place}: server_id {name!r} is that of {names[name]} too"
+            yield _(
+                "{place}: server_id {name!r} is that of {names} too",
+                place=place,
+                name=name,
+                names=names[name],
+            )
         names.setdefault(name, place)
         yield from _list_problems(server.get("device"), f"{place}.device")
         for k, device in enumerate(_items(server.get("device"))):
@@ -188,15 +197,19 @@ def _current_problems(content: Mapping[str, Any]) -> Iterator[str]:
             devices.append((here, name, device))
             rank = _number(device, "rank_id")
             if rank is None:
-                yield f"{here} has no rank_id, or one that is no whole number"
+                yield _("{here} has no rank_id, or one that is no whole number", here=here)
             elif rank in ranks:
-                yield f"{here}: rank_id {rank} is that of {ranks[rank]} too"
+                yield _(
+                    "{here}: rank_id {rank} is that of {ranks} too", here=here, rank=rank, ranks=ranks[rank]
+                )
             else:
                 ranks[rank] = here
     yield from _device_problems(devices)
     missing = sorted(set(range(len(devices))) - set(ranks))
     if devices and missing and len(ranks) == len(devices):
-        yield f"ranks are not 0 to {len(devices) - 1}: {_few(missing)} missing"
+        yield _(
+            "ranks are not 0 to {devices}: {missing} missing", devices=len(devices) - 1, missing=_few(missing)
+        )
 
 
 def _older_problems(content: Mapping[str, Any]) -> Iterator[str]:
@@ -205,7 +218,7 @@ def _older_problems(content: Mapping[str, Any]) -> Iterator[str]:
     for i, group in enumerate(groups if isinstance(groups, list) else ()):
         place = f"group_list[{i}]"
         if not isinstance(group, dict):
-            yield f"{place} is no object"
+            yield _("{place} is not an object", place=place)
             continue
         instances = group.get("instance_list")
         yield from _list_problems(
@@ -215,13 +228,18 @@ def _older_problems(content: Mapping[str, Any]) -> Iterator[str]:
         for k, instance in enumerate(instances if isinstance(instances, list) else ()):
             here = f"{place}.instance_list[{k}]"
             if not isinstance(instance, dict) or not isinstance(instance.get("server_id"), str):
-                yield f"{here} has no server_id"
+                yield _("{here} has no server_id", here=here)
             else:
                 yield from _list_problems(instance.get("devices"), f"{here}.devices")
                 count += len(instance["devices"]) if isinstance(instance.get("devices"), list) else 0
         stated = group.get("device_count", group.get("device_num"))
         if stated is not None and str(stated) != str(count):
-            yield f"{place}: device_count says {stated}, and there are {count}"
+            yield _(
+                "{place}: device_count says {stated}, and there are {count}",
+                place=place,
+                stated=stated,
+                count=count,
+            )
     yield from _device_problems(list(_older_devices(content)))
 
 
@@ -253,11 +271,17 @@ def _items(value: Any) -> list[Mapping[str, Any]]:
 
 def _list_problems(value: Any, place: str, count: Any = None, counter: str = "") -> Iterator[str]:
     if not isinstance(value, list) or not value:
-        yield f"{place} is no list, or an empty one"
+        yield _("{place} is not a list, or an empty one", place=place)
     elif counter and count is not None and str(count) != str(len(value)):
-        yield f"{counter} says {count}, and {place} has {len(value)}"
+        yield _(
+            "{counter} says {count}, and {place} has {value}",
+            counter=counter,
+            count=count,
+            place=place,
+            value=len(value),
+        )
     elif counter and count is None:
-        yield f"{counter} is missing"
+        yield _("{counter} is missing", counter=counter)
 
 
 def _device_problems(devices: Sequence[tuple[str, str, Any]]) -> Iterator[str]:
@@ -267,10 +291,16 @@ def _device_problems(devices: Sequence[tuple[str, str, Any]]) -> Iterator[str]:
     for place, server, device in devices:
         number = _number(device, "device_id")
         if number is None:
-            yield f"{place} has no device_id, or one that is no whole number"
+            yield _("{place} has no device_id, or one that is no whole number", place=place)
             continue
         if (server, number) in numbers:
-            yield f"{place}: device_id {number} of {server} is that of {numbers[server, number]} too"
+            yield _(
+                "{place}: device_id {number} of {server} is that of {numbers} too",
+                place=place,
+                number=number,
+                server=server,
+                numbers=numbers[server, number],
+            )
         numbers.setdefault((server, number), place)
         address = device.get("device_ip", "")
         if not address:
@@ -279,12 +309,17 @@ def _device_problems(devices: Sequence[tuple[str, str, Any]]) -> Iterator[str]:
         try:
             ipaddress.ip_address(address)
         except ValueError:
-            yield f"{place}: device_ip {address!r} is no IP address"
+            yield _("{place}: device_ip {address!r} is not an IP address", place=place, address=address)
         if address in addresses:
-            yield f"{place}: device_ip {address} is that of {addresses[address]} too"
+            yield _(
+                "{place}: device_ip {address} is that of {addresses} too",
+                place=place,
+                address=address,
+                addresses=addresses[address],
+            )
         addresses.setdefault(str(address), place)
     if without and (len({server for _, server, _ in devices}) > 1 or addresses):
-        yield f"{_few(without)}: no device_ip, which several servers need"
+        yield _("{without}: no device_ip, which several servers need", without=_few(without))
 
 
 def _number(value: Any, key: str) -> int | None:
@@ -296,4 +331,4 @@ def _number(value: Any, key: str) -> int | None:
 
 def _few(items: Sequence[object]) -> str:
     shown = ", ".join(map(str, items[:3]))
-    return shown if len(items) <= 3 else f"{shown} and {len(items) - 3} more"
+    return shown if len(items) <= 3 else _("{shown} and {items} more", shown=shown, items=len(items) - 3)

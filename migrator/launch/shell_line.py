@@ -11,6 +11,8 @@ import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from migrator.language import _
+
 # Commands that start the rest of their words, and words of the shell that stand before a command.
 _STARTERS = ("nohup", "exec", "time", "sudo", "env")
 _RESERVED = ("if", "then", "else", "do", "while", "until", "{", "!")
@@ -219,18 +221,18 @@ class _Reader:
                 if not depth:
                     return at + 1
             at += 1
-        raise ShellLineError(f"no closing {closing}")
+        raise ShellLineError(_("no closing {closing}", closing=closing))
 
     def _find(self, mark: str, start: int) -> int:
         end = self.text.find(mark, start)
         if end < 0:
-            raise ShellLineError(f"no closing {mark}")
+            raise ShellLineError(_("no closing {mark}", mark=mark))
         return end
 
     def _sign(self, end: int, quote: str) -> str:
         sign = chr(_FIRST_SIGN + len(self.signs))
         if sign > chr(_LAST_SIGN) or sign in self.text:
-            raise ShellLineError("too much for the shell to fill in")
+            raise ShellLineError(_("too much for the shell to fill in"))
         self.signs[sign] = f"{quote}{self.text[self.at : end]}{quote}"
         self.at = end
         return sign

@@ -18,6 +18,7 @@ from migrator.files.errors import Unreadable, shown
 from migrator.files.replacing import replace_file
 from migrator.files.source import LARGEST, read_settings
 from migrator.findings.finding import Finding
+from migrator.language import _
 from migrator.lint.options import ConfigError
 
 _FORMAT = 1
@@ -68,12 +69,12 @@ def read(file: Path) -> Known:
                     for line, count in lines.items()
                 }
             )
-        what = f"a baseline of format {content['format']}, which cannot be read here"
+        what = _("a baseline of format {content}, which cannot be read here", content=content["format"])
     except Unreadable as error:
         raise ConfigError(f"{shown(file)}: {error}") from None
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        what = "not a baseline"
-    raise ConfigError(f"{shown(file)}: {what}: write it again with --write-baseline")
+        what = _("not a baseline")
+    raise ConfigError(_("{file}: {what}: write it again with --write-baseline", file=shown(file), what=what))
 
 
 def split(found: Sequence[Finding], held: Known, lines: Lines, root: Path) -> tuple[list[Finding], Known]:

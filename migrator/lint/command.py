@@ -8,10 +8,11 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
+from migrator.language import _, english_for_programs
 from migrator.lint.config_files import Configuration, inline_values
 from migrator.lint.files import Target, excluded, targets
 from migrator.lint.options import ConfigError, Options, checked, for_file, severity_at_least, with_origin
-from migrator.lint.printing import FOR_PEOPLE, print_bytes, print_outcome, print_settings
+from migrator.lint.printing import FOR_PEOPLE, FOR_PROGRAMS, print_bytes, print_outcome, print_settings
 from migrator.lint.project_version import asked_folders
 from migrator.lint.rule_sets import rule_set, rules_of
 from migrator.lint.run import CommandLine, Outcome, run
@@ -28,9 +29,9 @@ def configuration_of(line: CommandLine) -> Configuration:
     inline = [text for text in line.config if "=" in text and not os.path.exists(text)]
     files = [text for text in line.config if text not in inline]
     if len(files) > 1:
-        raise ConfigError("--config names more than one file")
+        raise ConfigError(_("--config names more than one file"))
     if files and line.isolated:
-        raise ConfigError("--config FILE and --isolated exclude each other")
+        raise ConfigError(_("--config FILE and --isolated exclude each other"))
     values = inline_values(inline)
     for key, value in line.given.items():
         values[key] = checked(key, value, f"--{key}", Path.cwd())
@@ -47,6 +48,8 @@ def lint_once(line: CommandLine, progress: Progress) -> int:
     configuration = configuration_of(line)
     options = for_file(configuration.options_for(Path.cwd()), Path.cwd(), configuration.command_line)
     _check_combinations(line, options)
+    if options.output_format in FOR_PROGRAMS:
+        english_for_programs()
     options = _without_fixes(line, options)
     troubles: list[str] = []
     native: list[tuple[str, Path]] = []
@@ -65,7 +68,7 @@ def lint_once(line: CommandLine, progress: Progress) -> int:
         except ValueError as error:  # RuleError, UnknownVersion, ConfigError
             raise ConfigError(with_origin(options, error)) from None
         if not troubles and not line.silent:
-            print("npumigrate: no Python files or notebooks found under the given paths", file=sys.stderr)
+            print(_("npumigrate: no Python files or notebooks found under the given paths"), file=sys.stderr)
     folder = None if line.no_cache else Path(options.cache_dir or options.root / FOLDER)
     cache = Cache(folder, tool_digest() if folder else "", options.root)
     outcome = run(line, options, files, native, cache, progress)
@@ -79,19 +82,21 @@ def lint_once(line: CommandLine, progress: Progress) -> int:
 
 def _check_combinations(line: CommandLine, options: Options) -> None:
     if line.statistics and options.output_format not in (*FOR_PEOPLE, "json"):
-        raise ConfigError(f"--statistics prints text or json, not {options.output_format}")
+        raise ConfigError(
+            _("--statistics prints text or json, not {output_format}", output_format=options.output_format)
+        )
     if line.stdin_filename and line.paths != ("-",):
-        raise ConfigError("--stdin-filename is for the standard input: give - and no other path")
+        raise ConfigError(_("--stdin-filename needs the standard input: give - and no other path"))
     if line.add_noqa and "-" in line.paths:
-        raise ConfigError("--add-noqa needs files, not the standard input")
+        raise ConfigError(_("--add-noqa needs files, not the standard input"))
     writing = ("--add-noqa", line.add_noqa), ("--write-baseline", bool(line.write_baseline))
     asked = ((f"--{key}", bool(line.given.get(key))) for key in ("fix", "fix-only"))
     fixing = ("--diff", line.diff), *asked
     chosen = [option for option, wanted in (*writing, *fixing) if wanted]
     if len(chosen) > 1 and any(wanted for _, wanted in writing):
-        raise ConfigError(f"{chosen[0]} and {chosen[1]} exclude each other")
+        raise ConfigError(_("{chosen} and {chosen2} exclude each other", chosen=chosen[0], chosen2=chosen[1]))
     if "-" in line.paths and len(line.paths) > 1:
-        raise ConfigError("- stands for the standard input, and cannot be one of several paths")
+        raise ConfigError(_("- stands for the standard input, and cannot be one of several paths"))
 
 
 def _without_fixes(line: CommandLine, options: Options) -> Options:

@@ -12,6 +12,7 @@ from typing import Any, Optional
 from migrator.files.errors import Unreadable, shown
 from migrator.files.gitignore import repository
 from migrator.files.source import read_settings
+from migrator.language import _
 from migrator.lint.option_table import KEYS
 from migrator.lint.options import ConfigError, Options, checked, unknown_key, with_values
 from migrator.lint.project_version import with_version
@@ -84,8 +85,16 @@ def _check_inside(file: Path, values: Mapping[str, Any]) -> None:
         real = os.path.normpath if key == "cache-dir" else os.path.realpath  # the cache follows no link
         for place in [values[key]] if isinstance(values[key], str) else values[key]:
             if not Path(real(place)).is_relative_to(real(tree)):
-                what = f"{shown(file)}: {key}: {shown(place)} lies outside of {shown(tree)}"
-                raise ConfigError(f"{what}: name it on the command line, or this file with --config")
+                what = _(
+                    "{file}: {key}: {place} lies outside of {tree}",
+                    file=shown(file),
+                    key=key,
+                    place=shown(place),
+                    tree=shown(tree),
+                )
+                raise ConfigError(
+                    _("{what}: name it on the command line, or this file with --config", what=what)
+                )
 
 
 def _in_folder(folder: Path) -> Optional[Path]:
@@ -120,7 +129,7 @@ def _layers(file: Path) -> dict[Path, dict[str, Any]]:
     place: Optional[Path] = file
     while place is not None:
         if place in found:
-            raise ConfigError(f"{shown(file)}: extend comes back to {shown(place)}")
+            raise ConfigError(_("{file}: extend leads back to {place}", file=shown(file), place=shown(place)))
         try:
             found[place] = read_file(place)
         except ConfigError as error:
@@ -137,7 +146,9 @@ def read_file(file: Path) -> dict[str, Any]:
     except Unreadable as error:
         raise ConfigError(f"{shown(file)}: {error}") from None
     except UnicodeDecodeError as error:
-        raise ConfigError(f"{shown(file)}: not TOML: not UTF-8 (byte {error.start})") from None
+        raise ConfigError(
+            _("{file}: not TOML: not UTF-8 (byte {start})", file=shown(file), start=error.start)
+        ) from None
     data = _parsed(text, shown(file))
     where = shown(file)
     if file.name == "pyproject.toml":
@@ -145,9 +156,11 @@ def read_file(file: Path) -> dict[str, Any]:
         for name in ("tool", "npumigrate"):
             data = data.get(name, {})
             if not isinstance(data, dict):
-                raise ConfigError(f"{where}: should be a table")
+                raise ConfigError(_("{where}: must be a table", where=where))
     elif "tool" in data:
-        raise ConfigError(f"{where}: [tool.npumigrate] is for pyproject.toml: here its keys stand at the top")
+        raise ConfigError(
+            _("{where}: [tool.npumigrate] is for pyproject.toml: here its keys stand at the top", where=where)
+        )
     return _checked_table(data, where, file.absolute().parent)
 
 
@@ -155,10 +168,10 @@ def inline_values(texts: Sequence[str]) -> dict[str, Any]:
     """The checked values of ``--config KEY=VALUE`` options. Raises ConfigError."""
     values: dict[str, Any] = {}
     for text in texts:
-        where = f"--config {text!r}"
+        where = _("--config {text!r}", text=text)
         values.update(_checked_table(_parsed(text, where), where, Path.cwd()))
         if "extend" in values:
-            raise ConfigError(f"{where}: extend is for configuration files")
+            raise ConfigError(_("{where}: extend is for configuration files", where=where))
     return values
 
 
@@ -179,6 +192,8 @@ def _parsed(text: str, where: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"{where}: not TOML: {error}") from None
+        raise ConfigError(_("{where}: not TOML: {error}", where=where, error=error)) from None
     except RecursionError:
-        raise ConfigError(f"{where}: not TOML that can be read: its brackets are nested too deeply") from None
+        raise ConfigError(
+            _("{where}: not readable TOML: its brackets are nested too deeply", where=where)
+        ) from None

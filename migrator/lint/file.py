@@ -22,6 +22,7 @@ from migrator.findings.finding import (
     internal_error,
     longest_beginning,
 )
+from migrator.language import _
 from migrator.lint import suppressions
 from migrator.lint.checking import Checked, Job
 from migrator.lint.files import data_of
@@ -114,7 +115,7 @@ def _broken_cells(item: Document) -> list[Finding]:
     for cell in item.notebook.cells if item.notebook else ():
         if cell.error:
             line, reason = cell.error
-            message = f"this cell is not valid Python ({reason}): it is not looked at"
+            message = _("this cell is not valid Python ({reason}): it is skipped", reason=reason)
             found.append(_unparsed(SyntaxTrouble(line + cell.first - 1, message)))
     return found
 
@@ -153,16 +154,26 @@ def _what_it_does(finding: Finding, fix: Fix, lines: Lines) -> str:
     if fix.operation != "INSERT" and all(start <= edit.start and edit.end <= end for edit in edits):
         new = _rewritten(lines, start, end, edits)
         if len(new) <= _LONGEST and new.strip():
-            return f"Replace {_code(lines.data[start:end].decode('utf-8'))} by {_code(new)}"
+            return _(
+                "Replace {value} with {new}",
+                value=_code(lines.data[start:end].decode("utf-8")),
+                new=_code(new),
+            )
     if len(edits) > 1:
         first = lines.line_of(min(edit.start for edit in edits))
         last = lines.line_of(max(edit.end for edit in edits))
-        return f"Rewrite as {_code(_rewritten(lines, *lines.span(first, last), edits).strip())}"
+        return _(
+            "Rewrite as {strip}", strip=_code(_rewritten(lines, *lines.span(first, last), edits).strip())
+        )
     (edit,) = edits
     old = lines.data[edit.start : edit.end].decode("utf-8", "replace")
     if not old:
-        return f"Insert {_code(edit.text)}"
-    return f"Replace {_code(old)} by {_code(edit.text)}" if edit.text else f"Remove {_code(old)}"
+        return _("Insert {text}", text=_code(edit.text))
+    return (
+        _("Replace {old} with {text}", old=_code(old), text=_code(edit.text))
+        if edit.text
+        else _("Remove {old}", old=_code(old))
+    )
 
 
 def _rewritten(lines: Lines, start: int, end: int, edits: Iterable[Edit]) -> str:

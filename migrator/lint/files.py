@@ -11,6 +11,7 @@ from typing import Callable, NamedTuple, Optional
 
 from migrator.files.errors import shown, unreadable
 from migrator.files.source import read_bytes
+from migrator.language import _
 from migrator.lint.config_files import Configuration
 from migrator.lint.options import ConfigError, Options, for_file, path_matcher
 
@@ -77,7 +78,7 @@ def targets(
             try:
                 is_folder = stat.S_ISDIR(os.stat(place).st_mode)
             except FileNotFoundError:
-                trouble(f"{shown(path)}: no such file or folder")
+                trouble(_("{path}: no such file or folder", path=shown(path)))
                 continue
             except OSError as error:
                 trouble(f"{shown(path)}: {unreadable(error)}")
@@ -129,7 +130,7 @@ def _below(
             options = configuration.options_for(Path(folder))
             entries = listing(folder)
         except ConfigError as error:
-            trouble(f"{error}: what is below {shown(folder)} is not linted")
+            trouble(_("{error}: what is below {folder} is not linted", error=error, folder=shown(folder)))
             return [], []
         except OSError as error:
             trouble(f"{shown(shown_folder or folder)}: {unreadable(error)}")

@@ -17,6 +17,7 @@ from migrator.files.replacing import replace_file
 from migrator.files.source import read_bytes
 from migrator.findings.edits import Occupied, apply
 from migrator.findings.finding import Edit, Finding, internal_error
+from migrator.language import _
 from migrator.lint import baseline
 from migrator.lint.checking import Job
 from migrator.lint.comments import added_to_text
@@ -125,7 +126,9 @@ class Changes:
             wanted = [finding for finding in found if may_be_fixed(finding, target.options)]
             done = fix_document(job, item, self.loader.project, wanted, unsafe)
             if done.trouble:
-                self.outcome.troubles.append(f"{shown(target.path)}: not fixed: {done.trouble}")
+                self.outcome.troubles.append(
+                    _("{path}: not fixed: {trouble}", path=shown(target.path), trouble=done.trouble)
+                )
             elif self._write(target, item, done.text):
                 self.outcome.fixed[target.path] = done.counts
                 data = self.outcome.changed[target.path][1]
@@ -140,7 +143,9 @@ class Changes:
         try:
             yield
         except Unreadable as error:
-            self.outcome.troubles.append(f"{shown(target.path)}: not changed: {error}")
+            self.outcome.troubles.append(
+                _("{path}: not changed: {error}", path=shown(target.path), error=error)
+            )
         except CannotWrite as error:
             self.outcome.troubles.append(str(error))
         except Exception as error:
@@ -156,7 +161,7 @@ class Changes:
             return False
         if not self.dry and target.data is None:
             if read_bytes(target.place) != item.data:
-                raise Unreadable("it was changed meanwhile")
+                raise Unreadable(_("it was changed in the meantime"))
             replace_file(target.place, data, target.top or target.options.root)
         self.outcome.changed[target.path] = (item.data, data)
         return True

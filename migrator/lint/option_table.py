@@ -247,7 +247,11 @@ OPTIONS: Mapping[str, tuple[Option, ...]] = {
             key="Folder of the cache; .npumigrate_cache beside the configuration without it.",
         ),
         Option(
-            "jobs", "number", metavar="N", short="-j", help="processes; default: one a CPU for large projects"
+            "jobs",
+            "number",
+            metavar="N",
+            short="-j",
+            help="worker processes (default: one per CPU for large projects)",
         ),
         Option("watch", "flag", short="-w", help="lint again whenever a file changes"),
     ),

@@ -12,6 +12,7 @@ from typing import Any, Callable, NamedTuple
 from migrator.files.errors import SourceError, shown
 from migrator.files.patterns import Matcher, matcher
 from migrator.findings.finding import SEVERITIES, Finding, Severity, longest_beginning
+from migrator.language import _
 from migrator.lint.option_table import KEYS, Option
 
 # Folders that hold nothing a person of the project wrote.
@@ -98,8 +99,12 @@ def unknown_key(key: str, known: Mapping[str, Option], where: str) -> ConfigErro
     from difflib import get_close_matches
 
     near = get_close_matches(key, known, n=1)
-    hint = f"; did you mean {near[0]!r}?" if near else f"; known are {', '.join(known)}"
-    return ConfigError(f"{where}: unknown key {key!r}{hint}")
+    hint = (
+        _("; did you mean {near!r}?", near=near[0])
+        if near
+        else _("; known are {known}", known=", ".join(known))
+    )
+    return ConfigError(_("{where}: unknown key {key!r}{hint}", where=where, key=key, hint=hint))
 
 
 def checked(key: str, value: Any, where: str, root: Path) -> Any:
@@ -110,14 +115,14 @@ def checked(key: str, value: Any, where: str, root: Path) -> Any:
         _expect(fits, value, key, wanted, where)
 
     if kind == "switch":
-        expect(isinstance(value, bool), "true or false")
+        expect(isinstance(value, bool), _("true or false"))
         return value
     if kind == "path":
-        expect(isinstance(value, str) and value != "", "a path")
+        expect(isinstance(value, str) and value != "", _("a path"))
         return str(root / value)
     if kind == "text":
         # A version that was written as a number: 2.6; but 2.10 would be 2.1, so it is refused.
-        expect(isinstance(value, str), f'a text in quotes, as in {key} = "2.6"')
+        expect(isinstance(value, str), _('a string in quotes, as in {key} = "2.6"', key=key))
         return value
     if kind == "choice":
         if value not in choices:
@@ -125,19 +130,19 @@ def checked(key: str, value: Any, where: str, root: Path) -> Any:
 
             same = [choice for choice in choices if choice.lower() == str(value).lower()]
             near = same or get_close_matches(str(value), choices, n=1)
-            expect(False, " | ".join(choices) + (f"; did you mean {near[0]!r}?" if near else ""))
+            expect(False, " | ".join(choices) + (_("; did you mean {near!r}?", near=near[0]) if near else ""))
         return value
     if kind == "ignores":
         expect(
             isinstance(value, dict) and all(map(_is_texts, value.values())),
-            "a table of globs with lists of codes",
+            _("a table of globs with lists of codes"),
         )
         _usable([pattern[pattern.startswith("!") :] for pattern in value], root, key, where)
         return tuple(FileIgnores(pattern, tuple(codes), root) for pattern, codes in value.items())
     if kind == "overrides":
         expect(isinstance(value, list) and all(isinstance(item, dict) for item in value), "tables")
         return tuple(_override(item, where, root) for item in value)
-    expect(_is_texts(value), "a list of texts")
+    expect(_is_texts(value), _("a list of strings"))
     if kind == "patterns":
         excluded = Excluded(_usable(value, root, key, where), root)
         return excluded if key == "exclude" else (excluded,)
@@ -150,7 +155,9 @@ def _is_texts(value: Any) -> bool:
 
 def _expect(fits: bool, value: Any, key: str, wanted: str, where: str) -> None:
     if not fits:
-        raise ConfigError(f"{_place(key, where)} is {value!r} and should be {wanted}")
+        raise ConfigError(
+            _("{key} is {value!r} and must be {wanted}", key=_place(key, where), value=value, wanted=wanted)
+        )
 
 
 def _usable(patterns: Sequence[str], root: Path, key: str, where: str) -> tuple[str, ...]:
@@ -167,7 +174,7 @@ def _place(key: str, where: str) -> str:
 
 def _override(item: dict[str, Any], where: str, root: Path) -> Override:
     paths = item.get("paths")
-    _expect(_is_texts(paths) and bool(paths), paths, "overrides.paths", "a list of globs", where)
+    _expect(_is_texts(paths) and bool(paths), paths, "overrides.paths", _("a list of globs"), where)
     allowed = {key: spec for key, spec in KEYS.items() if spec.by_path}
     values = {}
     for key, value in item.items():

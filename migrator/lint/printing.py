@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from migrator.files.errors import shown
 from migrator.files.replacing import replace_file
+from migrator.language import _, ngettext
 from migrator.lint.files import Target
 from migrator.lint.options import Options, as_shown, torch_version
 from migrator.lint.rule_sets import rule_set, rules_of
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from migrator.matchers.packs import Rule
 
 FOR_PEOPLE = ("full", "concise", "grouped")
+FOR_PROGRAMS = ("json", "json-lines", "sarif", "rdjson", "gitlab", "junit", "pylint")
 
 
 def print_outcome(line: CommandLine, options: Options, outcome: Outcome, incomplete: bool) -> None:
@@ -74,11 +76,14 @@ def _version_note(line: CommandLine, options: Options, outcome: Outcome) -> list
     if "version" in options.given or line.add_noqa or line.write_baseline:
         return []
     if len(outcome.versions) > 1:
-        return [f"For torch {', '.join(sorted(outcome.versions))}: -v VERSION names one."]
+        return [
+            _("For torch {versions}: -v VERSION names one.", versions=", ".join(sorted(outcome.versions)))
+        ]
     version, why = next(iter(outcome.versions.items()), (torch_version(options), options.version_why))
     if not why and options.version:
-        return [f"For torch {version}, as configured: -v VERSION names another."]
-    return [f"For torch {version}, {why or 'the newest known'}: -v VERSION names another."]
+        return [_("For torch {version}, as configured: -v VERSION names another.", version=version)]
+    newest = _("the newest known version")
+    return [_("For torch {version}, {why}: -v VERSION names another.", version=version, why=why or newest)]
 
 
 def _width(line: CommandLine) -> int:
@@ -98,8 +103,8 @@ def _print_diff(outcome: Outcome, line: CommandLine) -> None:
         print_bytes(colors.diff_for_terminal(text, line.color))
     count = sum(sum(counts.values()) for counts in outcome.fixed.values())
     if not line.quiet:
-        would = f"Would fix {count} finding{'' if count == 1 else 's'}." if count else "No fixes to make."
-        print(would, file=sys.stderr)
+        would = ngettext("Would fix {n} finding.", "Would fix {n} findings.", count)
+        print(would if count else _("No fixes to make."), file=sys.stderr)
 
 
 def print_bytes(data: bytes) -> None:

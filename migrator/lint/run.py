@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Optional
 
 from migrator.files.errors import shown
 from migrator.findings.finding import Finding, longest_beginning
+from migrator.language import _, ngettext
 from migrator.lint import baseline
 from migrator.lint.checking import Job, check_files, read_files
 from migrator.lint.files import Target
@@ -94,7 +95,7 @@ def run(
     files = read_files(targets, loader, not line.ignore_noqa, trouble)
     looked_at: list[tuple[Job, Sequence[Finding]]] = []
     found: dict[str, list[Finding]] = {}  # all that are grave enough, by file
-    for (job, _), checked in zip(files, check_files(files, loader, cache, line.jobs, trouble, progress)):
+    for (job, _data), checked in zip(files, check_files(files, loader, cache, line.jobs, trouble, progress)):
         target = job.target
         outcome.versions.setdefault(job.rules.settings.version, target.options.version_why)
         if checked.trouble:
@@ -116,7 +117,7 @@ def run(
     if line.write_baseline:
         file = Path(line.write_baseline)
         count = baseline.write(file, outcome.found, outcome.texts.lines)
-        outcome.notes.append(f"Wrote {_findings(count)} to {shown(file)}.")
+        outcome.notes.append(_("Wrote {count} to {file}.", count=_findings(count), file=shown(file)))
         outcome.found = []
         return outcome
     if known is not None:
@@ -142,7 +143,7 @@ def _change(
     for item in outcome.found:
         own.setdefault(item.file, []).append(item)
     outcome.found, added = [], 0
-    for job, _ in files:
+    for job, _data in files:
         path = job.target.path
         if path not in own:
             continue
@@ -152,7 +153,7 @@ def _change(
             hidden = [item for item in every[path] if item not in own[path]]
             outcome.found += changes.fix(job, own[path], hidden, options.unsafe_fixes)
     if line.add_noqa:
-        outcome.notes.append(f"Added {added} noqa {'comment' if added == 1 else 'comments'}.")
+        outcome.notes.append(ngettext("Added {n} noqa comment.", "Added {n} noqa comments.", added))
 
 
 def _leave_out(
@@ -169,7 +170,9 @@ def _leave_out(
     matched = len(outcome.found) - len(new)
     outcome.found = new
     if matched:
-        outcome.notes.append(f"{_findings(matched)} known from {name} left out.")
+        outcome.notes.append(
+            _("{matched} known from {name} left out.", matched=_findings(matched), name=name)
+        )
     if not whole or not left:
         return
     slight = [  # what --severity leaves out is still there
@@ -178,7 +181,7 @@ def _leave_out(
         for item in found
         if not severity_at_least(item.severity, job.target.options.severity)
     ]
-    _, left = baseline.split(slight, left, lines, root)
+    left = baseline.split(slight, left, lines, root)[1]
     by_name = {baseline.name_in(job.target.path, root): (job, found) for job, found in looked_at}
 
     def looked_for(name: str, code: str) -> bool:
@@ -194,11 +197,15 @@ def _leave_out(
 
     gone = baseline.gone(left, root, looked_for)
     if gone:
-        verb = "is" if gone == 1 else "are"
         outcome.notes.append(
-            f"{_findings(gone)} of {name} {verb} gone: write it again with --write-baseline."
+            ngettext(
+                "{n} finding of {name} is gone: write it again with --write-baseline.",
+                "{n} findings of {name} are gone: write it again with --write-baseline.",
+                gone,
+                name=name,
+            )
         )
 
 
 def _findings(count: int) -> str:
-    return f"{count} {'finding' if count == 1 else 'findings'}"
+    return ngettext("{n} finding", "{n} findings", count)

@@ -12,6 +12,7 @@ from typing import Callable, Optional
 from migrator.files.lines import Lines
 from migrator.files.source import LINE_END, lines_of
 from migrator.findings.finding import Edit, Finding, Fix, begins
+from migrator.language import _
 
 UNUSED = "NPU990"
 
@@ -93,11 +94,11 @@ class Suppressions:
                 continue
             kept = [code for code in comment.codes if code not in idle]
             what = ", ".join(idle)
-            message = f"this comment suppresses nothing: {what} is not found here"
-            fix = Fix((self._without(comment, kept, lines),), "safe", message=f"Remove {what}")
+            message = _("this comment suppresses nothing: {what} has no finding here", what=what)
+            fix = Fix((self._without(comment, kept, lines),), "safe", message=_("Remove {what}", what=what))
             start, end = (lines.offset(comment.row, column + 1) for column in (comment.start, comment.end))
             place = lines.ends((start, end))
-            yield Finding(UNUSED, message, *place, advice="Remove it", fix=fix, span=(start, end))
+            yield Finding(UNUSED, message, *place, advice=_("Remove it"), fix=fix, span=(start, end))
 
     def _without(self, comment: _Comment, kept: list[str], lines: Lines) -> Edit:
         line = self.lines[comment.row - 1]
@@ -166,7 +167,7 @@ def of_comments(text: str, found: Iterable[tuple[tuple[int, int], str]]) -> Supp
     comments: list[_Comment] = []
     ends: dict[int, int] = {}
     skip = False
-    for (start, _), comment in found:
+    for (start, _end), comment in found:
         if _MAY_HOLD.search(comment):
             row, column = rows.place(start)
             as_python = "#" + comment.lstrip("#;/ ")

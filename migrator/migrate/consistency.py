@@ -17,6 +17,7 @@ from migrator.files.errors import Unreadable, shown
 from migrator.files.file_types import file_type
 from migrator.files.source import read_bytes
 from migrator.findings.finding import Finding, Result, Severity
+from migrator.language import _
 from migrator.other_files.index import Content, NotParsedError, Setting, Span, TextIndex, has_reader, read
 from migrator.project.parser_options import Option
 from migrator.project.programs import Parsers, Programs, Vocabularies, taken
@@ -102,26 +103,39 @@ def _options(
             continue
         program = after.content.program_of(setting)
         file = trees.after.started(after.name, after.content, program) if program is not None else ""
-        file = file or "what is started"
+        file = file or _("what is started")
         now, then = _meant(parsers, after.content, setting), _meant(old, after.content, setting)
         line = after.lines.line_of(setting.name_span[0])
         given = values.get((line, _label(after, setting)), frozenset())
         name = now[0].name if now and setting.kind == "argument" else setting.name
         if then and not now:
-            message = f"{file} has no option {setting.name} any longer"
-            yield _finding(UNKNOWN, after, setting.name_span, setting.name, message, "error", "Remove it.")
+            message = _("{file} no longer has the option {name}", file=file, name=setting.name)
+            yield _finding(UNKNOWN, after, setting.name_span, setting.name, message, "error", _("Remove it."))
         elif _refuses(now, setting.value) and not any(_refuses(then, value) for value in given):
             choices = ", ".join(str(choice) for option in now for choice in option.choices)
-            message = f"{file} takes {choices} for {name}, not {setting.value}"
+            message = _(
+                "{file} accepts {choices} for {name}, not {value}",
+                file=file,
+                choices=choices,
+                name=name,
+                value=setting.value,
+            )
             place = setting.value_span or setting.name_span
-            yield _finding(REFUSED, after, place, str(setting.value), message, "error", "Pass one of these.")
+            yield _finding(
+                REFUSED, after, place, str(setting.value), message, "error", _("Pass one of these.")
+            )
         elif now and _OF_CUDA.match(setting.value or setting.begins) and not _names_cuda(now):
             value = setting.value or setting.begins
             means = taken(parsers, after.content, setting, vocabularies())
             if means is not None and means.device:
-                message = f"{file} takes {name} as a device or backend of NPUs, and {value} is CUDA's"
+                message = _(
+                    "{file} takes {name} as an NPU device or backend, and {value} is for CUDA",
+                    file=file,
+                    name=name,
+                    value=value,
+                )
                 place = setting.value_span or setting.name_span
-                advice = "Pass npu, and hccl for nccl."
+                advice = _("Pass npu, and hccl for nccl.")
                 yield _finding(REFUSED, after, place, value, message, "warning", advice)
 
 
@@ -183,15 +197,26 @@ def _looked_up(
         if _OF_CUDA.match(value) and (after.name, line) not in trees.told:
             verdicts = trees.after.looked_up(name, value == "nccl", in_environment, vocabularies())
             if "certain" in verdicts:
-                message = f"Python takes {name} as a device or backend of NPUs, and {value} is CUDA's"
+                message = _(
+                    "Python takes {name} as an NPU device or backend, and {value} is for CUDA",
+                    name=name,
+                    value=value,
+                )
                 yield _finding(
-                    OF_CUDA, after, span, value, message, "warning", "Write npu, and hccl for nccl."
+                    OF_CUDA, after, span, value, message, "warning", _("Write npu, and hccl for nccl.")
                 )
         elif _OF_NPUS.match(value) and given.get(setting.name) not in (None, value):
             where = _compared_with_cuda(trees.after, name)
             if where:
-                message = f"{name} is {value} here, and {where} compares it with CUDA's alone"
-                yield _finding(COMPARED, after, span, value, message, "error", "Compare it with both there.")
+                message = _(
+                    "{name} is {value} here, and {where} compares it with CUDA names only",
+                    name=name,
+                    value=value,
+                    where=where,
+                )
+                yield _finding(
+                    COMPARED, after, span, value, message, "error", _("Compare it with both there.")
+                )
 
 
 def _last_key(name: str) -> str:
@@ -229,10 +254,13 @@ def _of_horovod(
     if sets and _imports_horovod(trees.before) and not _imports_horovod(trees.after):
         for name, after, setting in sets:
             variable = setting.name
-            message = f"{variable} is set here, and nothing reads it: the result does without Horovod"
+            message = _(
+                "{variable} is set here, and nothing reads it: the result no longer uses Horovod",
+                variable=variable,
+            )
             yield (
                 name,
-                _finding(OF_HOROVOD, after, setting.name_span, variable, message, "warning", "Remove it."),
+                _finding(OF_HOROVOD, after, setting.name_span, variable, message, "warning", _("Remove it.")),
             )
 
 
@@ -260,13 +288,23 @@ def _variables(
         for variable, setting in gives.items():
             other = pairs.get(variable)
             if variable in then and variable not in now and other in now:
-                message = f"{variable} is set here, and {now[other]} reads {other}"
-                advice = f"Set {other} here, with a value that it takes."
+                message = _(
+                    "{variable} is set here, and {now} reads {other}",
+                    variable=variable,
+                    now=now[other],
+                    other=other,
+                )
+                advice = _("Set {other} here, with a value that it accepts.", other=other)
                 finding = _finding(UNREAD, after, setting.name_span, variable, message, "warning", advice)
                 yield name, finding
             elif variable not in given and other in given and other in now and variable not in now:
-                message = f"{variable} is set here, and {now[other]} still reads {other}"
-                advice = f"Read {variable} there, or set both."
+                message = _(
+                    "{variable} is set here, and {now} still reads {other}",
+                    variable=variable,
+                    now=now[other],
+                    other=other,
+                )
+                advice = _("Read {variable} there, or set both.", variable=variable)
                 yield name, _finding(UNREAD, after, setting.name_span, variable, message, "warning", advice)
 
 

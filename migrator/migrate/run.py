@@ -25,6 +25,7 @@ from migrator.files.naming import MULTI_SUFFIX, SUFFIX
 from migrator.files.output import OutputTree, add, copy, output_tree, write
 from migrator.files.source import read
 from migrator.findings.finding import Result
+from migrator.language import _
 from migrator.launch.add import Launcher, add_launcher, place_of
 from migrator.launch.script import NAME as LAUNCHER
 from migrator.matchers.other_files import is_candidate
@@ -161,7 +162,7 @@ def preview(plan: Plan, show: Callable[[bytes], None], progress: Progress) -> Ou
     rules = rules_for(plan.settings)
     survey = _look_around(plan, rules, None, progress)
     tally = Tally(rules.every, _runs(rules), frameworks=survey.project.frameworks)
-    for _, done in _results(survey, rules, plan, progress, diff=True):
+    for _source, done in _results(survey, rules, plan, progress, diff=True):
         _log_file(done.result, bool(done.data))
         tally.add(done.result, changed=bool(done.data))
         if done.diff:
@@ -231,7 +232,7 @@ def _look_around(plan: Plan, rules: Rules, tree: OutputTree | None, progress: Pr
                 entries.append(entry)
             if entry.kind in ("skipped", "special"):
                 not_copied += 1
-    refuse_without_python(entries, plan.source, bool(plan.exclude), "migrate")
+    refuse_without_python(entries, plan.source, bool(plan.exclude))
     project, size = load_project(entries, plan.jobs, starts=True)
     scripts = ranked(start.candidate for start in project.starts if start.candidate)
     with_horovod = [start.file for start in project.starts if start.horovod]
@@ -285,11 +286,14 @@ def _convert(
         return None
     if not plan.main and not candidates:
         raise SourceError(
-            f"{shown(plan.source)} has no training script that could be found: -m FILE names it"
+            _(
+                "{source} has no training script that could be found: give it with -m FILE",
+                source=shown(plan.source),
+            )
         )
     entry = place_of(plan.source, plan.main) if plan.main else candidates[0].name
     if text_of(entry) is None:
-        raise SourceError(f"{shown(entry)} is no Python file that could be converted")
+        raise SourceError(_("{entry} is not a Python file that could be converted", entry=shown(entry)))
     from migrator.convert.distributed.convert import convert
 
     root = plan.source if plan.source.is_dir() else plan.source.parent
@@ -301,7 +305,7 @@ def _take_over(entry: Entry, tree: OutputTree | None) -> list[Entry]:
     try:
         line = copy(tree, entry) if tree else entry.reason
     except Unreadable as error:
-        return [Entry("unreadable", entry.name, entry.path, reason=f"{error}: not copied")]
+        return [Entry("unreadable", entry.name, entry.path, reason=_("{error}: not copied", error=error))]
     if entry.kind == "unreadable":
         return [entry]
     if line:
@@ -341,7 +345,7 @@ def _mismatches(
             wanted = tuple(finding for finding in result.findings if finding.code in rules.enabled)
             yield replace(result, findings=wanted)
     except Exception:
-        _LOG.warning("internal error, scripts are not compared with programs", exc_info=True)
+        _LOG.warning(_("internal error, scripts are not compared with programs"), exc_info=True)
 
 
 def _put(tree: OutputTree, entry: Entry, done: Done) -> Result:
@@ -351,7 +355,7 @@ def _put(tree: OutputTree, entry: Entry, done: Done) -> Result:
         else:
             copy(tree, entry)
     except Unreadable as error:
-        return Result(done.result.name, skipped=f"{error}: not copied")
+        return Result(done.result.name, skipped=_("{error}: not copied", error=error))
     return done.result
 
 
@@ -359,7 +363,7 @@ def _make_report_folder(tree: OutputTree) -> Path:
     """The folder for the reports. Those of an input that is itself a result give way, nothing else does."""
     there = tree.source / REPORTS
     if os.path.lexists(there) and not _is_result(tree.source):
-        raise CannotWrite(f"{shown(there)} is where the reports belong: rename it")
+        raise CannotWrite(_("{there} is where the reports go: rename it", there=shown(there)))
     reports = tree.building / REPORTS
     reports.mkdir()
     return reports

@@ -11,6 +11,7 @@ import tree_sitter_dockerfile
 from tree_sitter import Language, Node, Parser
 
 from migrator.files.lines import Lines
+from migrator.language import _
 from migrator.other_files.index import Content, NotParsedError, Setting, Span, Word, joined
 from migrator.other_files.shell import listed, read_shell
 from migrator.other_files.shell_words import span_of, text_of
@@ -33,7 +34,7 @@ def read(text: str, lines: Lines) -> Content:
     del text
     root = _parser().parse(lines.data).root_node
     if not any(node.type.endswith("_instruction") for node in root.children):
-        raise NotParsedError(0, "no instruction")
+        raise NotParsedError(0, _("no instruction"))
     hidden = [
         _whole_line(part, lines.data)
         for node in root.children

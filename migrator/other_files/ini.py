@@ -6,6 +6,7 @@ import re
 from dataclasses import replace
 
 from migrator.files.lines import Lines
+from migrator.language import _
 from migrator.other_files.entries import Entry, content_of
 from migrator.other_files.index import Content, NotParsedError, Span
 
@@ -42,7 +43,7 @@ def read(text: str, lines: Lines) -> Content:
         elif found := _SECTION.match(body):
             section, option = (found[1].decode("utf-8").strip(),), ()
         elif body.startswith((b"{", b"=", b":")):
-            raise NotParsedError(lines.line_of(start), "neither a section nor an option")
+            raise NotParsedError(lines.line_of(start), _("neither a section nor an option"))
         else:
             entries.append(_option(section, body, place))
             option = tuple(map(str, entries[-1].path))

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Optional
 
 from migrator.files.lines import Lines
+from migrator.language import _
 from migrator.other_files.entries import Entry, Step, content_of, too_deep
 from migrator.other_files.index import Content, NotParsedError, Span
 
@@ -70,7 +71,7 @@ def read(text: str, lines: Lines) -> Content:
             path, place = _next(holder, span)
             if kind == "sign":
                 if too_deep(len(stack)):
-                    raise NotParsedError(lines.line_of(span[0]), "lists and objects are nested too deeply")
+                    raise NotParsedError(lines.line_of(span[0]), _("lists and objects are nested too deeply"))
                 stack.append(_Holder(path, token == b"["))
                 entry = Entry(path, place)
             elif kind == "string":
@@ -81,7 +82,7 @@ def read(text: str, lines: Lines) -> Content:
             if path:
                 entries.append(entry)
     if stack:
-        raise NotParsedError(lines.line_of(len(lines.data)), "its end is missing")
+        raise NotParsedError(lines.line_of(len(lines.data)), _("its end is missing"))
     return content_of(entries, lines, comments)
 
 
@@ -129,4 +130,4 @@ def _meaning(lines: Lines, span: Span) -> tuple[str, Span, bool]:
 
 def _wrong(lines: Lines, span: Span) -> NotParsedError:
     written = lines.data[slice(*span)].decode("utf-8", "replace")[:20]
-    return NotParsedError(lines.line_of(span[0]), f"{written!r} is not expected here")
+    return NotParsedError(lines.line_of(span[0]), _("{written!r} is not expected here", written=written))

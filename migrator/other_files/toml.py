@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Optional
 
 from migrator.files.lines import Lines
+from migrator.language import _
 from migrator.other_files.entries import Entry, Step, content_of, too_deep
 from migrator.other_files.index import Content, NotParsedError, Span
 
@@ -89,7 +90,7 @@ def _entries(lines: Lines, comments: list[Span]) -> Iterator[Entry]:
                 key = keys[-1][1] if keys else span
             if token in (b"{", b"["):
                 if too_deep(len(stack)):
-                    raise NotParsedError(lines.line_of(span[0]), "lists and tables are nested too deeply")
+                    raise NotParsedError(lines.line_of(span[0]), _("lists and tables are nested too deeply"))
                 stack.append(_Holder(path, token == b"["))
                 keys, in_value = [], False
                 yield Entry(path, key)
@@ -133,7 +134,7 @@ def _tokens(lines: Lines, comments: list[Span]) -> Iterator[tuple[str, Span]]:
     while place < len(data):
         match = _TOKEN.match(data, place)
         if match is None:
-            raise NotParsedError(lines.line_of(place), "a sign that is not expected")
+            raise NotParsedError(lines.line_of(place), _("a sign that is not expected"))
         if match.lastgroup == "comment":
             comments.append(match.span())
         elif match.lastgroup:

@@ -12,6 +12,7 @@ from typing import Any, Optional
 import yaml
 
 from migrator.files.lines import Lines
+from migrator.language import _
 from migrator.other_files.entries import Entry, Step, content_of, too_deep
 from migrator.other_files.index import Content, NotParsedError, Span
 
@@ -67,7 +68,7 @@ class _Walk:
             self._value(None)
         elif isinstance(event, yaml.CollectionStartEvent):
             if too_deep(len(self.stack)):
-                raise NotParsedError(start.line + 1, "lists and mappings are nested too deeply")
+                raise NotParsedError(start.line + 1, _("lists and mappings are nested too deeply"))
             path, place = self._next(event)
             if path and place:
                 self.entries.append(Entry(path, place))

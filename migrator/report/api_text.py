@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Optional
 
@@ -12,23 +11,25 @@ from migrator.api_support.env_vars import EnvVar, NpuVariable
 from migrator.api_support.support import limit_words
 from migrator.api_support.tables import as_tuple
 from migrator.api_support.versions import TorchVersion, newest
+from migrator.language import N_, _, ngettext
 from migrator.report.colors import paint
+from migrator.wrapping import padded, wrap
 
 _COLORS = {
     **dict.fromkeys(("supported", "kernel", "composite"), "green"),
     **dict.fromkeys(("partial", "fallback", "unknown"), "yellow"),
-    **dict.fromkeys(("unsupported", "absent", "none", "no NPU form"), "red"),
+    **dict.fromkeys(("unsupported", "absent", "none", "no NPU equivalent"), "red"),
 }
 _REGISTERED = {
-    "kernel": "torch_npu has a kernel",
-    "composite": "torch builds it from other operators",
-    "fallback": "no kernel: it runs on the CPU",
-    "none": "no kernel, and none on the CPU either: it raises",
+    "kernel": N_("torch_npu has a kernel"),
+    "composite": N_("torch builds it from other operators"),
+    "fallback": N_("no kernel: it runs on the CPU"),
+    "none": N_("no kernel, and none on the CPU either: it raises"),
 }
 _UNCHANGED = {
-    "works": "the CUDA name works as it is",
-    "no_effect": "the CUDA name does nothing, and no harm",
-    "raises": "the CUDA name raises",
+    "works": N_("the CUDA name works unchanged"),
+    "no_effect": N_("the CUDA name has no effect and does no harm"),
+    "raises": N_("the CUDA name raises"),
 }
 _KERNELS_ONLY = (2, 1)  # from here on the operator lists hold no composites
 _LABEL = 13
@@ -40,23 +41,31 @@ def page(answer: Answer, version: Optional[TorchVersion]) -> list[str]:
     """All about one name, or what holds of it at one version."""
     lines = [paint(answer.name, "bold")]
     if version:
-        lines[0] += f"  at torch {version}, torch_npu {version.torch_npu}"
+        lines[0] += _(
+            "  at torch {version}, torch_npu {torch_npu}", version=version, torch_npu=version.torch_npu
+        )
     if answer.alias_of:
-        lines.append(f"another spelling of {answer.alias_of}")
+        lines.append(_("another spelling of {alias_of}", alias_of=answer.alias_of))
     if answer.member_of:
-        near = f"; is it {' or '.join(answer.nearest[:3])}?" if answer.nearest else ""
-        lines += _wrapped(f"not known by itself; what follows holds of all in {answer.member_of}{near}")
+        near = _("; is it {nearest}?", nearest=" or ".join(answer.nearest[:3])) if answer.nearest else ""
+        lines += _wrapped(
+            _(
+                "not known by itself; what follows holds of all in {member_of}{near}",
+                member_of=answer.member_of,
+                near=near,
+            )
+        )
     lines += _wrapped(at_version(answer, version or newest()).sentence)
     lines.append("")
     lines += _at(at_version(answer, version)) if version else _history(answer)
-    perhaps = [f"{name} (its name suggests it)" for name in answer.perhaps]
-    lines += _entry("Stands for", ", ".join(answer.stands_for))
-    lines += _entry("Suits NPUs", ", ".join([*answer.affine, *perhaps]))
+    perhaps = [_("{name} (its name suggests it)", name=name) for name in answer.perhaps]
+    lines += _entry(_("Stands for"), ", ".join(answer.stands_for))
+    lines += _entry(_("Suits NPUs"), ", ".join([*answer.affine, *perhaps]))
     if answer.environment:
         lines += _environment(answer.environment)
     if answer.variable:
         lines += _variable(answer.variable)
-    return lines + _entry("Sources", "; ".join(_sources(answer)))
+    return lines + _entry(_("Sources"), "; ".join(_sources(answer)))
 
 
 def table(answers: Sequence[Answer], version: Optional[TorchVersion]) -> list[str]:
@@ -70,115 +79,132 @@ def table(answers: Sequence[Answer], version: Optional[TorchVersion]) -> list[st
         found = at_version(answer, version)
         words = [found.verdict, *found.hardware]
         if answer.kind == "cuda":
-            words = [found.npu_name or "no NPU form"]
+            words = [found.npu_name or _("no NPU equivalent")]
             words += [found.verdict] if found.npu_name and found.verdict != "supported" else []
         elif answer.kind == "environment":
-            words = [answer.environment.npu or "no counterpart" if answer.environment else "of an NPU"]
+            words = [
+                answer.environment.npu or _("no NPU equivalent") if answer.environment else _("of an NPU")
+            ]
         elif answer.kind in ("own", "npu"):
-            words = ["in torch_npu" if found.exists else "not in torch_npu"]
+            words = [_("in torch_npu") if found.exists else _("not in torch_npu")]
         shown = [_colored(word) for word in words if word] or ["-"]
         lines.append(f"{answer.name:<{width}}  {'  '.join(shown)}")
-    count = f"{len(listed)} name{'s' if len(listed) > 1 else ''}"
+    count = ngettext("{n} name", "{n} names", len(listed))
     if len(answers) > len(listed):
-        count += f" and {len(answers) - len(listed)} other spellings"
-    return [*lines, "", f"{count}, at torch {version} with torch_npu {version.torch_npu}"]
+        count += _(" and {answers} other spellings", answers=len(answers) - len(listed))
+    return [
+        *lines,
+        "",
+        _(
+            "{count}, at torch {version} with torch_npu {torch_npu}",
+            count=count,
+            version=version,
+            torch_npu=version.torch_npu,
+        ),
+    ]
 
 
 def _history(answer: Answer) -> Iterator[str]:
     # A name that every version has needs no line.
     partly = any(row.first or row.last for row in answer.in_torch)
     blocks: dict[str, list[tuple[Range, str, str, list[str]]]] = {
-        "In torch": [(row, "", "", []) for row in answer.in_torch if partly],
-        "Verdict": [(row, row.verdict, "", []) for row in answer.verdicts],
-        "On an NPU": [(row, row.npu_name or "no NPU form", "", _on_an_npu(row)) for row in answer.forms],
-        "In torch_npu": [(row, "", "", _about(row)) for row in answer.own],
-        "Documents": [
+        _("In torch"): [(row, "", "", []) for row in answer.in_torch if partly],
+        _("Verdict"): [(row, row.verdict, "", []) for row in answer.verdicts],
+        _("On NPUs"): [
+            (row, row.npu_name or _("no NPU equivalent"), "", _on_an_npu(row)) for row in answer.forms
+        ],
+        _("In torch_npu"): [(row, "", "", _about(row)) for row in answer.own],
+        _("Documents"): [
             (row, row.status, " ".join(row.hardware), _limits(row.dtypes, row.limits, row.npu_name))
             for row in answer.documents
         ],
-        "Registered": [(row, row.kind, "", [_registered(row, answer)]) for row in answer.registered],
+        _("Registered"): [(row, row.kind, "", [_registered(row, answer)]) for row in answer.registered],
     }
     for label, rows in blocks.items():
         for row, word, rest, notes in rows:
             padding = " " * max(_WORD - len(word), 1) if rest else ""
-            versions = f"{row.first} – {row.last}" if row.last else f"from {row.first} on"
+            versions = f"{row.first} – {row.last}" if row.last else _("from {first} on", first=row.first)
             if row.first == row.last:
-                versions = row.first or "every version"
+                versions = row.first or _("every version")
             elif not row.first:
-                versions = f"up to {row.last}"
-            yield f"{label:<{_LABEL}}{versions:<{_SPAN}}{_colored(word)}{padding}{rest}".rstrip()
+                versions = _("up to {last}", last=row.last)
+            yield f"{padded(label, _LABEL)}{padded(versions, _SPAN)}{_colored(word)}{padding}{rest}".rstrip()
             yield from _notes(notes, _LABEL + _SPAN)
             label = ""
 
 
 def _registered(row: Registered, answer: Answer) -> str:
-    meaning = _REGISTERED[row.kind]
+    meaning = _(_REGISTERED[row.kind])
     if row.last and as_tuple(row.last) < _KERNELS_ONLY:
-        meaning = "torch_npu lists it, as a kernel or a composite"
+        meaning = _("torch_npu lists it, as a kernel or a composite")
     return f"{meaning} ({', '.join(row.overloads) or answer.operator})"
 
 
 def _at(found: AtVersion) -> Iterator[str]:
-    yield from _entry("Verdict", _colored(found.verdict) + (f": {found.absence}" if found.absence else ""))
+    yield from _entry(_("Verdict"), _colored(found.verdict) + (f": {found.absence}" if found.absence else ""))
     if found.absence:
         return
-    yield from _entry("Known from", _basis(found))
+    yield from _entry(_("Known from"), _basis(found))
     yield from _notes(_reached(found))
     if found.is_cuda:
-        yield from _entry("On an NPU", _colored(found.npu_name or "no NPU form"))
+        yield from _entry(_("On NPUs"), _colored(found.npu_name or _("no NPU equivalent")))
         yield from _notes(_on_an_npu(found))
     if found.own:
-        yield from _entry("In torch_npu", "yes" if found.exists else "no")
+        yield from _entry(_("In torch_npu"), _("yes") if found.exists else _("no"))
         yield from _notes(_about(found.own))
     if found.status:
-        asof = f"  (the documents of torch {found.neighbour})" if found.neighbour else ""
+        asof = (
+            _("  (the documents of torch {neighbour})", neighbour=found.neighbour) if found.neighbour else ""
+        )
         hardware = "  " + " ".join(found.hardware) if found.hardware else ""
-        yield from _entry("Documents", _colored(found.status) + hardware + asof)
+        yield from _entry(_("Documents"), _colored(found.status) + hardware + asof)
         yield from _notes(_limits(found.dtypes, found.limits, "" if found.is_cuda else found.npu_name))
         yield from _notes(f"{line}: {words}" for line, words in found.product_lines)
     if found.registered:
-        yield from _entry("Registered", f"{_colored(found.registered)}  {_REGISTERED[found.registered]}")
+        yield from _entry(
+            _("Registered"), f"{_colored(found.registered)}  {_(_REGISTERED[found.registered])}"
+        )
         yield from _notes([", ".join(found.overloads)])
 
 
 _BASIS = {
-    "documents": "the torch_npu documents",
-    "operators": "the operator of that name",
-    "executed": "its operators, seen on an emulated NPU",
-    "source": "its Python source",
-    "core": "the compiled part of torch, without operators",
-    "value": "what it is",
-    "area": "what that part of torch is about",
-    "names": "the NPU forms of CUDA names",
+    "documents": N_("the torch_npu documents"),
+    "operators": N_("the operator of that name"),
+    "executed": N_("its operators, seen on an emulated NPU"),
+    "source": N_("its Python source"),
+    "core": N_("the compiled part of torch, without operators"),
+    "value": N_("what it is"),
+    "area": N_("the purpose of that part of torch"),
+    "names": N_("the NPU equivalents of CUDA names"),
 }
 
 
 def _basis(found: AtVersion) -> str:
     if not found.basis:
         return ""
-    return _BASIS[found.basis] + ("" if found.certain else " (likely: it was read, not run)")
+    return _(_BASIS[found.basis]) + ("" if found.certain else _(" (likely: it was read, not run)"))
 
 
 def _reached(found: AtVersion) -> list[str]:
     """The operators without a kernel that it comes to."""
     return [
-        f"no kernel{when}: {', '.join(operators)}"
+        _("no kernel{when}: {operators}", when=when, operators=", ".join(operators))
         for when, operators in (
             ("", found.lacking),
-            (" for some arguments", found.sometimes),
-            (" in the backward pass", found.backward),
+            (_(" for some arguments"), found.sometimes),
+            (_(" in the backward pass"), found.backward),
         )
         if operators
     ]
 
 
 def _on_an_npu(form: Form | AtVersion) -> list[str]:
-    return [form.advice, "" if form.npu_name else _UNCHANGED.get(form.unchanged, "")]
+    return [form.advice, "" if form.npu_name else _(_UNCHANGED.get(form.unchanged, ""))]
 
 
 def _limits(dtypes: Iterable[str], limits: Sequence[str], npu_name: str) -> list[str]:
-    lines = [f"NPU form: {npu_name}"] if npu_name else []
-    lines += [f"dtypes {_dtype_words(group)}" for group in dtypes]
+    lines = [_("NPU equivalent: {npu_name}", npu_name=npu_name)] if npu_name else []
+    lines += [_("dtypes {group}", group=_dtype_words(group)) for group in dtypes]
     # What the dtypes line says need not be said again.
     coded = [limit for limit in limits if limit.partition(":")[0] not in ("dtype", "dtype_hw") or not dtypes]
     return lines + limit_words(coded)
@@ -190,34 +216,41 @@ def _dtype_words(group: str) -> str:
     if not colon:
         return dtypes
     if where == "!":
-        return f"all but {dtypes}"
+        return _("all but {dtypes}", dtypes=dtypes)
     if not where.startswith("@"):
         return f"of {where.replace('&', ', ')}: {dtypes}"
     hardware = where.strip("@!+")
     if where.endswith("!"):
-        return f"not on {hardware}: {dtypes}"
+        return _("not on {hardware}: {dtypes}", hardware=hardware, dtypes=dtypes)
     return f"{'also ' if where.endswith('+') else ''}on {hardware}: {dtypes}"
 
 
 def _about(own: Own) -> list[str]:
-    named = "the names suggest" if own.replaces_source == "name" else "the documents say"
+    named = _("the names suggest") if own.replaces_source == "name" else _("the documents say")
     return [
-        f"it does the work of {' or '.join(own.replaces.split())} ({named})" if own.replaces else "",
-        "deprecated, without a successor" if own.use_instead == "none" else "",
-        f"deprecated: use {own.use_instead}" if own.use_instead not in ("", "none") else "",
+        _("it does the work of {split} ({named})", split=" or ".join(own.replaces.split()), named=named)
+        if own.replaces
+        else "",
+        _("deprecated, without a successor") if own.use_instead == "none" else "",
+        _("deprecated: use {use_instead}", use_instead=own.use_instead)
+        if own.use_instead not in ("", "none")
+        else "",
     ]
 
 
 def _environment(found: EnvVar) -> Iterator[str]:
-    yield from _entry("On an NPU", found.npu or "no counterpart")
-    values = "its values can stay" if found.same_values else "its values need a look"
+    yield from _entry(_("On NPUs"), found.npu or _("no NPU equivalent"))
+    values = _("its values can stay") if found.same_values else _("its values need a look")
     yield from _notes([values if found.npu else "", found.advice])
 
 
 def _variable(found: NpuVariable) -> Iterator[str]:
-    yield from _entry("Meaning", found.meaning)
-    yield from _entry("Values", found.values + (f" (default {found.default})" if found.default else ""))
-    yield from _entry("Read on", " ".join(found.hardware))
+    yield from _entry(_("Meaning"), found.meaning)
+    yield from _entry(
+        _("Values"),
+        found.values + (_(" (default {default})", default=found.default) if found.default else ""),
+    )
+    yield from _entry(_("Read on"), " ".join(found.hardware))
     yield from _notes([found.note])
 
 
@@ -234,7 +267,7 @@ def _sources(answer: Answer) -> list[str]:
 
 
 def _entry(label: str, text: str) -> list[str]:
-    return _wrapped(text, f"{label:<{_LABEL}}", " " * _LABEL)
+    return _wrapped(text, padded(label, _LABEL), " " * _LABEL)
 
 
 def _notes(notes: Iterable[str], indent: int = _LABEL) -> Iterator[str]:
@@ -245,9 +278,8 @@ def _notes(notes: Iterable[str], indent: int = _LABEL) -> Iterator[str]:
 def _wrapped(text: str, first: str = "", others: str = "") -> list[str]:
     """The lines of a text; none of an empty one."""
     width = min(max(shutil.get_terminal_size().columns, 60), 100)
-    wrapper = textwrap.TextWrapper(width, first, others, break_long_words=False, break_on_hyphens=False)
-    return wrapper.wrap(text)
+    return wrap(text, width, first, others)
 
 
 def _colored(word: str) -> str:
-    return paint(word, _COLORS[word]) if word in _COLORS else word
+    return paint(_(word), _COLORS[word]) if word in _COLORS else word

@@ -8,6 +8,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from migrator.data_folders import reports_yaml
+from migrator.language import _
 from migrator.matchers.packs import Rule
 from migrator.project.frameworks import TORCH, names_of
 
@@ -16,23 +17,31 @@ _IN_JSON = "code name summary kind severity status fix opt_in versions why advic
 
 def as_markdown(rule: Rule, level: int = 1) -> str:
     """One rule as a chapter whose heading has ``level`` signs."""
-    versions = f", for torch {rule.versions}" if rule.versions else ""
+    versions = _(", for torch {versions}", versions=rule.versions) if rule.versions else ""
     if rule.framework != (TORCH,):
-        versions += f", for {names_of(rule.framework)}"
-    fix = reports_yaml("rules.yaml")["fixes"][rule.fix]
-    asked = " It is off unless it is asked for: `--extend-select`." if rule.opt_in else ""
+        versions += _(", for {frameworks}", frameworks=names_of(rule.framework))
+    fix = _(reports_yaml("rules.yaml")["fixes"][rule.fix])
+    asked = _(" It is off by default: `--extend-select`.") if rule.opt_in else ""
+    severity = _(rule.severity.capitalize())
     parts = [
         f"{'#' * level} {rule.code}: {rule.name}",
-        f"{rule.summary.rstrip('.')}. {rule.severity.capitalize()}, {fix}{versions}.{asked}",
+        _(
+            "{summary}. {severity}, {fix}{versions}.",
+            summary=rule.summary.rstrip("."),
+            severity=severity,
+            fix=fix,
+            versions=versions,
+        )
+        + asked,
     ]
     if rule.why:
         parts.append(rule.why.strip())
     if rule.advice:
-        parts.append(f"What to do: {rule.advice}")
+        parts.append(_("What to do: {advice}", advice=rule.advice))
     parts += [_example(example) for example in rule.examples]
     if rule.references:
         links = (f"<{text}>" if text.startswith("https://") else text for text in rule.references)
-        parts.append("References:\n\n" + "\n".join(f"- {link}" for link in links))
+        parts.append(_("References:") + "\n\n" + "\n".join(f"- {link}" for link in links))
     return "\n\n".join(parts) + "\n"
 
 
@@ -45,11 +54,11 @@ def all_as_markdown(rules: Sequence[Rule]) -> str:
 
 def tables_as_markdown(rules: Sequence[Rule], link: str) -> str:
     """The rules in tables, a group in each. In ``link``, {code} and {anchor} stand for the rule's own."""
-    parts = [reports_yaml("rules.yaml")["head"]]
+    parts = [_(reports_yaml("rules.yaml")["head"].strip()) + "\n"]
     for codes, title in reports_yaml("rules.yaml")["groups"].items():
         group = [rule for rule in rules if fnmatchcase(rule.code, codes)]
         if group:
-            parts.append(f"## {title}\n\n| code | what | fix |\n| --- | --- | --- |")
+            parts.append(f"## {_(title)}\n\n{_('| code | what | fix |')}\n| --- | --- | --- |")
             for rule in group:
                 place = link.format(code=rule.code, anchor=f"{rule.code}-{rule.name}".lower())
                 summary = rule.summary.replace("|", "\\|")
@@ -72,14 +81,15 @@ def _content(rule: Rule) -> dict[str, Any]:
 
 
 def _example(example: Mapping[str, Any]) -> str:
-    version = f", torch {example['version']}" if "version" in example else ""
+    version = _(", torch {example}", example=example["version"]) if "version" in example else ""
     if "reported" in example:
-        return f"Reported{version}:\n\n{_code(example['reported'])}"
+        return f"{_('Reported')}{version}:\n\n{_code(example['reported'])}"
     if "unchanged" in example:
-        return f"Left alone{version}:\n\n{_code(example['unchanged'])}"
+        return f"{_('Left unchanged')}{version}:\n\n{_code(example['unchanged'])}"
     if example["before"] == example["after"]:
-        return f"Reported{version}:\n\n{_code(example['before'])}"
-    return f"Before{version}:\n\n{_code(example['before'])}\n\nAfter:\n\n{_code(example['after'])}"
+        return f"{_('Reported')}{version}:\n\n{_code(example['before'])}"
+    before, after = _code(example["before"]), _code(example["after"])
+    return f"{_('Before')}{version}:\n\n{before}\n\n{_('After')}:\n\n{after}"
 
 
 def _code(text: str) -> str:

@@ -18,6 +18,7 @@ from migrator.files.errors import SourceError, Unreadable, shown
 from migrator.files.source import LARGEST, read_bytes
 from migrator.files.unified_diff import unified_diff
 from migrator.findings.finding import Result, internal_error
+from migrator.language import _
 from migrator.matchers.other_files import Foreign, beside_python, look_at, with_mentions
 from migrator.project.frameworks import TORCH, of_project
 from migrator.run.processes import Progress, spread
@@ -80,12 +81,16 @@ def check_files(
             yield entry, Done(Result(shown(entry.name), skipped=entry.reason))
 
 
-def refuse_without_python(entries: Sequence[Entry], source: Path, excluded: bool, verb: str) -> None:
+def refuse_without_python(entries: Sequence[Entry], source: Path, excluded: bool) -> None:
     """Raise SourceError where there is nothing to do; ``excluded``: the user left out some files."""
     if not any(entry.holds_python for entry in entries):
-        rest = " that is not excluded" if excluded else ""
+        rest = _(" that is not excluded") if excluded else ""
         raise SourceError(
-            f"{shown(source)} holds no Python file or notebook{rest}: there is nothing to {verb}"
+            _(
+                "{source} holds no Python file or notebook{rest}: there is nothing to do",
+                source=shown(source),
+                rest=rest,
+            )
         )
 
 
@@ -143,7 +148,9 @@ def _broken_cells(source: Document, rules: Rules) -> str:
     if not any(map(rules.is_relevant, (source.text, *(cell.source for cell in broken)))):
         return ""
     return "; ".join(
-        f"cell {cell.number}: not valid Python ({cell.error[1]})" for cell in broken if cell.error
+        _("cell {number}: not valid Python ({error})", number=cell.number, error=cell.error[1])
+        for cell in broken
+        if cell.error
     )
 
 

@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from migrator.data_folders import reports_yaml
+from migrator.language import N_, _
 from migrator.verify.stacks import Call, Stack
 
-_ELSEWHERE: Mapping[str, Any] = {"name": "waits", "advice": "look at the place where it waits"}
+_ELSEWHERE: Mapping[str, Any] = {"name": "waits", "advice": N_("check the place where it waits")}
 
 
 @dataclass(frozen=True)
@@ -106,7 +107,7 @@ def what_fails(failures: Sequence[Failure], folder: Path) -> Lack | None:
         if fits and ("text" not in entry or re.search(entry["text"], first.text)):
             own = first.own(folder)
             place = f" at {_shown(own, folder)}" if own else ""
-            return Lack(entry["name"], (f"{first.who}{place}: {first.line}",), entry["advice"])
+            return Lack(_(entry["name"]), (f"{first.who}{place}: {first.line}",), _(entry["advice"]))
     return None
 
 
@@ -117,9 +118,9 @@ def what_waits(stacks: Sequence[Stack], folder: Path) -> Lack | None:
         return None
     order = [*reports_yaml("waiting.yaml")["waits"], _ELSEWHERE]
     # A process that waits for those below it does so because of what they wait for.
-    entry = min((entry for entry, _ in found), key=order.index)
-    lines = [f"{stack.who} waits {_where(stack, folder)}" for _, stack in found]
-    return Lack(entry["name"], tuple(lines), entry["advice"])
+    entry = min((entry for entry, _stack in found), key=order.index)
+    lines = [_("{who} waits {stack}", who=stack.who, stack=_where(stack, folder)) for _entry, stack in found]
+    return Lack(_(entry["name"]), tuple(lines), _(entry["advice"]))
 
 
 def _wait_of(stack: Stack, folder: Path) -> Mapping[str, Any] | None:
@@ -142,7 +143,7 @@ def _wait_of(stack: Stack, folder: Path) -> Mapping[str, Any] | None:
 def _where(stack: Stack, folder: Path) -> str:
     own = stack.own(folder)
     if own is None:
-        return "outside of the project"
+        return _("outside of the project")
     place, call = own
     through = f"in {stack.calls[place - 1].function} " if place else ""
     return f"{through}at {_shown(call, folder)}"
@@ -155,4 +156,8 @@ def _shown(place: Frame | Call, folder: Path) -> str:
 def first_lines(lines: Iterable[str], most: int = 8) -> list[str]:
     """The first of some lines, and how many more there are."""
     every = list(lines)
-    return every if len(every) <= most else [*every[: most - 1], f"and {len(every) - most + 1} more"]
+    return (
+        every
+        if len(every) <= most
+        else [*every[: most - 1], _("and {every} more", every=len(every) - most + 1)]
+    )

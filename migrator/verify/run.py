@@ -14,6 +14,7 @@ from typing import Any, Callable, Optional
 from migrator.emulator.build import Built
 from migrator.emulator.installed import Installed
 from migrator.emulator.launch import Machine, environment, find, with_cuda_on_cpu
+from migrator.language import _
 from migrator.verify import processes
 from migrator.verify.diagnosis import read_failures, what_fails, what_waits
 from migrator.verify.numbers import compare
@@ -62,7 +63,11 @@ def find_original(migrated: Path) -> Path:
         name = str(_summary(migrated)["options"]["input"])
     except (OSError, ValueError, KeyError, TypeError):
         raise OriginalError(
-            f"{migrated} has no {_REPORTS}/summary.json: --original DIR names the original"
+            _(
+                "{migrated} has no {reports}/summary.json: give the original with --original DIR",
+                migrated=migrated,
+                reports=_REPORTS,
+            )
         ) from None
     candidates = [migrated.parent / name, migrated.parent.parent / name]
     try:
@@ -73,7 +78,13 @@ def find_original(migrated: Path) -> Path:
     for path in candidates:
         if path.exists() and path.resolve() != migrated.resolve():
             return path
-    raise OriginalError(f"the original {name!r} of {migrated} is not to be found: --original DIR names it")
+    raise OriginalError(
+        _(
+            "the original {name!r} of {migrated} was not found: give it with --original DIR",
+            name=name,
+            migrated=migrated,
+        )
+    )
 
 
 def verify(
@@ -109,7 +120,7 @@ def verify(
         if program is None:
             raise NoProgram
         if original is not None:
-            say("running the migrated project on emulated NPUs")
+            say(_("running the migrated project on emulated NPUs"))
         keep = original is not None
         ended = processes.run(
             [program, *command[1:]], env, migrated, timeout, keep, notes=notes, patience=patience
@@ -119,7 +130,7 @@ def verify(
         reached = read_reached(notes, places, noted)
         compared = None
         if original is not None and (ended.well or course.only_followed(ended)):
-            say(f"running the original on the CPU: {original}")
+            say(_("running the original on the CPU: {original}", original=original))
             unwatched = replace(machine, report=notes / "original", watched=True)
             env = with_cuda_on_cpu(environment(unwatched, built, installed, os.environ))
             folder = original if original.is_dir() else original.parent

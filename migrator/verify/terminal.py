@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from rich.console import Console
 from rich.text import Text
 
+from migrator.language import N_, _
 from migrator.report.terminal import WIDEST, show_block
 from migrator.verify.observed import CPU, Process
 from migrator.verify.verdict import PASSED, Original, Verdict
@@ -15,6 +16,20 @@ _PROCESSES_SHOWN = 16
 _OPERATORS_SHOWN = 8
 _PLACES_SHOWN = 20
 _PAIRS_SHOWN = 6
+# What ``_number`` counts.
+_COUNTED = (
+    *(N_("call"), N_("calls"), N_("step"), N_("steps"), N_("forward pass"), N_("forward passes")),
+    *(
+        N_("process"),
+        N_("processes"),
+        N_("time"),
+        N_("times"),
+        N_("line"),
+        N_("lines"),
+        N_("number"),
+        N_("numbers"),
+    ),
+)
 
 
 def show_verdict(console: Console, verdict: Verdict) -> None:
@@ -22,29 +37,35 @@ def show_verdict(console: Console, verdict: Verdict) -> None:
     width = min(console.width, WIDEST)
     passed = verdict.outcome == PASSED
     console.print()
-    console.print(Text(f"Verdict: {verdict.outcome}", style="bold green" if passed else "bold red"))
+    console.print(
+        Text(
+            _("Verdict: {outcome}", outcome=_(verdict.outcome)), style="bold green" if passed else "bold red"
+        )
+    )
     for reason in verdict.reasons:
         console.print(Text(f"  {reason}"))
     for line in _facts(verdict):
         console.print(line, soft_wrap=True)
-    _block(console, "Processes", _process_lines(verdict, width))
+    _block(console, _("Processes"), _process_lines(verdict, width))
     calls = (
         (kind, _number(each["calls"], "call"), _size(each["bytes"]))
         for kind, each in verdict.collectives.items()
     )
     _block(
-        console, "Collectives", [Text(f"{kind:<24} {count:>14} {size:>12}") for kind, count, size in calls]
+        console, _("Collectives"), [Text(f"{kind:<24} {count:>14} {size:>12}") for kind, count, size in calls]
     )
     lacking = verdict.without_npu_kernel
     shown = (Text(name) for name in lacking[:_OPERATORS_SHOWN])
-    head = "Without a kernel in torch_npu (an NPU leaves them to the CPU)"
+    head = _("Without a kernel in torch_npu (NPUs leave them to the CPU)")
     _block(console, head, [*shown, *_rest(lacking, _OPERATORS_SHOWN)])
-    _block(console, "New shapes in later steps (an NPU may prepare each anew)", _shape_lines(verdict, width))
-    _block(console, "CUDA and NCCL in the project that this run reached", _reached_lines(verdict, width))
+    _block(
+        console, _("New shapes in later steps (an NPU may prepare each anew)"), _shape_lines(verdict, width)
+    )
+    _block(console, _("CUDA and NCCL in the project that this run reached"), _reached_lines(verdict, width))
     if verdict.original:
-        _block(console, "Compared with the original on the CPU", _original_lines(verdict.original, width))
+        _block(console, _("Compared with the original on the CPU"), _original_lines(verdict.original, width))
     console.print()
-    console.print(Text("Emulated NPUs: numbers and speed are the CPU's.", style="dim"))
+    console.print(Text(_("Emulated NPUs: numbers and speed are the CPU's."), style="dim"))
 
 
 def _block(console: Console, head: str, lines: Iterable[Text]) -> None:
@@ -55,7 +76,7 @@ def _block(console: Console, head: str, lines: Iterable[Text]) -> None:
 
 def _facts(verdict: Verdict) -> Iterator[Text]:
     ended = verdict.ended
-    yield Text(f"Program  ended with {ended.code} after {ended.seconds:.1f} s")
+    yield Text(_("Program  ended with {code} after {seconds:.1f} s", code=ended.code, seconds=ended.seconds))
     for process in verdict.course.bounded[:_PROCESSES_SHOWN]:
         what = (
             _number(process.steps, "step")
@@ -63,40 +84,54 @@ def _facts(verdict: Verdict) -> Iterator[Text]:
             else _number(process.passes, "forward pass", "forward passes")
         )
         who = f"process {process.pid}" if process.rank is None else f"rank {process.rank}"
-        yield Text(f"         {who} was ended after {what}")
+        yield Text(_("         {who} was ended after {what}", who=who, what=what))
     if verdict.course.only_followed(ended) and not ended.well:
-        yield Text("         what was left of it then had nothing to do but to wait, or to fail", "yellow")
+        yield Text(_("         the rest of the program could then only wait or fail"), "yellow")
     for lost in verdict.course.lost[:1]:
         inner = next((frame for frame in reversed(lost.frames) if "/site-packages/" not in frame.file), None)
         place = f" ({inner.file.rpartition('/')[2]}:{inner.line})" if inner else ""
-        yield Text(f"Lost     {lost.text}{place}", "yellow")
+        yield Text(_("Lost     {what}", what=f"{lost.text}{place}"), "yellow")
     for line in verdict.set_to:
-        yield Text(f"Set      {line}")
+        yield Text(_("Set      {what}", what=line))
     if verdict.other_torch:
         yield Text(
-            f"Torch    {verdict.torch}, and the project was migrated for {verdict.migrated_for}:", "yellow"
+            _(
+                "Torch    {torch}, and the project was migrated for {migrated_for}:",
+                torch=verdict.torch,
+                migrated_for=verdict.migrated_for,
+            ),
+            "yellow",
         )
-        yield Text("         what differs between the two was not tried", "yellow")
+        yield Text(_("         differences between the two were not tested"), "yellow")
     if ended.left:
         yield Text(
-            f"         {_number(ended.left, 'process', 'processes')} outlived it and had to be ended",
+            _(
+                "         {left} kept running and had to be stopped",
+                left=_number(ended.left, "process", "processes"),
+            ),
             "yellow",
         )
     shares = verdict.shares
     places = {
-        "npu": "on NPUs",
-        "cpu": "on the CPU",
-        "mixed": "on NPUs and on the CPU",
-        "nowhere": "nothing ran",
+        "npu": _("on NPUs"),
+        "cpu": _("on the CPU"),
+        "mixed": _("on NPUs and on the CPU"),
+        "nowhere": _("nothing ran"),
     }
-    yield Text(f"Work     {places[shares.place]}")
+    yield Text(_("Work     {where}", where=places[shares.place]))
     parts = [
-        f"{share:.1%} {what}"
-        for what, share in (("forward", shares.forward), ("backward", shares.backward))
+        f"{share:.1%} {_(what)}"
+        for what, share in ((N_("forward"), shares.forward), (N_("backward"), shares.backward))
         if share is not None
     ]
     if parts:
-        yield Text(f"         the NPUs' part of the {shares.measure}: {', '.join(parts)}")
+        yield Text(
+            _(
+                "         the NPUs' part of the {measure}: {parts}",
+                measure=shares.measure,
+                parts=", ".join(parts),
+            )
+        )
 
 
 def _process_lines(verdict: Verdict, width: int) -> Iterator[Text]:
@@ -126,15 +161,22 @@ def _shape_lines(verdict: Verdict, width: int) -> Iterator[Text]:
     most = max(verdict.processes, key=lambda process: len(process.new_shapes), default=None)
     found = [(entry, most.steps) for entry in most.new_shapes if entry.steps > 1] if most else []
     for entry, steps in found[:_OPERATORS_SHOWN]:
-        line = f"{entry.operator:<32} new in {entry.steps} of {steps} steps"
-        yield _cut(f"{line}, {entry.shapes} in all  {entry.place}", width)
+        line = _(
+            "{operator:<32} new in {steps} of {steps2} steps",
+            operator=entry.operator,
+            steps=entry.steps,
+            steps2=steps,
+        )
+        yield _cut(
+            _("{line}, {shapes} in all  {place}", line=line, shapes=entry.shapes, place=entry.place), width
+        )
     yield from _rest(found, _OPERATORS_SHOWN)
 
 
 def _reached_lines(verdict: Verdict, width: int) -> Iterator[Text]:
     shown = verdict.reached[:_PLACES_SHOWN]
     if shown and verdict.transfer:
-        yield Text("transfer_to_npu makes them mean the NPU.")
+        yield Text(_("transfer_to_npu makes them mean the NPU."))
     for reached in shown:
         place = reached.place
         line = Text(f"{place.file}:{place.line}  ", style="yellow")
@@ -143,25 +185,38 @@ def _reached_lines(verdict: Verdict, width: int) -> Iterator[Text]:
         yield line
     yield from _rest(verdict.reached, _PLACES_SHOWN)
     if not shown:
-        rest = f", {verdict.not_reached} not reached" if verdict.not_reached else " (there are none)"
-        yield Text(f"none{rest}")
+        rest = (
+            _(", {not_reached} not reached", not_reached=verdict.not_reached)
+            if verdict.not_reached
+            else _(" (there are none)")
+        )
+        yield Text(_("none") + rest)
     elif verdict.not_reached:
-        yield Text(f"not reached: {verdict.not_reached}")
+        yield Text(_("not reached: {not_reached}", not_reached=verdict.not_reached))
 
 
 def _original_lines(original: Original, width: int) -> Iterator[Text]:
-    yield Text(f"Original {original.folder}")
+    yield Text(_("Original {folder}", folder=original.folder))
     times = sum(process.cuda_on_cpu for process in original.processes)
     if times:
-        yield Text(f"         the CPU stood in for CUDA, and Gloo for NCCL: {_number(times, 'time')}")
+        yield Text(
+            _("         the CPU stood in for CUDA, and Gloo for NCCL: {times}", times=_number(times, "time"))
+        )
     comparison = original.comparison
     if comparison is None:
         return
     wrong = comparison.wrong
     lines = len(comparison.compared)
     yield Text(
-        f"Compared {_number(lines, 'line')} with {_number(comparison.numbers, 'number')}, tolerance "
-        f"{comparison.tolerance:g}: {lines - len(wrong)} agree, largest difference {comparison.largest:.2g}"
+        _(
+            "Compared {lines} with {numbers}, tolerance {tolerance:g}: {lines2} agree, "
+            "largest difference {largest:.2g}",
+            lines=_number(lines, "line"),
+            numbers=_number(comparison.numbers, "number"),
+            tolerance=comparison.tolerance,
+            lines2=lines - len(wrong),
+            largest=comparison.largest,
+        )
     )
     shown = wrong or comparison.compared
     if len(shown) > _PAIRS_SHOWN:
@@ -172,15 +227,24 @@ def _original_lines(original: Original, width: int) -> Iterator[Text]:
         else:
             yield _cut(f"  original  {pair.original}", width, "red")
             yield _cut(f"  migrated  {pair.migrated}", width, "red")
-    for what, only in (("original", comparison.only_original), ("migrated", comparison.only_migrated)):
+    for what, only in (
+        (N_("original"), comparison.only_original),
+        (N_("migrated"), comparison.only_migrated),
+    ):
         if only:
-            yield Text(f"Only the {what} printed {_number(len(only), 'line')} of numbers, such as")
+            yield Text(
+                _(
+                    "Only the {what} printed {only} of numbers, such as",
+                    what=_(what),
+                    only=_number(len(only), "line"),
+                )
+            )
             yield _cut(f"    {only[0]}", width)
 
 
 def _rest(items: Sequence[object], shown: int) -> Iterator[Text]:
     if len(items) > shown:
-        yield Text(f"and {len(items) - shown} more (--json has all)")
+        yield Text(_("and {items} more (--json has all)", items=len(items) - shown))
 
 
 def _cut(text: str, width: int, style: str = "") -> Text:
@@ -198,4 +262,4 @@ def _size(count: float) -> str:
 
 
 def _number(count: int, what: str, several: str = "") -> str:
-    return f"{count:,} {what if count == 1 else several or what + 's'}"
+    return f"{count:,} {_(what if count == 1 else several or what + 's')}"

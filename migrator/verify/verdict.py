@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from migrator.language import N_, _
 from migrator.verify.diagnosis import Failure, Lack
 from migrator.verify.numbers import Comparison
 from migrator.verify.observed import Bounded, Process, Reached, sum_work
@@ -13,14 +14,14 @@ from migrator.verify.places import Place
 from migrator.verify.processes import Ended
 from migrator.verify.stacks import Stack
 
-PASSED = "passed"
-FAILED = "program failed"
-TIMED_OUT = "timed out"
-NOT_ON_NPU = "not on the NPU"
-DIFFERENT = "numbers differ"
-NOT_COMPARED = "not compared"
-WAITS = "lacks something"
-INTERRUPTED = "interrupted"
+PASSED = N_("passed")
+FAILED = N_("program failed")
+TIMED_OUT = N_("timed out")
+NOT_ON_NPU = N_("not on the NPU")
+DIFFERENT = N_("numbers differ")
+NOT_COMPARED = N_("not compared")
+WAITS = N_("lacks something")
+INTERRUPTED = N_("interrupted")
 EXIT_CODES = {
     PASSED: 0,
     FAILED: 1,
@@ -203,12 +204,12 @@ def _outcome(
     course: Course,
 ) -> tuple[str, list[str]]:
     if ended.interrupted:
-        return INTERRUPTED, ["the run was interrupted"]
+        return INTERRUPTED, [_("the run was interrupted")]
     if (ended.timed_out or ended.code) and not course.only_followed(ended):
         if course.lack is not None:
             return WAITS, [course.lack.name, *course.lack.lines, course.lack.advice]
         if ended.timed_out:
-            return TIMED_OUT, [f"the program was ended after {ended.seconds:.0f} s"]
+            return TIMED_OUT, [_("the program was stopped after {seconds:.0f} s", seconds=ended.seconds)]
         first = [f"{failure.who}: {failure.line}" for failure in course.failures[:1]]
         return FAILED, [_how_it_failed(ended.code), *first]
     trouble = _not_on_npu(processes, shares)
@@ -220,25 +221,36 @@ def _outcome(
 
 
 def _how_it_failed(code: int) -> str:
-    return f"the program was ended by signal {code - 128}" if code > 128 else f"the program ended with {code}"
+    return (
+        _("the program was terminated by signal {code}", code=code - 128)
+        if code > 128
+        else _("the program ended with {code}", code=code)
+    )
 
 
 def _not_on_npu(processes: Sequence[Process], shares: Shares) -> list[str]:
     if not processes:
-        return ["no process imported torch, or none that did came to its end in order"]
+        return [_("no process imported torch, or none of those ended normally")]
     if not any(process.torch_npu for process in processes):
-        return ["torch_npu was never imported: everything ran on the CPU"]
+        return [_("torch_npu was never imported: everything ran on the CPU")]
     if shares.place == "nowhere":
-        return ["nothing was computed, neither on an NPU nor on the CPU"]
+        return [_("nothing was computed, neither on an NPU nor on the CPU")]
     reasons = []
-    for share, what in ((shares.backward, "the training (its backward pass)"), (shares.forward, "the work")):
+    for share, what in (
+        (shares.backward, _("the training (its backward pass)")),
+        (shares.forward, _("the work")),
+    ):
         if share is not None and share < 1 - _CPU_SHARE:
-            part = "ran" if share == 0 else f"ran for {1 - share:.0%} of its {shares.measure}"
-            reasons.append(f"{what} {part} on the CPU")
+            part = (
+                "ran"
+                if share == 0
+                else _("ran for {value:.0%} of its {measure}", value=1 - share, measure=shares.measure)
+            )
+            reasons.append(_("{what} {part} on the CPU", what=what, part=part))
     if not reasons and any(process.operators for process in processes):
         # The process of a launcher has a rank in a nested launch only; it computes nothing.
         reasons += [
-            f"rank {process.rank} ran nothing on an NPU"
+            _("rank {rank} ran nothing on an NPU", rank=process.rank)
             for process in processes
             if process.rank is not None
             and not process.operators
@@ -250,14 +262,18 @@ def _not_on_npu(processes: Sequence[Process], shares: Shares) -> list[str]:
 def _compared(original: Original) -> tuple[str, list[str]]:
     ended, comparison = original.ended, original.comparison
     if ended.interrupted:
-        return INTERRUPTED, ["the run of the original was interrupted"]
+        return INTERRUPTED, [_("the run of the original was interrupted")]
     if ended.timed_out:
-        return NOT_COMPARED, [f"the original was ended after {ended.seconds:.0f} s"]
+        return NOT_COMPARED, [_("the original was stopped after {seconds:.0f} s", seconds=ended.seconds)]
     if ended.code or comparison is None:
-        return NOT_COMPARED, [f"the original on the CPU: {_how_it_failed(ended.code)}"]
+        return NOT_COMPARED, [_("the original on the CPU: {code}", code=_how_it_failed(ended.code))]
     if not comparison.comparable:
-        return NOT_COMPARED, ["the two runs printed no line with a number that could be compared"]
+        return NOT_COMPARED, [_("the two runs printed no line with a number that could be compared")]
     if comparison.wrong:
-        share = f"{len(comparison.wrong)} of {len(comparison.compared)} lines"
-        return DIFFERENT, [f"{share} differ by more than {comparison.tolerance:g}"]
+        share = _(
+            "{wrong} of {compared} lines", wrong=len(comparison.wrong), compared=len(comparison.compared)
+        )
+        return DIFFERENT, [
+            _("{share} differ by more than {tolerance:g}", share=share, tolerance=comparison.tolerance)
+        ]
     return PASSED, []

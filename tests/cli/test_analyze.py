@@ -196,8 +196,8 @@ def test_a_file_that_cannot_be_parsed_is_listed(project: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (("-m", "affinity_apis", "--api-files", "x.csv"), "--api-files is for the mode torch_apis"),
-        (("-m", "third_party", "--deep"), "--deep does nothing in the mode third_party"),
+        (("-m", "affinity_apis", "--api-files", "x.csv"), "--api-files needs the mode torch_apis"),
+        (("-m", "third_party", "--deep"), "--deep has no effect in the mode third_party"),
         (("--env-path", "."), "--env-path is for --deep"),
         (("--deep", "--env-path", "no/such"), "no/such: there is no such folder"),
         (("-m", ""), "choose of torch_apis, third_party"),

@@ -237,7 +237,7 @@ def test_a_key_that_python_compares_with_cuda_alone_is_found(npumigrate, tmp_pat
     (source / "a.yaml").write_text("device: cuda\n")
     _, rows = migrated(npumigrate, source, "--ignore", "NPU121,NPU122")
     assert [(row["File"], row["Rule"], row["Message"]) for row in rows] == [
-        ("a.yaml", "NPU945", "device is npu here, and tools/train.py:4 compares it with CUDA's alone")
+        ("a.yaml", "NPU945", "device is npu here, and tools/train.py:4 compares it with CUDA names only")
     ]
     assert migrated(npumigrate, source, "--overwrite")[1] == []
 

@@ -130,7 +130,7 @@ def test_a_wrong_variable_is_one_line(npumigrate, tmp_path: Path, afresh) -> Non
 def test_the_live_package_agrees(npumigrate, afresh) -> None:
     answer = npumigrate("db", "verify", "--live")
     assert answer.code == 0, answer.out
-    assert "the installed torch_npu has the names and kernels that the tables say" in answer.out
+    assert "the installed torch_npu has the names and kernels listed in the tables" in answer.out
 
 
 @pytest.mark.skipif(not NO_TORCH_NPU, reason="torch_npu is installed")

@@ -49,7 +49,12 @@ def test_a_machine_that_is_right_has_no_fault(make, python) -> None:
         ({"/dev/hisi_hdc": None}, {}, ["no-device"], "/dev/hisi_hdc is missing"),
         ({"/dev/davinci0": None, "/dev/davinci1": None}, {}, ["no-npu"], "npu-smi info"),
         ({"/etc/hccn.conf": None}, {}, ["hccn-missing"], "hccn_tool"),
-        ({"/etc/hccn.conf": "address_0=10.0.0.300\n"}, {}, ["hccn-wrong"], "'10.0.0.300' is no IP address"),
+        (
+            {"/etc/hccn.conf": "address_0=10.0.0.300\n"},
+            {},
+            ["hccn-wrong"],
+            "'10.0.0.300' is not an IP address",
+        ),
         ({"/etc/hccn.conf": "address_0=192.168.1.1\n"}, {}, ["hccn-incomplete"], "no address for NPU 1"),
         ({"/proc/mounts": "shm /dev/shm tmpfs rw,size=65536k 0 0\n"}, {}, ["shared-memory"], "64 MiB"),
         (
@@ -59,8 +64,8 @@ def test_a_machine_that_is_right_has_no_fault(make, python) -> None:
             "1024 files",
         ),
         ({}, {"ASCEND_RT_VISIBLE_DEVICES": "0,1"}, [], ""),
-        ({}, {"ASCEND_RT_VISIBLE_DEVICES": "0-1"}, ["visible-devices"], "'0-1' is no number"),
-        ({}, {"ASCEND_RT_VISIBLE_DEVICES": "0,0"}, ["visible-devices"], "0 stands there twice"),
+        ({}, {"ASCEND_RT_VISIBLE_DEVICES": "0-1"}, ["visible-devices"], "'0-1' is not a number"),
+        ({}, {"ASCEND_RT_VISIBLE_DEVICES": "0,0"}, ["visible-devices"], "0 is given twice"),
         ({}, {"ASCEND_RT_VISIBLE_DEVICES": "0,2"}, ["visible-devices"], "there is no NPU 2"),
         (
             {"/dev/davinci0": None, "/dev/davinci4": ""},
@@ -76,7 +81,7 @@ def test_a_machine_that_is_right_has_no_fault(make, python) -> None:
         ({}, {"CUDA_VISIBLE_DEVICES": ""}, [], ""),
         ({}, {"HCCL_IF_IP": HERE}, [], ""),
         ({}, {"HCCL_IF_IP": "10.0.0.9"}, ["variable"], "no network card of this machine"),
-        ({}, {"HCCL_IF_IP": "eth0"}, ["variable"], "that is no IP address"),
+        ({}, {"HCCL_IF_IP": "eth0"}, ["variable"], "that is not an IP address"),
         ({}, {"HCCL_SOCKET_IFNAME": "en,eth"}, [], ""),
         ({}, {"HCCL_SOCKET_IFNAME": "=eth0"}, [], ""),
         ({}, {"HCCL_SOCKET_IFNAME": "^lo"}, [], ""),

@@ -230,7 +230,7 @@ def test_an_original_that_fails(verify, tmp_path):
     [
         (("missing", "--", "true"), "no such folder: missing"),
         ((".",), "no program: no training script was found in "),
-        ((".", "--original", ".", "--", "true"), "--original is for --compare-cpu"),
+        ((".", "--original", ".", "--", "true"), "--original needs --compare-cpu"),
         (
             (".", "--soc", "H100", "--", "true"),
             "--soc: 'H100' is not the name of an Ascend chip, such as Ascend910B2",

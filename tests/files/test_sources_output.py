@@ -198,18 +198,16 @@ def test_links(project: Path, tmp_path: Path) -> None:
     }
     assert notes == [
         "abs.py: link to {} now leads to its migrated copy".format(project / "train.py"),
-        "abs_none: link to /no/such/place, outside the input: what is there is not migrated",
-        "abs_out.py: link to {}, outside the input: what is there is not migrated".format(
-            outside / "util.py"
-        ),
+        "abs_none: link to /no/such/place, outside the input: its target is not migrated",
+        "abs_out.py: link to {}, outside the input: its target is not migrated".format(outside / "util.py"),
         "gone: link to nowhere.py, which cannot be reached",
-        "out.py: link to ../shared/util.py, outside the input: what is there is not migrated",
-        "pkg/above: link to ../.., outside the input: what is there is not migrated",
+        "out.py: link to ../shared/util.py, outside the input: its target is not migrated",
+        "pkg/above: link to ../.., outside the input: its target is not migrated",
         "pkg/abs_gone.py: link to {}, which cannot be reached".format(project / "pkg" / "no.py"),
         f"pkg/abs_root: link to {project} now leads to its migrated copy",
         f"pkg/abs_slash: link to {project}/ now leads to its migrated copy",
         "pkg/back.py: link to ../../proj/train.py now leads to its migrated copy",
-        "pkg/out: link to ../../shared, outside the input: what is there is not migrated",
+        "pkg/out: link to ../../shared, outside the input: its target is not migrated",
         "pkg/self: link to self, which cannot be reached",
     ]
     # Beside the input a link out of it means the same as before, and keeps its text.

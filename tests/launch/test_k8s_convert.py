@@ -158,7 +158,7 @@ def test_merged_mappings_stay():
 def test_a_document_that_cannot_be_changed_in_place_is_written_anew():
     text = "# mine\n" + one_pod("env: null # none\n" + GPU) + "---\na: b # kept\n"
     found = convert(text, "m.yaml", cluster())
-    assert "m.yaml:2: this document is written anew, without its comments" in found.notes
+    assert "m.yaml:2: this document is rewritten without its comments" in found.notes
     assert found.text.startswith("# mine\napiVersion")
     assert found.text.endswith("---\na: b # kept\n")
     assert "# none" not in found.text
@@ -376,10 +376,10 @@ def test_a_job_without_gpus_stays():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("a: [1\nb: 2\n", "m.yaml:2: no YAML: "),
+        ("a: [1\nb: 2\n", "m.yaml:2: not YAML: "),
         ("a: {{ .Values.x }}\n", "m.yaml:1: no YAML"),
         ("a: &x [*x]\n", "m.yaml:1: this document contains itself"),
-        ("a: !Ref x\n", "m.yaml:1: no YAML: could not determine a constructor"),
+        ("a: !Ref x\n", "m.yaml:1: not YAML: could not determine a constructor"),
         ("kind: Service\n", "m.yaml: it holds neither a PyTorchJob nor a Volcano Job"),
         ("", "m.yaml: it holds neither"),
         (
@@ -399,7 +399,7 @@ def test_a_job_without_gpus_stays():
         ),
         (
             one_pod("resources: {limits: {nvidia.com/gpu: 1.5}}"),
-            "m.yaml:14: nvidia.com/gpu: 1.5 is no number",
+            "m.yaml:14: nvidia.com/gpu: 1.5 is not a number",
         ),
         (
             one_pod("resources:\n  limits:\n    nvidia.com/gpu: 2\n  requests:\n    nvidia.com/gpu: 1\n"),
@@ -409,19 +409,19 @@ def test_a_job_without_gpus_stays():
             one_pod("resources: {limits: {nvidia.com/gpu: 2, huawei.com/Ascend910: 1}}"),
             "m.yaml:14: nvidia.com/gpu and huawei.com/Ascend910 in one container",
         ),
-        (one_pod("volumeMounts: [{name: []}]\nenv: 1\n" + GPU), "m.yaml:15: env is no list"),
-        (one_pod("env: {A: B}\n" + GPU), "m.yaml:14: env is no list"),
-        (one_pod("env: [A]\n" + GPU), "m.yaml:14: env[0] is no mapping"),
-        (one_pod("image: again\n" + GPU), "m.yaml:14: the key image stands there twice"),
+        (one_pod("volumeMounts: [{name: []}]\nenv: 1\n" + GPU), "m.yaml:15: env is not a list"),
+        (one_pod("env: {A: B}\n" + GPU), "m.yaml:14: env is not a list"),
+        (one_pod("env: [A]\n" + GPU), "m.yaml:14: env[0] is not a mapping"),
+        (one_pod("image: again\n" + GPU), "m.yaml:14: the key image is given twice"),
         (
             one_pod(GPU).replace("        spec:\n", "        spec:\n          volumes: none\n"),
-            "volumes is no list",
+            "volumes is not a list",
         ),
         (
             "apiVersion: batch.volcano.sh/v1alpha1\nkind: Job\nspec:\n  tasks: 3\n",
-            "m.yaml:4: tasks is no list",
+            "m.yaml:4: tasks is not a list",
         ),
-        ("apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nspec: 1\n", "m.yaml:3: spec is no mapping"),
+        ("apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nspec: 1\n", "m.yaml:3: spec is not a mapping"),
     ],
 )
 def test_refused(text, message):

@@ -80,7 +80,7 @@ def test_the_script_that_was_named(project: Path) -> None:
 
 def test_a_name_that_is_no_file_is_refused(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert migrate(project, "--main", "no.py")[0] == 2
-    assert capsys.readouterr().err == f"npumigrate: no.py (-m/--main) is no file of {project}\n"
+    assert capsys.readouterr().err == f"npumigrate: no.py (-m/--main) is not a file of {project}\n"
     assert not (project.parent / "out").exists()
 
 

@@ -84,7 +84,7 @@ def test_what_the_user_should_know(launch, project):
     (project / "main.py").write_text(TRAIN.replace(".distributed", ".cuda"))
     _, _, err = launch("-o", project)
     lines = err.splitlines()
-    assert lines[0].endswith("1 more could be meant (-m FILE)")
+    assert lines[0].endswith("1 more are possible (-m FILE)")
     assert "nothing shows that it is distributed" in lines[1]
     _, _, err = launch("-o", project, "-m", project / "tools" / "train net.py", "--overwrite")
     assert "tools/train net.py can do without --init_method" in err
@@ -189,7 +189,7 @@ def test_nothing_is_replaced_unasked(launch, project):
     (project / FILES[1]).write_text("mine")
     code, out, err = launch("-o", project, "--map", "obs://b/d=/d")
     assert (code, out) == (2, "")
-    assert err == f"npumigrate: {project / FILES[1]} is there already: --overwrite replaces it\n"
+    assert err == f"npumigrate: {project / FILES[1]} exists: replace it with --overwrite\n"
     assert (project / FILES[1]).read_text() == "mine"
     assert not (project / FILES[0]).exists()
     assert launch("-o", project, "--overwrite")[0] == 0
@@ -209,7 +209,7 @@ def test_nothing_is_replaced_unasked(launch, project):
         (["--output", "=obs://b/o"], "--output =obs://b/o: it should be LOCAL=obs://bucket/path"),
         (["--output", "/o=obs://b/a=1"], "--output /o=obs://b/a=1: with several = it is not clear"),
         (["--map", "obs://b/d=/d", "--map", "obs://c/d=/d"], "--map: /d is given twice"),
-        (["-m", "nope.py"], "nope.py (-m/--main) is no file of "),
+        (["-m", "nope.py"], "nope.py (-m/--main) is not a file of "),
     ],
 )
 def test_wrong_input_is_refused(launch, project, arguments, line):

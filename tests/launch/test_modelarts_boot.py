@@ -221,7 +221,7 @@ def test_a_table_that_is_not_ready_is_waited_for(project, start, tmp_path):
     process = start(**engine(file, 0, 2))
     assert process.stderr.readline() == f"modelarts_boot: waiting: {file} is not there\n"
     file.write_text('{"sta')
-    assert process.stderr.readline() == f"modelarts_boot: waiting: {file} is no JSON\n"
+    assert process.stderr.readline() == f"modelarts_boot: waiting: {file} is not JSON\n"
     table(tmp_path, "a:2", "older", "initializing")
     assert process.stderr.readline() == f"modelarts_boot: waiting: {file} has the status 'initializing'\n"
     table(tmp_path, "a:2", "older")

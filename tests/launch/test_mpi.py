@@ -83,12 +83,12 @@ def test_hosts_are_filled_one_after_the_other(mpi, tmp_path):
     [
         ("srun -n 2 python t.py", "word 1: 'srun' is none of mpirun"),
         ("mpirun --fancy python t.py", "word 2: the option --fancy is not known"),
-        ("mpirun -n x python t.py", "word 2: -n x is no number of processes"),
+        ("mpirun -n x python t.py", "word 2: -n x is not a number of processes"),
         ("mpirun -n 9 -H a:4,b:4 python t.py", "-n 9 is more than the 8 slots of the hosts"),
         ("mpirun python t.py", "neither a number of processes (-n) nor hosts (-H) are given"),
         ("mpirun -n 2 python -m train", "word 5: python -m: only a script can be launched"),
         ("mpirun -n 2 ./a.out", "word 4: './a.out' is no Python script"),
-        ("mpirun -n 2", "no program stands behind the options"),
+        ("mpirun -n 2", "no program follows the options"),
         ("mpirun -n", "word 2: -n lacks its value"),
         ("mpirun -n 1 python a.py : -n 1 python b.py", "word 6: several programs in one line"),
         ("mpirun -H a:b python t.py", "--hosts, part 1 ('a:b')"),
@@ -173,7 +173,7 @@ def test_a_second_launcher_and_ranks_of_the_shell(mpi, tmp_path):
     assert "left unchanged: && mpirun -n 2 python b.py" in err
     for line, message in (
         ("mpirun -n $N -H a:2 python t.py", "-n $N: with hosts it has to be a number"),
-        ("mpirun -N $N python t.py", "word 2: -N $N is no number of processes"),
+        ("mpirun -N $N python t.py", "word 2: -N $N is not a number of processes"),
     ):
         code, _, err = mpi(line)
         assert (code, err) == (2, f"npumigrate: {message}\n")

@@ -58,7 +58,7 @@ def test_two_servers_with_addresses(launch, tmp_path):
             },
         ],
     }
-    assert err == "assumed: ranks 0 to 3, counted through the hosts in their order\n"
+    assert err == "assumed: ranks 0 to 3, numbered through the hosts in their order\n"
 
 
 def test_the_older_form(launch, tmp_path):
@@ -184,13 +184,13 @@ def changed(path: str, value: Any) -> dict[str, Any]:
         (changed("version", "2.0"), "version is '2.0', not '1.0'"),
         (changed("server_count", "3"), "server_count says 3, and server_list has 2"),
         (changed("server_count", None), "server_count is missing"),
-        (changed("server_list", []), "server_list is no list, or an empty one"),
+        (changed("server_list", []), "server_list is not a list, or an empty one"),
         (
             changed("server_list.1.server_id", "a"),
             "server_list[1]: server_id 'a' is that of server_list[0] too",
         ),
         (changed("server_list.1.server_id", None), "server_list[1] has no server_id"),
-        (changed("server_list.1.device", []), "server_list[1].device is no list, or an empty one"),
+        (changed("server_list.1.device", []), "server_list[1].device is not a list, or an empty one"),
         (
             changed("server_list.1.device.0.rank_id", "1"),
             "server_list[1].device[0]: rank_id 1 is that of server_list[0].device[1] too",
@@ -208,7 +208,7 @@ def changed(path: str, value: Any) -> dict[str, Any]:
         ),
         (
             changed("server_list.1.device.0.device_ip", "1.2.3"),
-            "server_list[1].device[0]: device_ip '1.2.3' is no IP address",
+            "server_list[1].device[0]: device_ip '1.2.3' is not an IP address",
         ),
         (changed("server_list.1.device.0.device_ip", None), "server_list[1].device[0]: no device_ip"),
         (older(device_count="8"), "group_list[0]: device_count says 8, and there are 2"),
@@ -247,13 +247,13 @@ def test_no_table_never_is_a_traceback(launch, tmp_path, text):
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
-        (["--hosts", "a:8,:4"], "--hosts, part 2 (':4'): '' is no host name or address"),
-        (["--hosts", "a:0"], "--hosts, part 1 ('a:0'): '0' is no number of NPUs (1 to 4096)"),
-        (["--hosts", "a,a"], "--hosts: a stands there twice"),
+        (["--hosts", "a:8,:4"], "--hosts, part 2 (':4'): '' is not a host name or address"),
+        (["--hosts", "a:0"], "--hosts, part 1 ('a:0'): '0' is not a number of NPUs (1 to 4096)"),
+        (["--hosts", "a,a"], "--hosts: a is given twice"),
         (["--hosts", "a", "--hostfile", "b"], "--hosts and --hostfile exclude each other"),
         (["--hosts", "a", "--devices", "3-1"], "--devices: '3-1' is not like 0 or 4-7"),
-        (["--hosts", "a", "--devices", "1,1"], "--devices: 1,1 names one twice"),
-        ([], "which hosts? --hosts a:8,b:8, --hostfile FILE or --hccn /etc/hccn.conf says it"),
+        (["--hosts", "a", "--devices", "1,1"], "--devices: 1,1 names a device twice"),
+        ([], "no hosts given: use --hosts a:8,b:8, --hostfile FILE or --hccn /etc/hccn.conf"),
         (["--hostfile", "no"], "no cannot be read: No such file or directory"),
     ],
 )
@@ -269,11 +269,11 @@ def test_wrong_files_are_named_with_the_line(launch, tmp_path):
         == f"npumigrate: {hosts}:2: 'slot=8' is neither slots=N nor max_slots=N\n"
     )
     conf.write_text("address_0=1.2.3.4\naddress_1=1.2.3.400\n")
-    assert launch("--hccn", conf)[2] == f"npumigrate: {conf}:2: '1.2.3.400' is no IP address\n"
+    assert launch("--hccn", conf)[2] == f"npumigrate: {conf}:2: '1.2.3.400' is not an IP address\n"
     conf.write_text("address_0=1.2.3.4\n")
     assert launch("--hosts", "a:2", "--hccn", conf)[2] == "npumigrate: --hccn of a has no address_1\n"
     assert (
         launch("--hosts", "a:1", "--hccn", f"b={conf}")[2] == "npumigrate: --hccn b=…: there is no host b\n"
     )
     two = launch("--hosts", "a:1,b:1", "--hccn", conf)
-    assert two[2] == "npumigrate: --hccn FILE is for one host; with several it is --hccn HOST=FILE\n"
+    assert two[2] == "npumigrate: --hccn FILE is for one host; for several use --hccn HOST=FILE\n"

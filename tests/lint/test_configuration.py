@@ -60,7 +60,7 @@ def test_a_pyproject_file_without_the_table(lint, tmp_path, text: str) -> None:
     (tmp_path / "pyproject.toml").write_text(text + "\n")
     answer = lint("--config=pyproject.toml")
     assert (answer.code, answer.out) == (2, "")
-    assert answer.err.endswith("pyproject.toml [tool.npumigrate]: should be a table\n")
+    assert answer.err.endswith("pyproject.toml [tool.npumigrate]: must be a table\n")
     assert lint("--config=absent.toml").err.count("\n") == 1
 
 
@@ -80,7 +80,7 @@ def test_a_file_may_build_on_another(lint, tmp_path) -> None:
     (tmp_path / "a" / "b" / "shared.toml").write_text('extend = "npumigrate.toml"\n')
     answer = lint("--output-format=json", "a/b")
     assert (answer.code, answer.err.count("\n")) == (2, 1)
-    assert "extend comes back to" in answer.err
+    assert "extend leads back to" in answer.err
     assert "extend is for configuration files" in lint("--config=extend='a/npumigrate.toml'").err
 
 
@@ -98,18 +98,18 @@ def test_overrides_and_per_file_ignores(lint, tmp_path) -> None:
     instead = lint("--output-format=json", "--per-file-ignores=old/*:NPU101", version="")
     assert found(instead) == [("b.py", "NPU101"), ("b.py", "NPU111")]
     wrong = lint("--extend-per-file-ignores=old/*")
-    assert "--extend-per-file-ignores old/*: should be GLOB:RULES" in wrong.err
+    assert "--extend-per-file-ignores old/*: must be GLOB:RULES" in wrong.err
 
 
 @pytest.mark.parametrize(
     ("text", "words"),
     [
         ("selct = ['NPU1']", "unknown key 'selct'; did you mean 'select'?"),
-        ("select = 'NPU1'", "select is 'NPU1' and should be a list of texts"),
-        ("severity = 'grave'", "severity is 'grave' and should be blocker | error | warning | info"),
-        ("version = 2.6", "version is 2.6 and should be a text in quotes"),
+        ("select = 'NPU1'", "select is 'NPU1' and must be a list of strings"),
+        ("severity = 'grave'", "severity is 'grave' and must be blocker | error | warning | info"),
+        ("version = 2.6", "version is 2.6 and must be a string in quotes"),
         ("select = [", "not TOML"),
-        ("fix = 'yes'", "fix is 'yes' and should be true or false"),
+        ("fix = 'yes'", "fix is 'yes' and must be true or false"),
         ("[[overrides]]\npaths = ['a']\nfix = true", "overrides: unknown key 'fix'"),
         ("[[overrides]]\nselect = ['NPU1']", "overrides.paths"),
         (
@@ -117,8 +117,8 @@ def test_overrides_and_per_file_ignores(lint, tmp_path) -> None:
             "[tool.npumigrate] is for pyproject.toml: here its keys stand at the top",
         ),
         ("extend = 'absent.toml'", "absent.toml: cannot be read: no such file or directory"),
-        ("extend = ['../a.toml']", "extend is ['../a.toml'] and should be a path"),
-        ("baseline = ''", "baseline is '' and should be a path"),
+        ("extend = ['../a.toml']", "extend is ['../a.toml'] and must be a path"),
+        ("baseline = ''", "baseline is '' and must be a path"),
         ("hw = 'a2'", "did you mean 'A2'?"),
         ("select = ['NPU7777']", "unknown rule 'NPU7777'"),
         ("select = ['npu10']", "unknown rule 'npu10'; did you mean NPU10?"),

@@ -122,7 +122,7 @@ def test_full_format_shows_the_source(lint, train) -> None:
         "4 | torch.cuda.synchronize()",
         "  | ^^^^^^^^^^^^^^^^^^^^^^",
         "  |",
-        "fix: Replace `torch.cuda.synchronize` by `torch.npu.synchronize`",
+        "fix: Replace `torch.cuda.synchronize` with `torch.npu.synchronize`",
         "",
         "Found 1 finding.",
         "[*] 1 fixable with the `--fix` option.",
@@ -138,7 +138,7 @@ def test_on_a_terminal_words_are_wrapped_and_names_stay_whole() -> None:
 
 
 def test_a_version_that_nobody_named_is_told(lint, train) -> None:
-    line = f"For torch {newest().text}, the newest known: -v VERSION names another."
+    line = f"For torch {newest().text}, the newest known version: -v VERSION names another."
     assert lint(version="").out.splitlines()[-1] == line
     assert "For torch" not in lint().out
 
@@ -287,7 +287,7 @@ def test_hardware(lint, tmp_path) -> None:
 def test_unknown_hardware_is_one_line(lint, train) -> None:
     answer = lint("--hw", "910")
     assert answer.code == 2
-    assert answer.err == "npumigrate: --hw is '910' and should be A1 | A2 | A3 | 950DT\n"
+    assert answer.err == "npumigrate: --hw is '910' and must be A1 | A2 | A3 | 950DT\n"
 
 
 LOADER = "import torch\nloader = torch.utils.data.DataLoader(d)\ntorch.cuda.init()\n"
@@ -325,13 +325,13 @@ def test_wrong_use_is_told_even_where_there_is_nothing_to_lint(lint, tmp_path) -
     [
         (["--select=,"], "--select names no rule"),
         (["--select="], "--select is empty"),
-        (["--fix", ""], "one of the paths is empty"),
+        (["--fix", ""], "a path is empty"),
         (["--write-baseline", ""], "--write-baseline is empty"),
         (["--stdin-filename", ""], "--stdin-filename is empty"),
         (["--statistics", "--output-format=sarif"], "--statistics prints text or json, not sarif"),
         (["--fix", "--add-noqa"], "--add-noqa and --fix exclude each other"),
         (["--diff", "--write-baseline=b.json"], "--write-baseline and --diff exclude each other"),
-        (["--per-file-ignores=tests/*"], "should be GLOB:RULES"),
+        (["--per-file-ignores=tests/*"], "must be GLOB:RULES"),
     ],
 )
 def test_options_that_make_no_sense(lint, train, arguments: list[str], words: str) -> None:

@@ -217,7 +217,8 @@ def test_a_file_that_changes_meanwhile_is_left_alone(lint, train, monkeypatch) -
 
     monkeypatch.setattr(fixing, "fix_document", slowly)
     answer = lint("--fix")
-    assert (answer.code, answer.err) == (2, "npumigrate: train.py: not changed: it was changed meanwhile\n")
+    trouble = "npumigrate: train.py: not changed: it was changed in the meantime\n"
+    assert (answer.code, answer.err) == (2, trouble)
     assert train.read_text() == "typed_meanwhile = 1\n"
 
 

@@ -181,7 +181,7 @@ def test_quick_fix(editor: Editor) -> None:
     text = 'import torch\n\ns = "😀"; torch.cuda.synchronize()\n'
     editor.open("train.py", text)
     fix, suppress, every = editor.actions("train.py", 2)
-    assert fix.title == "NPU101: Replace `torch.cuda.synchronize` by `torch.npu.synchronize`"
+    assert fix.title == "NPU101: Replace `torch.cuda.synchronize` with `torch.npu.synchronize`"
     assert (fix.kind, fix.is_preferred) == ("quickfix", True)
     assert fix.diagnostics
     assert fix.diagnostics[0].code == "NPU101"
@@ -329,7 +329,7 @@ def test_the_editors_settings(editor: Editor) -> None:
     ("options", "line"),
     [
         ({"vresion": "2.6"}, "the editor's settings for npumigrate: unknown key 'vresion'; did you mean"),
-        ({"version": 2.6}, "version is 2.6 and should be a text in quotes"),
+        ({"version": 2.6}, "version is 2.6 and must be a string in quotes"),
         ({"version": "9.9"}, "9.9"),
         ({"select": ["NPU10X"]}, "NPU10X"),
     ],

@@ -106,5 +106,5 @@ def test_a_tenth_on_the_cpu_is_too_much():
 
 def test_nothing_ran():
     assert judge(Ended(0, 1.0), [], [], [], None).exit_code == 3
-    assert judge(Ended(139, 1.0), [], [], [], None).reasons == ("the program was ended by signal 11",)
+    assert judge(Ended(139, 1.0), [], [], [], None).reasons == ("the program was terminated by signal 11",)
     assert judge(Ended(130, 1.0, interrupted=True), [], [], [], None).exit_code == 130

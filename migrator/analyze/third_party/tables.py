@@ -12,6 +12,7 @@ from migrator.analyze.third_party.verdicts import Verdict, judge
 from migrator.files.errors import Unreadable, shown
 from migrator.files.source import read
 from migrator.findings.finding import Finding, internal_error
+from migrator.language import _
 from migrator.names.index import ModuleIndex
 from migrator.project.call_graph import CallGraph, Key
 from migrator.project.modules import ModuleFacts, scan_module
@@ -144,7 +145,7 @@ def _read(
             index = ModuleIndex(texts[name], ())
             facts, steps = scan_module(name, index, package), read_steps(index, result.findings)
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-            skipped[name] = result.skipped or f"cannot be parsed: {error}"
+            skipped[name] = result.skipped or _("cannot be parsed: {error}", error=error)
             continue
         except Exception as error:
             failed = internal_error(name, error)

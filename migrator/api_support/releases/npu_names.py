@@ -164,7 +164,7 @@ def _advice(hand: Optional[_ByHand], npu: dict[str, str], version: str, source: 
         return hand.advice
     held = [other for other in npu if npu[other]]
     if not held:
-        return "torch_npu has no counterpart of this name."
+        return "torch_npu has no equivalent of this name."
     if source == _NO_EVIDENCE:
         return f"Not looked up for this torch_npu; that of torch {held[0]} has {npu[held[0]]}."
     later = [other for other in held if tables.as_tuple(other) > tables.as_tuple(version)]

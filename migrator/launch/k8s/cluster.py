@@ -9,6 +9,7 @@ from typing import Any
 
 import yaml
 
+from migrator.language import _
 from migrator.launch.target import template
 
 DEFAULT_HARDWARE = "A2"
@@ -62,7 +63,12 @@ class Cluster:
         """Why a pod cannot have that many NPUs, or nothing."""
         if npus in self.npus:
             return ""
-        return f"a pod on {self.hardware} can have {', '.join(map(str, self.npus))} NPUs, not {npus}"
+        return _(
+            "a pod on {hardware} can have {str} NPUs, not {npus}",
+            hardware=self.hardware,
+            str=", ".join(map(str, self.npus)),
+            npus=npus,
+        )
 
 
 def cluster(
@@ -75,14 +81,28 @@ def cluster(
     platform, hardware = platform or DEFAULT_PLATFORM, hardware or DEFAULT_HARDWARE
     known = tables()["platforms"]
     if platform not in known:
-        raise ManifestError(f"the platform {platform!r} is none of {', '.join(known)}")
+        raise ManifestError(
+            _("the platform {platform!r} is not one of {known}", platform=platform, known=", ".join(known))
+        )
     entry = known[platform]
     if hardware not in entry["hw"]:
-        raise ManifestError(f"{hardware!r} is no hardware of {platform}: {', '.join(entry['hw'])}")
+        raise ManifestError(
+            _(
+                "{hardware!r} is no hardware of {platform}: {entry}",
+                hardware=hardware,
+                platform=platform,
+                entry=", ".join(entry["hw"]),
+            )
+        )
     types = tables()["accelerator_types"][hardware]
     if accelerator_type and accelerator_type not in types:
         raise ManifestError(
-            f"the accelerator type {accelerator_type!r} is none of {hardware}: {', '.join(types)}"
+            _(
+                "the accelerator type {accelerator_type!r} is not one of {hardware}: {types}",
+                accelerator_type=accelerator_type,
+                hardware=hardware,
+                types=", ".join(types),
+            )
         )
     names = entry["hw"][hardware]
     nodes = {entry["node_label"]: names["node"]} if "node_label" in entry else {}

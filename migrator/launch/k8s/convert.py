@@ -8,6 +8,7 @@ from typing import Any
 import yaml
 
 from migrator.files.yaml_size import expands_too_far
+from migrator.language import _
 from migrator.launch.k8s import commands
 from migrator.launch.k8s.changes import Path, Put, Set
 from migrator.launch.k8s.cluster import Cluster, ManifestError, PlaceError
@@ -34,26 +35,37 @@ def convert(text: str, file: str, cluster: Cluster, image: str = "") -> Launch:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         place = f"{file}:{mark.line + 1}" if mark else file
-        raise ManifestError(f"{place}: no YAML: {error.problem or error.context}") from None
+        raise ManifestError(
+            _("{place}: not YAML: {problem}", place=place, problem=error.problem or error.context)
+        ) from None
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise ManifestError(f"{file}: no YAML: {' '.join(str(error).split())}") from None
+        raise ManifestError(
+            _("{file}: not YAML: {split}", file=file, split=" ".join(str(error).split()))
+        ) from None
     if any(node is not None and expands_too_far(node) for node in nodes):
-        raise ManifestError(f"{file}: its aliases expand to too many values: write them out")
+        raise ManifestError(_("{file}: its aliases expand to too many values: write them out", file=file))
     drafts: list[Draft] = []
     for node, document in zip(nodes, documents):
         try:
             double = _double(node)
             if double:
                 raise ManifestError(
-                    f"{file}:{double.start_mark.line + 1}: the key {double.value} stands there twice"
+                    _(
+                        "{file}:{line}: the key {value} is given twice",
+                        file=file,
+                        line=double.start_mark.line + 1,
+                        value=double.value,
+                    )
                 )
             drafts.append(change(document, cluster, image))
         except PlaceError as error:
             raise ManifestError(f"{file}:{line_of(node, error.path)}: {error}") from None
         except RecursionError:
-            raise ManifestError(f"{file}:{node.start_mark.line + 1}: this document contains itself") from None
+            raise ManifestError(
+                _("{file}:{line}: this document contains itself", file=file, line=node.start_mark.line + 1)
+            ) from None
     if not any(map(job_kind, documents)):
-        raise ManifestError(f"{file}: it holds neither a PyTorchJob nor a Volcano Job")
+        raise ManifestError(_("{file}: it holds neither a PyTorchJob nor a Volcano Job", file=file))
     new, anew = changed_text(text, [draft.changes for draft in drafts])
     notes = []
     for number, (node, draft) in enumerate(zip(nodes, drafts)):
@@ -61,7 +73,11 @@ def convert(text: str, file: str, cluster: Cluster, image: str = "") -> Launch:
         notes += [f"{file}:{line}: {note}" for line, note in dict.fromkeys(lines)]
         if number in anew:
             notes.append(
-                f"{file}:{node.start_mark.line + 1}: this document is written anew, without its comments"
+                _(
+                    "{file}:{line}: this document is rewritten without its comments",
+                    file=file,
+                    line=node.start_mark.line + 1,
+                )
             )
     return Launch({file: new}, tuple(notes))
 
@@ -82,7 +98,10 @@ def change(document: Any, cluster: Cluster, image: str) -> Draft:
     if not kind:
         _refuse_gpus(document)
     elif document["apiVersion"] != _API[kind]:
-        raise PlaceError(("apiVersion",), f"{document['apiVersion']} is not understood, only {_API[kind]} is")
+        raise PlaceError(
+            ("apiVersion",),
+            _("{document} is not supported, only {api} is", document=document["apiVersion"], api=_API[kind]),
+        )
     elif kind == PYTORCH_JOB:
         _pytorch_job(draft, document, cluster, image)
     else:
@@ -90,7 +109,7 @@ def change(document: Any, cluster: Cluster, image: str) -> Draft:
     for path, text in _texts(document, ()):
         words = commands.about_gpus([text])
         if words and not draft.settled(path) and path[-1:] not in (("name",), ("namespace",)):
-            draft.note(path, f"left unchanged: {', '.join(words)}")
+            draft.note(path, _("left unchanged: {words}", words=", ".join(words)))
     return draft
 
 
@@ -102,10 +121,10 @@ def _pytorch_job(draft: Draft, job: dict[str, Any], cluster: Cluster, image: str
     for role, replica in roles.items():
         here = (*path, role)
         if role not in ("Master", "Worker"):
-            raise PlaceError(here, f"{role} is neither Master nor Worker")
+            raise PlaceError(here, _("{role} is neither Master nor Worker", role=role))
         count = _replicas(mapping(replica, here), here)
         if role == "Master" and count != 1:
-            raise PlaceError((*here, "replicas"), f"a PyTorchJob has one Master, not {count}")
+            raise PlaceError((*here, "replicas"), _("a PyTorchJob has one Master, not {count}", count=count))
         pod = change_pod(draft, (*here, "template"), replica.get("template"), cluster, image, False)
         pods.append((count, pod))
     _finish(draft, job, cluster, pods)
@@ -125,12 +144,23 @@ def _ranks_per_pod(draft: Draft, spec: dict[str, Any], pods: Sequence[tuple[int,
     for path, value in places:
         if value in ("gpu", "auto"):
             draft.changes.append(Set(path, str(number)))
-            draft.note(path, f"{path[-1]}: {value} became {number}")
+            draft.note(path, _("{path}: {value} became {number}", path=path[-1], value=value, number=number))
         elif value is not None and str(value) != str(number):
-            draft.note(path, f"left unchanged: {path[-1]} is {value}, and a pod has {number} NPUs")
+            draft.note(
+                path,
+                _(
+                    "left unchanged: {path} is {value}, and a pod has {number} NPUs",
+                    path=path[-1],
+                    value=value,
+                    number=number,
+                ),
+            )
     if any(pod.asks for _, pod in pods) and all(value is None for _, value in places):
         draft.changes.append(Put(("spec",), "nprocPerNode", str(number), first=True))
-        draft.remark(("spec",), f"added: nprocPerNode {number}, as torchrun does not count NPUs by itself")
+        draft.remark(
+            ("spec",),
+            _("added: nprocPerNode {number}, as torchrun does not count NPUs by itself", number=number),
+        )
 
 
 def _volcano_job(draft: Draft, job: dict[str, Any], cluster: Cluster, image: str) -> None:
@@ -146,15 +176,20 @@ def _volcano_job(draft: Draft, job: dict[str, Any], cluster: Cluster, image: str
     total = sum(count for count, _ in pods)
     least = spec.get("minAvailable")
     if isinstance(least, int) and least > total:
-        draft.note(("spec", "minAvailable"), f"left unchanged: minAvailable is {least} of {total} pods")
+        draft.note(
+            ("spec", "minAvailable"),
+            _("left unchanged: minAvailable is {least} of {total} pods", least=least, total=total),
+        )
 
 
 def _replicas(holder: dict[str, Any], path: Path) -> int:
     count = holder.get("replicas", 1)
     if "$" in str(count):
-        raise PlaceError((*path, "replicas"), f"replicas: {count} has to be filled in first (envsubst)")
+        raise PlaceError(
+            (*path, "replicas"), _("replicas: {count} must be filled in first (envsubst)", count=count)
+        )
     if not isinstance(count, int) or isinstance(count, bool) or count < 0:
-        raise PlaceError((*path, "replicas"), f"replicas: {count!r} is no number of pods")
+        raise PlaceError((*path, "replicas"), _("replicas: {count!r} is not a number of pods", count=count))
     return count
 
 
@@ -162,12 +197,21 @@ def _finish(draft: Draft, job: dict[str, Any], cluster: Cluster, pods: Sequence[
     """The labels of the job itself, and the sum of its NPUs."""
     with_npus = [(count, pod.npus) for count, pod in pods if pod.npus]
     if not with_npus:
-        draft.remark((), "left unchanged: no container of this job asks for GPUs")
+        draft.remark((), _("left unchanged: no container of this job asks for GPUs"))
         return
     change_labels(draft, (), job, cluster)
     shares = ", ".join(f"{count} × {npus}" for count, npus in with_npus)
     total = sum(count * npus for count, npus in with_npus)
-    draft.remark((), f"assumed: {cluster.about}, {cluster.hardware}: NPUs {shares}, world size {total}")
+    draft.remark(
+        (),
+        _(
+            "assumed: {about}, {hardware}: NPUs {shares}, world size {total}",
+            about=cluster.about,
+            hardware=cluster.hardware,
+            shares=shares,
+            total=total,
+        ),
+    )
 
 
 def _refuse_gpus(document: Any) -> None:
@@ -177,7 +221,10 @@ def _refuse_gpus(document: Any) -> None:
             kind = document.get("kind") if isinstance(document, dict) else ""
             raise PlaceError(
                 path,
-                f"this {kind or 'document'} asks for GPUs: only a PyTorchJob or a Volcano Job is converted",
+                _(
+                    "this {kind} asks for GPUs: only a PyTorchJob or a Volcano Job is converted",
+                    kind=kind or "document",
+                ),
             )
 
 

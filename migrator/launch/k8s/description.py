@@ -11,6 +11,7 @@ from typing import Any, Callable, NamedTuple
 
 import yaml
 
+from migrator.language import _
 from migrator.launch.k8s.cluster import Cluster, ManifestError, cluster
 from migrator.launch.k8s.convert import PYTORCH_JOB, VOLCANO_JOB
 from migrator.launch.target import template
@@ -78,7 +79,7 @@ def read_job(text: str, file: str) -> Description:
     """The description in a job file: ``key=value`` lines, empty ones, and comments behind ``#``.
 
     A parameter file for DLC is one: what of it means nothing here is named in ``notes``. Raises ManifestError
-    with file and line for a key that there is not, one that stands there twice, and a bad value.
+    with file and line for a key that there is not, one that is given twice, and a bad value.
     """
     options: dict[str, Any] = {}
     lines: dict[str, int] = {}
@@ -90,24 +91,33 @@ def read_job(text: str, file: str) -> Description:
         key, sign, value = (part.strip() for part in line.partition("="))
         place = f"{file}:{number}"
         if not sign:
-            raise ManifestError(f"{place}: {line!r} is no key=value")
+            raise ManifestError(_("{place}: {line!r} is no key=value", place=place, line=line))
         why = _of_dlc(key, value)
         if why:
-            notes.append(f"{place}: left out: {line} ({why})")
+            notes.append(_("{place}: left out: {line} ({why})", place=place, line=line, why=why))
             continue
         several = key == "envs"  # DLC has the variables in one line: envs=A=1,B=2
         key = "env" if several else key
         if key not in _FIELD_OF:
-            raise ManifestError(f"{place}: there is no key {key!r}{_hint(key)}")
+            raise ManifestError(
+                _("{place}: there is no key {key!r}{key2}", place=place, key=key, key2=_hint(key))
+            )
         name = _FIELD_OF[key]
         if name == "memory" and value.isdigit():
             value = f"{value}Gi"
-            notes.append(f"{place}: {line} is {value}, as DLC counts")
+            notes.append(_("{place}: {line} is {value}, as DLC counts", place=place, line=line, value=value))
         if name in _LISTS:
             parts = re.split(r",(?=[A-Za-z_][\w.-]*=)", value) if several else [value]
             options[name] = [*options.get(name, []), *parts]
         elif name in options:
-            raise ManifestError(f"{place}: {key} stands there twice, first on line {lines[name]}")
+            raise ManifestError(
+                _(
+                    "{place}: {key} is given twice, first on line {lines}",
+                    place=place,
+                    key=key,
+                    lines=lines[name],
+                )
+            )
         else:
             options[name] = value
         lines.setdefault(name, number)
@@ -121,8 +131,10 @@ def read_job(text: str, file: str) -> Description:
 def _of_dlc(key: str, value: str) -> str:
     """Why a line of a parameter file for DLC is left out; empty for the others."""
     if key in ("worker_gpu", "worker_cpu", "worker_memory") and value == "0":
-        return "0 leaves it to the kind of machine" + (
-            f"; assumed: {Description.npus} NPUs (worker_npu, --npus)" if key == "worker_gpu" else ""
+        return _("0 leaves it to the kind of machine") + (
+            _("; assumed: {npus} NPUs (worker_npu, --npus)", npus=Description.npus)
+            if key == "worker_gpu"
+            else ""
         )
     return next((one["why"] for one in _dlc_keys() if key in one["keys"]), "")
 
@@ -137,7 +149,11 @@ def _hint(key: str) -> str:
     from difflib import get_close_matches
 
     near = get_close_matches(key, _FIELD_OF, n=1)
-    return f"; did you mean {near[0]!r}?" if near else f"; known are {', '.join(_FIELD_OF)}"
+    return (
+        _("; did you mean {near!r}?", near=near[0])
+        if near
+        else _("; known are {field_of}", field_of=", ".join(_FIELD_OF))
+    )
 
 
 def _kind(value: str) -> str:
@@ -147,14 +163,20 @@ def _kind(value: str) -> str:
         return value
     lower = {kind.lower(): kind for kind in KINDS}
     near = get_close_matches(value.lower(), lower, n=1)
-    hint = f"; did you mean {lower[near[0]]}?" if near else ""
-    raise ManifestError(f"{value!r} is none of {', '.join(KINDS)}{hint}")
+    hint = _("; did you mean {lower}?", lower=lower[near[0]]) if near else ""
+    raise ManifestError(
+        _("{value!r} is not one of {kinds}{hint}", value=value, kinds=", ".join(KINDS), hint=hint)
+    )
 
 
 def _label(value: str) -> str:
     if not _LABEL.match(value) or len(value) > _LONGEST_NAME:
         raise ManifestError(
-            f"{value!r} is no name: at most {_LONGEST_NAME} of a-z, 0-9 and '-', which is not at an end"
+            _(
+                "{value!r} is not a name: at most {longest_name} of a-z, 0-9 and '-', which is not at an end",
+                value=value,
+                longest_name=_LONGEST_NAME,
+            )
         )
     return value
 
@@ -162,14 +184,14 @@ def _label(value: str) -> str:
 def _number(value: str | int) -> int:
     text = str(value)
     if not (text.isascii() and text.isdigit() and 1 <= int(text) <= _MOST):
-        raise ManifestError(f"{text!r} is no number from 1 to {_MOST}")
+        raise ManifestError(_("{text!r} is not a number from 1 to {most}", text=text, most=_MOST))
     return int(text)
 
 
 def _matching(pattern: re.Pattern[str], what: str) -> Callable[[str], str]:
     def check(value: str) -> str:
         if not pattern.match(value):
-            raise ManifestError(f"{value!r} is no {what}")
+            raise ManifestError(_("{value!r} is no {what}", value=value, what=what))
         return value
 
     return check
@@ -180,9 +202,9 @@ def _variables(values: Sequence[str]) -> tuple[tuple[str, str], ...]:
     for text in values:
         name, sign, value = text.partition("=")
         if not sign or not _VARIABLE.match(name):
-            raise ManifestError(f"{text!r} is no NAME=VALUE")
+            raise ManifestError(_("{text!r} is no NAME=VALUE", text=text))
         if name in result:
-            raise ManifestError(f"the variable {name} is set twice")
+            raise ManifestError(_("the variable {name} is set twice", name=name))
         result[name] = value
     return tuple(result.items())
 
@@ -191,7 +213,7 @@ def _volumes(values: Sequence[str]) -> tuple[Volume, ...]:
     result = tuple(map(_volume, values))
     for number, one in enumerate(result):
         if one.path in [other.path for other in result[:number]]:
-            raise ManifestError(f"two volumes are mounted at {one.path}")
+            raise ManifestError(_("two volumes are mounted at {path}", path=one.path))
     return result
 
 
@@ -206,8 +228,10 @@ def _volume(text: str) -> Volume:
     elif len(parts) == 4 and parts[0] == "nfs" and parts[1] and all(p.startswith("/") for p in parts[2:]):
         source = {"nfs": {"server": parts[1], "path": parts[2]}}
     else:
-        forms = "/on/the/node:/in/the/pod, pvc:CLAIM:/in/the/pod or nfs:SERVER:/exported:/in/the/pod"
-        raise ManifestError(f"{text!r} is none of {forms}, each with :ro behind it or not")
+        forms = _("/on/the/node:/in/the/pod, pvc:CLAIM:/in/the/pod or nfs:SERVER:/exported:/in/the/pod")
+        raise ManifestError(
+            _("{text!r} is not one of {forms}, each with :ro behind it or not", text=text, forms=forms)
+        )
     return Volume(tuple(source.items()), parts[-1].rstrip("/") or "/", read_only)
 
 
@@ -217,7 +241,7 @@ def _command(value: str | Sequence[str]) -> tuple[str, ...]:
     try:
         words = shlex.split(value)
     except ValueError as error:
-        raise ManifestError(f"it cannot be split into words: {error}") from None
+        raise ManifestError(_("it cannot be split into words: {error}", error=error)) from None
     # What only a shell understands is left to one.
     return ("bash", "-c", value) if re.search(r"[;&|<>`$]", value) else tuple(words)
 

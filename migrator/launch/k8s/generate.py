@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from migrator.language import _
 from migrator.launch.fault_texts import fault_texts
 from migrator.launch.k8s.changes import changed
 from migrator.launch.k8s.cluster import Cluster, ManifestError, tables
@@ -27,13 +28,16 @@ def generate(job: Description) -> Launch:
 
     Raises ManifestError where something that it needs is missing, or does not fit.
     """
-    for given, what, option in ((job.image, "an image", "--image"), (job.command, "a command", "-- COMMAND")):
+    for given, what, option in (
+        (job.image, _("an image"), "--image"),
+        (job.command, _("a command"), "-- COMMAND"),
+    ):
         if not given:
-            raise ManifestError(f"a job needs {what}: {option}")
+            raise ManifestError(_("a job needs {what}: {option}", what=what, option=option))
     if not job.name:
         job = replace(job, name=_name_of(job.command))
     if job.queue and job.kind == PYTORCH_JOB and job.scheduler != "volcano":
-        raise ManifestError("a PyTorchJob has a queue only with --scheduler volcano")
+        raise ManifestError(_("a PyTorchJob has a queue only with --scheduler volcano"))
     cluster = job.cluster()
     problem = cluster.count_problem(job.npus)
     if problem:
@@ -121,18 +125,26 @@ def _command(job: Description, notes: list[str]) -> list[str]:
         return _own_launcher(job, words)
     if not _PYTHON.match(words[0]):
         notes.append(
-            f"assumed: {words[0]} starts the {job.npus} ranks of a pod itself; RANK is the number of the pod"
+            _(
+                "assumed: {words} starts the {npus} ranks of a pod itself; RANK is the number of the pod",
+                words=words[0],
+                npus=job.npus,
+            )
         )
         return words
     words.pop(0)
     while words and words[0] in _PYTHON_FLAGS:
-        notes.append(f"left out: {words.pop(0)} (torchrun starts Python itself)")
+        notes.append(_("left out: {value} (torchrun starts Python itself)", value=words.pop(0)))
     if not words or (words[0].startswith("-") and words[0] != "-m"):
-        raise ManifestError(f"python {' '.join(words[:1])}: only a script or a module (-m) can be started")
+        raise ManifestError(
+            _("python {words}: only a script or a module (-m) can be started", words=" ".join(words[:1]))
+        )
     if words[0] == "-m" and len(words) > 1 and words[1].startswith("torch.distributed."):
-        notes.append("assumed: the command starts the ranks of a pod itself; RANK is the number of the pod")
+        notes.append(
+            _("assumed: the command starts the ranks of a pod itself; RANK is the number of the pod")
+        )
         return list(job.command)
-    notes.append("assumed: torchrun is in the image (torch 1.10 or newer)")
+    notes.append(_("assumed: torchrun is in the image (torch 1.10 or newer)"))
     starter = ["torchrun", f"--nproc_per_node={job.npus}"]
     starter.insert(1, "--standalone" if job.workers == 1 else f"--nnodes={job.workers}")
     own = (
@@ -151,17 +163,17 @@ def _own_launcher(job: Description, words: list[str]) -> list[str]:
     options = rank_options(job.npus, job.workers, "$(RANK)", "$(MASTER_ADDR)", "$(MASTER_PORT)")
     twice = [option for option in options[::2] if option in words[:at]]
     if twice:
-        raise ManifestError(f"{NAME} gets {twice[0]} from the job: leave it out")
+        raise ManifestError(_("{name} gets {twice} from the job: leave it out", name=NAME, twice=twice[0]))
     return words[:at] + options + words[at:]
 
 
 def _assumed(job: Description) -> list[str]:
     lines = []
     if "name" not in job.given:
-        lines.append(f"assumed: the job is called {job.name} (--name)")
-    pods = "1 pod" if job.workers == 1 else f"{job.workers} pods"
+        lines.append(_("assumed: the job is called {name} (--name)", name=job.name))
+    pods = "1 pod" if job.workers == 1 else _("{workers} pods", workers=job.workers)
     if not {"workers", "npus"} <= job.given:
-        lines.append(f"assumed: {pods} with {job.npus} NPUs each (--workers, --npus)")
+        lines.append(_("assumed: {pods} with {npus} NPUs each (--workers, --npus)", pods=pods, npus=job.npus))
     if "hardware" not in job.given:
-        lines.append("assumed: the hardware is A2 (--hw)")
+        lines.append(_("assumed: the hardware is A2 (--hw)"))
     return lines

@@ -9,6 +9,7 @@ from difflib import SequenceMatcher
 from typing import Any
 
 from migrator.api_support import env_vars
+from migrator.language import _
 from migrator.launch.k8s import commands
 from migrator.launch.k8s.changes import Path, Put, Set
 from migrator.launch.k8s.cluster import Cluster, PlaceError, tables
@@ -66,14 +67,14 @@ def mapping(value: Any, path: Path) -> dict[str, Any]:
     """``value``, which must be a mapping. Raises PlaceError otherwise."""
     if not isinstance(value, dict):
         name = f"{path[-2]}[{path[-1]}]" if isinstance(path[-1], int) else path[-1]
-        raise PlaceError(path, f"{name} is no mapping")
+        raise PlaceError(path, _("{name} is not a mapping", name=name))
     return value
 
 
 def listed(value: Any, path: Path) -> list[Any]:
     """``value``, which must be a list or missing. Raises PlaceError otherwise."""
     if not isinstance(value, (list, type(None))):
-        raise PlaceError(path, f"{path[-1]} is no list")
+        raise PlaceError(path, _("{path} is not a list", path=path[-1]))
     return value or []
 
 
@@ -109,19 +110,28 @@ def _environment(
         reason = tables()["variables_left_out"].get(name, "")
         if reason or (known and not known.npu) or (known and known.npu != name and known.npu in names):
             removed.append(number)
-            there = f"{known.npu} is set as well" if known and known.npu else ""
-            draft.note((*path, number), f"left out: {name} ({reason or there or _advice(known)})")
+            there = _("{npu} is set as well", npu=known.npu) if known and known.npu else ""
+            draft.note(
+                (*path, number),
+                _("left out: {name} ({reason})", name=name, reason=reason or there or _advice(known)),
+            )
         elif known and known.npu != name:
             if env_vars.carries_over(known, str(entry.get("value", ""))):
                 draft.changes.append(Set((*path, number, "name"), known.npu))
-                draft.note((*path, number), f"{name} became {known.npu}")
+                draft.note((*path, number), _("{name} became {npu}", name=name, npu=known.npu))
                 names[number] = known.npu
             else:
                 draft.note(
-                    (*path, number), f"left unchanged: {name}, which is {known.npu} ({_advice(known)})"
+                    (*path, number),
+                    _(
+                        "left unchanged: {name}, which is {npu} ({known})",
+                        name=name,
+                        npu=known.npu,
+                        known=_advice(known),
+                    ),
                 )
         elif known is None and _CUDA_SIDE.match(name):
-            draft.note((*path, number), f"left unchanged: {name}, which is not known")
+            draft.note((*path, number), _("left unchanged: {name}, which is not known", name=name))
     added = [value for name, value in additions.items() if name not in names]
     if added:
         draft.remark(place, f"added: {', '.join(one['name'] for one in added)}")
@@ -140,14 +150,14 @@ def _command(draft: Draft, place: Path, container: Mapping[str, Any], npus: int)
         for number, word in enumerate(listed(container.get(key), (*place, key)))
         if isinstance(word, str)
     ]
-    old = [word for _, word in words]
+    old = [word for _path, word in words]
     whole = commands.launched(old)
     # bash -c "mpirun …", or the words of the line themselves
     alone = commands.launched(old[-1:]) if old[:1] and old[0].endswith("sh") else None
     if whole or alone:
         command, notes = whole or alone or ("", ())
         new = ["bash", "-c", command] if whole else [*old[:-1], command]
-        for note in (f"the command became {command}", *notes):
+        for note in (_("the command became {command}", command=command), *notes):
             draft.note(words[0][0], note)
     else:
         new = commands.words_for_npus(old, npus)
@@ -159,17 +169,24 @@ def _command(draft: Draft, place: Path, container: Mapping[str, Any], npus: int)
                 draft.changes.append(Set(path, other, lambda text: commands.for_npus(text, npus)))
                 draft.note(path, _difference(word, other))
     for key in ("command", "args"):
-        rest = [int(path[-1]) for path, _ in words[len(new) :] if path[-2] == key]
+        rest = [int(path[-1]) for path, _word in words[len(new) :] if path[-2] == key]
         draft.items(place, container, key, rest, [])
-    for (path, _), word in zip(words, new):
+    for (path, _old), word in zip(words, new):
         left = commands.about_gpus([word])
         if left:
-            draft.note(path, f"left unchanged: {', '.join(left)}")
+            draft.note(path, _("left unchanged: {left}", left=", ".join(left)))
         if commands.is_launcher(word):
-            draft.note(path, "left unchanged: an MPI line with hosts (see npumigrate launch mpi)")
+            draft.note(path, _("left unchanged: an MPI line with hosts (see npumigrate launch mpi)"))
     for count in commands.process_counts(new) if npus else ():
         if count != npus:
-            draft.remark(place, f"left unchanged: {count} ranks are started in a pod with {npus} NPUs")
+            draft.remark(
+                place,
+                _(
+                    "left unchanged: {count} ranks are started in a pod with {npus} NPUs",
+                    count=count,
+                    npus=npus,
+                ),
+            )
     return bool(npus) and commands.starts_ranks(new)
 
 
@@ -189,12 +206,16 @@ def _image(draft: Draft, place: Path, container: Mapping[str, Any], image: str) 
     present = container.get("image")
     if image and isinstance(present, str) and present != image:
         draft.changes.append(Set(path, image))
-        draft.note(path, f"the image {present} became {image}")
+        draft.note(path, _("the image {present} became {image}", present=present, image=image))
     elif image and present is None:
         draft.changes.append(Put(place, "image", image))
     elif not image and not _NPU_IMAGE.search(str(present)):
         draft.note(
-            path, f"left unchanged: the image {present}. It has to hold CANN and torch_npu (--image sets one)"
+            path,
+            _(
+                "left unchanged: the image {present}. It has to hold CANN and torch_npu (--image sets one)",
+                present=present,
+            ),
         )
 
 
@@ -208,9 +229,20 @@ def _scheduling(draft: Draft, here: Path, spec: Mapping[str, Any], nodes: Mappin
         for key in foreign:
             if key in nodes:
                 draft.changes.append(Set((*path, key), nodes[key]))
-                draft.note((*path, key), f"{key}: {selector[key]} became {key}: {nodes[key]}")
+                draft.note(
+                    (*path, key),
+                    _(
+                        "{key}: {selector} became {key}: {nodes}",
+                        key=key,
+                        selector=selector[key],
+                        nodes=nodes[key],
+                    ),
+                )
             else:
-                draft.note((*path, key), f"left out: the node selector {key}: {selector[key]}")
+                draft.note(
+                    (*path, key),
+                    _("left out: the node selector {key}: {selector}", key=key, selector=selector[key]),
+                )
         removed = [key for key in foreign if key not in nodes]
     draft.entries(here, spec, "nodeSelector", nodes, removed)
     tolerations = listed(spec.get("tolerations"), (*here, "tolerations"))
@@ -221,10 +253,11 @@ def _scheduling(draft: Draft, here: Path, spec: Mapping[str, Any], nodes: Mappin
     ]
     for number in gone:
         draft.note(
-            (*here, "tolerations", number), f"left out: the toleration of {tolerations[number]['key']}"
+            (*here, "tolerations", number),
+            _("left out: the toleration of {tolerations}", tolerations=tolerations[number]["key"]),
         )
     draft.items(here, spec, "tolerations", gone, [])
     runtime = spec.get("runtimeClassName")
     if runtime and _FOREIGN.search(str(runtime)):
         draft.delete((*here, "runtimeClassName"))
-        draft.note((*here, "runtimeClassName"), f"left out: the runtime class {runtime}")
+        draft.note((*here, "runtimeClassName"), _("left out: the runtime class {runtime}", runtime=runtime))

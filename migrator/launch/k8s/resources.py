@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from migrator.language import _
 from migrator.launch.k8s.changes import Delete, Path, Rename, Set
 from migrator.launch.k8s.cluster import Cluster, PlaceError, tables
 from migrator.launch.k8s.draft import Draft
@@ -36,12 +37,12 @@ def change_resources(draft: Draft, place: Path, container: Mapping[str, Any], cl
     if resources is None:
         return 0
     if not isinstance(resources, dict):
-        raise PlaceError(path, "resources is no mapping")
+        raise PlaceError(path, _("resources is not a mapping"))
     counts: dict[str, int] = {}
     for section in _SECTIONS:
         held = resources.get(section)
         if held is not None and not isinstance(held, dict):
-            raise PlaceError((*path, section), f"{section} is no mapping")
+            raise PlaceError((*path, section), _("{section} is not a mapping", section=section))
         found = _section(draft, (*path, section), held or {}, cluster)
         if found is not None:
             counts[section] = found
@@ -49,7 +50,9 @@ def change_resources(draft: Draft, place: Path, container: Mapping[str, Any], cl
         return 0
     if len(set(counts.values())) > 1:
         numbers = " and ".join(f"{section} {count}" for section, count in counts.items())
-        raise PlaceError(path, f"devices cannot have different limits and requests: {numbers}")
+        raise PlaceError(
+            path, _("devices cannot have different limits and requests: {numbers}", numbers=numbers)
+        )
     npus = next(iter(counts.values()))
     name = _npu_name(resources, cluster)
     for section in _SECTIONS:
@@ -57,7 +60,7 @@ def change_resources(draft: Draft, place: Path, container: Mapping[str, Any], cl
             draft.entries(path, resources, section, {name: npus})
     problem = cluster.count_problem(npus) if npus else ""
     if problem:
-        draft.remark(path, f"left unchanged: {problem}")
+        draft.remark(path, _("left unchanged: {problem}", problem=problem))
     return npus
 
 
@@ -67,9 +70,13 @@ def _section(draft: Draft, path: Path, held: Mapping[str, Any], cluster: Cluster
     npus = [name for name in held if name == cluster.resource or _NPU.match(str(name))]
     for name in held:
         if _NETWORK.search(str(name)):
-            draft.note((*path, name), f"left unchanged: {name} (HCCL uses the NPU's own network ports)")
+            draft.note(
+                (*path, name), _("left unchanged: {name} (HCCL uses the NPU's own network ports)", name=name)
+            )
     if gpus and npus:
-        raise PlaceError((*path, gpus[0]), f"{gpus[0]} and {npus[0]} in one container")
+        raise PlaceError(
+            (*path, gpus[0]), _("{gpus} and {npus} in one container", gpus=gpus[0], npus=npus[0])
+        )
     if not gpus and not npus:
         return None
     numbers = [_number(held[name], (*path, name)) for name in gpus or npus]
@@ -81,8 +88,11 @@ def _section(draft: Draft, path: Path, held: Mapping[str, Any], cluster: Cluster
             draft.changes.append(Set((*path, first), total))
             draft.changes += [Delete((*path, name)) for name in others]
         for name in gpus:
-            whole = " (a whole NPU for each slice)" if is_slice(name) else ""
-            draft.note((*path, name), f"{name} became {cluster.resource}{whole}")
+            whole = _(" (a whole NPU for each slice)") if is_slice(name) else ""
+            draft.note(
+                (*path, name),
+                _("{name} became {resource}{whole}", name=name, resource=cluster.resource, whole=whole),
+            )
     return sum(numbers)
 
 
@@ -94,7 +104,9 @@ def _npu_name(resources: Mapping[str, Any], cluster: Cluster) -> str:
 def _number(value: Any, path: Path) -> int:
     text = str(value)
     if "$" in text:
-        raise PlaceError(path, f"{path[-1]}: {text} has to be filled in first (envsubst)")
+        raise PlaceError(
+            path, _("{path}: {text} must be filled in first (envsubst)", path=path[-1], text=text)
+        )
     if isinstance(value, bool) or not (text.isascii() and text.isdigit()):
-        raise PlaceError(path, f"{path[-1]}: {value!r} is no number of devices")
+        raise PlaceError(path, _("{path}: {value!r} is not a number of devices", path=path[-1], value=value))
     return int(text)

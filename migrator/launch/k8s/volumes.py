@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from migrator.language import _
 from migrator.launch.k8s.changes import Path
 from migrator.launch.k8s.cluster import Cluster, Mount, PlaceError, tables
 from migrator.launch.k8s.draft import Draft
@@ -25,7 +26,8 @@ def change_volumes(
     ]
     for number in foreign:
         draft.note(
-            (*here, "volumes", number), f"left out: the volume of the node's {_host_path(volumes[number])}"
+            (*here, "volumes", number),
+            _("left out: the volume of the node's {volumes}", volumes=_host_path(volumes[number])),
         )
     gone = [volumes[number].get("name") for number in foreign]
     kept = [one for number, one in enumerate(volumes) if number not in foreign]
@@ -37,7 +39,9 @@ def change_volumes(
         names = [_volume(mount, kept, needed) for mount in missing]
         added = [{"name": name, "mountPath": mount.path} for name, mount in zip(names, missing)]
         if added:
-            draft.remark(place, f"added: the mounts {', '.join(mount.path for mount in missing)}")
+            draft.remark(
+                place, _("added: the mounts {missing}", missing=", ".join(mount.path for mount in missing))
+            )
         draft.items(place, container, "volumeMounts", removed, added)
     draft.items(
         here, spec, "volumes", foreign, [{"name": name, **mount.source()} for name, mount in needed.items()]
@@ -75,5 +79,5 @@ def _mappings(holder: Mapping[str, Any], key: str, path: Path) -> list[dict[str,
     if value is None:
         return []
     if not isinstance(value, list) or not all(isinstance(one, dict) for one in value):
-        raise PlaceError((*path, key), f"{key} is no list of mappings")
+        raise PlaceError((*path, key), _("{key} is not a list of mappings", key=key))
     return value

@@ -329,8 +329,8 @@ def _in_import(context: FileContext, rules: list[NameRule], node: Import) -> Ite
         context,
         reasons[0][0],
         node,
-        api=", ".join(name for _, name in reasons),
+        api=", ".join(name for given, name in reasons),
         edits=[move_names(context.index, node, moved)],
         needs_npu=False,
-        message="imported from " + " and ".join(sorted(homes)),
+        message=_("import from {modules}", modules=_(" and ").join(sorted(homes))),
     )

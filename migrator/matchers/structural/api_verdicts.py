@@ -437,7 +437,7 @@ def _words(context: FileContext, use: Use, rule: Rule[VerdictOptions]) -> tuple[
             "{api} runs on the CPU according to the documents{where}", api=api, where=where
         ), rule.severity
     if status == "partial":
-        limits = [words for words in limit_words(verdict.limits) if not words.startswith("no limit")]
+        limits = limit_words(verdict.limits, ("no limit",))
         severity = "info" if _is_plain(use) else rule.severity
         return _(
             "{api} has limits on NPUs{where}: {note}",

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from migrator.files.errors import shown
 from migrator.findings.finding import SEVERITIES, Finding, Place
+from migrator.language import _, ngettext
 from migrator.report.colors import paint, plain
 from migrator.report.formats import LintReport
 
@@ -24,20 +25,13 @@ def code_of(item: Finding, report: LintReport) -> str:
 
 def wrapped(text: str, width: int) -> str:
     """A line, or the lines of ``width`` columns that it becomes on a terminal; names stay whole."""
-    if not width or len(plain(text)) <= width:
+    if not width:
         return f"{text}\n"
-    lines, length = [""], 0
-    for word in text.split(" "):
-        size = len(plain(word))
-        if length and length + 1 + size > width:
-            lines.append("  ")
-            length = 2
-        elif length:
-            lines[-1] += " "
-            length += 1
-        lines[-1] += word
-        length += size
-    return "".join(f"{line}\n" for line in lines)
+    from migrator.wrapping import columns, wrap  # a hook's lines stay whole
+
+    if columns(plain(text)) <= width:
+        return f"{text}\n"
+    return "".join(f"{line}\n" for line in wrap(text, width, others="  ", shown=plain))
 
 
 def cell_of(item: Finding, sep: str = ":") -> str:
@@ -54,9 +48,9 @@ def place_of(item: Finding, report: LintReport) -> str:
 
 def words_of(item: Finding) -> str:
     """The message, and what to do about it, on one line."""
-    message = item.message.rstrip(".")
+    message = item.message.rstrip(".。")
     if item.advice and item.advice not in item.message:
-        return f"{message}: {item.advice.rstrip('.')}"
+        return _("{message}: {advice}", message=message, advice=item.advice.rstrip(".。"))
     return message
 
 
@@ -80,15 +74,19 @@ def summary(report: LintReport) -> list[str]:
     lines = _fixes(report, fixed) if report.show_fixes and fixed else []
     if report.fix_only:
         if not lines:
-            lines.append(f"Fixed {fixed} {_plural('finding', fixed)}." if fixed else "No fixes to make.")
+            done = ngettext("Fixed {n} finding.", "Fixed {n} findings.", fixed)
+            lines.append(done if fixed else _("No fixes to make."))
     elif remaining or fixed:
-        detail = f" ({fixed} fixed, {remaining} remaining)" if fixed else ""
+        detail = (
+            _(" ({fixed} fixed, {remaining} remaining)", fixed=fixed, remaining=remaining) if fixed else ""
+        )
         blockers = sum(item.severity == "blocker" for item in report.findings)
-        first = f"{blockers} {_plural('blocker', blockers)} among " if blockers else ""
-        lines.append(f"Found {first}{remaining + fixed} {_plural('finding', remaining + fixed)}{detail}.")
+        first = ngettext("{n} blocker among ", "{n} blockers among ", blockers) if blockers else ""
+        every = ngettext("{n} finding", "{n} findings", remaining + fixed)
+        lines.append(_("Found {first}{every}{detail}.", first=first, every=every, detail=detail))
         lines += _fixable(report) or _explained(report)
     elif report.complete:
-        lines.append("All checks passed!")
+        lines.append(_("All checks passed!"))
     return [*lines, *report.notes]
 
 
@@ -97,12 +95,18 @@ def _fixable(report: LintReport) -> list[str]:
     unsafe = sum(item.fix is not None for item in report.findings) - safe
     star = f"[{paint('*', 'cyan', report.color)}]"
     if report.unsafe_fixes and safe + unsafe:
-        return [f"{star} {safe + unsafe} fixable with the `--fix` option."]
-    hidden = f"{unsafe} hidden {_plural('fix', unsafe)} can be enabled with the `--unsafe-fixes` option"
+        return [_("{star} {n} fixable with the `--fix` option.", star=star, n=safe + unsafe)]
+    hidden = ngettext(
+        "{n} hidden fix can be enabled with the `--unsafe-fixes` option",
+        "{n} hidden fixes can be enabled with the `--unsafe-fixes` option",
+        unsafe,
+    )
+    if safe and unsafe:
+        return [_("{star} {n} fixable with the `--fix` option ({hidden}).", star=star, n=safe, hidden=hidden)]
     if safe:
-        return [f"{star} {safe} fixable with the `--fix` option" + (f" ({hidden})." if unsafe else ".")]
+        return [_("{star} {n} fixable with the `--fix` option.", star=star, n=safe)]
     if unsafe:
-        return [f"No fixes available ({hidden})."]
+        return [_("No fixes available ({hidden}).", hidden=hidden)]
     return []
 
 
@@ -111,11 +115,11 @@ def _explained(report: LintReport) -> list[str]:
     if not report.findings:
         return []
     gravest = max(report.findings, key=lambda item: SEVERITIES.index(item.severity))
-    return [f"Next: npumigrate rule {gravest.code}"]
+    return [_("Next: {command}", command=f"npumigrate rule {gravest.code}")]
 
 
 def _fixes(report: LintReport, total: int) -> list[str]:
-    lines = [f"Fixed {total} {_plural('finding', total)}:"]
+    lines = [ngettext("Fixed {n} finding:", "Fixed {n} findings:", total)]
     rules = report.rules()
     for path, codes in report.fixed.items():
         lines.append(f"- {paint(shown(path), 'bold', report.color)}:")
@@ -123,12 +127,6 @@ def _fixes(report: LintReport, total: int) -> list[str]:
             name = f" ({rules[code].name})" if code in rules else ""
             lines.append(f"    {count:>3} × {paint(code, 'red', report.color)}{name}")
     return [*lines, ""]
-
-
-def _plural(word: str, count: int) -> str:
-    if count == 1:
-        return word
-    return f"{word}es" if word.endswith("x") else f"{word}s"
 
 
 def relative(path: str, root: str | None = None) -> str:

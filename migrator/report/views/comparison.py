@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from typing import TYPE_CHECKING
 
 from rich.console import Console
@@ -11,6 +10,7 @@ from rich.text import Text
 from migrator.report.terminal import COLOURS, WIDEST
 from migrator.report.views.compare import Difference
 from migrator.report.views.texts import Texts
+from migrator.wrapping import wrap
 
 if TYPE_CHECKING:
     import pandas
@@ -37,5 +37,5 @@ def _show(console: Console, rows: pandas.DataFrame, sign: str, width: int) -> No
         line.append(f"{row['severity']:<7}", style=COLOURS.get(row["severity"], ""))
         line.append(f"  {row['code']}  {row['file']}:{row['line']}")
         console.print(line, soft_wrap=True)
-        for part in textwrap.wrap(row["message"], width - 11, break_long_words=False, break_on_hyphens=False):
+        for part in wrap(row["message"], width - 11):
             console.print(Text(f"{'':11}{part}"), soft_wrap=True)

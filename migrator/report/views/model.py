@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from migrator.data_folders import reports_yaml
 from migrator.findings.finding import SEVERITIES
+from migrator.language import _
 from migrator.report.rows import CHANGES
 from migrator.report.views.estimates import KINDS, Counts, Effort, counts_of, effort_of, readiness
 from migrator.report.views.hunks import Hunk, Place, hunks_of, place_of
@@ -167,7 +168,7 @@ def verdict_of(run: Run, counts: Counts, texts: Texts) -> tuple[str, str]:
         said, tone = texts("verdict_nothing" if run.kind == "migrate" else "verdict_none"), "good"
     if run.verdict:
         outcome = str(run.verdict["verdict"])
-        ran = texts("verdict_ran") if outcome == "passed" else texts("verdict_ran_not", outcome=outcome)
+        ran = texts("verdict_ran") if outcome == "passed" else texts("verdict_ran_not", outcome=_(outcome))
         said, tone = f"{said} {ran}", tone if outcome == "passed" else "bad"
     return said, tone
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Optional
 
 from migrator.files.errors import SourceError, Unreadable, shown
 from migrator.files.source import lines_of
+from migrator.language import _
 from migrator.report.columns import Column, load_tables
 from migrator.report.csv_tables import ENCODING, as_written
 from migrator.report.log_file import inputs
@@ -70,8 +71,15 @@ def reports_folder(given: Path) -> Path:
         if (folder / SUMMARY).is_file():
             return folder
     if not given.is_dir():
-        raise SourceError(f"no such folder: {shown(given)}")
-    raise SourceError(f"{shown(given)} has no {REPORTS}/{SUMMARY}: name a result of migrate or analyze")
+        raise SourceError(_("no such folder: {given}", given=shown(given)))
+    raise SourceError(
+        _(
+            "{given} has no {reports}/{summary}: name a result of migrate or analyze",
+            given=shown(given),
+            reports=REPORTS,
+            summary=SUMMARY,
+        )
+    )
 
 
 def read_run(given: Path) -> Run:
@@ -86,7 +94,13 @@ def read_run(given: Path) -> Run:
             kind = "migrate"
         tables = {table: _read(folder / table) for table in load_tables() if (folder / table).is_file()}
     except (OSError, ValueError, KeyError, TypeError, UnicodeDecodeError) as error:
-        raise SourceError(f"the reports in {shown(folder)} cannot be read: {_first_line(error)}") from None
+        raise SourceError(
+            _(
+                "the reports in {folder} cannot be read: {error}",
+                folder=shown(folder),
+                error=_first_line(error),
+            )
+        ) from None
     # The rows of the tables of a library's functions, and of what a run showed, stand in the tables alone.
     listed = [
         _places(table, rows)

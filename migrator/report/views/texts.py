@@ -6,14 +6,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from migrator.data_folders import reports_yaml
+from migrator.language import _, language
 
 
 class Texts:
-    """The texts of one language by their keys."""
+    """The texts by their keys, in the language of the run."""
 
-    def __init__(self, entries: Mapping[str, Any] | None = None, language: str = "en") -> None:
+    def __init__(self, entries: Mapping[str, Any] | None = None) -> None:
         self._entries = reports_yaml("page/texts.yaml") if entries is None else entries
-        self.language = language
+        self.language = "en" if language() == "en" else "zh-CN"
 
     def __call__(self, key: str, n: int | None = None, **values: object) -> str:
         """A text with its values; ``n`` chooses the form for one or for ``other`` numbers, and is a value."""
@@ -22,15 +23,15 @@ class Texts:
             entry = entry["one" if n == 1 and "one" in entry else "other"]
         if n is not None:
             values["n"] = f"{n:,}"
-        return str(entry).strip().format(**values)
+        return _(str(entry).strip()).format(**values)
 
     def table(self, key: str) -> dict[str, str]:
         """A table of texts: those that the page's script shows, the keys of the keyboard."""
-        return {str(name): str(text) for name, text in self._entries[key].items()}
+        return {str(name): _(str(text)) for name, text in self._entries[key].items()}
 
     def about(self, table: str, key: str) -> str:
         """A text of a table of them: the name of a severity, of a status; the key where there is none."""
-        return str(self._entries[table].get(key, key))
+        return _(str(self._entries[table].get(key, key)))
 
     def duration(self, minutes: float) -> str:
         """A time for work, no more exact than the estimate is: minutes, hours or days."""

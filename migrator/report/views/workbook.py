@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from migrator.files.errors import CannotWrite, SourceError, cannot_write
+from migrator.language import _
 from migrator.report.columns import load_tables
 from migrator.report.views.run import Run
 
@@ -27,7 +28,7 @@ def write_workbook(run: Run, file: Path) -> None:
         from openpyxl.cell import WriteOnlyCell
         from openpyxl.styles import Alignment, Font
     except ImportError:
-        raise SourceError("xlsx needs openpyxl: pip install 'npumigrate[xlsx]'") from None
+        raise SourceError(_("xlsx needs openpyxl: pip install 'npumigrate[xlsx]'")) from None
     import pandas
 
     book = openpyxl.Workbook(write_only=True)
@@ -40,7 +41,7 @@ def write_workbook(run: Run, file: Path) -> None:
         for place, (heading, values) in enumerate(zip(headings, rows.columns), 1):
             width = max([len(heading), *rows[values].astype(str).str.len().head(200)]) + 2
             sheet.column_dimensions[openpyxl.utils.get_column_letter(place)].width = min(width, _WIDEST)
-        cells = [WriteOnlyCell(sheet, heading) for heading in headings]
+        cells = [WriteOnlyCell(sheet, _(heading)) for heading in headings]
         for cell in cells:
             cell.font = bold
         sheet.append(cells)

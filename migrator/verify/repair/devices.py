@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from migrator.findings.finding import Edit
+from migrator.language import _
 from migrator.names.tree import bare_name, called_name
 from migrator.verify.repair.origins import origin
 from migrator.verify.repair.proposal import NoOptions, Proposal, Seen
@@ -39,7 +40,12 @@ def _proposal(
     seen: Seen, site: Site, node: ast.expr, value: Mapping[str, Any], edits: tuple[Edit, ...]
 ) -> Proposal:
     shape = "×".join(map(str, value.get("shape", ()))) or value.get("class", value["kind"])
-    said = f"{ast.unparse(node)} is on the CPU ({value.get('dtype', '')} {shape})".replace("( ", "(")
+    said = _(
+        "{node} is on the CPU ({value} {shape})",
+        node=ast.unparse(node),
+        value=value.get("dtype", ""),
+        shape=shape,
+    ).replace("( ", "(")
     return Proposal(site.code, node, edits, said, origin(site, node, seen.sources).line)
 
 
@@ -112,7 +118,7 @@ def to_host(seen: Seen, options: NoOptions) -> Iterator[Proposal]:
             if value["device"] == "npu" and not _is_part(site, node):
                 at = site.code.end(node)
                 made = origin(site, node, seen.sources).line
-                said = f"{ast.unparse(node)} is on an NPU"
+                said = _("{node} is on an NPU", node=ast.unparse(node))
                 yield Proposal(site.code, node, (Edit(at, at, ".detach().cpu()"),), said, made)
 
 
@@ -143,7 +149,7 @@ def npu_condition(seen: Seen, options: Conditions) -> Iterator[Proposal]:
             if test is None:
                 continue
             for asked, line in _questions(code, test, seen):
-                said = f"{code.source(asked)} decides, and is false on an NPU"
+                said = _("{asked} decides, and is false on an NPU", asked=code.source(asked))
                 edits = (code.replaced(asked, options.test), *_import_of_torch(code))
                 yield Proposal(code, asked, edits, said, line)
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from migrator.findings.finding import Edit
+from migrator.language import _
 from migrator.names.tree import called_name
 from migrator.verify.repair import devices, ranks
 from migrator.verify.repair.origins import origin
@@ -68,7 +69,10 @@ def _constants(site: Site, options: Renaming) -> Iterator[Proposal]:
                 if re.match(rf"(?:torch\.)?{old}\b", node.value):
                     text = site.code.source(node).replace(old, new)
                     yield Proposal(
-                        site.code, node, (site.code.replaced(node, text),), f"it is {node.value!r}"
+                        site.code,
+                        node,
+                        (site.code.replaced(node, text),),
+                        _("it is {value!r}", value=node.value),
                     )
 
 
@@ -83,7 +87,7 @@ def _computed(site: Site, options: Renaming) -> Iterator[Proposal]:
             if id(node) not in known and isinstance(node, (ast.Call, ast.BinOp, ast.JoinedStr)):
                 text = f"str({site.code.source(node)})"
                 text += "".join(f'.replace("{old}", "{new}")' for old, new in options.values.items())
-                said = f"{called_name(call)} is given {ast.unparse(node)}"
+                said = _("{call} is given {node}", call=called_name(call), node=ast.unparse(node))
                 yield Proposal(site.code, node, (site.code.replaced(node, text),), said)
 
 
@@ -120,7 +124,8 @@ def _without_argument(seen: Seen, options: Argument) -> Iterator[Proposal]:
             else:
                 edit = Edit(*_argument_span(code, call, keyword), "")
             said = next(
-                (_said(n, v) for n, v in site.values() if n is keyword.value), f"{options.name} is given"
+                (_said(n, v) for n, v in site.values() if n is keyword.value),
+                _("{name} is given", name=options.name),
             )
             yield Proposal(code, call, (edit,), said, origin(site, keyword.value, seen.sources).line)
 
@@ -146,7 +151,10 @@ def _with_argument(seen: Seen, options: Argument) -> Iterator[Proposal]:
             at = site.code.end(last)
             text = f", {options.name}={options.value}"
             yield Proposal(
-                site.code, call, (Edit(at, at, text),), f"{called_name(call)} is not given {options.name}"
+                site.code,
+                call,
+                (Edit(at, at, text),),
+                _("{call} is not given {name}", call=called_name(call), name=options.name),
             )
         # torch.load under another name, such as that of a partial: its value was seen.
         for call in _calls(site):
@@ -158,7 +166,9 @@ def _with_argument(seen: Seen, options: Argument) -> Iterator[Proposal]:
             ):
                 at = site.code.end(max([*call.args, *call.keywords], key=site.code.end))
                 text = f", {options.name}={options.value}"
-                yield Proposal(site.code, call, (Edit(at, at, text),), f"{call.func.id} loads", made.line)
+                yield Proposal(
+                    site.code, call, (Edit(at, at, text),), _("{id} loads", id=call.func.id), made.line
+                )
 
 
 @dataclass(frozen=True)
@@ -182,7 +192,7 @@ def _instead_of_none(seen: Seen, options: Default) -> Iterator[Proposal]:
             for pattern, value in options.values.items():
                 if any(re.search(pattern, text) for text in texts):
                     edit = site.code.replaced(node, f"({site.code.source(node)} or {value})")
-                    said = f"{ast.unparse(node)} was None"
+                    said = _("{node} was None", node=ast.unparse(node))
                     yield Proposal(site.code, node, (edit,), said, made.line)
                     break
 
@@ -218,11 +228,13 @@ def _other_name(seen: Seen, options: Names) -> Iterator[Proposal]:
     for site in seen.sites[:1]:
         for node in ast.walk(site.expression):
             if isinstance(node, ast.Attribute) and node.attr == name and name in options.names:
-                yield Proposal(site.code, node, (site.code.replaced(node, new),), f"there is no {name}")
+                yield Proposal(
+                    site.code, node, (site.code.replaced(node, new),), _("there is no {name}", name=name)
+                )
             is_get = isinstance(node, ast.Call) and called_name(node) == "getattr" and len(node.args) == 2
             if is_get and isinstance(node, ast.Call) and new:
                 at = site.code.end(node.args[1])
-                said = f"getattr asks for {name!r}"
+                said = _("getattr asks for {name!r}", name=name)
                 made = origin(site, node.args[1], seen.sources).line
                 yield Proposal(site.code, node, (Edit(at, at, f", {new}"),), said, made)
 
@@ -240,7 +252,9 @@ def _on_cpu(seen: Seen, options: NoOptions) -> Iterator[Proposal]:
             first = site.code.source(tensors[0])
             edits += [Edit(end, end, f"{closing}.to({first}.device)")]
             edits += [Edit(begin, begin, opening)] if opening else []
-            yield Proposal(site.code, outer, tuple(edits), f"{ast.unparse(tensors[0])} is on an NPU")
+            yield Proposal(
+                site.code, outer, tuple(edits), _("{tensors} is on an NPU", tensors=ast.unparse(tensors[0]))
+            )
 
 
 def _outermost(nodes: list[ast.expr]) -> list[ast.expr]:

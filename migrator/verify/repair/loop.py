@@ -12,6 +12,7 @@ from migrator.files.replacing import replace_file
 from migrator.files.source import encode
 from migrator.findings.edits import apply, in_order
 from migrator.findings.finding import Finding, Fix
+from migrator.language import _
 from migrator.matchers.options import typed
 from migrator.verify.diagnosis import Failure
 from migrator.verify.repair.fixes import FIXES
@@ -72,7 +73,16 @@ def repair(folder: Path, run: Callable[[], Verdict], say: Callable[[str], None])
             break
         rule, proposal, text = found
         made = _round(len(rounds) + 1, rule, proposal, text, trouble)
-        say(f"round {made.number}: {rule.code} {proposal.code.name}:{made.finding.line}: {rule.message}")
+        say(
+            _(
+                "round {number}: {code} {name}:{line}: {message}",
+                number=made.number,
+                code=rule.code,
+                name=proposal.code.name,
+                line=made.finding.line,
+                message=rule.message,
+            )
+        )
         before = proposal.code.path.read_bytes()
         _write(proposal, text)
         verdict = run()
@@ -83,7 +93,7 @@ def repair(folder: Path, run: Callable[[], Verdict], say: Callable[[str], None])
         if after is not None and (after.key == trouble.key or _is_of_the_change(after, trouble, made)):
             replace_file(proposal.code.path, before)
             made = replace(made, kept=False)
-            say(f"round {made.number}: the same trouble again, the change is taken back")
+            say(_("round {number}: the same trouble again, the change is taken back", number=made.number))
         rounds.append(made)
     trouble = _trouble(verdict)
     left = () if trouble is None else tuple(_left(rules, trouble, folder))
@@ -137,7 +147,7 @@ def _trouble(verdict: Verdict) -> _Trouble | None:
         failure, waited = _first(course.failures)
         return _Trouble("waits" if waited else "failure", f"{failure.who}: {failure.line}", verdict, failure)
     if verdict.ended.still:
-        return _Trouble("waits", "; ".join(course.lack.lines) if course.lack else "it waits", verdict)
+        return _Trouble("waits", "; ".join(course.lack.lines) if course.lack else _("it waits"), verdict)
     if course.lost:
         return _Trouble("lost", course.lost[0].line, verdict, course.lost[0])
     if verdict.outcome == NOT_ON_NPU:
@@ -202,7 +212,7 @@ def _round(number: int, rule: RuntimeRule, proposal: Proposal, text: bytes, trou
     begin, stop = code.lines.span(first, last)
     before = code.lines.data[begin:stop].decode("utf-8").strip()
     after = text[begin : stop + shift].decode("utf-8").strip()
-    came = f" It came from {proposal.origin}." if proposal.origin else ""
+    came = _(" It came from {origin}.", origin=proposal.origin) if proposal.origin else ""
     if isinstance(proposal.node, ast.Constant):
         came += f" {_IN_SOURCE}."
     line, column = code.lines.place(start)
@@ -250,8 +260,8 @@ def _left(rules: Sequence[RuntimeRule], trouble: _Trouble, folder: Path) -> Iter
         own = [(stack, stack.own(folder)) for stack in trouble.verdict.course.stacks]
         places = [f"{s.who} at {Path(o[1].file).name}:{o[1].line}" for s, o in own if o is not None]
         yield f"where:  {'; '.join(places) or 'no line of the project is known'}"
-        yield "values: none were seen"
-        yield "from:   not known"
+        yield _("values: none were seen")
+        yield _("from:   not known")
     else:
         site = sites[0]
         yield f"where:  {site.code.place(site.statement)}"

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from migrator.findings.finding import Edit
+from migrator.language import _
 from migrator.names.tree import called_name
 from migrator.verify.repair.origins import origin
 from migrator.verify.repair.proposal import NoOptions, Proposal, Seen
@@ -59,12 +60,12 @@ def npu_of_rank(seen: Seen, options: NoOptions) -> Iterator[Proposal]:
         at, indent = code.end(statement), code.indent(statement)
         number = "torch.distributed.get_rank() % torch.npu.device_count()"
         edit = Edit(at, at, f"\n{indent}torch.npu.set_device({number})")
-        yield Proposal(code, statement, (edit,), "no rank has chosen its NPU before the first collective")
+        yield Proposal(code, statement, (edit,), _("no rank has chosen its NPU before the first collective"))
     for code in seen.sources.every():
         for node in ast.walk(code.tree):
             if isinstance(node, ast.Call) and called_name(node) == "set_device" and len(node.args) == 1:
                 edit = code.replaced(node.args[0], 'int(__import__("os").environ["LOCAL_RANK"])')
-                said = f"set_device is given {code.source(node.args[0])}"
+                said = _("set_device is given {args}", args=code.source(node.args[0]))
                 yield Proposal(code, node, (edit,), said)
 
 
@@ -91,5 +92,5 @@ def all_ranks(seen: Seen, options: NoOptions) -> Iterator[Proposal]:
                 continue
             begin = code.lines.starts[last.lineno - 1]
             edit = Edit(begin, code.start(last), code.indent(node))
-            said = f"{who} waits in it, and the others never call it"
+            said = _("{who} waits in it, and the others never call it", who=who)
             yield Proposal(code, last, (edit,), said, code.place(node))

@@ -65,34 +65,54 @@ def load(path: Path) -> list[RuntimeRule]:
         node = yaml.compose(text, Loader=yaml.SafeLoader)
         entries = yaml.safe_load(text)
     except yaml.YAMLError as error:
-        raise RuleError(f"{path}: not YAML: {getattr(error, 'problem', error)}") from None
+        raise RuleError(
+            _("{path}: not YAML: {error}", path=path, error=getattr(error, "problem", error))
+        ) from None
     if not isinstance(entries, list) or node is None:
-        raise RuleError(f"{path}:1: a rule pack is a list of rules, each starting with '- code: …'")
+        raise RuleError(
+            _("{path}:1: a rule pack is a list of rules, each starting with '- code: …'", path=path)
+        )
     return [_rule(entry, f"{path}:{item.start_mark.line + 1}") for entry, item in zip(entries, node.value)]
 
 
 def _rule(entry: Any, place: str) -> RuntimeRule:
     if not isinstance(entry, dict):
-        raise RuleError(f"{place}: a rule is a mapping with code, name, summary, signs, …")
+        raise RuleError(_("{place}: a rule is a mapping with code, name, summary, signs, …", place=place))
     values = dict(entry)
     options, examples = values.pop("options", {}), values.pop("examples", ())
     try:
         rule = typed(RuntimeRule, values)
         if rule.fix:
             if rule.fix not in FIXES:
-                raise OptionError("fix", f"unknown fix {rule.fix!r}; there are {', '.join(FIXES)}")
+                raise OptionError(
+                    "fix", _("unknown fix {fix!r}; there are {fixes}", fix=rule.fix, fixes=", ".join(FIXES))
+                )
             typed(FIXES[rule.fix].options, options)
         elif options:
-            raise OptionError("options", "a rule without a fix has no options")
+            raise OptionError("options", _("a rule without a fix has no options"))
         re.compile(rule.signs.text)
     except (OptionError, re.error) as error:
         raise RuleError(f"{place}: {error}") from None
     if not re.fullmatch(r"[A-Z]{2,8}\d{3,4}", rule.code):
-        raise RuleError(f"{place}: code {rule.code!r} is not letters and digits, such as NPU1101")
+        raise RuleError(
+            _(
+                "{place}: code {code!r} is not letters and digits, such as NPU1101",
+                place=place,
+                code=rule.code,
+            )
+        )
     for number, example in enumerate(examples):
-        unknown = set(example) - _EXAMPLE if isinstance(example, dict) else {"it is no mapping"}
+        unknown = set(example) - _EXAMPLE if isinstance(example, dict) else {_("it is not a mapping")}
         if unknown:
-            raise RuleError(f"{place}: example {number} of {rule.code}: unknown field {sorted(unknown)[0]!r}")
+            raise RuleError(
+                _(
+                    "{place}: example {number} of {code}: unknown field {unknown!r}",
+                    place=place,
+                    number=number,
+                    code=rule.code,
+                    unknown=sorted(unknown)[0],
+                )
+            )
     words = {key: _(" ".join(getattr(rule, key).split())) for key in ("message", "advice", "why", "summary")}
     made = {**vars(rule), **words, "options": options, "examples": tuple(examples)}
     return RuntimeRule(**made)
@@ -104,5 +124,5 @@ def load_all() -> list[RuntimeRule]:
     codes = [rule.code for rule in rules]
     twice = next((code for code in codes if codes.count(code) > 1), None)
     if twice:
-        raise RuleError(f"{twice} is defined twice in rules/runtime")
+        raise RuleError(_("{twice} is defined twice in rules/runtime", twice=twice))
     return sorted(rules, key=lambda rule: rule.code)

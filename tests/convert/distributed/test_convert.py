@@ -338,8 +338,8 @@ def test_what_cannot_be_converted_is_migrated(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("more", "line"),
     [
-        (["distributed", "-m", "no.py"], "no.py (-m/--main) is no file of"),
-        (["-t", "model"], "-t/--target-model is for --distributed"),
+        (["distributed", "-m", "no.py"], "no.py (-m/--main) is not a file of"),
+        (["-t", "model"], "-t/--target-model needs --distributed"),
         (["distributed", "--mode", "transfer"], "exclude each other"),
         (["distribute"], "distribute"),
     ],

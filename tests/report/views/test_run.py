@@ -67,9 +67,9 @@ def test_the_report_is_the_one_that_the_migration_built(copied) -> None:
     [
         (["nowhere"], "no such folder: nowhere"),
         (["."], "has no migration_report/summary.json"),
-        ([".", "--format", "pdf"], "there is no format pdf: choose of html, md, xlsx, csv, json"),
+        ([".", "--format", "pdf"], "there is no format pdf: choose one of html, md, xlsx, csv, json"),
         (["diff", "."], "diff takes two results"),
-        (["a", "b"], "name one result"),
+        (["a", "b"], "give one result"),
     ],
 )
 def test_what_cannot_be_reported_is_told_in_a_line(arguments, line, tmp_path, monkeypatch, capsys) -> None:

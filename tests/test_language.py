@@ -1,0 +1,173 @@
+"""What people read: every text has its translation, with the glossary's words; programs get English."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from migrator import language
+from migrator.cli.start import split_language
+from migrator.wrapping import columns, wrap
+
+ROOT = Path(__file__).parents[1]
+# What stands in no message, and what is said instead (docs/glossary.md).
+AVOIDED = {
+    r"(?<!network )\bcards?\b(?! of this machine| are )": "NPU",
+    r"\b(?:has|have) not\b": "… is not supported on NPUs",
+    r"\bNPU forms?\b|\bcounterparts?\b": "equivalent",
+    r"\bfused forms?\b": "fused alternative",
+    r"\b(?:a|no) texts?\b(?! cursor)": "string",
+    r"\bleft as (?:it was|they were|it is)\b": "left unchanged",
+    r"\bwrong use\b": "usage error",
+    r"\bis no (?:folder|file|number|string)\b": "is not a …",
+}
+
+
+def _tool():
+    spec = importlib.util.spec_from_file_location("catalogue", ROOT / "tools" / "catalogue.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def tool():
+    return _tool()
+
+
+def test_every_text_is_translated(tool) -> None:
+    said = tool.translated()
+    missing = [f"{place}: {text}" for text, place in tool.texts().items() if not said.get(text)]
+    todo = "write their Chinese into reports/zh.po, after python tools/catalogue.py has made places for them"
+    assert not missing, f"{len(missing)} texts have no translation: {todo}\n" + "\n".join(missing)
+
+
+def test_no_translation_is_stale(tool) -> None:
+    stale = sorted(set(tool.translated()) - set(tool.texts()))
+    assert not stale, "these texts are no more: python tools/catalogue.py takes them out\n" + "\n".join(stale)
+
+
+def test_translations_have_the_fields_of_their_texts(tool) -> None:
+    def fields(text: str) -> list[str]:
+        return sorted(re.findall(r"\{[^{}]*\}", text))
+
+    odd = [text for text, said in tool.translated().items() if fields(text) != fields(said)]
+    assert odd == []
+
+
+def test_messages_have_the_words_of_the_glossary(tool) -> None:
+    found = [
+        f"{place}: {text}\n    say: {instead}"
+        for text, place in tool.texts().items()
+        for pattern, instead in AVOIDED.items()
+        if re.search(pattern, text)
+    ]
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize(
+    ("environment", "expected"),
+    [
+        ({}, "en"),
+        ({"LANG": "zh_CN.UTF-8"}, "zh"),
+        ({"LANG": "zh_CN.UTF-8", "LC_ALL": "C"}, "en"),
+        ({"LANG": "en_US.UTF-8", "NPUMIGRATE_LANG": "zh"}, "zh"),
+        ({"LANG": "de_DE.UTF-8"}, "en"),
+    ],
+)
+def test_the_first_variable_that_says_something_decides(monkeypatch, environment, expected) -> None:
+    for name in ("NPUMIGRATE_LANG", "LANGUAGE", "LC_ALL", "LC_MESSAGES", "LANG"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    assert language.language() == expected
+
+
+def test_what_follows_belongs_to_another_program() -> None:
+    assert split_language(["--lang", "zh", "lint", "."]) == (["lint", "."], "zh")
+    assert split_language(["lint", "--lang=en", "."]) == (["lint", "."], "en")
+    assert split_language(["verify", "out", "--", "train.py", "--lang", "de"])[1] is None
+    assert split_language(["emulate", "python", "train.py", "--lang", "de"])[1] is None
+    assert split_language(["lint", "--lang"]) == (["lint"], "")
+
+
+def _run(*arguments: str, folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "migrator", *arguments],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "LANG": "C.UTF-8", **environment},
+        capture_output=True,
+        encoding="utf-8",
+        timeout=120,
+    )
+
+
+@pytest.fixture
+def program(tmp_path) -> Path:
+    (tmp_path / "train.py").write_text("import torch\n\nx = torch.zeros(2).cuda()\n")
+    return tmp_path
+
+
+def test_lint_in_chinese_and_json_for_programs(program) -> None:
+    chinese = _run("lint", "--lang", "zh", "--no-cache", "train.py", folder=program)
+    assert "请用 .npu() 替换 .cuda()" in chinese.stdout
+    assert "发现 2 个问题" in chinese.stdout
+    machine = _run("lint", "--no-cache", "--output-format", "json", folder=program, NPUMIGRATE_LANG="zh")
+    assert "use .npu() instead of .cuda()" in [item["message"] for item in json.loads(machine.stdout)]
+
+
+def test_cached_findings_keep_their_language(program) -> None:
+    first = _run("lint", "--lang", "zh", "train.py", folder=program).stdout
+    assert "use .npu() instead of .cuda()" in _run("lint", "train.py", folder=program).stdout
+    assert _run("lint", "--lang", "zh", "train.py", folder=program).stdout == first
+
+
+def test_a_report_in_chinese(program) -> None:
+    result = _run("--lang", "zh", "-i", ".", "-o", "out", "-v", "2.6", "--format", "html,md", folder=program)
+    assert result.returncode == 0, result.stderr
+    reports = next((program / "out").glob("*/migration_report"))
+    page = (reports / "index.html").read_text(encoding="utf-8")
+    assert '<html lang="zh-CN">' in page
+    assert "迁移报告" in page
+    assert "按规则统计的修改" in (reports / "report.md").read_text(encoding="utf-8")
+    head, *rows = (reports / "change_list.csv").read_text(encoding="utf-8-sig").splitlines()
+    assert head.startswith("File,Start Line")
+    assert any("请用 .npu() 替换 .cuda()" in row for row in rows)
+
+
+def test_help_and_errors_in_chinese(program) -> None:
+    answer = _run("migrate", "--help", folder=program, LANG="zh_CN.UTF-8")
+    assert "用法：npumigrate migrate" in answer.stdout
+    assert "将项目迁移到昇腾NPU" in answer.stdout
+    assert max(map(columns, answer.stdout.splitlines())) <= 80
+    assert "没有选项：--foo" in _run("--lang", "zh", "migrate", "--foo", folder=program).stderr
+    wrong = _run("--lang", "fr", "lint", folder=program)
+    assert (wrong.returncode, wrong.stderr) == (2, "npumigrate: --lang fr: choose one of en, zh\n")
+
+
+def test_english_reads_no_catalogue(program) -> None:
+    code = (
+        "import sys, builtins; sys.argv = ['npumigrate', 'lint', '--no-cache', 'train.py']; found = []\n"
+        "sys.addaudithook(lambda event, args: found.append(str(args[0])) if event == 'open' else None)\n"
+        "from migrator.cli.start import run; run()\n"
+        "assert not [name for name in found if name.endswith('zh.po')]\n"
+        "assert not {'migrator.cli.spoken', 'migrator.wrapping'} & set(sys.modules)\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "LANG": "C.UTF-8"}
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=program, env=environment, capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_wide_characters_take_two_columns() -> None:
+    lines = wrap("用 torch_npu.npu_fusion_attention 替换 {api}，并检查结果。", 24, "  ", "    ")
+    assert lines == ["  用", "    torch_npu.npu_fusion_attention", "    替换 {api}，并检查结", "    果。"]
+    assert wrap("one two three", 7) == ["one two", "three"]
