@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[1]
 # What stands in no message, and what is said instead (docs/glossary.md).
 AVOIDED = {
     r"(?<!network )\bcards?\b(?! of this machine| are )": "NPU",
-    r"\b(?:has|have) not\b": "… is not supported on NPUs",
+    r"\b(?:has|have) not\b(?! \w+ed\b)": "… is not supported on NPUs",
     r"\bNPU forms?\b|\bcounterparts?\b": "equivalent",
     r"\bfused forms?\b": "fused alternative",
     r"\b(?:a|no) texts?\b(?! cursor)": "string",
@@ -67,7 +67,7 @@ def test_messages_have_the_words_of_the_glossary(tool) -> None:
         f"{place}: {text}\n    say: {instead}"
         for text, place in tool.texts().items()
         for pattern, instead in AVOIDED.items()
-        if re.search(pattern, text)
+        if re.search(pattern, re.sub(r"\{[^{}]*\}", "{}", text))
     ]
     assert not found, "\n".join(found)
 

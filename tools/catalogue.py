@@ -37,10 +37,8 @@ _OF_RULES = ("summary", "message", "advice", "why")
 # Of the tables of api_db, the columns that people read.
 _OF_TABLES = {
     "env_vars.csv": ("advice",),
-    "npu_names.csv": ("advice",),
     "library_defaults.csv": ("advice",),
     "program_options.csv": ("advice",),
-    "npu_variables.csv": ("meaning",),
     "limits.csv": ("meaning",),
 }
 # Of the files of reports/, the keys whose values people read; None for all.

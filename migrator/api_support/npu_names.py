@@ -7,7 +7,6 @@ from typing import NamedTuple, Optional
 
 from migrator.api_support import tables
 from migrator.api_support.versions import TorchVersion, known
-from migrator.language import _
 
 
 class NpuName(NamedTuple):
@@ -67,7 +66,7 @@ def _at(rows: list[list[str]], version: TorchVersion) -> NpuName:
     exists_from = next((row[0] or known()[0].text for row in rows if row[3]), "")
     for first, last, kind, npu, unchanged, advice, source in rows:
         if tables.covers(first, last, version.tuple):
-            return NpuName(npu, _(advice), source, exists_from, kind, unchanged)
+            return NpuName(npu, advice, source, exists_from, kind, unchanged)
     raise LookupError(f"npu_names.csv has no row for torch {version}")
 
 

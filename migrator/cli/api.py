@@ -66,14 +66,14 @@ def _api(given: argparse.Namespace) -> int:
     elif not answers:
         hint = _("; is it {nearest}?", nearest=" or ".join(nearest[:3])) if nearest else ""
         say(_("{name} is unknown{hint}", name=given.name, hint=hint))
-        _say_next(_("npumigrate api {nearest}", nearest=nearest[0]) if nearest else "")
+        _say_next(f"npumigrate api {nearest[0]}" if nearest else "")
     else:
         from migrator.report import api_text, colors
 
         lines = api_text.table(answers, at) if pattern else api_text.page(answers[0], at)
         text = "\n".join(lines)
         print(text if colors.wanted() else colors.plain(text), flush=True)
-        _say_next(_("npumigrate api {name}", name=answers[0].name) if pattern else _("npumigrate lint"))
+        _say_next(f"npumigrate api {answers[0].name}" if pattern else "npumigrate lint")
     return DONE if answers else _NOTHING_KNOWN
 
 

@@ -106,7 +106,7 @@ def build(
     )
     if out:
         typer.echo(_("to use these tables, set {variable}={out}", variable=tables.VARIABLE, out=out))
-    say_next(_("npumigrate db verify{value}", value=f" {shell_word(str(out))}" if out else ""))
+    say_next("npumigrate db verify" + (f" {shell_word(str(out))}" if out else ""))
 
 
 def _torch_of(version: str, place: Path) -> list[Wheel]:
@@ -188,7 +188,7 @@ def diff(
         if about == "torch" and len(here) > _MOST:
             lines.append(_("  … and {here} more: --json has all", here=len(here) - _MOST))
     typer.echo("\n".join(lines), color=False if os.environ.get("NO_COLOR") else None)
-    say_next(_("npumigrate lint -v {text}", text=second.text))
+    say_next(f"npumigrate lint -v {second.text}")
 
 
 @db.command()
@@ -228,7 +228,7 @@ def releases(
     widths = [max(map(len, column)) for column in zip(*rows)]
     for row in rows:
         typer.echo("  ".join((cell or "-").ljust(width) for cell, width in zip(row, widths)).rstrip())
-    say_next(_("npumigrate lint -v {torch}", torch=found[-1].torch))
+    say_next(f"npumigrate lint -v {found[-1].torch}")
 
 
 @db.command()
@@ -269,9 +269,7 @@ def answers(
 
         typer.echo(json.dumps({text: held._asdict() for text, held in found.items()}, indent=2))
     elif not unknown:
-        say_next(
-            _("npumigrate db answers --unknown") + "".join(f" -v {one.text}" for one in wanted if version)
-        )
+        say_next("npumigrate db answers --unknown" + "".join(f" -v {one.text}" for one in wanted if version))
 
 
 @db.command()
@@ -315,7 +313,7 @@ def verify(
     if problems:
         say(ngettext("{n} problem", "{n} problems", len(problems)))
         raise typer.Exit(PROBLEMS)
-    say_next(_("npumigrate db answers"))
+    say_next("npumigrate db answers")
 
 
 def _compared(wanted: bool) -> list[str]:

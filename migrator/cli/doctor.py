@@ -67,12 +67,8 @@ def doctor(
         _show(findings)
         # Emulated NPUs are a way to go on where there is none.
         say_next(
-            *([_("npumigrate lint")] if not findings.errors else []),
-            *(
-                [_("npumigrate emulate -- {own_command} doctor", own_command=own_command())]
-                if not findings.npus
-                else []
-            ),
+            *(["npumigrate lint"] if not findings.errors else []),
+            *([f"npumigrate emulate -- {own_command()} doctor"] if not findings.npus else []),
         )
     if findings.errors:
         raise typer.Exit(PROBLEMS)

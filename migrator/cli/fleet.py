@@ -66,7 +66,7 @@ def fleet(
     if repositories is None or output is None:
         stop(_("name a list and a folder: npumigrate fleet REPOS.txt -o OUT"))
     if command not in _COMMANDS:
-        stop(_("--do {command}: choose of {commands}", command=command, commands=", ".join(_COMMANDS)))
+        stop(_("--do {command}: choose one of {commands}", command=command, commands=", ".join(_COMMANDS)))
     if sys.platform == "win32":
         stop(_("fleet runs on Linux and macOS"))
     try:

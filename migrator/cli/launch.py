@@ -231,7 +231,7 @@ def mpi(
 def _say_check(written: Optional[Path]) -> None:
     """What comes after a rank table that was written to a file."""
     if written:
-        say_next(_("npumigrate launch rank-table check {written}", written=shell_word(str(written))))
+        say_next(f"npumigrate launch rank-table check {shell_word(str(written))}")
 
 
 def _content(file: Path) -> Any:

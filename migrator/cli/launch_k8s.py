@@ -70,8 +70,8 @@ def k8s(
     """Make a manifest for a Kubernetes cluster with Ascend NPUs, or convert one for GPUs.
 
     The manifest is a Kubeflow PyTorchJob or a Volcano Job. What was assumed,
-    changed and left is said on the standard error. Exit status: 0 done; 2 wrong
-    use, or something that is not understood.
+    changed and left is said on the standard error. Exit status: 0 done; 2 usage
+    error, or something that is not understood.
     """
     from migrator.files.errors import harmless
     from migrator.launch.k8s.cluster import ManifestError
@@ -86,7 +86,7 @@ def k8s(
         typer.echo(wrapped(harmless(note), stream=sys.stderr), err=True)
     give(found.text, output)
     if output:
-        say_next(_("kubectl apply -f {output}", output=shell_word(str(output))))
+        say_next(f"kubectl apply -f {shell_word(str(output))}")
 
 
 def _convert(manifest: Path, given: dict[str, Any], job: Path | None) -> Launch:

@@ -80,4 +80,4 @@ def modelarts(
         typer.echo(wrapped(f"assumed: {note}", stream=sys.stderr), err=True)
     for name in made.files:
         typer.echo(shown(folder / name))
-    say_next(_("npumigrate verify {folder}", folder=shell_word(str(folder))))
+    say_next(f"npumigrate verify {shell_word(str(folder))}")

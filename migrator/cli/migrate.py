@@ -125,7 +125,7 @@ def migrate(
     if distributed and mode is Mode.transfer:
         stop(_("--distributed and --mode transfer exclude each other"))
     if replace_unsupported and (safe_only or mode is Mode.transfer):
-        other = "--safe-only" if safe_only else _("--mode transfer")
+        other = "--safe-only" if safe_only else "--mode transfer"
         stop(_("--replace-unsupported and {other} exclude each other", other=other))
     others = {
         "--distributed": distributed,

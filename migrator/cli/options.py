@@ -111,7 +111,7 @@ def check_common(quiet: bool, verbose: bool, hardware: Optional[str]) -> None:
     if hardware is not None and hardware not in HARDWARE:
         stop(
             _(
-                "there is no hardware {hardware!r}: choose of {hardware2}",
+                "there is no hardware {hardware!r}: choose one of {hardware2}",
                 hardware=hardware,
                 hardware2=", ".join(HARDWARE),
             )

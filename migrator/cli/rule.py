@@ -74,7 +74,7 @@ def rule(
     else:
         typer.echo(text, nl=False)
     if not everything:
-        say_next(_("npumigrate lint --select {chosen}", chosen=",".join(one.code for one in chosen)))
+        say_next(f"npumigrate lint --select {','.join(one.code for one in chosen)}")
 
 
 def _check(pack: Path, others: tuple[str, ...]) -> None:
@@ -104,7 +104,7 @@ def _check(pack: Path, others: tuple[str, ...]) -> None:
     typer.echo(_("examples: {examples}, failed: {failed}", examples=len(examples), failed=len(failed)))
     if failed:
         raise typer.Exit(PROBLEMS)
-    say_next(_("npumigrate lint --rules {pack}", pack=shell_word(str(pack))))
+    say_next(f"npumigrate lint --rules {shell_word(str(pack))}")
 
 
 def _indented(text: str) -> str:
