@@ -230,7 +230,7 @@ def _declared(data: bytes) -> str:
         return "utf-8"
     lines = iter((bom + head.translate(_ASCII_ONLY)).splitlines(keepends=True))
     try:
-        found, _ = tokenize.detect_encoding(lambda: next(lines))
+        found, _lines = tokenize.detect_encoding(lambda: next(lines))
     except SyntaxError as error:
         if bom and "unknown" not in str(error):
             raise Unreadable(

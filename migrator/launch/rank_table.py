@@ -129,7 +129,7 @@ def parse(text: str) -> Any:
             else ""
         )
         reason = error.msg if isinstance(error, json.JSONDecodeError) else str(error)
-        raise RankTableError(_("is no JSON: {place}{reason}", place=place, reason=reason)) from error
+        raise RankTableError(_("is not JSON: {place}{reason}", place=place, reason=reason)) from error
     except RecursionError:
         raise RankTableError(_("is no rank table: its brackets are nested too deeply")) from None
 

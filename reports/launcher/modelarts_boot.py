@@ -220,7 +220,7 @@ def look_at(file: str) -> tuple[str, Any]:
     except OSError as error:
         raise BootError(f"RANK_TABLE_FILE: {file} cannot be read: {error.strerror}") from error
     except ValueError:
-        return "is no JSON", None  # it may just be written
+        return "is not JSON", None  # it may just be written
     if not isinstance(content, dict):
         raise BootError(f"RANK_TABLE_FILE: {file} is no rank table")
     status = content.get("status")

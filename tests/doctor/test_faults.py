@@ -85,11 +85,11 @@ def test_a_machine_that_is_right_has_no_fault(make, python) -> None:
         ({}, {"HCCL_SOCKET_IFNAME": "en,eth"}, [], ""),
         ({}, {"HCCL_SOCKET_IFNAME": "=eth0"}, [], ""),
         ({}, {"HCCL_SOCKET_IFNAME": "^lo"}, [], ""),
-        ({}, {"HCCL_SOCKET_IFNAME": "=eth"}, ["variable"], "the cards are eth0, lo"),
-        ({}, {"HCCL_SOCKET_IFNAME": "ens33"}, ["variable"], "no network card fits"),
+        ({}, {"HCCL_SOCKET_IFNAME": "=eth"}, ["variable"], "there are eth0, lo"),
+        ({}, {"HCCL_SOCKET_IFNAME": "ens33"}, ["variable"], "no network card matches"),
         ({}, {"HCCL_CONNECT_TIMEOUT": "7200", "HCCL_EXEC_TIMEOUT": "0"}, [], ""),
         ({}, {"HCCL_CONNECT_TIMEOUT": "60"}, ["variable"], "120 to 7200"),
-        ({}, {"HCCL_EXEC_TIMEOUT": "30min"}, ["variable"], "no number"),
+        ({}, {"HCCL_EXEC_TIMEOUT": "30min"}, ["variable"], "not a number"),
         ({}, {"HCCL_BUFFSIZE": "4194304"}, ["variable"], "megabytes"),
         ({}, {"HCCL_RDMA_TC": "132", "HCCL_RDMA_SL": "4"}, [], ""),
         ({}, {"HCCL_RDMA_TC": "133"}, ["variable"], "multiples of 4"),
@@ -103,7 +103,7 @@ def test_a_machine_that_is_right_has_no_fault(make, python) -> None:
             "",
         ),
         ({}, {"HCCL_HOST_SOCKET_PORT_RANGE": "60000-60050,61000"}, [], ""),
-        ({}, {"HCCL_HOST_SOCKET_PORT_RANGE": "60000:60050"}, ["variable"], "no list of ports"),
+        ({}, {"HCCL_HOST_SOCKET_PORT_RANGE": "60000:60050"}, ["variable"], "not a list of ports"),
     ],
 )
 def test_a_fault_is_found(make, python, files, variables, expected, said) -> None:

@@ -50,7 +50,7 @@ def test_pipes_and_devices_are_not_read(tmp_path: Path, what: str) -> None:
 def test_a_file_that_is_too_large(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"12345")
     assert read_settings(tmp_path / "file", 5) == b"12345"
-    with pytest.raises(Unreadable, match="it has more than"):
+    with pytest.raises(Unreadable, match="it is larger than"):
         read_settings(tmp_path / "file", 4)
     with pytest.raises(Unreadable, match="is a directory"):
         read_settings(tmp_path)
@@ -113,7 +113,7 @@ def test_a_gitignore_that_is_no_file_ignores_nothing(project: Path, what: str) -
         ("select = " + _DEEP, ["lint", "--no-cache", "--config", "file", "."], "nested too deeply"),
         (_DEEP, ["launch", "rank-table", "check", "file"], "nested too deeply"),
         (_JOB + _LAUGHS, ["launch", "k8s", "--from", "file"], "too many values"),
-        (_DEEP, ["launch", "k8s", "--from", "file"], "no YAML"),
+        (_DEEP, ["launch", "k8s", "--from", "file"], "not YAML"),
     ],
 )
 def test_one_line_for_what_is_nested_or_repeated_without_end(

@@ -377,7 +377,7 @@ def test_a_job_without_gpus_stays():
     ("text", "message"),
     [
         ("a: [1\nb: 2\n", "m.yaml:2: not YAML: "),
-        ("a: {{ .Values.x }}\n", "m.yaml:1: no YAML"),
+        ("a: {{ .Values.x }}\n", "m.yaml:1: not YAML"),
         ("a: &x [*x]\n", "m.yaml:1: this document contains itself"),
         ("a: !Ref x\n", "m.yaml:1: not YAML: could not determine a constructor"),
         ("kind: Service\n", "m.yaml: it holds neither a PyTorchJob nor a Volcano Job"),
@@ -392,10 +392,10 @@ def test_a_job_without_gpus_stays():
         ),
         (one_pod(GPU).replace("Master", "Chief"), "m.yaml:7: Chief is neither Master nor Worker"),
         (one_pod(GPU).replace("replicas: 1", "replicas: 2"), "m.yaml:8: a PyTorchJob has one Master, not 2"),
-        (one_pod(GPU).replace("replicas: 1", "replicas: $N"), "m.yaml:8: replicas: $N has to be filled in"),
+        (one_pod(GPU).replace("replicas: 1", "replicas: $N"), "m.yaml:8: replicas: $N must be filled in"),
         (
             one_pod("resources: {limits: {nvidia.com/gpu: $N}}"),
-            "m.yaml:14: nvidia.com/gpu: $N has to be filled in",
+            "m.yaml:14: nvidia.com/gpu: $N must be filled in",
         ),
         (
             one_pod("resources: {limits: {nvidia.com/gpu: 1.5}}"),

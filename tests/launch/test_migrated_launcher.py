@@ -123,7 +123,7 @@ def test_a_library_gets_none(project: Path, capsys: pytest.CaptureFixture[str]) 
     (project / "train.py").rename(project / "layers.py")
     (project / "layers.py").write_text("import torch\n\ndef f(x):\n    return x.cuda()\n")
     assert not (migrate(project)[1] / "run_distributed_npu.sh").exists()
-    assert "-m FILE names it" in capsys.readouterr().out
+    assert "give it with -m FILE" in capsys.readouterr().out
 
 
 def test_torch_versions_differ(project: Path) -> None:

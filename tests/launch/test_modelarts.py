@@ -220,10 +220,13 @@ def test_wrong_input_is_refused(launch, project, arguments, line):
 
 
 def test_no_folder_and_no_script(launch, tmp_path):
-    assert "is no folder: -o names" in launch("-o", tmp_path / "nope")[2]
+    assert "is not a folder: give" in launch("-o", tmp_path / "nope")[2]
     (tmp_path / "model.py").write_text("import torch\n")
     code, _, err = launch("-o", tmp_path)
-    assert (code, err) == (2, f"npumigrate: no training script was found in {tmp_path}: -m FILE names it\n")
+    assert (code, err) == (
+        2,
+        f"npumigrate: no training script was found in {tmp_path}: give it with -m FILE\n",
+    )
     assert "Missing option" in launch()[2]
 
 

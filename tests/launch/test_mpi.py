@@ -81,7 +81,7 @@ def test_hosts_are_filled_one_after_the_other(mpi, tmp_path):
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("srun -n 2 python t.py", "word 1: 'srun' is none of mpirun"),
+        ("srun -n 2 python t.py", "word 1: 'srun' is not one of mpirun"),
         ("mpirun --fancy python t.py", "word 2: the option --fancy is not known"),
         ("mpirun -n x python t.py", "word 2: -n x is not a number of processes"),
         ("mpirun -n 9 -H a:4,b:4 python t.py", "-n 9 is more than the 8 slots of the hosts"),

@@ -191,7 +191,7 @@ def _number(value: str | int) -> int:
 def _matching(pattern: re.Pattern[str], what: str) -> Callable[[str], str]:
     def check(value: str) -> str:
         if not pattern.match(value):
-            raise ManifestError(_("{value!r} is no {what}", value=value, what=what))
+            raise ManifestError(_("{value!r} is not a {what}", value=value, what=what))
         return value
 
     return check
@@ -266,7 +266,7 @@ FIELDS: dict[str, Field] = {
     "memory": Field(_matching(_QUANTITY, "quantity such as 256Gi"), "--memory", ("worker_memory",)),
     "queue": Field(_label, "--queue", ("queue",)),
     "scheduler": Field(_label, "--scheduler", ("scheduler",)),
-    "folder": Field(_matching(re.compile(r"/.*\Z"), "absolute path"), "--folder", ("folder",)),
+    "folder": Field(_matching(re.compile(r"/.*\Z"), "full path"), "--folder", ("folder",)),
     "variables": Field(_variables, "--env", ("env",)),
     "volumes": Field(_volumes, "--volume", ("volume",)),
     "command": Field(_command, "-- COMMAND", ("command",)),
