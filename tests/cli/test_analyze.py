@@ -200,7 +200,7 @@ def test_a_file_that_cannot_be_parsed_is_listed(project: Path) -> None:
         (("-m", "third_party", "--deep"), "--deep has no effect in the mode third_party"),
         (("--env-path", "."), "--env-path is for --deep"),
         (("--deep", "--env-path", "no/such"), "no/such: there is no such folder"),
-        (("-m", ""), "choose of torch_apis, third_party"),
+        (("-m", ""), "choose one of torch_apis, third_party"),
     ],
 )
 def test_an_option_that_would_do_nothing_is_refused(

@@ -18,7 +18,7 @@ def test_unknown_hardware_is_refused(
     arguments = ["-i", str(tmp_path / "a.py"), "-o", str(tmp_path / "out"), "-v", "2.7.1"]
     assert run([command, *arguments, "--hw", "910"]) == 2
     error = capsys.readouterr().err
-    assert error == "npumigrate: there is no hardware '910': choose of A1, A2, A3, 950DT\n"
+    assert error == "npumigrate: there is no hardware '910': choose one of A1, A2, A3, 950DT\n"
     assert not (tmp_path / "out").exists()
 
 

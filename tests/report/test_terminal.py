@@ -88,9 +88,9 @@ error    NPU501  an NPU has no such API
 info     NPU701  this is slow on an NPU
          torch.cuda.x: train.py:4
 All findings: manual_review.csv, unsupported_api.csv
-Review the 1 unsafe change (change_list.csv, Safety = unsafe)
+Review 1 unsafe change (change_list.csv, Safety = unsafe)
 
-Left as they were
+Left unchanged
 old.py: line 3: invalid syntax
 
 Result   out/p_msft
