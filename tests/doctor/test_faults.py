@@ -149,7 +149,7 @@ def table(**hosts: int) -> str:
         (table(a10_0_0_1=2), {}, [], ""),
         (table(a10_0_0_1=2, a10_0_0_2=2), {"WORLD_SIZE": "4"}, [], ""),
         (None, {}, ["rank-table-missing"], "no such file"),
-        ("{", {}, ["rank-table-wrong"], "is no JSON"),
+        ("{", {}, ["rank-table-wrong"], "is not JSON"),
         (
             table(a10_0_0_1=2).replace('"rank_id": "1"', '"rank_id": "0"'),
             {},

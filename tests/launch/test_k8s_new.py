@@ -229,7 +229,7 @@ def test_a_parameter_file_for_dlc(k8s, problems, tmp_path):
             "kind=PytorchJobs",
             "2: kind: 'PytorchJobs' is not one of PyTorchJob, VolcanoJob; did you mean PyTorchJob?",
         ),
-        ("worker_memory=12GB", "2: worker_memory: '12GB' is no quantity such as 256Gi"),
+        ("worker_memory=12GB", "2: worker_memory: '12GB' is not a quantity such as 256Gi"),
         ("volume=data:/data", "2: volume: 'data:/data' is not one of /on/the/node:/in/the/pod"),
         ("env=1A=2", "2: env: '1A=2' is no NAME=VALUE"),
         ("command=python 'x", "2: command: it cannot be split into words"),
