@@ -46,7 +46,9 @@ _TORCH = (
     r"^[ \t]*(?:import[ \t]+[^#\n]*|from[ \t]+(?:horovod\.)?)\btorch\b"
     r"|(?:import_module|__import__|importorskip)\(\s*[\"']torch\b"
 )
-_SETTING = r"(\w+)[\"']?\]?[ \t]*(?::[ \t]*[\w.\[\]]+[ \t]*)?[=:][ \t]*[\"'](?:cuda|nccl|gpu|CUDA|NCCL|GPU)\b"
+_SETTING = (
+    r"(?<!\w)(\w+)[\"']?\]?[ \t]*(?::[ \t]*[\w.\[\]]+[ \t]*)?[=:][ \t]*[\"'](?:cuda|nccl|gpu|CUDA|NCCL|GPU)\b"
+)
 _SHOWING_BYTES = tuple(word.encode("ascii") for word in SHOWING)
 
 

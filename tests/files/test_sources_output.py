@@ -356,7 +356,7 @@ def test_places_that_do_not_go_together(
         (project, project, CannotWrite, "proj is the input: choose another output folder with -o"),
         (project, tmp_path / "same", CannotWrite, "same is the input: choose another output folder with -o"),
         (inner, tmp_path / "in", CannotWrite, "^the input is inside .*proj_msft, where the result goes"),
-        (Path("/"), tmp_path, CannotWrite, "^/ has no name to call a result by"),
+        (Path("/"), tmp_path, CannotWrite, "^/ has no name for a result"),
         (tmp_path / "gone", tmp_path, Unreadable, "gone cannot be read: no such file or directory$"),
         (Path(os.devnull), tmp_path, Unreadable, "null is neither a folder nor a file$"),
         (project, tmp_path / "file", CannotWrite, "file cannot be written: "),

@@ -7,6 +7,7 @@ import os
 import stat
 import subprocess
 import sys
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from migrator.api_support.versions import newest
 from migrator.cli.main import run
 from migrator.core.rules import Rules
 from migrator.core.settings import Settings
+from migrator.files.naming import EQUIVALENTS
 from migrator.lint.fixing import with_fixes
 from migrator.matchers.packs import load_all
 from migrator.project.facts import scan_file
@@ -53,7 +55,8 @@ def engine(version: str, opt_in: bool = False) -> Rules:
 def facts_of(name: str, text: str, program: str) -> Project:
     """The project of an example: itself, or the Python beside a file that is none."""
     python = {name: text} if name.endswith(".py") else {"example.py": program}
-    return merge_facts([scan_file(*item) for item in python.items()])
+    facts = merge_facts([scan_file(*item) for item in python.items()])
+    return replace(facts, equivalents={name: f"import {EQUIVALENTS}"})
 
 
 @pytest.mark.parametrize(("before", "after", "version", "opt_in", "name", "program"), BEFORE)

@@ -128,7 +128,7 @@ def test_a_project_that_uses_the_library(tmp_path: Path, analysis: Path) -> None
         ("lib.ops.option", "5", "NPU641"),
     }
     (scale,) = [r for r in rows(tmp_path / "user_analysis" / "unsupported_api.csv") if r["OP"] == "lib.Scale"]
-    assert "comes to lib._ext.scale; by Scale.forward (lib/ops.py:11)" in scale["Tips"]
+    assert "reaches lib._ext.scale; by Scale.forward (lib/ops.py:11)" in scale["Tips"]
 
 
 @pytest.mark.parametrize("content", ["", "File,Line\na,1\n", "\0", None])

@@ -60,7 +60,7 @@ def result(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return migrated(tmp_path_factory.mktemp("result"), "--format", "html")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # its event loop runs in this thread, and other files have loops of their own
 def browser() -> Iterator[Any]:
     """A real browser without a window; skipped where there is none."""
     playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
