@@ -6,8 +6,8 @@
 A page has blocks of two kinds: ```` ```python title="train.py" ```` (of any language) is a file, which is
 written; ```` ```console ```` holds commands behind ``$ ``, with what each of them prints below it. All of a
 page's commands run in one folder, with the repository's ``samples/`` in it, and from ``cd FOLDER`` on in that
-one. An exit code above 1 is an error, unless the page shows it with ``echo $?``. The tests compare the pages
-with what they would become.
+one; ``export NAME=VALUE`` holds for all that follow. An exit code above 1 is an error, unless the page shows it
+with ``echo $?``. The tests compare the pages with what they would become.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ def with_output(page: str, folder: Path) -> str:
     """The text of a page, with what its commands print today. ``folder`` is an empty one to run them in."""
     shutil.copytree(ROOT / "samples", folder / "samples")
     here = folder  # where the reader is: after the command cd
+    environment = _environment(folder)
 
     def block(found: re.Match[str]) -> str:
         nonlocal here
@@ -53,7 +54,11 @@ def with_output(page: str, folder: Path) -> str:
             if command.startswith("cd "):
                 here = here / command[3:]
                 continue
-            code, output = _run(command, code, here, folder)
+            if command.startswith("export "):
+                name, _, value = command[7:].partition("=")
+                environment[name] = value
+                continue
+            code, output = _run(command, code, here, environment)
             if code > 1 and following != "echo $?":
                 raise FailedError(f"{command}: exit code {code}\n{output}")
             parts.append(output)
@@ -62,12 +67,12 @@ def with_output(page: str, folder: Path) -> str:
     return _BLOCK.sub(block, page)
 
 
-def _run(command: str, code: int, here: Path, folder: Path) -> tuple[int, str]:
+def _run(command: str, code: int, here: Path, environment: dict[str, str]) -> tuple[int, str]:
     """The exit code of a command, and what it prints; ``code`` is that of the command before it."""
     done = subprocess.run(
         ["bash", "-c", f"(exit {code}); {command}"],
         cwd=here,
-        env=_environment(folder),
+        env=environment,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -80,7 +85,8 @@ def _run(command: str, code: int, here: Path, folder: Path) -> tuple[int, str]:
 def _environment(folder: Path) -> dict[str, str]:
     """The environment of a reader: npumigrate is on the PATH, and the terminal has no colours."""
     programs = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
-    dropped = ("PYTHONPATH", "FORCE_COLOR", "NPUMIGRATE_API_DB", "LANGUAGE", "LC_ALL", "LC_MESSAGES")
+    ours = ("NPUMIGRATE_API_DB", "NPUMIGRATE_LANG")
+    dropped = ("PYTHONPATH", "FORCE_COLOR", *ours, "LANGUAGE", "LC_ALL", "LC_MESSAGES")
     kept = {name: value for name, value in os.environ.items() if name not in dropped}
     who = {
         f"GIT_{who}_{what}": "reader@example.org"

@@ -25,6 +25,7 @@ ROOT = Path(__file__).parents[1]
 # The documents of the root, and the pages that they become.
 DOCUMENTS = {
     "README.md": "index.md",
+    "README.zh.md": "zh/index.md",
     "CONTRIBUTING.md": "contributing.md",
     "SECURITY.md": "security.md",
     "CHANGELOG.md": "changelog.md",
@@ -70,14 +71,14 @@ def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
         return markdown
     of_root = name in DOCUMENTS.values()
     if of_root:
-        markdown = markdown.replace('src="docs/', 'src="')
+        markdown = markdown.replace('src="docs/', 'src="../' if "/" in name else 'src="')
     return _LINK.sub(lambda link: _turned(link, name, of_root), markdown)
 
 
 def _turned(link: re.Match[str], page: str, of_root: bool) -> str:
     """A link on a page; only its text where it leads to a file of the repository that is no page."""
     folder = posixpath.dirname(page)
-    target = posixpath.normpath(posixpath.join("" if of_root else "docs", folder, link["path"]))
+    target = posixpath.normpath(posixpath.join("" if of_root else f"docs/{folder}", link["path"]))
     place = DOCUMENTS.get(target) or (target[len("docs/") :] if target.startswith("docs/") else "")
     if not place:
         return link["text"]

@@ -53,6 +53,8 @@ $ mkdir b
 $ cd b
 $ cat ../a.txt
 old output
+$ export WORD=two
+$ echo $WORD
 $ false
 $ echo $?
 ```
@@ -62,7 +64,9 @@ not run
 ```
 """
     made = shown_runs.with_output(page, tmp_path)
-    assert made == page.replace("old output\n", "one\n").replace("$ echo $?\n", "$ echo $?\n1\n")
+    assert made == page.replace("old output\n", "one\n").replace("$WORD\n", "$WORD\ntwo\n").replace(
+        "$ echo $?\n", "$ echo $?\n1\n"
+    )
     assert (tmp_path / "samples").is_dir()
 
 
