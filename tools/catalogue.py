@@ -40,11 +40,15 @@ _OF_TABLES = {
     "library_defaults.csv": ("advice",),
     "program_options.csv": ("advice",),
     "limits.csv": ("meaning",),
+    "by_hand/npu_names.csv": ("advice",),
+    "npu_variables.csv": ("meaning", "note"),
 }
 # Of the files of reports/, the keys whose values people read; None for all.
 _OF_REPORTS: dict[str, tuple[str, ...] | None] = {
     "page/texts.yaml": None,
     "columns.yaml": ("name",),
+    "distributed/texts.yaml": ("message", "advice"),
+    "distributed/horovod.yaml": ("by_hand",),
     "doctor.yaml": ("what", "do"),
     "doctor_variables.yaml": ("what",),
     "insight.yaml": None,
@@ -77,6 +81,8 @@ def _of_rules() -> Iterator[tuple[str, str]]:
             for key in _OF_RULES:
                 if rule.get(key):
                     yield " ".join(rule[key].split()), rule["code"]
+            for text in rule.get("options", {}).get("differs", {}).values():
+                yield text, rule["code"]
 
 
 def _of_reports() -> Iterator[tuple[str, str]]:

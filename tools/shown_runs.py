@@ -6,8 +6,8 @@
 A page has blocks of two kinds: ```` ```python title="train.py" ```` (of any language) is a file, which is
 written; ```` ```console ```` holds commands behind ``$ ``, with what each of them prints below it. All of a
 page's commands run in one folder, with the repository's ``samples/`` in it, and from ``cd FOLDER`` on in that
-one; ``export NAME=VALUE`` holds for all that follow. An exit code above 1 is an error, unless the page shows it
-with ``echo $?``. The tests compare the pages with what they would become.
+one; ``export NAME=VALUE`` holds for all that follow. An exit code above 1 is an error, unless the page shows
+it with ``echo $?``. The tests compare the pages with what they would become.
 """
 
 from __future__ import annotations

@@ -53,7 +53,7 @@ def of_npu(name: str) -> Optional[NpuVariable]:
     """The variable of that name that an NPU's software reads, or None where it is not known."""
     for found, default, values, meaning, hardware, note, source in tables.rows("npu_variables"):
         if found == name:
-            return NpuVariable(name, default, values, meaning, tuple(hardware.split()), note, source)
+            return NpuVariable(name, default, values, _(meaning), tuple(hardware.split()), _(note), source)
     return None
 
 

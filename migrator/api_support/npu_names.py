@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from typing import NamedTuple, Optional
 
 from migrator.api_support import tables
 from migrator.api_support.versions import TorchVersion, known
+from migrator.language import N_, _, language
+
+# The advice that is derived; all other is written by hand.
+NO_EQUIVALENT = N_("torch_npu has no equivalent of this name.")
+NOT_LOOKED_UP = N_("Not looked up for this torch_npu; that of torch {version} has {name}.")
+LATER = N_("torch_npu has {name} with torch {version} and newer releases, not with this one.")
+EARLIER = N_("torch_npu had {name} up to torch {version}.")
 
 
 class NpuName(NamedTuple):
@@ -66,8 +74,20 @@ def _at(rows: list[list[str]], version: TorchVersion) -> NpuName:
     exists_from = next((row[0] or known()[0].text for row in rows if row[3]), "")
     for first, last, kind, npu, unchanged, advice, source in rows:
         if tables.covers(first, last, version.tuple):
-            return NpuName(npu, advice, source, exists_from, kind, unchanged)
+            return NpuName(npu, _said(advice), source, exists_from, kind, unchanged)
     raise LookupError(f"npu_names.csv has no row for torch {version}")
+
+
+def _said(advice: str) -> str:
+    """Advice in the language of the run."""
+    if language() == "en":
+        return advice
+    for derived in (NOT_LOOKED_UP, LATER, EARLIER):
+        pattern = re.escape(derived).replace(r"\{version\}", r"(?P<version>\S+)")
+        found = re.fullmatch(pattern.replace(r"\{name\}", r"(?P<name>\S+)"), advice)
+        if found:
+            return _(derived, **found.groupdict())
+    return _(advice)
 
 
 @cache

@@ -199,7 +199,7 @@ def _usage_error(error: Any) -> str:
 def internal_error(error: Exception) -> int:
     """Tell a person of an error of our own, with the place of its details; gives the exit code."""
     if isinstance(error, MemoryError):
-        return _fail("not enough memory: take fewer processes (--jobs 1), or raise the limit", WRONG_USE)
+        return _fail(_("not enough memory: take fewer processes (--jobs 1), or raise the limit"), WRONG_USE)
     from migrator.report.log_file import keep_details
 
     trace = "".join(format_exception(type(error), error, error.__traceback__))

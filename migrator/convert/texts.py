@@ -10,6 +10,7 @@ from typing import Any
 
 from migrator.data_folders import data_folder, reports_yaml
 from migrator.findings.finding import Severity
+from migrator.language import _
 from migrator.names.tree import parse, walk
 
 _RANKS = "ranks.py"
@@ -27,7 +28,7 @@ class Text:
 def text(key: str, **values: object) -> Text:
     """One of the texts, with values in it."""
     found = read("texts.yaml")[key]
-    message, advice = (found[part].format_map(values) for part in ("message", "advice"))
+    message, advice = (_(found[part]).format_map(values) for part in ("message", "advice"))
     return Text(message, advice, found.get("severity", "warning"))
 
 

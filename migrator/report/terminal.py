@@ -90,15 +90,15 @@ def _change_lines(tally: Tally, width: int) -> Iterator[Text]:
     if len(rows) > _CHANGES_SHOWN:
         rest = rows[_CHANGES_SHOWN - 1 :]
         counts = sum(row[2] for row in rest), sum(row[3] for row in rest)
-        rows = [*rows[: _CHANGES_SHOWN - 1], ("others", _("{n} more rules", n=len(rest)), *counts)]
+        rows = [*rows[: _CHANGES_SHOWN - 1], (_("others"), _("{n} more rules", n=len(rest)), *counts)]
     head = _("Changes")
-    codes = max(columns(head), *(len(row[0]) for row in rows))
+    codes = max(columns(head), *(columns(row[0]) for row in rows))
     middle = max(10, width - codes - 2 - 16)
     yield Text(f"{padded(head, codes)}  {'':<{middle}}{_('   count  unsafe')}", style="bold")
-    total = ("all", "", tally.changes(), sum(tally.unsafe.values()))
+    total = (_("all"), "", tally.changes(), sum(tally.unsafe.values()))
     for code, text, count, unsafe in [*rows, total]:
         first, *others = wrap(text, middle) or [""]
-        line = Text(f"{code:<{codes}}", style="bold" if code == "all" else "cyan")
+        line = Text(padded(code, codes), style="bold" if code == total[0] else "cyan")
         line.append("  ").append(padded(first, middle), style="default").append(
             f"{count:>8}", style="default"
         )
@@ -121,7 +121,7 @@ def _open_lines(tally: Tally, width: int, reports: bool) -> Iterator[Text]:
         if not text or (not group.api and "…" in text):
             text = _rule_text(tally, group.code) or text
         first, *others = wrap(f"{times}{text}", width - 9 - len(group.code) - 2) or [""]
-        line = Text(f"{group.severity:<7}", style=COLOURS.get(group.severity, ""))
+        line = Text(padded(_(group.severity), 7), style=COLOURS.get(group.severity, ""))
         yield line.append(f"  {group.code}  {first}", style="default")
         for other in [*others, *_places(group, text, width - 9)]:
             yield Text(f"{'':9}{other}")

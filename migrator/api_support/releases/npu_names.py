@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import NamedTuple, Optional
 
 from migrator.api_support import tables
+from migrator.api_support.npu_names import EARLIER, LATER, NO_EQUIVALENT, NOT_LOOKED_UP
 from migrator.api_support.releases.wheel_names import names_by_version
+from migrator.language import N_
 
 # Private modules of torch.cuda that programs use; the others are torch's own business.
 _PRIVATE_MODULES = ("torch.cuda._memory_viz", "torch.cuda._sanitizer", "torch.cuda._utils")
@@ -42,7 +44,7 @@ class _ByHand(NamedTuple):
 
 # torch.cuda.os, torch.profiler.Any: no part of the module, and no use of a device.
 _IN_SIGHT = _ByHand(
-    "", "", "-", "works", "", "It can stay, or be imported from where it comes.", "torch wheels"
+    "", "", "-", "works", "", N_("It can stay, or be imported from where it comes."), "torch wheels"
 )
 
 
@@ -164,13 +166,13 @@ def _advice(hand: Optional[_ByHand], npu: dict[str, str], version: str, source: 
         return hand.advice
     held = [other for other in npu if npu[other]]
     if not held:
-        return "torch_npu has no equivalent of this name."
+        return NO_EQUIVALENT
     if source == _NO_EVIDENCE:
-        return f"Not looked up for this torch_npu; that of torch {held[0]} has {npu[held[0]]}."
+        return NOT_LOOKED_UP.format(version=held[0], name=npu[held[0]])
     later = [other for other in held if tables.as_tuple(other) > tables.as_tuple(version)]
     if later:
-        return f"torch_npu has {npu[later[0]]} with torch {later[0]} and newer releases, not with this one."
-    return f"torch_npu had {npu[held[-1]]} up to torch {held[-1]}."
+        return LATER.format(name=npu[later[0]], version=later[0])
+    return EARLIER.format(name=npu[held[-1]], version=held[-1])
 
 
 def _evidence(api_db: Path) -> _Evidence:

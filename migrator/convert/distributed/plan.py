@@ -42,6 +42,7 @@ from migrator.convert.syntax import (
 )
 from migrator.convert.texts import sources
 from migrator.convert.write import first_argument
+from migrator.language import _
 from migrator.project.distributed_use import listed
 from migrator.project.imports import Read
 
@@ -174,7 +175,7 @@ def _set_epoch(program: Program, draft: Draft, training: Training) -> None:
     lines = draft.of(epochs.file).first.setdefault(epochs.loop, [])
     if line not in lines:
         lines.append(line)
-        draft.changed(epochs.file, epochs.loop, "each epoch has an order of its own", "INSERT", line)
+        draft.changed(epochs.file, epochs.loop, _("each epoch has an order of its own"), "INSERT", line)
 
 
 def _rank_zero(program: Program, draft: Draft) -> None:
@@ -192,7 +193,7 @@ def _rank_zero(program: Program, draft: Draft) -> None:
             continue
         draft.of(file).around[node] = (node, f"if {test}:")
         draft.of(file).imports.append(DIST)
-        draft.changed(file, node, "one rank writes for all")
+        draft.changed(file, node, _("one rank writes for all"))
 
 
 def _in_open(node: ast.AST) -> bool:
@@ -217,12 +218,14 @@ def _set_up(program: Program, draft: Draft, models: Sequence[Wrapped]) -> None:
         changes.first.setdefault(guard, [])[:0] = [call, *draft.set_up]
         if not _leaves(guard.body[-1]):
             changes.last.setdefault(guard, []).extend(end)
-        draft.changed(entry, guard, "the ranks find each other, and part at the end", "INSERT", call)
+        draft.changed(entry, guard, _("the ranks find each other, and part at the end"), "INSERT", call)
     else:
         changes.header += "\n\n" + "\n".join([call, *draft.set_up]) + "\n"
         if not tree.body or not _leaves(tree.body[-1]):
             changes.end.extend(end)
-        draft.changed(entry, tree.body[0], "the ranks find each other, and part at the end", "INSERT", call)
+        draft.changed(
+            entry, tree.body[0], _("the ranks find each other, and part at the end"), "INSERT", call
+        )
 
 
 def _works_above(entry: File, guard: Any) -> bool:
@@ -254,4 +257,4 @@ def show_bars_once(program: Program, draft: Draft) -> None:
             disable = "disable=dist.is_initialized() and dist.get_rank() != 0"
         draft.change_arguments(file, call, [], [disable])
         draft.of(file).imports.append(DIST)
-        draft.changed(file, call, "one rank shows the bar")
+        draft.changed(file, call, _("one rank shows the bar"))

@@ -1,4 +1,4 @@
-"""Branches that an option chooses and that hold what has no counterpart: they are refused when taken."""
+"""Branches that an option chooses and that hold what has no equivalent: they are refused when taken."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from migrator.convert.horovod.calls import Plan, has_counterpart, references
 from migrator.convert.horovod.tables import advice
 from migrator.convert.program import File
 from migrator.convert.syntax import above, ids
+from migrator.language import _
 from migrator.names.tree import FUNCTIONS
 
 
@@ -23,12 +24,14 @@ def refuse_branches(file: File, plan: Plan) -> set[int]:
         if branch:
             inside |= ids(*branch)
             what = f"hvd.{name}" if name != "run" else "horovod.run"
-            refusal = f"{what} has no counterpart: start the program with run_distributed_npu.sh or torchrun"
+            refusal = f"{what} has no equivalent: start the program with run_distributed_npu.sh or torchrun"
             changes = plan.draft.of(file)
             changes.removed.update(branch)
             changes.after[branch[0]] = [f"raise NotImplementedError({json.dumps(refusal)})"]
             plan.draft.report("branch_refused", file, node, name=what, advice=advice(name))
-            plan.draft.changed(file, branch[0], f"{what} has no counterpart: this branch is refused")
+            plan.draft.changed(
+                file, branch[0], _("{what} has no equivalent: this branch is refused", what=what)
+            )
     return inside
 
 

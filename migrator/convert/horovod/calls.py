@@ -15,6 +15,7 @@ from migrator.convert.program import File
 from migrator.convert.syntax import above, is_alone, parent
 from migrator.convert.texts import names_in
 from migrator.convert.write import rewritten
+from migrator.language import _
 
 _OWN_MODULES = re.compile(r"^(?:mpi_ops|functions|optimizer|compression|sync_batch_norm)\.")
 _OPTIMIZER = "DistributedOptimizer"
@@ -75,7 +76,7 @@ def plan_names(file: File, plan: Plan, refused: set[int]) -> None:
             continue
         elif name in table("values"):
             code = table("values")[name]
-            plan.replace(file, node, code, f"{name} of Horovod is {code}")
+            plan.replace(file, node, code, _("{name} of Horovod is {code}", name=name, code=code))
         elif not (name == "Adasum" and _chosen_for_optimizer(file, node)):
             key = "no_counterpart" if name else "module_as_value"
             plan.refuse(key, file, node, name=f"hvd.{name}", advice=advice(name))
@@ -121,7 +122,7 @@ def _plan_call(file: File, call: ast.Call, name: str, plan: Plan) -> None:
         if call.args or call.keywords:
             plan.refuse("called_with_arguments", file, call, name=name, advice=advice("ProcessSet"))
             return
-        plan.replace(file, call, plain[name], f"{name} of Horovod is {plain[name]}")
+        plan.replace(file, call, plain[name], _("{name} of Horovod is {code}", name=name, code=plain[name]))
     else:
         plan.refuse("no_counterpart", file, call, name=f"hvd.{name}", advice=advice(name))
 
@@ -173,7 +174,7 @@ def _plan_collective(file: File, call: ast.Call, name: str, plan: Plan) -> None:
     plan.use(file, code)
     for one in added:
         plan.use(file, one.partition("=")[2])
-    plan.draft.changed(file, call, f"{name} over torch.distributed")
+    plan.draft.changed(file, call, _("{name} over torch.distributed", name=name))
 
 
 def _instead(parameter: str) -> str:
@@ -214,5 +215,5 @@ def _plan_import(file: File, statement: Any, plan: Plan) -> None:
             lines.append("pass")
         plan.draft.of(file).removed.add(statement)
         plan.draft.of(file).after[statement] = lines
-        message = "torch.distributed does what Horovod did"
+        message = _("torch.distributed does what Horovod did")
         plan.draft.changed(file, statement, message, "MODIFY" if lines else "DELETE")

@@ -14,6 +14,7 @@ from migrator.convert.models import Home, Wrapped, home_of, parameters_in, use_t
 from migrator.convert.program import File, Program
 from migrator.convert.syntax import LOOPS, above, dotted, function_of, ids, is_alone, method_name, parent
 from migrator.convert.write import first_argument
+from migrator.language import _
 from migrator.names.tree import argument_of
 
 _OPTIMIZER = re.compile(r"(?:^|[._])(?:opt|optim|optimizer)\w*$", re.I)
@@ -58,9 +59,9 @@ def plan_optimizer(program: Program, file: File, call: ast.Call, plan: Plan) -> 
     changes.after.setdefault(statement, []).extend(lines)
     for line in lines:
         plan.use(file, line)
-    message = "DistributedDataParallel averages the gradients, in the backward pass"
+    message = _("DistributedDataParallel averages the gradients, in the backward pass")
     plan.draft.changed(file, statement, message)
-    message = "the model inside of DistributedDataParallel: its keys stay"
+    message = _("the model inside of DistributedDataParallel: its keys stay")
     use_the_model_inside(plan.draft, wrapped, message)
 
 
@@ -73,7 +74,7 @@ def _model_of(program: Program, file: File, arguments: dict[str, Any], call: ast
             places = _mentioned(file, value, 4)
     texts = {(where.name, dotted(node)) for where, node in places}
     if len(texts) != 1:
-        what = "several models" if texts else "a model that is not seen"
+        what = _("several models") if texts else _("a model that is not seen")
         raise UncertainError("model_not_one", file, call, what=what)
     where, node = places[0]
     text = dotted(node)
@@ -224,5 +225,5 @@ def _without_synchronize(file: File, node: Any, plan: Plan) -> None:
     else:
         plan.refuse("synchronize_not_plain", file, node, name=node.attr)
         return
-    message = "backward() of a DistributedDataParallel model has reduced the gradients when it returns"
+    message = _("backward() of a DistributedDataParallel model has reduced the gradients when it returns")
     plan.draft.changed(file, statement if isinstance(statement, ast.Expr) else node, message, "DELETE")

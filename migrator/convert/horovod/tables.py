@@ -7,6 +7,7 @@ from typing import Any
 
 from migrator.convert.draft import DIST
 from migrator.convert.texts import functions, names_in, read, sources
+from migrator.language import N_, _
 from migrator.names.tree import parse
 
 PACKAGE = "horovod.torch"
@@ -32,10 +33,10 @@ def table(name: str) -> Any:
 
 
 def advice(name: str) -> str:
-    """What a person does about a name of Horovod's that has no counterpart."""
+    """What a person does about a name of Horovod's that has no equivalent."""
     by_hand: dict[str, str] = table("by_hand")
     first = name.split(".")[0]
-    return " ".join(by_hand.get(first, "Write it with torch.distributed.").split())
+    return " ".join(_(by_hand.get(first, "").strip() or N_("Write it with torch.distributed.")).split())
 
 
 def is_helper(name: str) -> bool:

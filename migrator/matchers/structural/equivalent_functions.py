@@ -15,6 +15,7 @@ from migrator.api_support.verdicts import judge
 from migrator.data_folders import data_folder
 from migrator.files.naming import EQUIVALENTS
 from migrator.findings.finding import Edit
+from migrator.language import _
 from migrator.matchers.context import FileContext, Match, found, insertion, instead_of
 from migrator.matchers.npu_import import import_at_top
 from migrator.matchers.options import Options
@@ -51,25 +52,29 @@ def find(context: FileContext, rule: FunctionRule) -> Iterator[Match]:
     absent = dict(_absent(context, rule))
     for node, api in {**dict(_lacking(context, rule)), **absent}.items():
         function = function_of(rule, api)
-        why = f"is absent in torch {context.version.text}" if node in absent else "has no NPU kernel"
+        why = (
+            _("is absent in torch {version}", version=context.version.text)
+            if node in absent
+            else _("has no NPU kernel")
+        )
         message = rule.message.replace("{function}", function).replace("{why}", why)
         edits = _edits(index, node, f"{module}.{function}", function) if module else []
         needing += [node] if edits else []
-        differs = rule.options.differs.get(function, "")
+        differs = _(rule.options.differs.get(function, ""))
         yield found(
             context,
             rule,
             node,
             api=api,
             edits=edits,
-            message=f"{message}; {differs}" if differs else message,
+            message=message + _("; ") + differs if differs else message,
             advice="" if edits else rule.advice,
             needs_npu=False,
         )
     if needing:
         place = import_at_top(index, statement)
         if place is not None:
-            yield insertion(context, rule, *place, EQUIVALENTS, "the functions that are called below")
+            yield insertion(context, rule, *place, EQUIVALENTS, _("the functions that are called below"))
 
 
 def function_of(rule: FunctionRule, api: str) -> str:

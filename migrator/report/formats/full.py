@@ -7,6 +7,7 @@ from typing import TextIO
 
 from migrator.files.errors import shown
 from migrator.findings.finding import Finding
+from migrator.language import _
 from migrator.report.colors import paint
 from migrator.report.formats import LintReport
 from migrator.report.formats.style import COLORS, code_of, place_of, summary, wrapped
@@ -33,9 +34,9 @@ def write(report: LintReport, stream: TextIO) -> None:
         if source:
             stream.write(f"{gutter} {bar}\n")
         if item.advice and item.advice not in item.message:
-            stream.write(wrapped(f"{paint('help', 'cyan', color)}: {item.advice}", report.width))
+            stream.write(wrapped(f"{paint(_('help'), 'cyan', color)}: {item.advice}", report.width))
         if item.fix is not None:
-            kind = "fix" if item.safely_fixable else "unsafe fix"
+            kind = _("fix") if item.safely_fixable else _("unsafe fix")
             stream.write(wrapped(f"{paint(kind, 'cyan', color)}: {item.fix.message}", report.width))
         stream.write("\n")
     stream.writelines(wrapped(line, report.width) for line in summary(report))

@@ -7,11 +7,11 @@ from pathlib import Path
 
 from migrator.files.errors import shown
 from migrator.findings.finding import SEVERITIES, Finding, Place
-from migrator.language import _, ngettext
+from migrator.language import N_, _, ngettext
 from migrator.report.colors import paint, plain
 from migrator.report.formats import LintReport
 
-COLORS = {"blocker": "red", "error": "red", "warning": "yellow", "info": "blue"}
+COLORS = {N_("blocker"): "red", N_("error"): "red", N_("warning"): "yellow", N_("info"): "blue"}
 
 
 def code_of(item: Finding, report: LintReport) -> str:
@@ -19,7 +19,7 @@ def code_of(item: Finding, report: LintReport) -> str:
     star = ""
     if item.fix is not None and (report.unsafe_fixes or item.safely_fixable):
         star = f" [{paint('*', 'cyan', report.color)}]"
-    severity = paint(f"{item.severity}:", COLORS[item.severity], report.color)
+    severity = paint(f"{_(item.severity)}:", COLORS[item.severity], report.color)
     return f"{paint(item.code, COLORS[item.severity], report.color)}{star} {severity}"
 
 

@@ -269,20 +269,20 @@ def test_several_passes_are_right_and_the_lines_that_save_exchanges_are_reported
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
-        ("hvd.join()", "hvd.join has no counterpart"),
-        ("state = hvd.elastic.TorchState(model, optimizer)", "hvd.elastic.TorchState has no counterpart"),
-        ("group = hvd.ProcessSet([0])", "hvd.ProcessSet has no counterpart"),
-        ("y = hvd.allreduce(x, process_set=group)", "hvd.allreduce with process_set has no counterpart"),
-        ("y = hvd.allreduce(x, op=hvd.Adasum)", "hvd.Adasum has no counterpart"),
+        ("hvd.join()", "hvd.join has no equivalent"),
+        ("state = hvd.elastic.TorchState(model, optimizer)", "hvd.elastic.TorchState has no equivalent"),
+        ("group = hvd.ProcessSet([0])", "hvd.ProcessSet has no equivalent"),
+        ("y = hvd.allreduce(x, process_set=group)", "hvd.allreduce with process_set has no equivalent"),
+        ("y = hvd.allreduce(x, op=hvd.Adasum)", "hvd.Adasum has no equivalent"),
         ("y = hvd.allreduce(x, compression=hvd.Compression.fp16)", "hvd.allreduce with compression"),
         ("y = hvd.allreduce(x, prescale_factor=2.0)", "hvd.allreduce with prescale_factor"),
         ("y = hvd.allreduce(x, None, 'a', hvd.Compression.none, hvd.Sum)", "has arguments behind its name"),
         ("y = hvd.alltoall(x, splits=[1, 2])", "hvd.alltoall with splits"),
         ("y = hvd.allreduce(*xs)", "the arguments of hvd.allreduce are not plain"),
         ("hvd.init(comm=[0, 1])", "hvd.init is called with arguments"),
-        ("hvd.start_timeline('x')", "hvd.start_timeline has no counterpart"),
+        ("hvd.start_timeline('x')", "hvd.start_timeline has no equivalent"),
         ("train(hvd)", "the module of Horovod is handed on as a value"),
-        ("f = hvd.local_rank", "hvd.local_rank has no counterpart"),
+        ("f = hvd.local_rank", "hvd.local_rank has no equivalent"),
         ("dist = 3", "dist is something else here"),
         ("model = other()", "model is set anew behind hvd.DistributedOptimizer"),
         ("model.to('cuda')", "model is moved behind hvd.DistributedOptimizer"),
@@ -294,7 +294,7 @@ def test_several_passes_are_right_and_the_lines_that_save_exchanges_are_reported
             "if optimizer.synchronize(): pass",
             "synchronize of the optimizer is used in a way that is not plain",
         ),
-        ("import horovod.tensorflow", "horovod.tensorflow has no counterpart"),
+        ("import horovod.tensorflow", "horovod.tensorflow has no equivalent"),
     ],
 )
 def test_what_is_left_to_a_person(line: str, reason: str) -> None:
@@ -397,7 +397,7 @@ def test_horovod_as_one_of_several_ways_is_left(text: str) -> None:
 def test_a_branch_without_counterpart_is_refused_and_the_rest_converted(branch: str) -> None:
     result = converted("import horovod\n" + BASE + branch)["train.py"]
     name = "hvd.join" if "join" in branch else "horovod.run"
-    assert f'    raise NotImplementedError("{name} has no counterpart: start the program with ' in result.text
+    assert f'    raise NotImplementedError("{name} has no equivalent: start the program with ' in result.text
     assert "horovod." not in result.text.replace('"horovod.run has', "")
     assert "DistributedDataParallel(model" in result.text
     assert ("\n    main()\n" in result.text) == ("main()" in branch)
@@ -417,7 +417,7 @@ def test_a_branch_without_counterpart_is_refused_and_the_rest_converted(branch: 
     ],
 )
 def test_a_branch_that_no_option_chooses_keeps_the_file_as_it_is(branch: str) -> None:
-    assert "hvd.join has no counterpart" in reasons(BASE + branch)
+    assert "hvd.join has no equivalent" in reasons(BASE + branch)
 
 
 def test_other_libraries_called_so_are_left() -> None:

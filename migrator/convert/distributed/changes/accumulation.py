@@ -9,6 +9,7 @@ from migrator.convert.distributed.find.training import Training
 from migrator.convert.draft import Draft
 from migrator.convert.models import Wrapped
 from migrator.convert.syntax import dotted, ids, stored_below
+from migrator.language import _
 
 
 def accumulate_without_sync(draft: Draft, training: Training, models: list[Wrapped]) -> None:
@@ -44,7 +45,7 @@ def accumulate_without_sync(draft: Draft, training: Training, models: list[Wrapp
     head = f"with contextlib.nullcontext() if {' '.join(test.split())} else {model}.no_sync():"
     draft.of(file).around[first] = (last, head)
     draft.of(file).imports.append("import contextlib")
-    draft.changed(file, first, "gradients are exchanged in the step that uses them")
+    draft.changed(file, first, _("gradients are exchanged in the step that uses them"))
 
 
 def _multiline_text(statement: ast.stmt) -> bool:

@@ -11,6 +11,7 @@ from migrator.convert.models import Wrapped
 from migrator.convert.program import File, Program
 from migrator.convert.syntax import dotted, parent
 from migrator.convert.texts import functions
+from migrator.language import _
 from migrator.project.distributed_use import entries, listed
 
 
@@ -50,7 +51,7 @@ def share_drawn(program: Program, draft: Draft, found: list[Training]) -> None:
 
 def _take(draft: Draft, file: File, node: ast.AST, helper: str, before: str = "") -> None:
     code = f"{helper}({before}{file.index.segment(node)})"
-    draft.replace(file, node, code, "every rank trains on its share of the batches")
+    draft.replace(file, node, code, _("every rank trains on its share of the batches"))
     draft.of(file).helpers.setdefault(helper, functions("helpers.py")[helper])
     draft.of(file).imports.append(DIST)
 

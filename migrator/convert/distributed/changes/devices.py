@@ -9,10 +9,11 @@ from typing import Any
 from migrator.convert.draft import Draft, UncertainError
 from migrator.convert.program import File, Program
 from migrator.convert.syntax import dotted, is_alone, method_name, parent
+from migrator.language import N_, _
 
 _NUMBERED = re.compile(r"cuda:(\d+)$")
 _LOCAL_RANK = 'int(os.environ.get("LOCAL_RANK", 0))'
-_MESSAGE = "the device is the rank's own"
+_MESSAGE = N_("the device is the rank's own")
 
 
 def use_own_card(program: Program, draft: Draft) -> None:
@@ -38,7 +39,7 @@ def _plan(draft: Draft, file: File, node: ast.AST) -> list[str]:
     number = _device_string(file, node)
     if not number:
         return []
-    draft.replace(file, node, '"cuda"', _MESSAGE)
+    draft.replace(file, node, '"cuda"', _(_MESSAGE))
     return [number]
 
 
@@ -68,11 +69,11 @@ def _call(draft: Draft, file: File, node: ast.Call) -> list[str]:
         number = file.index.segment(given[0])
         draft.replace(file, given[0], _LOCAL_RANK)
         draft.of(file).imports.append("import os")
-        draft.changed(file, node, _MESSAGE)
+        draft.changed(file, node, _(_MESSAGE))
         return [number] if not _holds_string(given[0]) and not dotted(given[0]).endswith("device") else []
     if name == "torch.device" and len(given) == 2 and getattr(given[0], "value", "") == "cuda":
         draft.change_arguments(file, node, [1], [])
-        draft.changed(file, node, _MESSAGE)
+        draft.changed(file, node, _(_MESSAGE))
         return [file.index.segment(given[1])]
     moves = method_name(node)
     named = next((place for place, one in enumerate(node.keywords) if one.arg == "device"), None)
@@ -82,11 +83,11 @@ def _call(draft: Draft, file: File, node: ast.Call) -> list[str]:
         number = file.index.segment(card)
         if moves == "cuda" and not _holds_string(card):
             draft.change_arguments(file, node, [place], [])
-            draft.changed(file, node, _MESSAGE)
+            draft.changed(file, node, _(_MESSAGE))
             return [number] if isinstance(card, ast.Constant) else []
         if isinstance(card, ast.Constant) and type(card.value) is int:
             draft.replace(file, card, '"cuda"')
-            draft.changed(file, node, _MESSAGE)
+            draft.changed(file, node, _(_MESSAGE))
             return [number]
     return []
 
@@ -107,4 +108,4 @@ def _visible_devices(draft: Draft, file: File, node: ast.Assign) -> None:
     if is_alone(node) or not file.own_line(node):
         raise UncertainError("visible_devices", file, node)
     draft.of(file).removed.add(node)
-    draft.changed(file, node, "the launcher chooses the devices (--devices)", "DELETE")
+    draft.changed(file, node, _("the launcher chooses the devices (--devices)"), "DELETE")

@@ -9,6 +9,7 @@ from migrator.convert.distributed.find.training import Training
 from migrator.convert.draft import Draft
 from migrator.convert.program import File, Program
 from migrator.convert.syntax import above, dotted, function_of, method_name
+from migrator.language import _
 from migrator.names.tree import argument_of
 
 
@@ -47,7 +48,7 @@ def _may_exist(draft: Draft, file: File, call: ast.Call) -> bool:
     if call.func.attr == "mkdir":
         draft.replace(file, call.func, f"{file.index.segment(call.func.value)}.makedirs")
     draft.change_arguments(file, call, [], ["exist_ok=True"])
-    draft.changed(file, call, "another rank may have made the folder")
+    draft.changed(file, call, _("another rank may have made the folder"))
     return True
 
 

@@ -13,6 +13,7 @@ from migrator.convert.program import File, Program
 from migrator.convert.syntax import LOOPS, Loop, above, dotted, function_of, is_stored, parent, walk_all
 from migrator.convert.texts import functions
 from migrator.findings.finding import Edit
+from migrator.language import _
 
 
 def leave_together(program: Program, draft: Draft, found: list[Training]) -> None:
@@ -57,7 +58,7 @@ def _agree(draft: Draft, file: File, tests: list[ast.expr], before: str = "") ->
         changes.edits += [Edit(start, start, head), Edit(end, end, tail)]
         changes.imports += ["import torch", DIST]
         changes.helpers.setdefault("on_any_rank", functions("helpers.py")["on_any_rank"])
-        draft.changed(file, test, "the ranks take the same way")
+        draft.changed(file, test, _("the ranks take the same way"))
 
 
 def _tests(loop: Loop) -> list[ast.expr]:

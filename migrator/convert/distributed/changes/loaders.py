@@ -13,6 +13,7 @@ from migrator.convert.program import File, Program
 from migrator.convert.syntax import class_of, dotted, function_of, last_name, parameters
 from migrator.convert.values import definition_of, live_sites, origins
 from migrator.convert.write import added_parameter
+from migrator.language import _
 
 _POSITIONS = ("dataset", "batch_size", "shuffle", "sampler", "batch_sampler")
 _IMPORT = "from torch.utils.data.distributed import DistributedSampler"
@@ -76,7 +77,7 @@ def _share(program: Program, draft: Draft, loader: Loader, found: list[Training]
     draft.of(file).imports.append(_IMPORT)
     if ready:
         draft.of(file).imports.append(DIST)
-    draft.changed(file, call, "every rank trains on its share of the data")
+    draft.changed(file, call, _("every rank trains on its share of the data"))
 
 
 def _otherwise(conditions: list[str]) -> str:
@@ -193,7 +194,7 @@ def _asked_for(
     draft.of(file).edits.append(added_parameter(file.index, function, f"{_PARAMETER}=False"))
     for (where, site), way in zip(training, ways):
         draft.change_arguments(where, site, [], [f"{_PARAMETER}={way or True}"])
-        draft.changed(where, site, "the training loader is asked for")
+        draft.changed(where, site, _("the training loader is asked for"))
     return _PARAMETER
 
 

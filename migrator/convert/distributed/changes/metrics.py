@@ -25,6 +25,7 @@ from migrator.convert.syntax import (
     walk_all,
 )
 from migrator.convert.texts import functions
+from migrator.language import _
 
 WORLD = "dist.get_world_size()"
 
@@ -77,7 +78,7 @@ def put(draft: Draft, training: Training, place: list[str], node: ast.AST, lines
     changes.imports += ["import torch", DIST]
     changes.helpers.setdefault("sum_over_ranks", functions("helpers.py")["sum_over_ranks"])
     for line in lines:
-        draft.changed(training.file, node, "the sum is of all ranks", "INSERT", line)
+        draft.changed(training.file, node, _("the sum is of all ranks"), "INSERT", line)
 
 
 def report_share(draft: Draft, training: Training, name: str) -> None:
