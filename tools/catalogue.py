@@ -16,6 +16,8 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from jinja2 import Environment
+from jinja2.ext import extract_from_ast
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
@@ -86,6 +88,10 @@ def _of_rules() -> Iterator[tuple[str, str]]:
 
 
 def _of_reports() -> Iterator[tuple[str, str]]:
+    page = (ROOT / "reports" / "page" / "fleet.html.j2").read_text(encoding="utf-8")
+    for _line, _function, said in extract_from_ast(Environment().parse(page), ["_"]):
+        text = said if isinstance(said, str) else (said or ("",))[0]  # a tuple: more arguments
+        yield text or "", "reports/page/fleet.html.j2"
     for name, keys in _OF_REPORTS.items():
         for text in _leaves(_yaml(ROOT / "reports" / name), keys):
             yield text, f"reports/{name}"

@@ -80,9 +80,10 @@ def _show(findings: Findings) -> None:
     colors = wanted()
     typer.echo(wrapped(_seen(findings)))
     for fault in findings.faults:
-        line = wrapped(f"{fault.severity}: {fault.what}").removeprefix(fault.severity)
+        severity = _(fault.severity)
+        line = wrapped(f"{severity}: {fault.what}").removeprefix(severity)
         typer.echo(
-            paint(fault.severity, "red" if fault.severity == "error" else "yellow", colors) + line,
+            paint(severity, "red" if fault.severity == "error" else "yellow", colors) + line,
             color=colors,
         )
         typer.echo(wrapped(fault.do, "  "))

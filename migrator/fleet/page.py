@@ -13,11 +13,13 @@ from migrator.data_folders import data_folder
 from migrator.files.replacing import replace_file
 from migrator.fleet.job import Task
 from migrator.fleet.tables import blocking, cost, firing
-from migrator.language import _, language
+from migrator.language import N_, _, language
 
 PAGE = "index.html"
 _SHOWN = 1000  # repositories on the page: the tables have all
 _TOP = 40
+
+_STATES = (N_("done"), N_("failed"), N_("timeout"), N_("not obtained"))  # as job.py names them
 
 
 def write_page(
@@ -38,6 +40,7 @@ def write_page(
         task=task,
         total=len(table),
         states=table["state"].value_counts().to_dict(),
+        said={state: _(state) for state in _STATES},
         blocked=int((table["blocker"].fillna(0) > 0).sum()),
         table=table.head(_SHOWN).astype(object).where(table.head(_SHOWN).notna(), None).to_dict("records"),
         blocking=blocking(found).head(_TOP).to_dict("records"),

@@ -13,12 +13,12 @@ from migrator.api_support.tables import as_tuple
 from migrator.api_support.versions import TorchVersion, newest
 from migrator.language import N_, _, ngettext
 from migrator.report.colors import paint
-from migrator.wrapping import padded, wrap
+from migrator.wrapping import columns, padded, wrap
 
 _COLORS = {
-    **dict.fromkeys(("supported", "kernel", "composite"), "green"),
-    **dict.fromkeys(("partial", "fallback", "unknown"), "yellow"),
-    **dict.fromkeys(("unsupported", "absent", "none", "no NPU equivalent"), "red"),
+    **dict.fromkeys((N_("supported"), N_("kernel"), N_("composite")), "green"),
+    **dict.fromkeys((N_("partial"), N_("fallback"), N_("unknown")), "yellow"),
+    **dict.fromkeys((N_("unsupported"), N_("absent"), N_("none"), N_("no NPU equivalent")), "red"),
 }
 _REGISTERED = {
     "kernel": N_("torch_npu has a kernel"),
@@ -122,7 +122,7 @@ def _history(answer: Answer) -> Iterator[str]:
     }
     for label, rows in blocks.items():
         for row, word, rest, notes in rows:
-            padding = " " * max(_WORD - len(word), 1) if rest else ""
+            padding = " " * max(_WORD - columns(_(word)), 1) if rest else ""
             versions = f"{row.first} – {row.last}" if row.last else _("from {first} on", first=row.first)
             if row.first == row.last:
                 versions = row.first or _("every version")

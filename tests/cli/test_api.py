@@ -12,7 +12,7 @@ import pytest
 def test_a_page(npumigrate) -> None:
     answer = npumigrate("api", "torch.cuda.nvtx.range_push")
     assert answer.code == 0
-    for said in ("no NPU form", "mstx", "the CUDA name raises", "unsupported", "Sources"):
+    for said in ("no NPU equivalent", "mstx", "the CUDA name raises", "unsupported", "Sources"):
         assert said in answer.out
     assert "\x1b" not in answer.out
     assert max(map(len, answer.out.splitlines())) <= 80
@@ -21,7 +21,7 @@ def test_a_page(npumigrate) -> None:
 def test_at_a_version(npumigrate) -> None:
     answer = npumigrate("api", "torch.cdist", "-v", "2.4")
     assert answer.out.splitlines()[0] == "torch.cdist  at torch 2.4.0, torch_npu 2.4.0.post4"
-    assert "unsupported  (the documents of torch 2.1.0 and 2.6.0)" in answer.out
+    assert "unsupported (the documents of torch 2.1.0 and 2.6.0)" in answer.out
     assert "2.7.1" not in answer.out
 
 
@@ -106,7 +106,7 @@ def test_every_page_fits_into_80_columns(npumigrate) -> None:
 def test_a_pattern(npumigrate) -> None:
     answer = npumigrate("api", "torch.cuda.nvtx.*", "-v", "2.6")
     lines = answer.out.splitlines()
-    assert lines[0].split() == ["torch.cuda.nvtx.mark", "no", "NPU", "form"]
+    assert lines[0].split() == ["torch.cuda.nvtx.mark", "no", "NPU", "equivalent"]
     assert lines[-1] == "6 names, at torch 2.6.0 with torch_npu 2.6.0.post5"
 
 

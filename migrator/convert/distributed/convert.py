@@ -13,6 +13,7 @@ from migrator.convert.program import Program
 from migrator.convert.write import NotPlacedError
 from migrator.core.check import Converted
 from migrator.findings.finding import internal_error
+from migrator.language import N_, _
 from migrator.project.definitions import Definitions
 from migrator.project.imports import Read
 
@@ -76,10 +77,15 @@ class Conversion:
     def line(self) -> str:
         """What the user reads of it."""
         if self.already:
-            return f"{self.entry} is distributed already: it is only migrated"
+            return _("{entry} is distributed already: it is only migrated", entry=self.entry)
         if self.reason:
             failed = any(one.failed for one in self.files.values())
-            more = "npumigrate.log has the details" if failed else "manual_review.csv has the lines to write"
-            return f"{self.entry} stays a program for one device: {self.reason} ({more})"
+            more = (
+                _("npumigrate.log has the details")
+                if failed
+                else _("manual_review.csv has the lines to write")
+            )
+            stays = N_("{entry} stays a program for one device: {reason} ({more})")
+            return _(stays, entry=self.entry, reason=self.reason, more=more)
         changed = sum(bool(one.edits) for one in self.files.values())
-        return f"{self.entry} trains on many NPUs; files changed for that: {changed}"
+        return _("{entry} trains on many NPUs; files changed for that: {n}", entry=self.entry, n=changed)

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.text import Text
 
+from migrator.language import _
 from migrator.report.terminal import COLOURS, WIDEST
 from migrator.report.views.compare import Difference
 from migrator.report.views.texts import Texts
-from migrator.wrapping import wrap
+from migrator.wrapping import padded, wrap
 
 if TYPE_CHECKING:
     import pandas
@@ -34,7 +35,7 @@ def show_difference(console: Console, found: Difference, name: str) -> None:
 def _show(console: Console, rows: pandas.DataFrame, sign: str, width: int) -> None:
     for row in rows.to_dict("records"):
         line = Text(f"{sign} ")
-        line.append(f"{row['severity']:<7}", style=COLOURS.get(row["severity"], ""))
+        line.append(padded(_(row["severity"]), 7), style=COLOURS.get(row["severity"], ""))
         line.append(f"  {row['code']}  {row['file']}:{row['line']}")
         console.print(line, soft_wrap=True)
         for part in wrap(row["message"], width - 11):
