@@ -49,7 +49,7 @@ def examine_all(
         except _lost() as error:
             away = away or time.monotonic()
             if not there or scheduler is None or time.monotonic() - away > _WAITS:
-                raise NoSchedulerError(f"{scheduler}: {error}") from error
+                raise NoSchedulerError(f"{scheduler or 'Dask'}: {error}") from error
             time.sleep(1)
     return [found[item.name] for item in repositories]
 
