@@ -292,9 +292,9 @@ class _Climb:
         if called in self.vocabulary.option_calls and name in _OPTION_KEYWORDS:
             return self._option(call)
         qualified = self._called_api(call.func)
-        if (
-            qualified.partition(".")[0] in self.vocabulary.foreign
-            and name.lower() not in self.vocabulary.keys
+        package = qualified.partition(".")[0]
+        if not self.vocabulary.foreign.isdisjoint((package, qualified)) and (
+            name.lower() not in self.vocabulary.keys
         ):
             return DeviceContext(
                 UNCLEAR, _("an argument of {qualified}(), which is not torch's", qualified=qualified)
