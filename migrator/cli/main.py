@@ -124,7 +124,7 @@ def _read_annotations(app: typer.Typer) -> None:
     for function in filter(None, functions):
         known = getattr(function, "__globals__", {})
         function.__annotations__ = {
-            name: eval(kind, known) if isinstance(kind, str) else kind
+            name: eval(kind, known) if isinstance(kind, str) else kind  # nosec B307 # our own annotations
             for name, kind in function.__annotations__.items()
         }
     for group in app.registered_groups:

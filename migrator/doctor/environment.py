@@ -39,7 +39,7 @@ def limit_faults(machine: Machine) -> Iterator[Fault]:
     for line in machine.text("/proc/mounts").splitlines():
         _, place, _, options, *_ = [*line.split(), "", "", "", ""]
         size = re.search(r"(?:^|,)size=(\d+)([kmg]?)", options)
-        if place == "/dev/shm" and size:
+        if place == "/dev/shm" and size:  # nosec B108 # it is looked at
             mebibytes = int(size[1]) * {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}[size[2]] >> 20
             if mebibytes < _SHARED_MEMORY:
                 yield fault("shared-memory", size=mebibytes)

@@ -128,7 +128,7 @@ def _build_into(
     start = time.monotonic()
     work = Path(tempfile.mkdtemp(prefix="building-", dir=folder.parent))
     try:
-        os.chmod(work, 0o755)
+        os.chmod(work, 0o755)  # nosec B103 # libraries that processes of others load
         with progress as shown:
             _compile(work, installed, shown)
         for name in _CANN_FOLDERS:

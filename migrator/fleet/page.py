@@ -47,7 +47,7 @@ def write_page(
         firing=firing(found).head(_TOP).to_dict("records"),
         summaries=summaries,
         cost=cost(table),
-        style=Markup(style),  # our own file
+        style=Markup(style),  # nosec B704 # our own file
     )
     file = folder / PAGE
     replace_file(file, text.encode("utf-8", "backslashreplace"))

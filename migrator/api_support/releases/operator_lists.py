@@ -58,7 +58,7 @@ def parsed(archive: Archive, entry: str) -> object:
             depth -= isinstance(event, yaml.events.CollectionEndEvent)
             if depth > _DEEPEST:
                 raise ValueError("nested too deeply")
-        loaded = yaml.load(text, Loader=loader)
+        loaded = yaml.load(text, Loader=loader)  # nosec B506 # a safe loader
     except (yaml.YAMLError, RecursionError, ValueError):
         raise WheelError(f"{archive.path.name} is damaged: {entry} is no YAML") from None
     return loaded
