@@ -63,16 +63,21 @@ def python_at(path: Path) -> Python:
     return Python(str(path), version, _packages([str(folder) for folder in folders]))
 
 
+_FILES = ("RECORD", "installed-files.txt", "SOURCES.txt")  # which have the names of a package's files
+
+
 def _packages(folders: list[str]) -> dict[str, Package]:
     found: dict[str, Package] = {}
     for name in NAMES:
         # As the metadata may call it: torch_npu or torch-npu.
         distribution = next(iter(metadata.distributions(name=name, path=folders)), None)
-        if distribution is None or not distribution.metadata["Version"]:  # its files may be half removed
+        if distribution is None or not distribution.metadata.get("Version"):  # its files may be half removed
             continue
         required = " ".join(distribution.requires or ())
         torch = re.search(r"(?<![\w-])torch\s*\(?\s*==\s*(\d+\.\d+\.\d+)", required)
-        for_npu = name == "apex" and any("npu_fused" in file.name for file in distribution.files or ())
+        for_npu = name == "apex" and any(
+            "npu_fused" in (distribution.read_text(each) or "") for each in _FILES
+        )
         found[name] = Package(distribution.version, torch[1] if torch else "", for_npu)
     return found
 

@@ -43,7 +43,7 @@ def find(run: Run) -> Iterator[Row]:
                     part=size(largest.bytes if largest else 0),
                     number=largest.number if largest else 0,
                 ),
-                text(KIND, "advice", batch=text(KIND, "batch", batch=batch) if batch else ""),
+                text(KIND, "advice_to", batch=batch) if batch else text(KIND, "advice"),
                 (process.who,),
                 effect=memory.peak,
             )

@@ -23,7 +23,7 @@ KERNEL = "though torch_npu has a kernel"
         ("torch.compile", "1.11", "Not in torch 1.11: first in torch 2.0."),
         ("torch.fx", "2.6", "A module."),
         ("torch.sparse.mm", "2.13", f"It raises for a sparse tensor of an NPU: {NONE}."),
-        ("torch.nn.AvgPool3d", "2.6", f"The documents call it unsupported, {KERNEL}: try it."),
+        ("torch.nn.AvgPool3d", "2.6", f"Unsupported according to the documents, {KERNEL}: try it."),
     ],
 )  # fmt: skip
 def test_sentences(name: str, version: str, said: str) -> None:

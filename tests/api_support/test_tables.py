@@ -135,5 +135,5 @@ def test_the_folder_in_force(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     (own / "versions.csv").touch()
     assert in_force() == own
     monkeypatch.setenv(tables.VARIABLE, str(tmp_path))
-    with pytest.raises(FileNotFoundError, match=r"NPUMIGRATE_API_DB=.*no folder with tables"):
+    with pytest.raises(FileNotFoundError, match=r"NPUMIGRATE_API_DB=.*not a folder of tables"):
         in_force()

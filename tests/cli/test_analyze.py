@@ -198,7 +198,7 @@ def test_a_file_that_cannot_be_parsed_is_listed(project: Path) -> None:
     [
         (("-m", "affinity_apis", "--api-files", "x.csv"), "--api-files needs the mode torch_apis"),
         (("-m", "third_party", "--deep"), "--deep has no effect in the mode third_party"),
-        (("--env-path", "."), "--env-path is for --deep"),
+        (("--env-path", "."), "--env-path needs --deep"),
         (("--deep", "--env-path", "no/such"), "no/such: there is no such folder"),
         (("-m", ""), "choose one of torch_apis, third_party"),
     ],

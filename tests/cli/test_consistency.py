@@ -75,10 +75,10 @@ def test_a_value_that_the_result_refuses_is_an_error(npumigrate, tmp_path: Path)
     script, rows = migrated(npumigrate, source, "--ignore", "NPU412")
     assert "--where cuda" in script
     assert [(row["File"], row["Rule"], row["Severity"], row["Message"]) for row in rows] == [
-        ("scripts/run.sh", "NPU940", "error", "tools/train.py takes npu, cpu for --where, not cuda"),
+        ("scripts/run.sh", "NPU940", "error", "tools/train.py accepts npu, cpu for --where, not cuda"),
         (
             *("scripts/run.sh", "NPU940", "warning"),
-            "tools/train.py takes --on as a device or backend of NPUs, and cuda:0 is CUDA's",
+            "tools/train.py takes --on as an NPU device or backend, and cuda:0 is for CUDA",
         ),
     ]
 
@@ -107,7 +107,7 @@ def test_an_option_that_a_conversion_removes_is_an_error(npumigrate, tmp_path: P
     )
     (result,) = mismatches(trees, lambda: pytest.fail("no value is a device"))
     assert [(item.code, item.message) for item in result.findings] == [
-        ("NPU941", "tools/train.py has no option --kernel any longer")
+        ("NPU941", "tools/train.py no longer has the option --kernel")
     ]
 
 
@@ -228,7 +228,7 @@ def test_cuda_in_what_python_looks_up_is_found_at_the_end(npumigrate, tmp_path: 
         ("scripts/run.sh", "NPU943", "1"),
         ("scripts/run.sh", "NPU940", "2"),
     ]
-    assert rows[2]["Message"] == "tools/train.py takes npu, cpu for device, not cuda"
+    assert rows[2]["Message"] == "tools/train.py accepts npu, cpu for device, not cuda"
 
 
 def test_a_key_that_python_compares_with_cuda_alone_is_found(npumigrate, tmp_path: Path) -> None:

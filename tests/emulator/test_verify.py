@@ -239,7 +239,7 @@ def test_an_original_that_fails(verify, tmp_path):
         ((".", "--json", ".", "--", "true"), "--json: a folder, not a file: ."),
         (
             (".", "--compare-cpu", "--", "true"),
-            ". has no migration_report/summary.json: --original DIR names the original",
+            ". has no migration_report/summary.json: give the original with --original DIR",
         ),
     ],
 )

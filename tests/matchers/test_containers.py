@@ -71,7 +71,7 @@ def test_a_job_that_is_not_understood_is_reported_with_the_reason() -> None:
     text = MANIFEST.read_text().replace("kubeflow.org/v1", "kubeflow.org/v2")
     result = check_text(engine("2.6", select=("NPU946",), hardware="A3"), "a.yaml", text, Project())
     assert all(item.fix is None for item in result.findings)
-    assert "kubeflow.org/v2 is not understood" in result.findings[0].advice
+    assert "kubeflow.org/v2 is not supported" in result.findings[0].advice
 
 
 def test_of_other_manifests_each_place_is_reported() -> None:
