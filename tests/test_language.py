@@ -100,7 +100,7 @@ def test_what_follows_belongs_to_another_program() -> None:
 
 def _run(*arguments: str, folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
     # What this process speaks, an earlier test may have chosen.
-    without = {name: value for name, value in os.environ.items() if name != VARIABLE}
+    without = {name: value for name, value in os.environ.items() if name != language.VARIABLE}
     return subprocess.run(
         [sys.executable, "-m", "migrator", *arguments],
         cwd=folder,

@@ -71,7 +71,7 @@ def test_it_fits_80_columns_and_says_what_counts():
     assert all(len(line) <= 80 for line in text.splitlines()), text
     for part in (
         "1 of 1 lines differ by more than 0.001",
-        "1 process outlived it",
+        "1 process kept running",
         "100.0% forward, 100.0% backward",
         "and 4 more (--json has all)",
         "HcclAllReduce                  40 calls     40.0 GiB",
