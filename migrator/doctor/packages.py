@@ -71,7 +71,12 @@ def _packages(folders: list[str]) -> dict[str, Package]:
     for name in NAMES:
         # As the metadata may call it: torch_npu or torch-npu.
         distribution = next(iter(metadata.distributions(name=name, path=folders)), None)
-        if distribution is None or not distribution.metadata.get("Version"):  # its files may be half removed
+        # Its files may be half removed; importlib_metadata raises then, and comes in here where it is imported.
+        if (
+            distribution is None
+            or "Version" not in distribution.metadata
+            or not distribution.metadata["Version"]
+        ):
             continue
         required = " ".join(distribution.requires or ())
         torch = re.search(r"(?<![\w-])torch\s*\(?\s*==\s*(\d+\.\d+\.\d+)", required)
