@@ -71,7 +71,7 @@ def _packages(folders: list[str]) -> dict[str, Package]:
     for name in NAMES:
         # As the metadata may call it: torch_npu or torch-npu.
         distribution = next(iter(metadata.distributions(name=name, path=folders)), None)
-        # Its files may be half removed; importlib_metadata raises then, and comes in here where it is imported.
+        # Its files may be half removed: then this gives None, and importlib_metadata in its place raises.
         if (
             distribution is None
             or "Version" not in distribution.metadata
