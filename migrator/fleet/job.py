@@ -58,6 +58,15 @@ def result_file(task: Task, key: str) -> Path:
     return Path(task.folder) / "outcomes" / f"{key}.json"
 
 
+def _result(task: Task, repository: Repository) -> Path:
+    return Path(task.folder) / "migrated" / repository.name
+
+
+def _kept_file(task: Task, repository: Repository) -> Path:
+    """Says of which key the result is that has a repository's name: in another list the name is another's."""
+    return Path(task.folder) / "outcomes" / f"{repository.name}.key"
+
+
 def examine(repository: Repository, task: Task) -> Outcome:
     """Do a repository's work, or take what was done before. Never raises: a failure is an outcome, too."""
     started = time.monotonic()
@@ -75,7 +84,7 @@ def examine(repository: Repository, task: Task) -> Outcome:
             return _outcome(repository, "not obtained", str(error), started)
         if known:
             return known
-        outcome = _run(repository, task, source, Path(scratch), started)
+        outcome = _run(repository, task, source, Path(scratch), started, key)
     outcome["key"] = key
     if outcome["state"] == "done":
         file = result_file(task, key)
@@ -108,6 +117,10 @@ def _content(folder: Path) -> str:
 def _known(repository: Repository, task: Task, key: str) -> Optional[Outcome]:
     """The outcome that was written down under a key, with the name of this list; None without one."""
     with suppress(OSError, ValueError):
+        if key and task.command == "migrate":
+            kept = _kept_file(task, repository).read_text("utf-8") == key
+            if not kept or not _result(task, repository).is_dir():
+                return None
         known = json.loads(result_file(task, key).read_bytes()) if key else None
         if isinstance(known, dict) and known.get("state") == "done":
             return {**known, **_named(repository), "known": True}
@@ -123,7 +136,9 @@ def _outcome(repository: Repository, state: State, why: str, started: float, **m
     return {**_named(repository), "state": state, "reason": why, "seconds": seconds, "known": False, **more}
 
 
-def _run(repository: Repository, task: Task, source: Path, scratch: Path, started: float) -> Outcome:
+def _run(
+    repository: Repository, task: Task, source: Path, scratch: Path, started: float, key: str
+) -> Outcome:
     """The command, in a process of its own with limits of time and memory."""
     out = scratch / ".out"
     # Isolated: nothing of the current folder, which holds the repository, is imported.
@@ -151,7 +166,7 @@ def _run(repository: Repository, task: Task, source: Path, scratch: Path, starte
         found = of_report(json.loads(report.read_bytes()))
         if task.command == "migrate":
             found["readiness"] = json.loads(report.read_bytes())["readiness"]
-            _keep(result, Path(task.folder) / "migrated" / repository.name)
+            _keep(result, _result(task, repository), _kept_file(task, repository), key)
     return _outcome(repository, "done", "", started, **measured, **found)
 
 
@@ -224,10 +239,13 @@ def _python_bytes(folder: Path) -> int:
     return sum(path.stat().st_size for path in folder.rglob("*.py") if path.is_file())
 
 
-def _keep(result: Path, target: Path) -> None:
-    """Put a result in its place at once, for that of an earlier run."""
-    target.parent.mkdir(parents=True, exist_ok=True)
+def _keep(result: Path, target: Path, kept: Path, key: str) -> None:
+    """Put a result in its place at once, for that of an earlier run, and write down of which key it is."""
+    for folder in (target.parent, kept.parent):
+        folder.mkdir(parents=True, exist_ok=True)
+    kept.unlink(missing_ok=True)
     aside = target.with_name(f".{target.name}.new-{os.getpid()}-{time.monotonic_ns()}")
     shutil.copytree(result, aside, symlinks=True)
     shutil.rmtree(target, ignore_errors=True)
     aside.rename(target)
+    replace_file(kept, key.encode())

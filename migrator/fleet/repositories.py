@@ -14,6 +14,7 @@ from migrator.language import _
 Kind = Literal["folder", "archive", "package", "git"]
 ARCHIVES = (".whl", ".zip", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz")
 
+_SHOWN = 10  # wrong lines that are told
 _PACKAGE = re.compile(r"[A-Za-z0-9][\w.-]*(?:==[\w.!+-]+)?")
 _COMMENT = re.compile(r"(?:^|\s)#.*")
 _URL = re.compile(r"(?:https?|ssh|git|file)://|[\w.-]+@[\w.-]+:")
@@ -36,21 +37,32 @@ class Repository:
 
 
 def read_list(file: Path) -> list[Repository]:
-    """The repositories of a list; paths in it are relative to its folder. Raises SourceError."""
+    """The repositories of a list; paths in it are relative to its folder.
+
+    Raises SourceError, with a line for each line that names none.
+    """
     try:
         text = file.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         why = reason(error) if isinstance(error, OSError) else _("not UTF-8")
         raise SourceError(_("{file} cannot be read: {why}", file=file, why=why)) from None
     found: list[Repository] = []
+    wrong: list[str] = []
     names: set[str] = set()
     for number, line in enumerate(text.splitlines(), 1):
         entry = _COMMENT.sub("", line).strip()
         if entry:
-            item = _repository(entry, file, number)
+            try:
+                item = _repository(entry, file, number)
+            except SourceError as error:
+                wrong.append(str(error))
+                continue
             name = next(each for each in _names(item.name) if each.lower() not in names)
             names.add(name.lower())
             found.append(Repository(name, item.kind, item.source, item.revision))
+    if wrong:
+        more = [f"(+{len(wrong) - _SHOWN})"] if len(wrong) > _SHOWN else []
+        raise SourceError("\n".join([*wrong[:_SHOWN], *more]))
     if not found:
         raise SourceError(_("{file} names no repository", file=file))
     return found

@@ -21,6 +21,7 @@ COLUMNS = (
     *("bytes", "seconds", "cpu_seconds", "known", "key"),
 )
 _NUMBERS = ("readiness", "minutes", "files", *SEVERITIES, "bytes", "seconds", "cpu_seconds")
+_NAMED = 3  # names of one repository that are shown of a rule
 _OF_FINDINGS = ("name", "code", "api", "severity", "status", "safety", "count")
 
 
@@ -58,9 +59,18 @@ def findings(outcomes: Sequence[Outcome]) -> pd.DataFrame:
 
 
 def blocking(found: pd.DataFrame) -> pd.DataFrame:
-    """The APIs that stop most repositories, by blockers and errors that no fix removes."""
+    """The APIs that stop most repositories, by blockers and errors that no fix removes.
+
+    Where a rule has many names that stop one repository only, such as its own kernels, they share a row.
+    """
     grave = found["severity"].isin(["blocker", "error"])
-    return _ranked(found[grave & (found["safety"] == "")], ["api", "code"])
+    left = found[grave & (found["safety"] == "")].copy()
+    everywhere = left.groupby(["api", "code"])["name"].transform("nunique")
+    for _code, rows in left[everywhere == 1].groupby("code"):
+        names = rows.groupby("api")["count"].sum().sort_values(ascending=False, kind="stable").index
+        if len(names) > _NAMED:
+            left.loc[rows.index, "api"] = ", ".join(names[:_NAMED]) + f" (+{len(names) - _NAMED})"
+    return _ranked(left, ["api", "code"])
 
 
 def firing(found: pd.DataFrame) -> pd.DataFrame:

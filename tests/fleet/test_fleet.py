@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -50,6 +51,8 @@ def test_a_fleet_of_this_machine_that_is_started_twice(make_list: MakeList, tmp_
     assert set(found[found["name"] == "r000"]["code"]) == {"NPU111", "NPU901"}
     assert ".npu()" in (out / "migrated" / "r002" / "a.py").read_text()
     assert re.search(r"<td>NPU609 .*</td><td class=\"number\">1</td>", (out / "index.html").read_text())
+    assert 'href="migrated/r002/migration_report/"' in (out / "index.html").read_text()
+    assert (out / "migrated" / "r002" / "migration_report").is_dir()
     (out / "migrated" / "r002" / "a.py").write_text("mine")
     again = fleet(listed, out, "--jobs", "2", "--retries", "0")
     assert "3 of 4 repositories examined, 3 of them before" in again.stdout
@@ -57,6 +60,27 @@ def test_a_fleet_of_this_machine_that_is_started_twice(make_list: MakeList, tmp_
     (tmp_path / "repos" / "r002" / "a.py").write_text("import torch\n")
     changed = fleet(listed, out, "--jobs", "2", "--retries", "0")
     assert "3 of 4 repositories examined, 2 of them before" in changed.stdout
+
+
+def test_two_of_one_name_change_places(make_list: MakeList, tmp_path: Path) -> None:
+    """Each result is its own repository's, though both were known before under the other's name."""
+    first = make_list(2)
+    other = tmp_path / "other" / "r000"
+    other.mkdir(parents=True)
+    (other / "a.py").write_text((tmp_path / "repos" / "r001" / "a.py").read_text())
+    lines = first.read_text().splitlines()
+
+    def results(*listed: str) -> list[str]:
+        first.write_text("\n".join(listed))
+        assert fleet(first, tmp_path / "out").returncode == 0
+        names = ("r000", "r000-2", "r001")
+        return [(tmp_path / "out" / "migrated" / name / "a.py").read_text() for name in names]
+
+    one, two, same = results(lines[0], str(other), lines[1])
+    assert one != two == same
+    assert results(str(other), *lines) == [two, one, same]
+    shutil.rmtree(tmp_path / "out" / "migrated" / "r001")  # as a person does to have it once more
+    assert results(lines[0], str(other), lines[1]) == [one, two, same]
 
 
 @pytest.mark.parametrize("command", ["lint", "analyze"])

@@ -62,6 +62,14 @@ def test_what_is_no_repository_is_one_line(tmp_path: Path, line: str) -> None:
         listed(tmp_path, "timm", line)
 
 
+def test_all_wrong_lines_are_told(tmp_path: Path) -> None:
+    with pytest.raises(SourceError) as caught:
+        listed(tmp_path, "no/1", "timm", *(f"no/{number}" for number in range(3, 14)))
+    told = str(caught.value).splitlines()
+    assert [line.split(": ")[0].rsplit(" ", 1)[-1] for line in told[:2]] == ["1", "3"]
+    assert (len(told), told[-1]) == (11, "(+2)")
+
+
 def test_an_archive_puts_nothing_outside(tmp_path: Path) -> None:
     with tarfile.open(tmp_path / "bad.tar", "w") as tar:
         for name in ("../out.py", "/abs.py", "p/in.py"):
