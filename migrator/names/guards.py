@@ -26,8 +26,11 @@ _VERSION = re.compile(
 )
 # What answers whether something is there, where it is named as that is.
 _THERE = re.compile(r"has|support|avail|exist|can_|enable", re.IGNORECASE)
+# Who asks by a string whether a package is installed: is_package_available("bitsandbytes").
+_INSTALLED = re.compile(r"find_spec|avail|install|requirement", re.IGNORECASE)
 # What lists names: '"fused" in signature(AdamW).parameters'.
 _LISTS = re.compile(r"signature|argspec|co_varnames|__dict__|\bdir\(|__all__|parameters")
+_PACKAGE = re.compile(r"\w+")
 _PACKAGES = ("torch.", "torchvision.")
 _OWN_VERSION = (
     *("torch.__version__", "torch.version.__version__", "torch.torch_version"),
@@ -93,6 +96,11 @@ def is_guarded(
 def is_asked_first(index: ModuleIndex, node: ast.AST, library: str) -> bool:
     """Whether a program asks whether there is a library before it comes to a node."""
     question = _Question(index, frozenset({library}), lambda _name: False, versions=False)
+    question.short = {
+        alias.asname.lower()  # 'import bitsandbytes as bnb' behind 'if is_bnb_available():'
+        for alias in getattr(node, "names", ())
+        if alias.asname and isinstance(node, ast.Import)
+    }
     return any(map(question.is_asked_by, _conditions(index, node)))
 
 
@@ -109,7 +117,7 @@ def is_asked_for(index: ModuleIndex, node: ast.AST, name: str) -> bool:
 def flags(index: ModuleIndex) -> Iterator[tuple[str, set[str]]]:
     """The names at a module's top that hold or give an answer, each with what was asked for.
 
-    That are names of torch and of others, and ``version`` for torch's release.
+    That are names of torch, packages and others, and ``version`` for torch's release.
     """
     for name, bindings in index.module_scope.bindings.items():
         asked = {each for binding in bindings for each in _asked_by_flag(index, binding, set())} - {""}
@@ -125,13 +133,15 @@ def _asked_by_flag(index: ModuleIndex, binding: Binding, seen: set[int]) -> Iter
         for part in walk(node):
             if isinstance(part, ast.Call) and called_name(part) in ("hasattr", "getattr"):
                 yield string_value(part.args[1]) or "" if len(part.args) > 1 else ""
+            elif isinstance(part, ast.Call) and part.args and _INSTALLED.search(called_name(part)):
+                yield (_PACKAGE.match(string_value(part.args[0]) or "") or [""])[0]
             elif isinstance(part, ast.alias):
                 yield part.name.rpartition(".")[2]
             elif isinstance(part, (ast.Attribute, ast.Name)):
                 if index.qualified_name(part).startswith(_OWN_VERSION):
                     yield "version"
                 elif isinstance(part, ast.Name):
-                    for other in index.module_scope.bindings.get(part.id, ()):
+                    for other in index.bindings(part):
                         yield from _asked_by_flag(index, other, seen)
 
 
@@ -232,6 +242,7 @@ class _Question:
         self.versions = versions  # whether one for torch's version is about it, too
         self.missing = missing
         self.absent = absent
+        self.short: set[str] = set()  # the words that stand for what is missing in the name of an answer
         self.asked: set[int] = set()  # the bindings and values that were looked at: once is enough
 
     def is_asked_by(self, test: ast.AST) -> bool:
@@ -274,10 +285,14 @@ class _Question:
             return self.versions and known.startswith(_OWN_VERSION)
         if self.versions and _VERSION.search(name):
             return True
-        if _THERE.search(name) and any(part.lower() in name.lower() for part in self.missing):
+        if _THERE.search(name) and (
+            any(part.lower() in name.lower() for part in self.missing)
+            or not self.short.isdisjoint(name.lower().split("_"))
+        ):
             return True
         if known and self.index.neighbours is not None:
-            if not self.missing.union(("version",)).isdisjoint(self.index.neighbours.asked(known)):
+            wanted = self.missing.union(("version",)) if self.versions else self.missing
+            if not wanted.isdisjoint(self.index.neighbours.asked(known)):
                 return True
         if isinstance(node, ast.Name):
             return any(self._is_flag(binding) for binding in self.index.bindings(node))

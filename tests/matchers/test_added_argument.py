@@ -6,7 +6,7 @@ import ast
 
 import libcst
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from migrator.findings.edits import apply
@@ -92,6 +92,7 @@ arguments = st.lists(
 )
 
 
+@settings(deadline=None)  # the first one loads LibCST
 @given(arguments, st.sampled_from(["", ","]), space)
 def test_libcst_reads_the_same_arguments_and_the_new_one(given: list[str], comma: str, end: str) -> None:
     source = f"f({','.join(given)}{comma if given else ''}{end})"

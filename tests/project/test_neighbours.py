@@ -77,6 +77,51 @@ def test_a_flag_of_another_file_guards(imported: str, flag: str, asked: bool) ->
     assert ("NPU530" not in codes) == asked
 
 
+INSTALLED = """
+from importlib.util import find_spec
+
+def _is_package_available(name):
+    return find_spec(name) is not None
+
+def quantizer_there():
+    return find_spec("bitsandbytes") is not None
+
+def quantizes(least=None):
+    exists = _is_package_available("bitsandbytes")
+    if exists and least is not None:
+        return True
+    return exists
+
+def attends():
+    return find_spec("xformers") is not None
+"""
+
+
+@pytest.mark.parametrize(
+    ("test", "statement", "asked"),
+    [
+        ("quantizer_there()", "import bitsandbytes", True),
+        ("quantizes()", "from bitsandbytes.optim import AdamW8bit", True),
+        ("attends()", "import bitsandbytes", False),
+        ("is_bnb_available()", "import bitsandbytes as bnb", True),  # of another library
+        ("is_bnb_available()", "import bitsandbytes", False),
+        ("is_bnbx_available()", "import bitsandbytes as bnb", False),
+    ],
+)
+def test_who_asks_first_whether_a_library_is_installed(test: str, statement: str, asked: bool) -> None:
+    text = f"""
+import torch
+from .imports import attends, quantizer_there, quantizes
+from elsewhere import is_bnb_available, is_bnbx_available
+
+def optimizer(parameters):
+    if {test}:
+        {statement}
+"""
+    found = migrate("acme/net.py", {"acme/imports.py": INSTALLED, "acme/net.py": text}).findings
+    assert [each.severity for each in found if each.code == "NPU605"] == ["warning" if asked else "error"]
+
+
 HELPERS = """
 import torch
 
