@@ -2,12 +2,18 @@
 //
 // Pages are reserved without being touched, so a 64 GiB device costs only what a program writes to.
 #include <acl/acl.h>
+#include <fcntl.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <string>
+#include <utility>
 
 #include "device.h"
 #include "ledger.h"
@@ -24,12 +30,29 @@ std::mutex guard;
 std::map<void*, Block> blocks;                // aclrtMalloc
 std::map<void*, size_t> reserved;             // address ranges of expandable segments
 std::map<void*, size_t> mapped;               // what of them has memory
+std::map<std::string, int> exported;          // files, by the keys that other processes have
+std::map<std::string, std::pair<void*, size_t>> imported;
 
 int this_device() { return emulator::current_device() < 0 ? 0 : emulator::current_device(); }
 
 void* pages(size_t size) {
   void* at = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   return at == MAP_FAILED ? nullptr : at;
+}
+
+// Pages that were never written to stay without memory.
+bool move_into(int file, void* address, size_t size) {
+  static const char nothing[4096] = {};
+  if (ftruncate(file, static_cast<off_t>(size)) != 0) return false;
+  void* copied = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  if (copied == MAP_FAILED) return false;
+  const auto* from = static_cast<const char*>(address);
+  for (size_t at = 0; at < size; at += sizeof nothing) {
+    const size_t count = std::min(sizeof nothing, size - at);
+    if (std::memcmp(from + at, nothing, count) != 0) std::memcpy(static_cast<char*>(copied) + at, from + at, count);
+  }
+  munmap(copied, size);
+  return mmap(address, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file, 0) == address;
 }
 
 aclError copy(void* to, size_t room, const void* from, size_t count) {
@@ -74,6 +97,56 @@ aclError aclrtFree(void* address) {
   munmap(address, block->second.size);
   emulator::give_back(block->second.device, block->second.size);
   blocks.erase(block);
+  return ACL_SUCCESS;
+}
+
+// Memory that other processes share: its pages move into a file without a name, which they reach through /proc while
+// this process lives. The key is where that is.
+aclError aclrtIpcMemGetExportKey(void* address, size_t size, char* key, size_t room, uint64_t) {
+  const std::lock_guard<std::mutex> lock(guard);
+  const auto block = blocks.find(address);
+  if (block == blocks.end() || size > block->second.size) return ACL_ERROR_RT_PARAM_INVALID;
+  const int file = memfd_create("npumigrate-npu", MFD_CLOEXEC);
+  if (file < 0 || !move_into(file, address, block->second.size)) {
+    if (file >= 0) close(file);
+    return ACL_ERROR_RT_MEMORY_ALLOCATION;
+  }
+  std::memset(key, 0, room);
+  std::snprintf(key, room, "%d %d %zu", getpid(), file, block->second.size);
+  exported[key] = file;
+  return ACL_SUCCESS;
+}
+
+aclError aclrtIpcMemSetImportPid(const char*, int32_t*, size_t) { return ACL_SUCCESS; }
+
+aclError aclrtIpcMemImportByKey(void** address, const char* key, uint64_t) {
+  int pid = 0, number = 0;
+  size_t size = 0;
+  if (std::sscanf(key, "%d %d %zu", &pid, &number, &size) != 3) return ACL_ERROR_RT_PARAM_INVALID;
+  char path[64];
+  std::snprintf(path, sizeof path, "/proc/%d/fd/%d", pid, number);
+  const int file = open(path, O_RDWR | O_CLOEXEC);
+  if (file < 0) return ACL_ERROR_RT_PARAM_INVALID;
+  void* at = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  close(file);
+  if (at == MAP_FAILED) return ACL_ERROR_RT_MEMORY_ALLOCATION;
+  const std::lock_guard<std::mutex> lock(guard);
+  imported[key] = {at, size};
+  *address = at;
+  return ACL_SUCCESS;
+}
+
+aclError aclrtIpcMemClose(const char* key) {
+  const std::lock_guard<std::mutex> lock(guard);
+  if (const auto other = imported.find(key); other != imported.end()) {
+    munmap(other->second.first, other->second.second);
+    imported.erase(other);
+  } else if (const auto own = exported.find(key); own != exported.end()) {
+    close(own->second);
+    exported.erase(own);
+  } else {
+    return ACL_ERROR_RT_PARAM_INVALID;
+  }
   return ACL_SUCCESS;
 }
 

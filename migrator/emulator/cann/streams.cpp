@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstring>
 
 namespace {
 
@@ -69,6 +70,14 @@ aclError aclrtRecordEvent(aclrtEvent event, aclrtStream) {
   static_cast<Event*>(event)->microseconds = now();
   return ACL_SUCCESS;
 }
+#ifdef ACL_IPC_EVENT_HANDLE_SIZE
+// For another process: what the event stands for has been done there as well.
+aclError aclrtIpcGetEventHandle(aclrtEvent, aclrtIpcEventHandle* handle) {
+  std::memset(handle, 0, sizeof *handle);
+  return ACL_SUCCESS;
+}
+aclError aclrtIpcOpenEventHandle(aclrtIpcEventHandle, aclrtEvent* event) { return new_event(event); }
+#endif
 aclError aclrtResetEvent(aclrtEvent, aclrtStream) { return ACL_SUCCESS; }
 aclError aclrtStreamWaitEvent(aclrtStream, aclrtEvent) { return ACL_SUCCESS; }
 aclError aclrtSynchronizeEvent(aclrtEvent) { return ACL_SUCCESS; }

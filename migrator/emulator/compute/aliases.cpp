@@ -16,6 +16,20 @@ void take_shape(const at::Tensor& from, const at::Tensor& to) {
   to.unsafeGetTensorImpl()->set_storage_offset(from.storage_offset());
 }
 
+// A sparse tensor of the same form, whose indices and values are what `part` makes of them.
+template <class Part>
+at::Tensor with_parts(const at::Tensor& sparse, const Part& part) {
+  const c10::Layout layout = sparse.layout();
+  if (layout == at::kSparse)
+    return at::_sparse_coo_tensor_unsafe(part(sparse._indices()), part(sparse._values()), sparse.sizes())
+        ._coalesced_(sparse.is_coalesced());
+  const bool by_rows = layout == at::kSparseCsr || layout == at::kSparseBsr;
+  const at::Tensor values = part(sparse.values());
+  return at::_sparse_compressed_tensor_unsafe(part(by_rows ? sparse.crow_indices() : sparse.ccol_indices()),
+                                              part(by_rows ? sparse.col_indices() : sparse.row_indices()), values,
+                                              sparse.sizes(), values.options().layout(layout));
+}
+
 }  // namespace
 
 c10::Storage Aliases::share(const c10::Storage& storage) {
@@ -36,12 +50,15 @@ at::Tensor Aliases::make(const at::Tensor& tensor) {
   if (!device_) device_ = tensor.device();
   const auto known = cpu_tensor_.find(tensor.unsafeGetTensorImpl());
   if (known != cpu_tensor_.end()) return known->second;
-  TORCH_CHECK_NOT_IMPLEMENTED(tensor.layout() == at::kStrided,
-                              "npumigrate emulate: sparse tensors on an NPU are not emulated");
-  at::Tensor alias = at::detail::make_tensor<c10::TensorImpl>(
-      share(tensor.storage()), c10::DispatchKeySet(c10::DispatchKey::CPU), tensor.dtype());
-  take_shape(tensor, alias);
-  take_flags(tensor, alias);
+  at::Tensor alias;
+  if (tensor.layout() == at::kStrided) {
+    alias = at::detail::make_tensor<c10::TensorImpl>(share(tensor.storage()),
+                                                     c10::DispatchKeySet(c10::DispatchKey::CPU), tensor.dtype());
+    take_shape(tensor, alias);
+    take_flags(tensor, alias);
+  } else {
+    alias = with_parts(tensor, [&](const at::Tensor& part) { return make(part); });
+  }
   npu_tensor_.emplace(alias.unsafeGetTensorImpl(), tensor);
   cpu_tensor_.emplace(tensor.unsafeGetTensorImpl(), alias);
   return alias;
@@ -51,6 +68,8 @@ at::Tensor Aliases::to_cpu(const at::Tensor& tensor) { return on_npu(tensor) ? m
 
 at::Tensor Aliases::to_cpu_for_writing(const at::Tensor& tensor) {
   if (!on_npu(tensor)) return tensor;
+  TORCH_CHECK_NOT_IMPLEMENTED(tensor.layout() == at::kStrided,
+                              "npumigrate emulate: this operator does not write to sparse tensors of an NPU here");
   const at::Tensor alias = make(tensor);
   written_.push_back({tensor, alias});
   return alias;
@@ -60,8 +79,8 @@ at::Tensor Aliases::to_npu(const at::Tensor& result, c10::Device device) {
   if (!result.defined() || !result.device().is_cpu()) return result;
   if (const auto known = npu_tensor_.find(result.unsafeGetTensorImpl()); known != npu_tensor_.end())
     return known->second;
-  TORCH_CHECK_NOT_IMPLEMENTED(result.layout() == at::kStrided,
-                              "npumigrate emulate: sparse tensors on an NPU are not emulated");
+  if (result.layout() != at::kStrided)
+    return with_parts(result, [&](const at::Tensor& part) { return to_npu(part, device); });
   if (result._is_zerotensor()) return at::zeros(result.sizes(), result.options().device(device));
   at::Tensor moved;
   const auto view = npu_storage_.find(result.storage().unsafeGetStorageImpl());

@@ -16,6 +16,7 @@ inline bool on_npu(const at::Tensor& tensor) { return tensor.defined() && tensor
 class Aliases {
  public:
   // The same tensor always gives the same alias, and tensors that share memory give aliases that share it.
+  // Of a sparse tensor the indices and the values are aliased.
   at::Tensor to_cpu(const at::Tensor& tensor);
   // As above, for a tensor that the operator may resize. Where that took other memory, `write_back` moves it to
   // the NPU.

@@ -240,7 +240,7 @@ NotedCall::NotedCall(const c10::OperatorHandle& op, const torch::jit::Stack& sta
       shapes_.push_back(shape_of(tensor));
       arguments_ = mixed(arguments_, shapes_.back());
       bytes_ += bytes_of(tensor);
-      if (written && npu) written_.push_back(tensor.storage().data());
+      if (written && npu && tensor.has_storage()) written_.push_back(tensor.storage().data());
       by_truth = by_truth || (arguments[i].isOptionalTensorList() &&
                               (tensor.scalar_type() == at::kBool || tensor.scalar_type() == at::kByte));
     });
@@ -281,7 +281,7 @@ void NotedCall::done(const c10::OperatorHandle& op, c10::Device device, const to
       shapes_.push_back(shape_of(tensor));
       hash = mixed(hash, shapes_.back());
       bytes_ += bytes_of(tensor);
-      if (on_npu(tensor)) written_.push_back(tensor.storage().data());
+      if (on_npu(tensor) && tensor.has_storage()) written_.push_back(tensor.storage().data());
     });
   for (const void* data : written_) name_memory(data, record_->place, record_->name.c_str());
   bool tell = false;

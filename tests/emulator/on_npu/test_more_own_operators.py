@@ -19,6 +19,15 @@ def test_adam_is_that_of_torch():
     torch.testing.assert_close(out[0].cpu(), expected.detach())
 
 
+def test_adam_rounds_halves_as_the_operator_is_defined():
+    moments, gradient = torch.randn(200).half(), torch.randn(200).half()
+    out = tuple(each.npu() for each in (moments, moments, moments.abs()))
+    torch_npu.npu_apply_adam(0.9, 0.9, 0.2, 0.2, 0.2, 0.2, gradient.npu(), False, False, out=out)
+    second = moments.abs()
+    assert torch.equal(out[1].cpu(), moments + (moments - gradient) * (0.2 - 1))
+    assert torch.equal(out[2].cpu(), second + (second - gradient * gradient) * (0.2 - 1))
+
+
 def test_a_loss_over_a_part_of_a_vocabulary():
     data, weight, target = torch.randn(9, 4), torch.randn(6, 4), torch.randint(0, 6, (9,))
     largest, total, predicted, mask, here, logits = torch_npu.npu_fused_linear_online_max_sum(

@@ -122,6 +122,11 @@ def test_boxes():
     image = torch.arange(1.0, 37).view(1, 1, 6, 6).npu()
     pooled = torch_npu.npu_roi_align(image, torch.tensor([[0, -2.0, -2, 22, 22]]).npu(), 0.25, 3, 3, 2, 0)
     close(pooled[0, 0], torch.tensor([[4.5, 6.5, 8.5], [16.5, 18.5, 20.5], [28.5, 30.5, 32.5]]))
+    regions = torch.tensor([[0, -2.0, -2, 22, 22]]).npu()
+    aligned = torch_npu.npu_roi_align(image, regions, 0.25, 3, 3, 2, 3)
+    close(aligned[0, 0], torch.tensor([[2.75, 4.5, 6.5], [13.25, 15, 17], [25.25, 27, 29]]))
+    back = torch_npu.npu_roi_alignbk(torch.ones_like(aligned), regions, image.shape, 3, 3, 0.25, 2, 3)
+    close(back[0, 0, 0], torch.tensor([0.5625, 0.375, 0.375, 0.375, 0.375, 0.1875]))
 
 
 def test_norms_and_layouts():

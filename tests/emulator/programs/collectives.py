@@ -44,6 +44,10 @@ if rank == 0:
 parts = [torch.zeros(3, device=npu) for _ in range(ranks)]
 dist.all_gather(parts, mine())
 check("all_gather", torch.stack(parts)[:, 0], [*range(1, ranks + 1)])
+for dtype in (torch.uint8, torch.uint16, torch.uint32, torch.uint64, torch.bool, torch.bfloat16):
+    parts = [torch.zeros(3, device=npu).to(dtype) for _ in range(ranks)]  # fewer bytes than HCCL aligns to
+    dist.all_gather(parts, torch.tensor([rank % 2, 1, 0], device=npu).to(dtype))
+    check(f"all_gather {dtype}", [part.tolist() for part in parts], [[r % 2, 1, 0] for r in range(ranks)])
 whole = torch.zeros(3 * ranks, device=npu)
 dist.all_gather_into_tensor(whole, mine())
 check("all_gather_into_tensor", whole[::3], [*range(1, ranks + 1)])

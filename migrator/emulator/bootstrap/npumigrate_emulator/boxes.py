@@ -74,8 +74,12 @@ def roi_align(
 ) -> Tensor:
     """The mean of points in each bin of a region, each between its four neighbours."""
     images = rois[:, 0].long()
-    low, high = (rois[:, 1:3] * scale).float(), ((rois[:, 3:5] + (end_mode != 0)) * scale).float()
-    sizes = (high - low).clamp(min=1.0)
+    low, high = (rois[:, 1:3] * scale).float(), (rois[:, 3:5] * scale).float()
+    if end_mode == 3:  # between the centres of pixels: `aligned=True` of torch_npu's ROIAlign
+        low, high = low - 0.5, high - 0.5
+    elif end_mode != 0:
+        high = high + scale
+    sizes = high - low if end_mode == 3 else (high - low).clamp(min=1.0)
     per = samples if samples > 0 else 2
 
     def points(start: Tensor, size: Tensor, bins: int) -> Tensor:

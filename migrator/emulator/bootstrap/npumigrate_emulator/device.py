@@ -7,17 +7,18 @@ from dataclasses import dataclass
 
 import torch
 
-from npumigrate_emulator import compute, fused, insight, normalization, patches, refusals, report, rnn
+from npumigrate_emulator import compute, fused, insight, normalization, patches, refusals, report, rnn, sparse
 
 # Kernels of torch_npu that only look after memory: they work as they are.
 _KEPT = frozenset(
     """
     _copy_from_and_resize _has_compatible_shallow_copy_type _lazy_clone _local_scalar_dense _pin_memory
-    _reshape_alias _to_copy as_strided as_strided_ contiguous copy_memory_ empty.memory_format empty_like
-    empty_strided empty_with_format empty_with_swapped_memory flatten_dense_tensors get_storage_size
-    is_pinned is_set_to new_empty_strided record_stream resize_ resize_as_ set_ set_.source_Storage
-    set_.source_Storage_storage_offset set_.source_Tensor squeeze squeeze.dim storage_resize_ unfold
-    unsafe_empty_with_format unsqueeze view view_as_complex view_as_real
+    _reshape_alias _to_copy _to_sparse _to_sparse.sparse_dim as_strided as_strided_ contiguous
+    copy_memory_ empty.memory_format empty_like empty_strided empty_with_format empty_with_swapped_memory
+    flatten_dense_tensors get_storage_size is_pinned is_set_to new_empty_strided record_stream resize_
+    resize_as_ set_ set_.source_Storage set_.source_Storage_storage_offset set_.source_Tensor squeeze
+    squeeze.dim storage_resize_ unfold unsafe_empty_with_format unsqueeze view view_as_complex
+    view_as_real
     """.split()
 )
 # Made of other operators by torch itself; torch_npu has its own form of them for its memory formats.
@@ -44,6 +45,7 @@ def take_over() -> None:
     fused.register()
     own = (*normalization.register(), *rnn.register())
     compute.register("lacking", "aten", (name for name in found.lacking if name not in own))
+    sparse.register()
     refusals.register(torch.__version__)
     patches.apply()
     report.torch_npu_is_here(found.native)

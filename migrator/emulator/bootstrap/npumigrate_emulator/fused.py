@@ -35,10 +35,13 @@ _TOPICS = (
 )
 # Their derivatives are torch_npu's own, whose names programs may look at.
 _OWN_DERIVATIVES = frozenset(("_npu_dtype_cast", "npu_dtype_cast"))
-# These look after memory: torch_npu's own kernels work.
+# These look after memory and its formats: torch_npu's own kernels work. A format is a name here: the elements
+# keep their order.
 KEPT = frozenset(
     """
-    copy_memory_ empty_with_swapped_memory get_npu_format get_storage_size npu_change_data_ptr
+    _npu_format_cast _npu_format_cast.aclnn _npu_format_cast.input_dtype copy_memory_
+    empty_with_swapped_memory get_npu_format get_storage_size npu_change_data_ptr npu_format_cast
+    npu_format_cast.Tensor npu_format_cast_ npu_format_cast_.acl_format
     """.split()
 )
 
@@ -85,11 +88,6 @@ def _into_given(reference: Callable[..., Any]) -> Callable[..., Any]:
         return given if isinstance(given, Tensor) else tuple(given)
 
     return kernel
-
-
-def _as_it_is(data: Tensor, *_: Any, **__: Any) -> Tensor:
-    """Return the tensor: a memory format of the NPU changes no value."""
-    return data
 
 
 _TYPES = (
@@ -405,7 +403,6 @@ REFERENCES: dict[str, Callable[..., Any]] = {
     "_amp_foreach_non_finite_check": _not_finite,
     "_npu_dtype_cast": _cast,
     "_npu_dtype_cast_backward": _cast,
-    "_npu_format_cast": _as_it_is,
     "fast_gelu": _in_float(_fast_gelu),
     "npu_add_layer_norm": _add_layer_norm,
     "npu_add_rms_norm": _add_rms_norm,
@@ -426,8 +423,6 @@ REFERENCES: dict[str, Callable[..., Any]] = {
     "npu_dtype_cast_": _cast_in_place,
     "npu_dtype_cast_backward": _cast,
     "npu_fast_gelu": _in_float(_fast_gelu),
-    "npu_format_cast": _as_it_is,
-    "npu_format_cast_": _as_it_is,
     "npu_fusion_attention": attention.fusion_attention,
     "npu_fusion_attention_v2": attention.fusion_attention_v2,
     "npu_fusion_attention_v3": attention.fusion_attention_v3,

@@ -13,7 +13,7 @@ _State = tuple[Tensor, Tensor, Tensor]
 
 
 def _moments(m: Tensor, v: Tensor, grad: Tensor, beta1: float, beta2: float) -> tuple[Tensor, Tensor]:
-    return m * beta1 + grad * (1 - beta1), v * beta2 + grad * grad * (1 - beta2)
+    return m + (m - grad) * (beta1 - 1), v + (v - grad * grad) * (beta2 - 1)
 
 
 def _give(out: _State, var: Tensor, m: Tensor, v: Tensor) -> _State:
