@@ -30,6 +30,7 @@ from migrator.names.tree import (
     called_name,
     defaults,
     elements,
+    kept_as,
     last_name,
     string_value,
 )
@@ -75,7 +76,8 @@ def device_context(
     """
     context = _Climb(index, vocabulary, depth).from_node(node)
     handed_on = context.verdict == NO and context.of_call
-    if (handed_on or context.verdict in (LIKELY, UNCLEAR)) and chosen_beside_cpu(index, node):
+    chosen = (handed_on or context.verdict in (LIKELY, UNCLEAR)) and chosen_beside_cpu(index, node)
+    if chosen and not _of_library(index, vocabulary, node):
         context = DeviceContext(CERTAIN, _("selected if there is a GPU, otherwise cpu"), context.api)
     if context.verdict == LIKELY and depth == 0 and (library := works_with_foreign(index, vocabulary, node)):
         reason = _("in code for {library}, whose devices are not torch devices", library=library)
@@ -94,6 +96,12 @@ def is_searched_pattern(index: ModuleIndex, node: ast.expr) -> bool:
         and len(call.args) > 1
         and call.args[0] is node
     )
+
+
+def _of_library(index: ModuleIndex, vocabulary: DeviceVocabulary, node: ast.expr) -> bool:
+    """Whether a value is kept under a name that says a device of a library: ``Trainer(accelerator="cuda")``."""
+    child = index.chosen(node)
+    return vocabulary.leaves(kept_as(index.parent(child), child))
 
 
 class _Climb:
@@ -229,6 +237,8 @@ class _Climb:
     def _hinted(self, name: str, where: str, more: Beside = Beside()) -> DeviceContext:
         """What a name, and the values beside it, say."""
         every = self.siblings | more
+        if self.vocabulary.leaves(name):
+            return DeviceContext(UNCLEAR, _("{where}, which is a library's word here", where=where))
         if self.siblings.question and every.cpu:
             return DeviceContext(CERTAIN, _("{where}: choice between a GPU and the CPU", where=where))
         if name and self.vocabulary.says(name):
@@ -447,6 +457,8 @@ class _Climb:
                 LIKELY,
                 _("option named like a {noun} ({names})", noun=_(self.vocabulary.noun), names=names[0]),
             )
+        if any(map(self.vocabulary.leaves, names)):
+            return DeviceContext(UNCLEAR, _("the option {names}", names=names[0]))
         offered = [k.value for k in call.keywords if k.arg in ("default", "choices")]
         choices = beside(each for value in offered for each in elements(value) or [value])
         if (self.siblings | choices).device:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from migrator.language import N_
@@ -28,7 +28,8 @@ class DeviceVocabulary:
     keywords of any call. ``never`` are calls whose strings are something else.
     ``hint`` fits a name that says device, backend or accelerator. ``noun`` is what such a value is called
     in reports. ``foreign`` are packages whose devices are not torch's. ``keys`` are the names, in lower case,
-    whose values the project reads as devices.
+    whose values the project reads as devices. ``foreign_words`` are names that say a device of a library
+    where a file imports it, with its packages, and ``unsaid`` those of them that hold in the file at hand.
     """
 
     apis: Mapping[str, tuple[object, ...]]
@@ -39,10 +40,25 @@ class DeviceVocabulary:
     foreign: frozenset[str] = field(default_factory=frozenset)
     noun: str = N_("device")
     keys: frozenset[str] = field(default_factory=frozenset)
+    foreign_words: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    unsaid: frozenset[str] = field(default_factory=frozenset)
 
     def says(self, name: str) -> bool:
         """Whether a name says device, backend or accelerator, or the project reads it as one."""
-        return bool(self.hint.search(name, 0, _LONGEST_NAME)) or name.lower() in self.keys
+        if name.lower() in self.keys:
+            return True
+        return bool(self.hint.search(name, 0, _LONGEST_NAME)) and not self.leaves(name)
+
+    def leaves(self, name: str) -> bool:
+        """Whether a name, or an option's, says a device of a library that the file imports."""
+        word = name.strip("-").lower()
+        return word in self.unsaid and word not in self.keys
+
+    def in_file(self, index: ModuleIndex) -> DeviceVocabulary:
+        """The vocabulary of one file: without the words that are those of a library which it imports."""
+        packages = _imported(index) if self.foreign_words else frozenset()
+        unsaid = {word for word, owners in self.foreign_words.items() if not packages.isdisjoint(owners)}
+        return replace(self, unsaid=frozenset(unsaid)) if unsaid else self
 
     def says_device(self, node: ast.expr) -> bool:
         """Whether an expression's name says that its value is a device, a device type or a backend."""
@@ -82,6 +98,15 @@ class DeviceVocabulary:
         if function.id in ("str", "repr", "type") and given:
             return self.says_device(given[0])
         return self.says(function.id)
+
+
+def _imported(index: ModuleIndex) -> frozenset[str]:
+    """The packages that a file imports."""
+    names = (
+        (node.module or "",) if isinstance(node, ast.ImportFrom) else tuple(each.name for each in node.names)
+        for node in index.imports
+    )
+    return frozenset(name.partition(".")[0] for several in names for name in several)
 
 
 def is_device_or_backend(text: str) -> bool:

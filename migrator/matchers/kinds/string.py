@@ -52,6 +52,7 @@ class Places:
     """The vocabulary of a rule: where device strings and backends go, see docs/rule_format.md.
 
     ``hints`` and ``backend_hints`` are regular expressions for names that say device, or backend.
+    ``foreign_words`` are names that say a device of a library, with the packages of which a file imports one.
     """
 
     apis: dict[str, tuple[Scalar, ...]] = field(default_factory=dict)
@@ -61,6 +62,7 @@ class Places:
     hints: tuple[str, ...] = field(default=(), metadata=EXPRESSION)
     backend_hints: tuple[str, ...] = field(default=(), metadata=EXPRESSION)
     foreign: tuple[str, ...] = ()
+    foreign_words: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -99,6 +101,7 @@ def vocabularies(rules: Iterable[StringRule]) -> tuple[DeviceVocabulary, DeviceV
         option_calls=words(lambda places: places.option_calls),
         hint=_any_of(hints),
         foreign=words(lambda places: places.foreign),
+        foreign_words={word: owners for places in known for word, owners in places.foreign_words.items()},
     )
     more = [hint for places in known for hint in places.backend_hints]
     return device, replace(device, hint=_any_of(hints + more), noun=N_("backend"))
@@ -118,6 +121,7 @@ def find(
     shown = {rule.code for rule in rules if rule.options.verdict == NO}
     result: list[Match] = []
     left_alone = 0
+    data, backend_data = data.in_file(context.index), backend_data.in_file(context.index)
     for node in context.index.strings:
         text = written(context.index, node)
         for shape, several in by_shape.items():
