@@ -37,10 +37,10 @@ def failure(rule: Rule, number: int, packs: tuple[str, ...] = ()) -> Optional[Fa
     """
     example = rule.examples[number]
     version, name = example.get("version", _VERSION), example.get("file", _NAME)
-    program = example.get("program", "")
+    program, wanted = example.get("program", ""), example.get("requirements", "")
     before = next(example[key] for key in ("before", "unchanged", "reported") if key in example)
     try:
-        result = migrated(before, version, rule.opt_in, packs, name, program)
+        result = migrated(before, version, rule.opt_in, packs, name, program, wanted)
     except UnknownVersion as error:
         return Failure("a version of torch", str(error))
     said = any(finding.code == rule.code for finding in result.findings)
@@ -59,7 +59,7 @@ def failure(rule: Rule, number: int, packs: tuple[str, ...] = ()) -> Optional[Fa
         return Failure(example["after"], after)
     if not said:
         return Failure(_("a finding of {code}", code=rule.code), _findings(result))
-    again = migrated(after, version, rule.opt_in, packs, name, program)
+    again = migrated(after, version, rule.opt_in, packs, name, program, wanted)
     if again.text is not None:
         return Failure(_("no change by a second migration"), again.text)
     return _failure_of_one_source(before, example["keep_cuda"], version) if "keep_cuda" in example else None
@@ -86,15 +86,26 @@ def _findings(result: Result) -> str:
 
 
 def migrated(
-    text: str, version: str, opt_in: bool, packs: tuple[str, ...] = (), name: str = _NAME, program: str = ""
+    text: str,
+    version: str,
+    opt_in: bool,
+    packs: tuple[str, ...] = (),
+    name: str = _NAME,
+    program: str = "",
+    requirements: str = "",
 ) -> Result:
     """A program as all rules leave it at a version, or all that are off until they are asked for.
 
-    ``name`` is that of its file, which tells what is no Python; ``program`` is the Python beside such a file.
+    ``name`` is that of its file, which tells what is no Python; ``program`` is the Python beside such a file,
+    ``requirements`` the lines of its project's requirements.
     """
     item = document(text.encode("utf-8"), name)
     facts = [scan_file(_NAME, program)] if item.type else [scan_file(name, text)]
-    project = replace(merge_facts(facts), equivalents={name: f"import {EQUIVALENTS}"})
+    project = replace(
+        merge_facts(facts),
+        equivalents={name: f"import {EQUIVALENTS}"},
+        requirements=tuple(requirements.splitlines()),
+    )
     return check(item, _rules(version, opt_in, packs), project)
 
 

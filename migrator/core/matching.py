@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Callable, NamedTuple
 
 from migrator.core import transfer
 from migrator.core.fix_guards import enclosing_fstring, without_fix
+from migrator.core.library_versions import of_wanted_versions
 from migrator.core.rules import SPECIFY_DEVICE, TRANSFER, Rules
 from migrator.findings.edits import Occupied, apply
 from migrator.findings.finding import Edit, Finding
@@ -29,7 +30,8 @@ Admit = Callable[[Finding], bool]
 
 def match_rules_in_text(context: TextContext, chosen: list[Rule], rules: Rules) -> list[Match]:
     """What the chosen rules match in a file that is no Python."""
-    matches = [match for kind, several in _by_kind(chosen) for match in KINDS[kind].code(context, several)]
+    every = [match for kind, several in _by_kind(chosen) for match in KINDS[kind].code(context, several)]
+    matches = of_wanted_versions(every, rules, context.project)
     return sorted(matches, key=lambda item: _precedence(item, rules))
 
 
@@ -65,7 +67,8 @@ def _matched(context: FileContext, chosen: list[Rule], rules: Rules) -> tuple[li
             matches += more
         else:
             matches += KINDS[kind].code(context, several)
-    return sorted(matches, key=lambda item: _precedence(item, rules)), alone
+    wanted = of_wanted_versions(matches, rules, context.project)
+    return sorted(wanted, key=lambda item: _precedence(item, rules)), alone
 
 
 def _by_kind(chosen: list[Rule]) -> Iterable[tuple[str, list[Rule]]]:

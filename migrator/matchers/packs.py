@@ -33,13 +33,14 @@ else:  # before Python 3.13 a type variable has no default, and a rule is a rule
 
 _FIELDS = frozenset(
     "code name summary kind match except replace versions fix severity status why message advice words"
-    " options examples references opt_in transfer framework any_device".split()
+    " options examples references opt_in transfer framework any_device library".split()
 )
 _DEEPEST = 100  # lists and mappings inside each other, of which a rule has four
 _EXAMPLE_FIELDS = (
-    "before after keep_cuda unchanged reported version file program setup use differs not_run"
+    "before after keep_cuda unchanged reported version requirements file program setup use differs not_run"
 ).split()
 _EXAMPLE_KINDS = ({"before", "after"}, {"unchanged"}, {"reported"})
+_LIBRARY = re.compile(r"[\w-]+ (?:>=|<)\d+(?:\.\d+)*(?:,(?:>=|<)\d+(?:\.\d+)*)*\Z")
 _CODE = re.compile(r"[A-Z]{2,8}\d{3,4}\Z")
 
 
@@ -64,6 +65,7 @@ class Rule(Generic[OptionsOf]):
     excluded: tuple[str, ...] = ()
     replace: str = ""
     versions: str = ""
+    library: str = ""
     fix: Literal["safe", "unsafe", "none"] = "none"
     severity: Literal["blocker", "error", "warning", "info"] = "warning"
     status: Literal["", "absent", "unsupported", "fallback", "partial", "unknown"] = ""
@@ -243,6 +245,10 @@ def _rule(entry: Any, node: Any, path: Path) -> Rule:
                     versions=rule.versions,
                 )
             )
+    if rule.library and not _LIBRARY.match(rule.library):
+        raise RuleError(
+            _("{place}: library {name!r} is not like 'transformers <4.51'", place=place, name=rule.library)
+        )
     _check_names(rule, node, path)
     message, advice = (_(" ".join(text.split())) for text in (rule.message, rule.advice))
     return replace(

@@ -99,7 +99,7 @@ def is_searched_pattern(index: ModuleIndex, node: ast.expr) -> bool:
 
 
 def _of_library(index: ModuleIndex, vocabulary: DeviceVocabulary, node: ast.expr) -> bool:
-    """Whether a value is kept under a name that says a device of a library: ``Trainer(accelerator="cuda")``."""
+    """Whether a value is kept under a name that says a device of a library: ``Trainer(accelerator=…)``."""
     child = index.chosen(node)
     return vocabulary.leaves(kept_as(index.parent(child), child))
 

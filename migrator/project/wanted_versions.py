@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Optional
 
 from migrator.api_support.tables import as_tuple
-from migrator.api_support.versions import TorchVersion, known
+from migrator.api_support.versions import TorchVersion, in_range, known
 from migrator.files.errors import shown
 from migrator.language import _
 from migrator.project.requirement_files import requirement_lines
@@ -26,6 +26,7 @@ _SPECIFIED = re.compile(_NAME + SPECIFIED)
 _TABLE = re.compile(r"""^\s*(?:py)?torch\s*=\s*(?:\{[^}]*version\s*=\s*)?["']([^"']*\d[^"']*)["']""")
 _ADDRESS = re.compile(rf"{_NAME}\s*@\s*\S*torch-(\d+\.\d+\.\d+)")
 _PART = re.compile(r"(?:(===|==|~=|>=|<=|!=|=|<|>|\^|~)\s*)?v?(\d+(?:\.\d+)*)")
+PINS = ("==", "===", "=", "~=", "^", "~", "")  # the signs that name one release
 _MARKER = re.compile(r";\s*(?:\(\s*)?[\w'\"]+\s*(?:==|!=|<|>|in\b|not\b)")
 
 
@@ -39,9 +40,7 @@ class Requirement(NamedTuple):
     @property
     def pin(self) -> tuple[int, ...]:
         """The one version that it names, empty where it names a range."""
-        return next(
-            (number for sign, number in self.limits if sign in ("==", "===", "=", "~=", "^", "~", "")), ()
-        )
+        return next((number for sign, number in self.limits if sign in PINS), ())
 
 
 class Choice(NamedTuple):
@@ -127,17 +126,41 @@ def limits_of(specified: str) -> tuple[tuple[str, tuple[int, ...]], ...]:
     return tuple((sign, as_tuple(number)) for sign, number in parts[:4])
 
 
-@cache
 def wanted_libraries(requirements: tuple[str, ...]) -> Mapping[str, Limits]:
-    """The limits for each library that a line of requirements, or of guides, asks for by a version."""
+    """The limits for each library of ``library_defaults.csv`` that a line asks for by a version."""
     from migrator.api_support.library_defaults import libraries  # lint asks for torch alone
 
-    named = re.compile(rf"(?<![\w.-])({_either(libraries())})(?:\[[\w, -]*\])?{SPECIFIED}", re.IGNORECASE)
+    return wanted_of(requirements, libraries())
+
+
+@cache
+def wanted_of(requirements: tuple[str, ...], names: frozenset[str]) -> Mapping[str, Limits]:
+    """The limits for each library that a line of requirements, or of guides, asks for by a version."""
+    named = re.compile(rf"(?<![\w.-])({_either(names)})(?:\[[\w, -]*\])?{SPECIFIED}", re.IGNORECASE)
     found: dict[str, Limits] = {}
     for line in requirements:
         for match in named.finditer(line.partition("#")[0]):
             found.setdefault(match[1].lower().replace("_", "-"), limits_of(match[2]))
     return found
+
+
+def limits_hold(conditions: str, limits: Limits) -> Optional[bool]:
+    """Whether conditions such as ``>=4.36,<4.51`` hold for what is installed within some limits.
+
+    None where some versions within the limits meet them and others do not.
+    """
+    pin = next((number for sign, number in limits if sign in PINS), None)
+    if pin is not None:
+        return in_range(conditions, pin)
+    lowest = max((number for sign, number in limits if sign in (">=", ">")), default=())
+    highest = min((number for sign, number in limits if sign in ("<=", "<")), default=None)
+    sure = True
+    for condition in filter(None, (part.strip() for part in conditions.split(","))):
+        below, number = condition[0] == "<", as_tuple(condition.lstrip("<>= "))
+        if (lowest >= number) if below else (highest is not None and highest <= number):
+            return False
+        sure = sure and ((highest is not None and highest <= number) if below else lowest >= number)
+    return sure or None
 
 
 def _either(names: Collection[str]) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from migrator.api_support.versions import newest
-from migrator.project.wanted_versions import chosen_version
+from migrator.project.wanted_versions import chosen_version, limits_hold, wanted_of
 
 
 @pytest.mark.parametrize(
@@ -77,3 +77,25 @@ def test_one_file_belongs_to_its_folder(tmp_path: Path) -> None:
     (tmp_path / "requirements.txt").write_bytes(b"\xff\ntorch==2.4.0\n")
     (tmp_path / "train.py").touch()
     assert chosen_version(tmp_path / "train.py").version == "2.4.0"
+
+
+@pytest.mark.parametrize(
+    ("line", "holds"),
+    [
+        ("transformers==4.46.3", True),
+        ("transformers~=4.40", True),
+        ("transformers>=4.40,<4.51", True),
+        ("transformers==4.51.0", False),
+        ("transformers>=4.51", False),
+        ("transformers<4.36", False),
+        ("transformers>=4.40", None),
+        ("transformers<5", None),
+    ],
+)
+def test_conditions_of_a_library(line: str, holds: bool | None) -> None:
+    limits = wanted_of((line,), frozenset({"transformers"}))["transformers"]
+    assert limits_hold(">=4.36,<4.51", limits) is holds
+
+
+def test_another_library_names_no_version() -> None:
+    assert not wanted_of(("sentence-transformers==4.1", "my_transformers==1"), frozenset({"transformers"}))

@@ -69,13 +69,13 @@ class Places:
 class StringOptions(Options):
     """What a text looks like, how sure its place must be, and what is known of places.
 
-    ``keyword`` is the argument, setting or key whose value a ``text`` must be. ``unless_asked`` is a library:
-    a text that is chosen where it is there stays.
+    ``keyword`` are the arguments, settings or keys whose value a ``text`` must be. ``unless_asked`` is a
+    library: a text that is chosen where it is there stays.
     """
 
     shape: Literal["device", "backend", "tensor-type", "api-name", "attribute", "text"] = "text"
     verdict: Literal["certain", "likely", "unclear", "no"] = "certain"
-    keyword: str = ""
+    keyword: tuple[str, ...] = ()
     unless_asked: str = ""
     places: Places = Places()
 
@@ -346,7 +346,7 @@ def _text(context: FileContext, rules: Rules, vocabulary: DeviceVocabulary, node
     value = written(context.index, node)
     for rule in rules:
         keyword, library = rule.options.keyword, rule.options.unless_asked
-        if keyword and _given_as(context.index, node) != keyword:
+        if keyword and _given_as(context.index, node) not in keyword:
             continue
         if library and is_asked_first(context.index, node, library):
             continue
