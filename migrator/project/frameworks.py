@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping
-from typing import Literal, get_args
+from typing import Literal
 
 from migrator.language import _
 
 Framework = Literal["torch", "mindspore", "tensorflow", "mxnet", "paddle", "jax"]
-FRAMEWORKS: tuple[Framework, ...] = get_args(Framework)
 TORCH: Framework = "torch"
 
 NAMES: Mapping[str, str] = {

@@ -6,14 +6,14 @@ import json
 import linecache
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from migrator.data_folders import reports_yaml
 from migrator.language import N_, _
-from migrator.verify.stacks import Call, Stack
+from migrator.verify.stacks import Call, Stack, is_installed, is_own, process_name
 
 _ELSEWHERE: Mapping[str, Any] = {"name": "waits", "advice": N_("check the place where it waits")}
 
@@ -49,7 +49,7 @@ class Failure:
     @property
     def who(self) -> str:
         """The process for a person."""
-        return f"process {self.process}" if self.rank is None else f"rank {self.rank}"
+        return process_name(self.process, self.rank)
 
     @property
     def line(self) -> str:
@@ -62,12 +62,12 @@ class Failure:
 
     def owns(self, folder: Path) -> list[Frame]:
         """The calls of the project in ``folder``."""
-        root = f"{folder.resolve()}{os.sep}"
-        return [
-            frame
-            for frame in self.frames
-            if frame.file.startswith(root) and f"{os.sep}site-packages{os.sep}" not in frame.file
-        ]
+        return [frame for frame in self.frames if is_own(frame.file, folder)]
+
+    @property
+    def written(self) -> list[Frame]:
+        """The calls outside of installed packages."""
+        return [frame for frame in self.frames if not is_installed(frame.file)]
 
 
 @dataclass(frozen=True)
@@ -87,14 +87,7 @@ def read_failures(notes: Path, kind: str = "failure") -> list[Failure]:
 
 def _failure(data: dict[str, Any]) -> Failure:
     frames = tuple(Frame(**{**frame, "values": tuple(frame["values"])}) for frame in data["frames"])
-    return Failure(
-        data["process"],
-        data["rank"],
-        data["type"],
-        tuple(data["kinds"]),
-        data["text"],
-        frames,
-    )
+    return Failure(**{**data, "kinds": tuple(data["kinds"]), "frames": frames})
 
 
 def what_fails(failures: Sequence[Failure], folder: Path) -> Lack | None:
@@ -151,13 +144,3 @@ def _where(stack: Stack, folder: Path) -> str:
 
 def _shown(place: Frame | Call, folder: Path) -> str:
     return f"{os.path.relpath(os.path.realpath(place.file), folder.resolve())}:{place.line}"
-
-
-def first_lines(lines: Iterable[str], most: int = 8) -> list[str]:
-    """The first of some lines, and how many more there are."""
-    every = list(lines)
-    return (
-        every
-        if len(every) <= most
-        else [*every[: most - 1], _("and {every} more", every=len(every) - most + 1)]
-    )

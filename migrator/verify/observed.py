@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from migrator.verify.places import Place
+from migrator.verify.stacks import process_name
 
 CPU = "cpu"
 
@@ -132,7 +133,7 @@ def read_reached(folder: Path, places: Sequence[Place], processes: Sequence[Proc
     for path in sorted(folder.glob("reached-*.json")):
         data: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         rank = ranks.get(data["process"]) or data["rank"]
-        who = f"process {data['process']}" if rank is None else f"rank {rank}"
+        who = process_name(data["process"], rank)
         counts = memoryview(path.with_suffix(".counts").read_bytes()).cast("Q")
         for number, count in enumerate(counts):
             if count:

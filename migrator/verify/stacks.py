@@ -38,18 +38,27 @@ class Stack:
     @property
     def who(self) -> str:
         """Its name for a person."""
-        return f"process {self.pid}" if self.rank is None else f"rank {self.rank}"
+        return process_name(self.pid, self.rank)
 
     def own(self, folder: Path) -> tuple[int, Call] | None:
         """The innermost call of the project in ``folder``, and its place in the stack."""
-        root = f"{folder.resolve()}{os.sep}"
-        for place, call in enumerate(self.calls):
-            if (
-                os.path.realpath(call.file).startswith(root)
-                and f"{os.sep}site-packages{os.sep}" not in call.file
-            ):
-                return place, call
-        return None
+        return next((each for each in enumerate(self.calls) if is_own(each[1].file, folder)), None)
+
+
+def process_name(pid: int, rank: str | None) -> str:
+    """The name of a process for a person."""
+    return f"process {pid}" if rank is None else f"rank {rank}"
+
+
+def is_installed(file: str) -> bool:
+    """Whether a file is an installed package's, also of an environment in the project's folder."""
+    return f"{os.sep}site-packages{os.sep}" in file
+
+
+def is_own(file: str, folder: Path) -> bool:
+    """Whether a file is the program's own: the project's in ``folder``."""
+    root = os.path.join(os.path.realpath(folder), "")
+    return os.path.realpath(file).startswith(root) and not is_installed(file)
 
 
 def ask_where(notes: Path) -> None:

@@ -10,6 +10,7 @@ from rich.text import Text
 from migrator.language import N_, _
 from migrator.report.terminal import WIDEST, show_block
 from migrator.verify.observed import CPU, Process
+from migrator.verify.stacks import process_name
 from migrator.verify.verdict import PASSED, Original, Verdict
 
 _PROCESSES_SHOWN = 16
@@ -83,12 +84,12 @@ def _facts(verdict: Verdict) -> Iterator[Text]:
             if process.steps
             else _number(process.passes, "forward pass", "forward passes")
         )
-        who = f"process {process.pid}" if process.rank is None else f"rank {process.rank}"
+        who = process_name(process.pid, process.rank)
         yield Text(_("         {who} was ended after {what}", who=who, what=what))
     if verdict.course.only_followed(ended) and not ended.well:
         yield Text(_("         the rest of the program could then only wait or fail"), "yellow")
     for lost in verdict.course.lost[:1]:
-        inner = next((frame for frame in reversed(lost.frames) if "/site-packages/" not in frame.file), None)
+        inner = next(reversed(lost.written), None)
         place = f" ({inner.file.rpartition('/')[2]}:{inner.line})" if inner else ""
         yield Text(_("Lost     {what}", what=f"{lost.text}{place}"), "yellow")
     for line in verdict.set_to:

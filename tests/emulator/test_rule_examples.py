@@ -38,6 +38,7 @@ def write(side: str, folder: Path) -> tuple[str, str]:
     examples = {
         name: {"setup": example.get("setup", ""), "text": example[side], "use": example.get("use", "")}
         for name, (_, _, example) in EXAMPLES.items()
+        if side == "after" or "not_run" not in example  # what is not compared needs no values
     }
     (folder / "examples.json").write_text(json.dumps(examples))
     return str(folder / "examples.json"), str(folder / "results.json")
@@ -68,7 +69,7 @@ def on_cpu(emulate, tmp_path_factory) -> dict[str, Any]:
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_example(name: str, on_npu: dict[str, Any], on_cpu: dict[str, Any]) -> None:
     rule, number, example = EXAMPLES[name]
-    trouble = verdict(example, on_npu[name], on_cpu[name])
+    trouble = verdict(example, on_npu[name], on_cpu.get(name, {}))
     if trouble:
         pytest.fail(f"{rule.origin}: example {number} of {rule.code} {trouble}", pytrace=False)
     if "not_run" in example:

@@ -134,8 +134,8 @@ class _Trouble:
         """Two runs with one key had the same trouble."""
         if self.failure is None:
             return (self.kind, *self.verdict.reasons[:2])
-        own = [frame for frame in self.failure.frames if "/site-packages/" not in frame.file]
-        inner = [f"{frame.file}:{frame.function}:{frame.source}" for frame in own[-2:]]
+        written = self.failure.written[-2:]
+        inner = [f"{frame.file}:{frame.function}:{frame.source}" for frame in written]
         return (self.kind, self.failure.type, *inner)
 
 

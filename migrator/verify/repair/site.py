@@ -16,6 +16,7 @@ from migrator.files.source import Source, read
 from migrator.findings.finding import Edit
 from migrator.names.tree import FUNCTIONS
 from migrator.verify.diagnosis import Frame
+from migrator.verify.stacks import is_own
 
 
 @dataclass(frozen=True)
@@ -129,7 +130,7 @@ class Sources:
         return self._known[str(path)]
 
     def _read(self, path: Path) -> Code | None:
-        if not path.is_relative_to(self.folder) or "site-packages" in path.parts:
+        if not is_own(str(path), self.folder):
             return None
         try:
             code = Code(path.relative_to(self.folder).as_posix(), path, read(path, path.name))
