@@ -64,6 +64,6 @@ def emulate(cache: Path) -> Emulate:
             err += f"\nended after {timeout} s"
         return subprocess.CompletedProcess(whole, process.returncode, out, err)
 
-    ready = run("python", "-c", "pass")
+    ready = run("python", "-c", "pass", timeout=900)  # it builds the emulated NPU, once
     assert ready.returncode == 0, ready.stderr
     return run

@@ -48,7 +48,7 @@ def write(folder: Path, on_npu: bool) -> tuple[str, str]:
 @pytest.fixture(scope="module")
 def on_npu(emulate, tmp_path_factory) -> dict[str, Any]:
     files = write(tmp_path_factory.mktemp("npu"), on_npu=True)
-    done = emulate("python", PROGRAM, *files, *MODULES, "torch_npu", env={"PYTHONPATH": MODULE})
+    done = emulate("python", PROGRAM, *files, *MODULES, "torch_npu", env={"PYTHONPATH": MODULE}, timeout=900)
     assert done.returncode == 0, done.stderr[-3000:]
     return json.loads(Path(files[1]).read_text())
 
@@ -59,7 +59,7 @@ def on_cpu(tmp_path_factory) -> dict[str, Any]:
     path = os.pathsep.join((MODULE, WITHOUT_NPU))
     env = {**os.environ, "TORCH_DEVICE_BACKEND_AUTOLOAD": "0", "CUDA_VISIBLE_DEVICES": "", "PYTHONPATH": path}
     command = [sys.executable, PROGRAM, *files, *MODULES]
-    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=240)
+    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=900)
     assert done.returncode == 0, done.stderr[-3000:]
     return json.loads(Path(files[1]).read_text())
 

@@ -51,7 +51,9 @@ def on_npu(emulate, tmp_path_factory) -> dict[str, Any]:
     (folder / EQUIVALENTS).mkdir()
     for name, text in sources(every_function()).items():
         (folder / EQUIVALENTS / f"{name}.py").write_text(text)
-    done = emulate("python", PROGRAM, *files, *MODULES, "torch_npu", env={"PYTHONPATH": str(folder)})
+    done = emulate(
+        "python", PROGRAM, *files, *MODULES, "torch_npu", env={"PYTHONPATH": str(folder)}, timeout=900
+    )
     assert done.returncode == 0, done.stderr[-3000:]
     return json.loads(Path(files[1]).read_text())
 
@@ -61,7 +63,7 @@ def on_cpu(emulate, tmp_path_factory) -> dict[str, Any]:
     files = write("before", tmp_path_factory.mktemp("before"))
     env = {**os.environ, "TORCH_DEVICE_BACKEND_AUTOLOAD": "0", "CUDA_VISIBLE_DEVICES": ""}
     command = [sys.executable, PROGRAM, *files, *MODULES]
-    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=240)
+    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=900)
     assert done.returncode == 0, done.stderr[-3000:]
     return json.loads(Path(files[1]).read_text())
 
