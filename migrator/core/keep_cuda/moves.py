@@ -8,18 +8,8 @@ from typing import Optional
 from migrator.core.keep_cuda.module import NAME, PLACE, QUESTION
 from migrator.findings.finding import Edit
 from migrator.matchers.context import FileContext, instead_of, put_around
+from migrator.matchers.kinds.method import HOLDS_COMPARISON
 from migrator.names.tree import argument_of, hands_on, is_none
-
-_HOLDS_COMPARISON = (
-    ast.If,
-    ast.While,
-    ast.Assert,
-    ast.Return,
-    ast.Assign,
-    ast.BoolOp,
-    ast.IfExp,
-    ast.keyword,
-)
 
 
 def moved(context: FileContext, node: ast.Attribute) -> Optional[list[Edit]]:
@@ -77,6 +67,6 @@ def device_type(context: FileContext, node: ast.Attribute) -> Optional[list[Edit
     start, end = index.span(node)
     text = f"device.type == {QUESTION}"
     parent = index.parent(node)
-    if isinstance(parent, _HOLDS_COMPARISON) or (isinstance(parent, ast.Call) and node in parent.args):
+    if isinstance(parent, HOLDS_COMPARISON) or (isinstance(parent, ast.Call) and node in parent.args):
         return [Edit(end - len("is_cuda"), end, text)]
     return [Edit(start, start, "("), Edit(end - len("is_cuda"), end, f"{text})")]

@@ -236,7 +236,7 @@ def _inside_moved_method(context: FileContext, node: ast.Attribute) -> bool:
 
 
 # What may hold a comparison without parentheses around it.
-_HOLDS_COMPARISON = (
+HOLDS_COMPARISON = (
     ast.If,
     ast.While,
     ast.Assert,
@@ -251,7 +251,7 @@ _HOLDS_COMPARISON = (
 def _device_type(context: FileContext, rule: Rule, node: ast.Attribute) -> Match:
     """The form of ``x.is_cuda`` that TorchScript compiles."""
     start, end = context.index.span(node)
-    bare = isinstance(context.index.parent(node), _HOLDS_COMPARISON)
+    bare = isinstance(context.index.parent(node), HOLDS_COMPARISON)
     edits = [Edit(end - len("is_cuda"), end, 'device.type == "npu"' + ("" if bare else ")"))]
     if not bare:
         edits.insert(0, Edit(start, start, "("))
