@@ -10,9 +10,13 @@ from contextlib import suppress
 
 from migrator.core.rules import Rules
 from migrator.language import _
+from migrator.names.large import LARGE, in_pieces
 
 _WORD = re.compile(r"\w+")
 _ODD = re.compile(r"[^\W\x00-\x7f]")  # a letter that is none of ASCII's
+
+# Of these statements of a module it matters what is above them.
+_OF_THE_WHOLE = re.compile(r"^(?:global\b|from\s+__future__\b)", re.M)
 
 
 class OddNameError(SyntaxError):
@@ -24,7 +28,16 @@ def check_compiles(text: str, notebook: bool) -> None:
     flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT if notebook else 0
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        compile(text, "<unknown>", "exec", flags, dont_inherit=True)
+        if len(text) > LARGE and not _OF_THE_WHOLE.search(text):
+            with suppress(SyntaxError):  # its place is that in the text where all of it is compiled
+                for _each in in_pieces(text, lambda piece: _compiled(piece, flags)):
+                    pass
+                return
+        _compiled(text, flags)
+
+
+def _compiled(text: str, flags: int) -> None:
+    compile(text, "<unknown>", "exec", flags, dont_inherit=True)
 
 
 def check_names(text: str, rules: Rules) -> None:

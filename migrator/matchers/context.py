@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from sys import intern
 from typing import Optional, cast
 
 from migrator.api_support.versions import TorchVersion
@@ -111,17 +112,22 @@ def finding_at(
     """A finding of a rule at a place of a text, with the rule's own words where none are given."""
     return Finding(
         rule.code,
-        (message or rule.message or rule.summary).replace("{api}", api),
+        _filled(message or rule.message or rule.summary, api),
         *lines.ends(span),
         cast(Severity, severity or rule.severity),
         rule.name,
         api,
-        (advice or rule.advice).replace("{api}", api),
+        _filled(advice or rule.advice, api),
         Fix(tuple(edits), cast(Safety, safety or rule.fix)) if edits else None,
         span,
         url=next(iter(rule.links), ""),
         status=rule.status,
     )
+
+
+def _filled(text: str, api: str) -> str:
+    # A thousand findings of one kind have one message.
+    return intern(text.replace("{api}", api)) if "{api}" in text else text
 
 
 def instead_of(index: ModuleIndex, node: ast.AST, text: str) -> Edit:

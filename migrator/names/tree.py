@@ -7,6 +7,8 @@ import warnings
 from collections.abc import Iterator
 from typing import Union
 
+from migrator.names.large import LARGE, parse_large
+
 # What holds no expression of the program's.
 _SKIPPED = frozenset({"ctx", "op", "ops", "type_comment", "kind", "type_ignores"})
 _FIELDS: dict[type, tuple[str, ...]] = {}
@@ -27,7 +29,7 @@ def parse(text: str) -> ast.Module:
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return ast.parse(text)
+        return ast.parse(text) if len(text) <= LARGE else parse_large(text)
 
 
 def fields_of(cls: type) -> tuple[str, ...]:

@@ -65,8 +65,11 @@ class CsvTables:
 
         What several findings of a line have in common is said once: their columns are in no table.
         """
-        written: set[tuple[str, ...]] = set()
+        written: set[tuple[str, ...]] = set()  # of one line: each row names its own
+        line = None
         for finding in sorted(result.findings, key=lambda f: (f.cell or 0, f.lines[0], f.column)):
+            if line != (line := (finding.cell, finding.lines[0])):
+                written.clear()
             name, row = report_of(finding, self._runs), row_of(result.name, finding)
             cells = name, *self._cells(name, row)
             if cells not in written:
