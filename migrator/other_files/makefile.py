@@ -8,10 +8,11 @@ makefiles knows shell as well.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 
 from migrator.files.lines import Lines
-from migrator.other_files.index import Content, Setting, Span
+from migrator.other_files.index import Content, Setting
 from migrator.other_files.shell import read_shell
 
 _RECIPE = re.compile(rb"^\t[@+-]*((?:[^\\\n]|\\.|\\\n)*)", re.MULTILINE | re.DOTALL)
@@ -23,7 +24,9 @@ _ASSIGNED = re.compile(
 _EXPORTED = re.compile(rb"^(?:un)?export[ ]+([A-Za-z_]\w*)[ \t]*\r?$", re.MULTILINE)
 _COMMENT = re.compile(rb"^[^\t\n#]*?(#[^\n]*)", re.MULTILINE)
 _VARIABLE = re.compile(rb"\$\((\w+)\)")
+_USED = re.compile(rb"\$\(([A-Za-z_][\w.-]*)\)")
 _FUNCTION = re.compile(rb"\$\((?=[\w-]+ )[\w-]+")
+_HANDED = re.compile(rb"""[= \t]["']?\$\((\w+)\)["']?(?=\s|$)""")
 
 
 def read(text: str, lines: Lines) -> Content:
@@ -33,12 +36,13 @@ def read(text: str, lines: Lines) -> Content:
     shell = read_shell(bytes(_recipes(data)))
     own = list(_variables(data))
     values = {setting.name: setting for setting in own if setting.value}
+    used = Counter(found[1].decode("ascii") for found in _USED.finditer(data))
     flows = [
         setting._replace(value=found.value, value_span=found.value_span)
         for setting in shell.settings
         if setting.kind in ("option", "key") and setting.value is None and setting.value_span is None
         for found in [values.get(_handed(data, setting))]
-        if found is not None and data.count(b"$(%s)" % found.name.encode()) == 1
+        if found is not None and used[found.name] == 1
     ]
     comments = tuple(found.span(1) for found in _COMMENT.finditer(data))
     written = (_as_written(setting, data) for setting in shell.settings)
@@ -79,6 +83,5 @@ def _as_written(setting: Setting, data: bytes) -> Setting:
 
 def _handed(data: bytes, setting: Setting) -> str:
     """The variable of make that stands behind an option; empty for anything else."""
-    end: Span = setting.name_span
-    found = re.compile(rb"""[= \t]["']?\$\((\w+)\)["']?(?=\s|$)""").match(data, end[1])
+    found = _HANDED.match(data, setting.name_span[1])
     return found[1].decode("ascii") if found else ""

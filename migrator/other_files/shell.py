@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
-from itertools import accumulate
-from typing import Optional
+from itertools import accumulate, chain, product
+from typing import Optional, TypeVar
 
 import tree_sitter_bash
 from tree_sitter import Language, Node, Parser, Point, Range
@@ -35,6 +36,10 @@ _READ_SHELL = (*SHELLS, "sbatch", "qsub", "bsub", "ssh")
 _WRAP = "--wrap="
 _DEEPEST = 4
 _SOME_COMMAND = b"x "
+_MOST_PAIRS = 10_000  # of the texts of a variable and the options that it goes to
+
+_First = TypeVar("_First")
+_Second = TypeVar("_Second")
 
 
 def read(text: str, lines: Lines) -> Content:
@@ -401,21 +406,23 @@ class _Script:
             if command is not None:
                 owned |= {setting: setting._replace(command=command, program=program) for setting in held}
         self._settings = [owned.get(setting, setting) for setting in self._settings]
+        only_flows = self._only_flows()
         for variable, flows in self._flows.items():
             names = {setting.name.lstrip("-").replace("-", "_") for setting, _ in flows}
-            plain = len(names) == 1 and self._only_flows(variable, [span for _, span in flows])
-            for text, span in self._texts.get(variable, ()):
-                for setting, _ in flows:
-                    own = owned.get(setting, setting)
-                    self._settings.append(own._replace(value=text, value_span=span if plain else None))
-        self._follow_exported()
+            plain = len(names) == 1 and only_flows[variable]
+            texts = self._texts.get(variable, [])
+            if not plain:  # the same text at another place tells nothing more
+                texts = [*dict(texts).items()]
+            for (text, span), (setting, _) in _pairs(texts, flows):
+                own = owned.get(setting, setting)
+                self._settings.append(own._replace(value=text, value_span=span if plain else None))
+        self._follow_exported({name: only_flows[name] for name in self._exported})
 
-    def _follow_exported(self) -> None:
-        """What a variable is that programs get, and what the script compares it with, are the same."""
-        plain = {
-            name: self._only_flows(name, [span for _, span in self._flows.get(name, ())])
-            for name in self._exported
-        }
+    def _follow_exported(self, plain: dict[str, bool]) -> None:
+        """What a variable is that programs get, and what the script compares it with, are the same.
+
+        ``plain`` are these variables, and whether they are used for options only.
+        """
         known: dict[str, set[Optional[Span]]] = {}
         for place, setting in enumerate(self._settings):
             if setting.kind == "variable" and setting.name in plain and not setting.reads:
@@ -428,20 +435,48 @@ class _Script:
                     where = span if is_plain else None
                     self._settings.append(Setting("case", name, span, text, where, exported=True))
 
-    def _only_flows(self, variable: str, flows: list[Span]) -> bool:
-        """Whether a variable is used for these options only, and to be printed."""
-        places = (*flows, *self._shown, *self._own(variable))
-        reads = (span for name, span in self._reads if name == variable)
-        return all(any(a <= start and end <= b for a, b in places) for start, end in reads)
-
-    def _own(self, variable: str) -> list[Span]:
-        """The assignments ``NAME=${NAME:-…}``."""
-        found = []
-        for setting in self._settings:
-            if setting.kind == "variable" and setting.name == variable and not setting.reads:
-                end = self._data.find(b"\n", setting.name_span[1])
-                found.append((setting.name_span[0], end if end >= 0 else len(self._data)))
+    def _only_flows(self) -> dict[str, bool]:
+        """Which variables are used for options only, and to be printed."""
+        shown = _Spans(self._shown)
+        allowed = self._own()
+        for name, flows in self._flows.items():
+            allowed.setdefault(name, []).extend(span for _, span in flows)
+        spans = {name: _Spans(places) for name, places in allowed.items()}
+        found = dict.fromkeys((*self._flows, *self._exported), True)
+        for name, span in self._reads:
+            if name in found and not (shown.hold(span) or (name in spans and spans[name].hold(span))):
+                found[name] = False
         return found
+
+    def _own(self) -> dict[str, list[Span]]:
+        """The assignments ``NAME=${NAME:-…}``, by the variable."""
+        found: dict[str, list[Span]] = {}
+        for setting in self._settings:
+            if setting.kind == "variable" and not setting.reads:
+                end = self._data.find(b"\n", setting.name_span[1])
+                place = setting.name_span[0], end if end >= 0 else len(self._data)
+                found.setdefault(setting.name, []).append(place)
+        return found
+
+
+class _Spans:
+    """Some places, which are asked whether one of them holds another."""
+
+    def __init__(self, spans: Iterable[Span]) -> None:
+        ordered = sorted(spans)
+        self._starts = [start for start, _ in ordered]
+        self._ends = list(accumulate((end for _, end in ordered), max))  # the furthest so far
+
+    def hold(self, span: Span) -> bool:
+        place = bisect_right(self._starts, span[0])
+        return place > 0 and self._ends[place - 1] >= span[1]
+
+
+def _pairs(first: Sequence[_First], second: Sequence[_Second]) -> Iterable[tuple[_First, _Second]]:
+    """Each of some with each of others; of very many each with one."""
+    if len(first) * len(second) <= _MOST_PAIRS:
+        return product(first, second)
+    return chain(((each, second[0]) for each in first), ((first[0], each) for each in second[1:]))
 
 
 def _word_nodes(command: Node) -> Iterator[Node]:

@@ -28,6 +28,9 @@ _TOKEN = re.compile(
     | (?P<sign>[{}\[\],=.])""",
     re.VERBOSE | re.DOTALL,
 )
+# What may be a key of several parts; a part in quotes counts as more, where it has dots.
+_KEY = re.compile(rb"""[\w"'-]+(?:[ \t]*\.[ \t]*[\w"'-]+)*""")
+_MOST_PARTS = 200
 
 
 @dataclass
@@ -41,12 +44,15 @@ class _Holder:
 
 def read(text: str, lines: Lines) -> Content:
     """What a TOML text says. Raises NotParsedError."""
+    for found in _KEY.finditer(lines.data):
+        if found.group().count(b".") > _MOST_PARTS:  # tomllib takes a time that grows with their square
+            raise NotParsedError(lines.line_of(found.start()), _("a key has too many parts"))
     try:
         known = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
-        found = re.search(r"at line (\d+)", str(error))
+        line = re.search(r"at line (\d+)", str(error))
         reason = str(error).partition(" (at")[0]
-        raise NotParsedError(int(found[1]) if found else 0, reason) from None
+        raise NotParsedError(int(line[1]) if line else 0, reason) from None
     comments: list[Span] = []
     entries = [entry for entry in _entries(lines, comments) if _is_known(known, entry)]
     return content_of(entries, lines, comments)

@@ -202,9 +202,9 @@ def test_a_shell_inside_leaves_the_outer_one_as_it_is() -> None:
     ids=["nested", "joined", "long word"],
 )
 def test_odd_shapes_take_no_time(text: str) -> None:
-    begin = time.perf_counter()
+    begin = time.process_time()
     of(text + "\n")
-    assert time.perf_counter() - begin < 4
+    assert time.process_time() - begin < 4
 
 
 def test_a_shell_between_double_quotes_has_escapes_of_its_own() -> None:
