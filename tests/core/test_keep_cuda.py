@@ -102,6 +102,16 @@ def test_other_files_stay_and_say_what_an_npu_needs():
     assert result.text is None
     assert {finding.code for finding in result.findings} >= {"NPU410"}
     assert all("--keep-cuda changes Python only" in finding.message for finding in result.findings)
+    told = {finding.code: finding.advice for finding in result.findings}
+    assert "with ASCEND_RT_VISIBLE_DEVICES here" in told["NPU410"]
+
+
+def test_a_line_that_npus_do_without_is_left_out_of_their_copy():
+    files = {"requirements.txt": "nvidia-cublas-cu12\n", "train.py": "import torch\n"}
+    result = shared(files, "requirements.txt")
+    [finding] = result.findings
+    assert result.text is None
+    assert finding.advice.startswith("Keep a copy of the file for machines with NPUs, without this.")
 
 
 def test_code_for_npus_of_the_programs_own_stays():

@@ -58,7 +58,21 @@ def shared(
 def left_in_text(matches: list[Match]) -> list[Match]:
     """The matches of a file that is no Python: it stays, and what an NPU needs there is told."""
     reason = _("--keep-cuda changes Python only; on NPUs it has to be changed")
-    return [without_fix(item, reason, "warning") if item.finding.fix else item for item in matches]
+    return [
+        _told(without_fix(item, reason, "warning"), item.edits) if item.edits else item for item in matches
+    ]
+
+
+def _told(left: Match, edits: Sequence[Edit]) -> Match:
+    """A match that is left, with what to write in the file that is for machines with NPUs."""
+    written = [edit.text.strip() for edit in edits]
+    if any(written):
+        new = next(filter(None, written)).splitlines()[0]
+        what = _("Keep a copy of the file for machines with NPUs, with {new} here.", new=new)
+    else:
+        what = _("Keep a copy of the file for machines with NPUs, without this.")
+    advice = " ".join(filter(None, (what, left.finding.advice)))
+    return replace(left, finding=replace(left.finding, advice=advice))
 
 
 def _shared(context: FileContext, rule: Rule, item: Match) -> Match:

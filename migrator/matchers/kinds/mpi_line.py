@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from migrator.findings.finding import Edit
+from migrator.language import _
 from migrator.launch.launcher_lines import advice_for, is_of_python, message_for, one_command
 from migrator.launch.mpi import LAUNCHERS
 from migrator.launch.msrun import MSRUN
@@ -14,7 +15,9 @@ from migrator.matchers.context import Match
 from migrator.matchers.options import Options
 from migrator.matchers.other_context import TextContext, found_in_text
 from migrator.matchers.packs import Rule
-from migrator.other_files.index import Command
+from migrator.other_files.index import Command, TextIndex
+
+_QUOTES = frozenset("'\"\\")
 
 
 @dataclass(frozen=True)
@@ -39,7 +42,10 @@ def find(context: TextContext, rules: list[Rule[LineOptions]]) -> Iterator[Match
         rule = next((rule for rule in rules if framework in rule.framework), None)
         if rule is None:
             continue
-        new, advice = _instead(context, rule, command, line) if in_shell else ("", rule.advice)
+        known = in_shell or _is_in_one_piece(index, command)
+        new, advice = _instead(context, rule, command, line) if known else ("", rule.advice)
+        if not in_shell and not _QUOTES.isdisjoint(new):
+            new, advice = "", _("Write {new}.", new=new)  # the file's own quotes may be around it
         yield found_in_text(
             context,
             rule,
@@ -49,6 +55,14 @@ def find(context: TextContext, rules: list[Rule[LineOptions]]) -> Iterator[Match
             message=message_for(launcher),
             advice="" if new else advice,
         )
+
+
+def _is_in_one_piece(index: TextIndex, command: Command) -> bool:
+    """Whether a command stands in one line with blanks between its words: not so in lists of words."""
+    if "\n" in index.text_of(command.span):
+        return False
+    spans = [word.span for word in command.words]
+    return all(index.text_of((one[1], other[0])).isspace() for one, other in zip(spans, spans[1:]))
 
 
 def _instead(context: TextContext, rule: Rule[LineOptions], command: Command, line: str) -> tuple[str, str]:

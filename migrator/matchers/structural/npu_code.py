@@ -95,6 +95,7 @@ def find(context: FileContext, rule: Rule[CodeOptions]) -> Iterator[Match]:
             api=", ".join(use.name for use in targets.values()),
             edits=[move_names(index, node, names)],
             message="; ".join(use.message for use in targets.values()),
+            advice=_("Write {target}.", target=", ".join(targets)),
             severity=_severity(index, rule, node),
             needs_npu=False,
         )
