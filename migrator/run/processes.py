@@ -157,10 +157,12 @@ _task: tuple[Callable[..., Any], tuple[Any, ...]] = (lambda item: item), ()
 
 
 def _start(work: Callable[..., Any], shared: tuple[Any, ...]) -> None:
+    import gc
     import signal
 
     global _task
     _end_with_parent()
+    gc.freeze()  # the rules and the project stay: to look through them for garbage costs a thirtieth
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent hears Ctrl-C, and ends the workers
     signal.signal(signal.SIGTERM, signal.SIG_DFL)  # with this one
     _task = work, shared

@@ -122,6 +122,24 @@ def test_results_and_reports_are_the_same_for_any_number_of_processes(npumigrate
     assert one == three
 
 
+def test_analysis_and_lint_say_the_same_for_any_number_of_processes(npumigrate, project, tmp_path) -> None:
+    for number in range(30):
+        (project / f"more{number}.py").write_text(f"import torch\ny = torch.ones({number}).cuda()\n")
+    found = []
+    for jobs in ("1", "3"):
+        out = tmp_path / jobs
+        analyzed = npumigrate("analyze", "-i", project, "-o", out, "-v", "2.6", "--jobs", jobs)
+        linted = npumigrate(
+            "lint", project, "-v2.6", "--isolated", "--no-cache", "--jobs", jobs, "--output-format", "json"
+        )
+        reports = tree(out)
+        del reports["project_analysis/npumigrate.log"]
+        found.append((analyzed.code, reports, linted))
+    assert found[0] == found[1]
+    assert found[0][2].code == 1
+    assert "more29.py" in found[0][2].out
+
+
 def test_migrating_the_result_changes_nothing(npumigrate, project, tmp_path) -> None:
     npumigrate("-i", project, "-o", tmp_path / "out", "-v", "2.6")
     once = tmp_path / "out" / "project_msft"
