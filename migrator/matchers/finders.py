@@ -150,6 +150,7 @@ HANDLERS = {
     ),
     "npu-generator": Finder("structural.npu_generator"),
     "local-rank-option": Finder("structural.local_rank_option", takes_match=False),
+    "local-rank-spelling": Finder("structural.local_rank_spelling", takes_match=False),
     "byte-mask": Finder("structural.old_forms", "find_byte_masks", options="MaskOptions", takes_match=False),
     "iterator-next": Finder("structural.old_forms", "find_next", goes_by="names"),
     "legacy-function": Finder("structural.old_forms", "find_legacy_functions", goes_by="names"),
