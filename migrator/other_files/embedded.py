@@ -47,6 +47,7 @@ def read_at(data: bytes, text: bytes, places: Sequence[int], depth: int = 0) -> 
         each._replace(
             words=tuple(Word(word.text, moved(word.span)) for word in each.words),
             span=moved(each.span),
+            pipeline=None,  # quotes may stand around the value
         )
         for each in found.commands
     ]

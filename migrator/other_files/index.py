@@ -80,13 +80,15 @@ class Command(NamedTuple):
     """A command of a shell: its words, the program first, and the place of all, settings before it too.
 
     ``programs`` are those that it starts, each by the one before it. ``captured``: another command, or the
-    script, reads what it prints.
+    script, reads what it prints. ``pipeline`` is the place of the whole pipeline that a command of a script
+    begins; None for commands that stand in a value or in quotes.
     """
 
     words: tuple[Word, ...]
     span: Span
     programs: tuple[Program, ...] = ()
     captured: bool = False
+    pipeline: Optional[Span] = None
 
 
 class Requirement(NamedTuple):

@@ -189,7 +189,9 @@ class _Script:
         number = len(self._commands)
         started = tuple(programs(words))
         shown = tuple(Word(word.known, word.span) for word in words)
-        self._commands.append(Command(shown, span_of(node), started, _is_captured(node, self._around)))
+        captured = _is_captured(node, self._around)
+        pipeline = _pipeline_from(node, self._around) if captured and depth == 0 else None
+        self._commands.append(Command(shown, span_of(node), started, captured, pipeline))
         if started and started[0].name in _PRINTING:
             self._shown.append(span_of(node))
             return
@@ -514,6 +516,16 @@ def _is_captured(command: Node, around: _Around) -> bool:
             return True
         child, parent = parent, around.get(parent.id)
     return parent is not None and parent.type in ("command_substitution", "process_substitution")
+
+
+def _pipeline_from(command: Node, around: _Around) -> Optional[Span]:
+    """The place of the pipeline that a command begins."""
+    child, parent = command, around.get(command.id)
+    if parent is not None and parent.type == "redirected_statement":
+        child, parent = parent, around.get(parent.id)
+    if parent is None or parent.type != "pipeline" or parent.children[0] != child:
+        return None
+    return span_of(parent)
 
 
 def _default_of(node: Node) -> Optional[Node]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Optional
 
 from migrator.findings.finding import Edit
 from migrator.matchers.context import Match
@@ -11,9 +13,11 @@ from migrator.matchers.options import Options
 from migrator.matchers.other_context import TextContext, found_in_text
 from migrator.matchers.packs import Rule
 from migrator.other_files.index import Command, Program
+from migrator.project.frameworks import TORCH
 
 # What only asks whether there is such a command.
 _ASKING = ("command", "which", "type", "hash")
+_SILENCED = re.compile(r"\s2>\s*/dev/null\b")
 
 
 @dataclass(frozen=True)
@@ -21,9 +25,12 @@ class CommandOptions(Options):
     """``commands``: what is written for a program with its words (``nvidia-smi -L: npu-smi info -l``).
 
     It is written where a person, or nobody, reads what the command prints; what reads it knows other columns.
+    ``pipelines``: what is written for a whole pipeline of a script (``nvidia-smi -L | wc -l``), errors thrown
+    away or not, in projects of PyTorch alone.
     """
 
     commands: dict[str, str] = field(default_factory=dict)
+    pipelines: dict[str, str] = field(default_factory=dict)
 
 
 def find(context: TextContext, rules: list[Rule[CommandOptions]]) -> Iterator[Match]:
@@ -36,6 +43,11 @@ def find(context: TextContext, rules: list[Rule[CommandOptions]]) -> Iterator[Ma
 
 
 def _found(context: TextContext, rule: Rule[CommandOptions], command: Command, program: Program) -> Match:
+    pipeline = _pipeline(context, rule, command)
+    if pipeline is not None and command.pipeline is not None:
+        return found_in_text(
+            context, rule, command.pipeline, api=program.name, edits=[Edit(*command.pipeline, pipeline)]
+        )
     words = command.words[program.place :]
     asked = command.programs[0].name in _ASKING
     texts = [program.name] if asked else [word.text or "" for word in words]
@@ -52,3 +64,12 @@ def _found(context: TextContext, rule: Rule[CommandOptions], command: Command, p
         edits=[Edit(*span, new)] if made and new is not None else (),
         advice="" if made else rule.advice,
     )
+
+
+def _pipeline(context: TextContext, rule: Rule[CommandOptions], command: Command) -> Optional[str]:
+    """What is written for the whole pipeline that a command begins; None where nothing is."""
+    if command.pipeline is None or rule.fix == "none" or {*context.project.frameworks} - {TORCH}:
+        return None
+    written = context.index.lines.data[slice(*command.pipeline)].decode("utf-8", "replace")
+    parts = _SILENCED.sub(" ", written).split("|")
+    return rule.options.pipelines.get(" | ".join(" ".join(part.split()) for part in parts))
