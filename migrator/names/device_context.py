@@ -39,6 +39,8 @@ _STRING_METHODS = frozenset(
     "startswith endswith removeprefix removesuffix replace split rsplit partition find index lstrip"
     " strip".split()
 )
+# What gives the text that it is called on, or the part of it that names the device.
+_SAME_TEXT = ("lower", "casefold", "strip")
 _CONTAINER_METHODS = ("add", "append", "insert", "extend", "remove", "discard")
 _GETTERS = ("get", "pop", "setdefault")
 _LOOK_UPS = ("get", "getenv", "setdefault", "pop", "getattr", "get_attr")
@@ -362,6 +364,10 @@ class _Climb:
             if called in _STRING_METHODS:
                 if vocabulary.says_device(call.func.value):
                     return DeviceContext(CERTAIN, _("part of a device name"))
+                if self._is_used(call.func.value):
+                    return DeviceContext(
+                        LIKELY, _("part of a text that is used as a {noun}", noun=_(vocabulary.noun))
+                    )
                 return DeviceContext(UNCLEAR, _("part of another string"))
             if called == "format" and not self._begins_format(call.func.value):
                 return DeviceContext(NO, _("part of a longer string"))
@@ -486,9 +492,25 @@ class _Climb:
             return DeviceContext(CERTAIN, _("compared with a device or a backend"))
         if any(isinstance(other, ast.Attribute) and other.attr in ("type", "param") for other in others):
             return DeviceContext(LIKELY, _("compared with a type"))
+        if any(self._is_used(other) for other in others):
+            return DeviceContext(
+                LIKELY, _("compared with what is used as a {noun}", noun=_(self.vocabulary.noun))
+            )
         if self._among(child, elements(child)).device:
             return DeviceContext(LIKELY, _("compared together with other devices"))
         return DeviceContext(UNCLEAR, _("a comparison"))
+
+    def _is_used(self, value: ast.expr) -> bool:
+        """Whether a variable or parameter whose name says nothing, or its text, is also used as a device."""
+        while isinstance(value, ast.Call):
+            function = value.func
+            if isinstance(function, ast.Attribute) and function.attr in _SAME_TEXT:
+                value = function.value
+            elif isinstance(function, ast.Name) and function.id == "str" and len(value.args) == 1:
+                value = value.args[0]
+            else:
+                return False
+        return isinstance(value, ast.Name) and self.depth < 2 and CERTAIN in self._used_as(value)[0]
 
     def _match_case(self, pattern: ast.AST) -> DeviceContext:
         match: Any = self.index.parent(self.index.statement_of(pattern))  # Python 3.9 has no ast.Match

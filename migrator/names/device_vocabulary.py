@@ -80,6 +80,9 @@ class DeviceVocabulary:
             return any(self.says_device(value) for value in node.values)
         if isinstance(node, ast.NamedExpr):
             return self.says_device(node.target)
+        if isinstance(node, ast.JoinedStr):  # f"{device}"
+            only = node.values[0] if len(node.values) == 1 else None
+            return isinstance(only, ast.FormattedValue) and self.says_device(only.value)
         text = string_value(node)
         return text is not None and self.says(text.strip("-"))
 
