@@ -191,7 +191,7 @@ def _references(read: Records) -> Iterator[str]:
 def _names(read: Records) -> Iterator[str]:
     for record in read["npu_names"]:
         name = record["npu_name"]
-        if name.startswith("torch_npu.npu.") or (name and not re.match(r"torch(\.|_)npu\b", name)):
+        if name.startswith("torch_npu.npu.") or (name and not re.match(r"torch(\.|_)(npu|profiler)\b", name)):
             yield f"npu_names.csv: {record['cuda_name']}: {name} is no attribute form (torch.npu.…)"
         if not name and not record["advice"]:
             yield f"npu_names.csv: {record['cuda_name']} has neither an NPU name nor advice"

@@ -366,7 +366,7 @@ class _Climb:
                     return DeviceContext(CERTAIN, _("part of a device name"))
                 if self._is_used(call.func.value):
                     return DeviceContext(
-                        LIKELY, _("part of a text that is used as a {noun}", noun=_(vocabulary.noun))
+                        LIKELY, _("part of a string that is used as a {noun}", noun=_(vocabulary.noun))
                     )
                 return DeviceContext(UNCLEAR, _("part of another string"))
             if called == "format" and not self._begins_format(call.func.value):

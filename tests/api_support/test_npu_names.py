@@ -29,7 +29,8 @@ def npu(name: str, version: str = "2.13") -> str:
         ("torch.cuda.set_stream", "2.1", "torch.npu.set_stream"),
         ("torch.cuda.OutOfMemoryError", "2.13", ""),
         ("torch.cuda.nvtx", "2.13", ""),
-        ("torch.cuda.nvtx.range_push", "2.13", ""),
+        ("torch.cuda.nvtx.range_push", "2.13", "torch.npu.mstx.range_push"),
+        ("torch.cuda.nvtx.range_push", "2.8", ""),
         ("torch.cuda.nccl.version", "2.13", ""),
         ("torch.cuda.amp.autocast", "1.8.1", "torch.npu.amp.autocast"),
         ("torch.cuda.amp.GradScaler.scale", "2.13", "torch.npu.amp.GradScaler.scale"),
@@ -95,7 +96,7 @@ def test_what_the_cuda_name_does_when_it_stays() -> None:
     stays = {
         "torch.backends.cudnn.benchmark": "no_effect",
         "torch.cuda.OutOfMemoryError": "works",
-        "torch.cuda.nvtx.mark": "raises",
+        "torch.cuda.nvtx.range_push": "raises",
         "torch.cuda.os": "works",
     }
     for name, unchanged in stays.items():

@@ -15,6 +15,7 @@ from migrator.matchers.dotted import fitting, pattern_fits, rank, rule_fits, rul
 from migrator.matchers.moved_imports import import_form, move_names
 from migrator.matchers.options import Options
 from migrator.matchers.packs import Rule
+from migrator.matchers.removal import without_statement
 from migrator.names.absence import needs_value, stops_without
 from migrator.names.guards import is_asked_for, is_guarded
 from migrator.names.index import ModuleIndex, identifiers
@@ -31,7 +32,8 @@ class NameOptions(Options):
     ``info`` of a question for the value, and of a use behind one, and a ``blocker`` of what stops without it.
     ``unless_asked``: nothing is said where the program asks for the name, or the version of torch, before.
     ``if_called``: only a call is as grave as the rule says, other uses are an ``info``. ``forms`` are the NPU
-    names of some, by their last parts.
+    names of some, by their last parts. ``removes``: calls that are taken out where no NPU name is known and
+    nothing reads their value. ``in_a_class``: NPU names that no import can bring, as they are a class's.
     """
 
     only_called: bool = False
@@ -40,6 +42,8 @@ class NameOptions(Options):
     unless_asked: bool = False
     if_called: bool = False
     forms: dict[str, str] = field(default_factory=dict)
+    removes: tuple[str, ...] = ()
+    in_a_class: tuple[str, ...] = ()
 
 
 NameRule = Rule[NameOptions]
@@ -94,9 +98,9 @@ def _in_reference(context: FileContext, rules: list[NameRule], ref: ast.expr) ->
         if rule.replace != "api_db" or npu_names.look_up(name, context.version) is None:
             return
         if not target and _is_import_bound(context, root):
-            yield _report(context, rule, node, name, advice)
+            yield _removed(context, rule, ref, name) or _report(context, rule, node, name, advice)
     elif not target:
-        yield _report(context, rule, node, name, advice)
+        yield _removed(context, rule, ref, name) or _report(context, rule, node, name, advice)
     elif target != name and (edits := _renaming(context, rules, root, base, written[:used], name, target)):
         if _has_other_arguments(index, rule, ref):
             message = _("{name} is {target} on NPUs, with other arguments", name=name, target=target)
@@ -211,6 +215,26 @@ def _report(context: FileContext, rule: NameRule, node: ast.AST, name: str, advi
     )
 
 
+def _removed(context: FileContext, rule: NameRule, ref: ast.expr, name: str) -> Match | None:
+    """The statement that calls a name without an NPU form, taken out; None where it has to stay."""
+    call = context.index.call_of(ref)
+    statement = context.index.parent(call) if call is not None else None
+    if not isinstance(statement, ast.Expr) or name not in rule.options.removes:
+        return None
+    message = _("{name} has no NPU equivalent, and nothing is computed with it", name=name)
+    return found(
+        context,
+        rule,
+        statement,
+        api=name,
+        status="absent",
+        edits=[without_statement(context.index, statement)],
+        message=message,
+        safety="unsafe",
+        needs_npu=False,
+    )
+
+
 def _severity_of_none(index: ModuleIndex, node: ast.expr, name: str) -> str:
     """How grave it is that a value is None, or an answer no; empty for what the rule says."""
     value = index.call_of(node) or node
@@ -317,7 +341,10 @@ def _in_import(context: FileContext, rules: list[NameRule], node: Import) -> Ite
         if rule is None or name == "torch":
             continue
         target, advice = npu_form(context, rule, name)
-        if target and target != name:
+        if any(pattern_fits(pattern, target) for pattern in rule.options.in_a_class):
+            advice = _("Write {target} where it is used.", target=target)
+            yield found(context, rule, node, api=name, advice=advice)
+        elif target and target != name:
             moved[alias.name] = target
             reasons.append((rule, name))
         elif not target:
