@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import resource
 import subprocess
 import sys
 import time
@@ -70,16 +71,28 @@ class Side:
         self.process.communicate(timeout=60)
 
 
-def start(command: list[str], env: dict[str, str]) -> float:
-    begin = time.perf_counter()
+def start(command: list[str], env: dict[str, str]) -> tuple[float, float]:
+    begin = time.perf_counter(), processor_time()
     subprocess.run(command, env=env, check=True)
-    return time.perf_counter() - begin
+    return time.perf_counter() - begin[0], processor_time() - begin[1]
+
+
+def processor_time() -> float:
+    """Seconds of the processor that all ended processes have had, with those that they started."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def show(what: str, cpu: list[float], npu: list[float]) -> None:
     for name, choose in (("fastest", min), ("median", median)):
         one, other = choose(cpu), choose(npu)
         print(f"{what:<26}{name:<8} cpu {one:7.3f} s   emulated npu {other:7.3f} s   ratio {other / one:.2f}")
+
+
+def show_both(what: str, runs: list[list[tuple[float, float]]]) -> None:
+    for i, kind in enumerate(("", ", processor")):
+        cpu, npu = ([run[side][i] for run in runs] for side in range(2))
+        show(f"{what}{kind}", cpu, npu)
 
 
 def main() -> None:
@@ -99,16 +112,14 @@ def main() -> None:
     for command, env in commands:  # the first one builds the libraries, and fills the disk's cache
         start(command, env)
     starts = [[start(command, env) for command, env in commands] for _ in range(3)]
-    show("start", [cpu for cpu, _ in starts], [npu for _, npu in starts])
+    show_both("start", starts)
 
     sides = Side([], PLAIN, "cpu", arguments), Side(EMULATE, dict(os.environ), "npu", arguments)
     for side in sides:
         for _ in range(2):
             side.step()
     steps = [[side.step() for side in sides] for _ in range(args.steps)]
-    for i, kind in enumerate(("", ", processor")):
-        cpu, npu = ([step[side][i] for step in steps] for side in range(2))
-        show(f"{args.model} step{kind}", cpu, npu)
+    show_both(f"{args.model} step", steps)
     for side in sides:
         side.end()
 

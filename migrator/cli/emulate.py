@@ -95,16 +95,14 @@ def _show_versions() -> None:
     from migrator.emulator.installed import SUPPORTED, is_supported, version_of
 
     here = (version_of("torch"), version_of("torch_npu"))
-    for torch, torch_npu in SUPPORTED.items():
-        releases = of_torch(torch)
-        pythons = sorted({python for each in releases for python in each.python}, key=_number)
+    for torch in SUPPORTED:
+        pythons = sorted({python for each in of_torch(torch) for python in each.python}, key=_number)
         usable = [python for python in pythons if _number(python) >= (3, 10)]
         mark = "   installed" if is_supported(*here) and str(here[0]).startswith(f"{torch}.") else ""
         typer.echo(
             _(
-                "torch {torch:<6} torch_npu {torch_npu:<6} Python {usable}{mark}",
+                "torch {torch:<6} torch_npu {torch:<6} Python {usable}{mark}",
                 torch=torch,
-                torch_npu=torch_npu,
                 usable=", ".join(usable),
                 mark=mark,
             )

@@ -14,7 +14,7 @@ from pathlib import Path
 from migrator.language import _
 
 # torch and torch_npu in the versions that the emulator was run with, by their first two numbers.
-SUPPORTED = {"2.13": "2.13", "2.6": "2.6"}
+SUPPORTED = ("2.13", "2.6", "2.4")
 INSTALL = 'pip install "npumigrate[emulator]"'
 COMPILER_PACKAGES = "g++ (Debian, Ubuntu), gcc-c++ (Fedora, openEuler), gcc (Arch), base-devel (others)"
 _COMPILERS = ("g++", "c++", "clang++")
@@ -71,7 +71,7 @@ def is_supported(torch: str | None, torch_npu: str | None) -> bool:
     """Return whether the emulator runs with these two."""
     if torch is None or torch_npu is None:
         return False
-    return SUPPORTED.get(_release(torch)) == _release(torch_npu)
+    return _release(torch) == _release(torch_npu) and _release(torch) in SUPPORTED
 
 
 def pair_trouble(torch: str | None, torch_npu: str | None) -> str | None:
@@ -85,10 +85,7 @@ def pair_trouble(torch: str | None, torch_npu: str | None) -> str | None:
             install=INSTALL,
         )
     if not is_supported(torch, torch_npu):
-        known = ", ".join(
-            _("torch {one}.* with torch_npu {other}.*", one=one, other=other)
-            for one, other in SUPPORTED.items()
-        )
+        known = ", ".join(_("torch {one}.* with torch_npu {one}.*", one=one) for one in SUPPORTED)
         return _(
             "torch {torch} with torch_npu {torch_npu} is not supported; supported: {known} ({install})",
             torch=torch,

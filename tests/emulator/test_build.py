@@ -99,3 +99,11 @@ def test_a_cache_that_cannot_be_written(installed, tmp_path):
     (tmp_path / "cache").write_text("a file")
     with pytest.raises(EmulatorError, match="XDG_CACHE_HOME names another"):
         building.build(installed, lambda _: None)
+
+
+def test_what_is_missing_says_so_but_not_while_torch_npu_is_loaded():
+    register = "_ZN2ge23OperatorCreatorRegisterC1EPKcRKSt8function"
+    source = building._stand_ins(["aclSomething", register], ["_ZTVN2ge8OperatorE"])
+    assert 'int aclSomething() { return emulator_missing("aclSomething"); }' in source
+    assert f"int {register}() {{ return 0; }}" in source
+    assert "char _ZTVN2ge8OperatorE[256];" in source

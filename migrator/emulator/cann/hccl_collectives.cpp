@@ -5,6 +5,7 @@
 
 #include "hccl_communicator.h"
 #include "hccl_reduce.h"
+#include "parameters.h"
 
 namespace {
 
@@ -14,6 +15,7 @@ using emulator::element_size;
 using emulator::Group;
 using emulator::kSlot;
 using emulator::of;
+using emulator::Parameter;
 
 // `take(offset, size)` is called with each piece while all slots hold it. `from` may be null: nothing to show.
 template <class Take>
@@ -64,17 +66,11 @@ uint64_t sum(const void* counts, int size) {
   return std::accumulate(each, each + size, uint64_t{0});
 }
 
-char* as_bytes(void* buffer) { return static_cast<char*>(buffer); }
+char* as_bytes(const void* buffer) { return static_cast<char*>(const_cast<void*>(buffer)); }
 
 }  // namespace
 
 extern "C" {
-
-HcclResult HcclBarrier(HcclComm handle, aclrtStream) {
-  emulator::count_collective("HcclBarrier", 0, handle, true);
-  Communicator* self = of(handle);
-  return self->devices ? HCCL_SUCCESS : self->processes->barrier();
-}
 
 HcclResult HcclAllReduce(void* send, void* receive, uint64_t elements, HcclDataType type, HcclReduceOp op,
                          HcclComm handle, aclrtStream) {
@@ -134,8 +130,8 @@ HcclResult HcclAllGather(void* send, void* receive, uint64_t elements, HcclDataT
 }
 
 // Counts and places differ by rank: each rank in turn shows its buffer.
-HcclResult HcclAllGatherV(void* send, uint64_t, void* receive, const void* counts, const void* places,
-                          HcclDataType type, HcclComm handle, aclrtStream) {
+HcclResult HcclAllGatherV(Parameter<HcclAllGatherV, 0> send, uint64_t, Parameter<HcclAllGatherV, 2> receive,
+                          const void* counts, const void* places, HcclDataType type, HcclComm handle, aclrtStream) {
   Communicator* self = of(handle);
   if (self->devices) return HCCL_E_NOT_SUPPORT;
   Group& group = *self->processes;
@@ -155,8 +151,9 @@ HcclResult HcclAllGatherV(void* send, uint64_t, void* receive, const void* count
 }
 
 // The part of each receiver in turn is shown by all and reduced by the receiver.
-HcclResult HcclReduceScatterV(void* send, const void* counts, const void* places, void* receive, uint64_t,
-                              HcclDataType type, HcclReduceOp op, HcclComm handle, aclrtStream) {
+HcclResult HcclReduceScatterV(Parameter<HcclReduceScatterV, 0> send, const void* counts, const void* places,
+                              Parameter<HcclReduceScatterV, 3> receive, uint64_t, HcclDataType type, HcclReduceOp op,
+                              HcclComm handle, aclrtStream) {
   Communicator* self = of(handle);
   if (self->devices) return HCCL_E_NOT_SUPPORT;
   Group& group = *self->processes;

@@ -69,7 +69,7 @@ void emulator::count_collective(const char* kind, size_t bytes, HcclComm handle,
 
 extern "C" {
 
-void emulator_collectives(char* text, size_t room) {
+size_t emulator_collectives(char* text, size_t room) {
   const std::lock_guard<std::mutex> lock(guard);
   std::string json = "{";
   for (const auto& [kind, count] : counts) {
@@ -79,6 +79,7 @@ void emulator_collectives(char* text, size_t room) {
   }
   json += "}";
   std::snprintf(text, room, "%s", json.c_str());
+  return json.size() + 1;
 }
 
 int emulator_rank() { return rank_in_largest; }
@@ -158,34 +159,7 @@ HcclResult HcclGetCommName(HcclComm handle, char* name) {
   std::snprintf(name, COMM_NAME_MAX_LENGTH, "%s", emulator::of(handle)->name.c_str());
   return HCCL_SUCCESS;
 }
-HcclResult HcclGetRankSize(HcclComm handle, uint32_t* size) {
-  *size = emulator::of(handle)->size;
-  return HCCL_SUCCESS;
-}
-HcclResult HcclGetRankId(HcclComm handle, uint32_t* rank) {
-  *rank = emulator::of(handle)->rank;
-  return HCCL_SUCCESS;
-}
 
 HcclResult HcclSetConfig(HcclConfig, HcclConfigValue) { return HCCL_SUCCESS; }
-HcclResult HcclGetConfig(HcclConfig, HcclConfigValue* value) {
-  value->value = 1;  // sums come in the order of the ranks: always deterministic
-  return HCCL_SUCCESS;
-}
-
-const char* HcclGetErrorString(HcclResult code) {
-  switch (code) {
-    case HCCL_SUCCESS:
-      return "no error";
-    case HCCL_E_NOT_SUPPORT:
-      return "feature not supported";
-    case HCCL_E_TIMEOUT:
-      return "time-out: a rank did not take part";
-    case HCCL_E_REMOTE:
-      return "a rank of the group has gone";
-    default:
-      return "HCCL error";
-  }
-}
 
 }  // extern "C"

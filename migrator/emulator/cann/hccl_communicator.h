@@ -25,8 +25,8 @@ void count_collective(const char* kind, size_t bytes, HcclComm handle, bool alik
 }  // namespace emulator
 
 extern "C" {
-// {"HcclAllReduce": {"calls": 3, "bytes": 1024}, …} into `text`, cut at `room`.
-void emulator_collectives(char* text, size_t room);
+// {"HcclAllReduce": {"calls": 3, "bytes": 1024}, …} into `text`. Returns the room that it takes, with the final zero.
+size_t emulator_collectives(char* text, size_t room);
 int emulator_rank();  // -1 before a group of processes
 // Called with the number of ranks once a group of several processes of this host exists.
 void emulator_on_group(void (*function)(int ranks));

@@ -38,13 +38,14 @@ void reduce_as(const std::vector<const char*>& in, char* out, size_t count, Hccl
 }  // namespace
 
 size_t element_size(HcclDataType type) {
-  switch (type) {
+  constexpr int kInt128 = 12, kHif8 = 14, kFp8E4m3 = 15, kFp8E5m2 = 16, kFp8E8m0 = 17;  // older headers lack them
+  switch (static_cast<int>(type)) {
     case HCCL_DATA_TYPE_INT8:
     case HCCL_DATA_TYPE_UINT8:
-    case HCCL_DATA_TYPE_HIF8:
-    case HCCL_DATA_TYPE_FP8E4M3:
-    case HCCL_DATA_TYPE_FP8E5M2:
-    case HCCL_DATA_TYPE_FP8E8M0:
+    case kHif8:
+    case kFp8E4m3:
+    case kFp8E5m2:
+    case kFp8E8m0:
       return 1;
     case HCCL_DATA_TYPE_INT16:
     case HCCL_DATA_TYPE_UINT16:
@@ -59,7 +60,7 @@ size_t element_size(HcclDataType type) {
     case HCCL_DATA_TYPE_UINT64:
     case HCCL_DATA_TYPE_FP64:
       return 8;
-    case HCCL_DATA_TYPE_INT128:
+    case kInt128:
       return 16;
     default:
       return 0;

@@ -1,9 +1,13 @@
 // Profiling and dumping: both start and end without an error, and record nothing.
 #include <acl/acl.h>
 #include <acl/acl_prof.h>
+#if __has_include(<acl/acl_msprof.h>)
+#include <acl/acl_msprof.h>
+#endif
 
 #include <atomic>
 
+#include "parameters.h"
 #include "settings.h"
 
 namespace {
@@ -26,7 +30,8 @@ aclError aclprofStart(const aclprofConfig*) {
   return ACL_SUCCESS;
 }
 aclError aclprofStop(const aclprofConfig*) { return ACL_SUCCESS; }
-aclprofConfig* aclprofCreateConfig(uint32_t*, uint32_t, aclprofAicoreMetrics, const aclprofAicoreEvents*, uint64_t) {
+aclprofConfig* aclprofCreateConfig(uint32_t*, uint32_t, aclprofAicoreMetrics,
+                                   emulator::Parameter<aclprofCreateConfig, 3>, uint64_t) {
   return reinterpret_cast<aclprofConfig*>(&config);
 }
 aclError aclprofDestroyConfig(const aclprofConfig*) { return ACL_SUCCESS; }

@@ -59,7 +59,6 @@ aclError aclrtGetStreamOverflowSwitch(aclrtStream, uint32_t* flag) {
   return ACL_SUCCESS;
 }
 
-aclError aclrtCreateEvent(aclrtEvent* event) { return new_event(event); }
 aclError aclrtCreateEventWithFlag(aclrtEvent* event, uint32_t) { return new_event(event); }
 aclError aclrtCreateEventExWithFlag(aclrtEvent* event, uint32_t) { return new_event(event); }
 aclError aclrtDestroyEvent(aclrtEvent event) {
@@ -88,10 +87,6 @@ aclError aclrtEventElapsedTime(float* milliseconds, aclrtEvent start, aclrtEvent
 }
 aclError aclrtEventGetTimestamp(aclrtEvent event, uint64_t* microseconds) {
   *microseconds = static_cast<uint64_t>(static_cast<Event*>(event)->microseconds);
-  return ACL_SUCCESS;
-}
-aclError aclrtQueryEvent(aclrtEvent, aclrtEventStatus* status) {
-  *status = ACL_EVENT_STATUS_COMPLETE;
   return ACL_SUCCESS;
 }
 aclError aclrtQueryEventStatus(aclrtEvent, aclrtEventRecordedStatus* status) {

@@ -9,6 +9,7 @@
 
 #include "aliases.h"
 #include "errors.h"
+#include "export.h"
 
 namespace emulator {
 namespace {
@@ -78,13 +79,21 @@ std::unordered_set<std::string> split(const std::string& text) {
   return parts;
 }
 
-bool is_half(const at::Tensor& tensor) {
-  return tensor.defined() && (tensor.scalar_type() == at::kHalf || tensor.scalar_type() == at::kBFloat16);
+// aclnnBatchMatMul, unlike aclnnMm, wants both of one dtype.
+void check_same_dtype(const std::string& name, Arguments& arguments) {
+  if (name != "aten::bmm") return;
+  const auto one = arguments[0].toTensor().scalar_type(), other = arguments[1].toTensor().scalar_type();
+  TORCH_CHECK(one == other, "bmm: NPU function error: call aclnnBatchMatMul failed, error code is 161002",
+              npu_error("ERR00100 PTA call acl api failed."), "\n[PID: ", getpid(),
+              "] AclNN_Parameter_Error(EZ1001): mat2's dtype [", cann_name(other), "] and self's dtype [",
+              cann_name(one), "] are not equal.");
 }
 
 }  // namespace
 
-void check_same_dtype(const std::string& name, Arguments& arguments);
+bool is_half(const at::Tensor& tensor) {
+  return tensor.defined() && (tensor.scalar_type() == at::kHalf || tensor.scalar_type() == at::kBFloat16);
+}
 
 void check_dtypes(const std::string& name, Arguments& arguments) {
   check_same_dtype(name, arguments);
@@ -105,16 +114,6 @@ void check_dtypes(const std::string& name, Arguments& arguments) {
                 "] AclNN_Parameter_Error(EZ1001): Tensor ", arguments.name(i), " not implemented for ", dtype,
                 ", should be in dtype support list [", can.list, ",].");
   }
-}
-
-// aclnnBatchMatMul, unlike aclnnMm, wants both of one dtype.
-void check_same_dtype(const std::string& name, Arguments& arguments) {
-  if (name != "aten::bmm") return;
-  const auto one = arguments[0].toTensor().scalar_type(), other = arguments[1].toTensor().scalar_type();
-  TORCH_CHECK(one == other, "bmm: NPU function error: call aclnnBatchMatMul failed, error code is 161002",
-              npu_error("ERR00100 PTA call acl api failed."), "\n[PID: ", getpid(),
-              "] AclNN_Parameter_Error(EZ1001): mat2's dtype [", cann_name(other), "] and self's dtype [",
-              cann_name(one), "] are not equal.");
 }
 
 InFloat::InFloat(const std::string& name, Arguments& arguments) {
@@ -189,7 +188,7 @@ void InFloat::write_back() const {
 
 // `name`: an operator with its library. `call` of CANN takes these `dtypes`, each with a comma between, for those of
 // the `arguments` that are named; for all where none is.
-extern "C" __attribute__((visibility("default"))) void emulator_list_dtypes(const char* name, const char* call,
+EXPORT void emulator_list_dtypes(const char* name, const char* call,
                                                                             const char* arguments,
                                                                             const char* dtypes) {
   emulator::listed()[name] = {call, emulator::split(arguments), emulator::split(dtypes), dtypes};

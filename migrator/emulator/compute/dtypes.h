@@ -11,6 +11,8 @@
 
 namespace emulator {
 
+bool is_half(const at::Tensor& tensor);
+
 // Raises CANN's error where an argument has a dtype that CANN's call does not take.
 void check_dtypes(const std::string& name, Arguments& arguments);
 

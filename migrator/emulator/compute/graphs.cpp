@@ -5,7 +5,9 @@
 #include <exception>
 
 #include "aliases.h"
+#include "export.h"
 #include "kernel.h"
+#include "tensors.h"
 
 namespace emulator {
 namespace {
@@ -64,19 +66,13 @@ bool capturing() { return captured != nullptr; }
 
 Captured::Captured(const c10::OperatorHandle& op, Arguments& arguments, const torch::jit::Stack& stack)
     : op_(op), arguments_(stack.end() - static_cast<std::ptrdiff_t>(arguments.size()), stack.end()) {
-  const auto hold = [&](const at::Tensor& tensor) {
-    if (!on_npu(tensor)) return;
-    Aliases alias;
-    held_.emplace_back(tensor, alias.to_cpu(tensor).clone());
-  };
   for (size_t i = 0; i < arguments.size(); ++i) {
     if (!arguments.written(i)) continue;
-    const c10::IValue& value = arguments[i];
-    if (value.isTensor()) {
-      hold(value.toTensor());
-    } else if (value.isTensorList()) {
-      for (const at::Tensor& tensor : value.toTensorVector()) hold(tensor);
-    }
+    each_tensor(arguments[i], [&](const at::Tensor& tensor) {
+      if (!on_npu(tensor)) return;
+      Aliases alias;
+      held_.emplace_back(tensor, alias.to_cpu(tensor).clone());
+    });
   }
 }
 
@@ -92,7 +88,7 @@ void Captured::done(const torch::jit::Stack& stack) {
 
 }  // namespace emulator
 
-extern "C" __attribute__((visibility("default"))) void emulator_record_graphs(
+EXPORT void emulator_record_graphs(
     void (*on_graphs)(void* (*)(), void (*)(), bool (*)(void*), void (*)(void*))) {
   on_graphs(&emulator::begin, &emulator::end, &emulator::repeat, &emulator::forget);
 }

@@ -11,9 +11,11 @@
 #include <unordered_set>
 
 #include "aliases.h"
+#include "export.h"
 #include "memory.h"
 #include "phase.h"
 #include "places.h"
+#include "tensors.h"
 #include "work.h"
 
 namespace emulator {
@@ -80,30 +82,10 @@ uint64_t mixed(uint64_t hash, uint64_t value) {
   return hash * 0xff51afd7ed558ccdULL;
 }
 
-template <class Look>
-void each_tensor(const c10::IValue& value, Look look) {
-  if (value.isTensor()) {
-    if (value.toTensor().defined()) look(value.toTensor());
-  } else if (value.isTensorList()) {
-    for (const at::Tensor& tensor : value.toTensorVector())
-      if (tensor.defined()) look(tensor);
-  } else if (value.isOptionalTensorList()) {
-    for (const auto& tensor : value.toOptionalTensorVector())
-      if (tensor && tensor->defined()) look(*tensor);
-  }
-}
-
 uint64_t shape_of(const at::Tensor& tensor) {
   uint64_t hash = 1;
   for (const int64_t size : tensor.sizes()) hash = mixed(hash, static_cast<uint64_t>(size));
   return hash;
-}
-
-void append_shape(std::string& text, const at::Tensor& tensor) {
-  if (!text.empty()) text += ' ';
-  const size_t start = text.size();
-  for (const int64_t size : tensor.sizes()) text += (text.size() > start ? "x" : "") + std::to_string(size);
-  if (text.size() == start) text += "()";
 }
 
 double bytes_of(const at::Tensor& tensor) {
@@ -251,9 +233,7 @@ NotedCall::NotedCall(const c10::OperatorHandle& op, const torch::jit::Stack& sta
   const auto found = by_kind.find(kind);
   record_ = found != by_kind.end() ? found->second : nullptr;
   if (record_ == nullptr) {
-    std::string name = schema.name();
-    if (!schema.overload_name().empty()) name += "." + schema.overload_name();
-    record_ = &new_record(kind, name, place, phase);
+    record_ = &new_record(kind, full_name(schema), place, phase);
     record_->crossing = across;
     record_->by_truth = by_truth;
     record_->options = options_of(schema, arguments);
@@ -314,25 +294,23 @@ void note_number(c10::Device device, double bytes) {
 
 }  // namespace emulator
 
-#define INSIGHT_EXPORT extern "C" __attribute__((visibility("default")))
-
 // Have `tell` called, with Python's lock, when a record meets new shapes after the first step for the first time.
-INSIGHT_EXPORT void emulator_insight_begin(void (*tell)(size_t)) {
+EXPORT void emulator_insight_begin(void (*tell)(size_t)) {
   emulator::on_new_shapes = tell;
   emulator::memory_wanted = true;
 }
 
-INSIGHT_EXPORT void emulator_insight_optimizing(int now) {
+EXPORT void emulator_insight_optimizing(int now) {
   emulator::optimizing = now != 0;
 }
 
-INSIGHT_EXPORT void emulator_insight_stepped() {
+EXPORT void emulator_insight_stepped() {
   ++emulator::steps;
   emulator::memory_step();
 }
 
 // The steps so far were none: begin to count again.
-INSIGHT_EXPORT void emulator_insight_restart() {
+EXPORT void emulator_insight_restart() {
   const std::lock_guard<std::mutex> lock(emulator::records_guard);
   emulator::steps = 0;
   for (const auto& record : emulator::records) {
@@ -349,7 +327,7 @@ INSIGHT_EXPORT void emulator_insight_restart() {
 
 // {"records": [{"place": 3, …, "first": [calls, bytes, multiply-adds], …}, …], "memory": {"0": …}} into `text`.
 // Returns the room that it takes, with the final zero.
-INSIGHT_EXPORT size_t emulator_insight(char* text, size_t room) {
+EXPORT size_t emulator_insight(char* text, size_t room) {
   const std::lock_guard<std::mutex> lock(emulator::records_guard);
   std::string json = "{\"records\": [";
   for (const auto& record : emulator::records) {

@@ -13,6 +13,7 @@
 #include "graphs.h"
 #include "insight.h"
 #include "random.h"
+#include "tensors.h"
 #include "work.h"
 
 namespace emulator {
@@ -40,7 +41,6 @@ void check_devices(const std::string& name, Arguments& arguments) {
   std::optional<c10::Device> npu;
   bool host = false;
   const auto look = [&](const at::Tensor& tensor) {
-    if (!tensor.defined()) return;
     if (tensor.device().is_cpu() && tensor.dim() > 0) host = true;
     if (!on_npu(tensor)) return;
     TORCH_CHECK(!npu || *npu == tensor.device(),
@@ -49,13 +49,8 @@ void check_devices(const std::string& name, Arguments& arguments) {
     npu = tensor.device();
   };
   for (size_t i = 0; i < arguments.size(); ++i) {
-    const c10::IValue& value = arguments[i];
     if (arguments.name(i) == "scalars") continue;  // of _foreach_addcmul and its like: numbers of the host
-    if (value.isTensor()) {
-      look(value.toTensor());
-    } else if (value.isTensorList()) {
-      for (const at::Tensor& tensor : value.toTensorVector()) look(tensor);
-    }
+    each_tensor(arguments[i], look);
   }
   TORCH_CHECK(!(host && npu),
               "Expected all tensors to be on the same device. Expected NPU tensor, please check whether the input "
@@ -125,10 +120,7 @@ void widen_class_numbers(const std::string& name, Arguments& arguments) {
 // The stack as it is, where an argument is a half; else nothing. A call that fails may leave it without its values.
 torch::jit::Stack halves(const torch::jit::Stack& stack, Arguments& arguments) {
   for (size_t i = 0; i < arguments.size(); ++i) {
-    const c10::IValue& value = arguments[i];
-    if (!value.isTensor() || !value.toTensor().defined()) continue;
-    const at::ScalarType dtype = value.toTensor().scalar_type();
-    if (dtype == at::kHalf || dtype == at::kBFloat16) return stack;
+    if (arguments[i].isTensor() && is_half(arguments[i].toTensor())) return stack;
   }
   return {};
 }

@@ -1,6 +1,5 @@
 #include "memory.h"
 
-#include <c10/core/CachingDeviceAllocator.h>
 #include <torch/version.h>
 #include <torch_npu/csrc/core/npu/NPUCachingAllocator.h>
 
@@ -13,6 +12,11 @@
 #include <utility>
 
 #include "phase.h"
+
+#define HANDS_OUT_ITS_ALLOCATOR (TORCH_VERSION_MAJOR > 2 || TORCH_VERSION_MINOR >= 13)
+#if HANDS_OUT_ITS_ALLOCATOR
+#include <c10/core/CachingDeviceAllocator.h>
+#endif
 
 namespace emulator {
 namespace {
@@ -109,7 +113,7 @@ void name_memory(const void* data, int place, const char* what) {
 void watch_memory() {
   static std::atomic<bool> watched{false};
   if (watched || !memory_wanted) return;
-#if TORCH_VERSION_MAJOR > 2 || TORCH_VERSION_MINOR >= 13  // older ones do not hand their allocator out
+#if HANDS_OUT_ITS_ALLOCATOR
   auto* allocator =
       static_cast<c10_npu::NPUCachingAllocator::NPUAllocator*>(at::getDeviceAllocator(c10::DeviceType::PrivateUse1));
   if (allocator->initialized() && !watched.exchange(true)) allocator->attachAllocatorTraceTracker(&note_allocation);

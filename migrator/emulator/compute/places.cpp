@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "export.h"
+
 namespace emulator {
 namespace {
 
@@ -50,4 +52,4 @@ int place_of_operator(bool backward) {
 
 }  // namespace emulator
 
-extern "C" __attribute__((visibility("default"))) void emulator_ask_places(int (*ask)()) { emulator::asked = ask; }
+EXPORT void emulator_ask_places(int (*ask)()) { emulator::asked = ask; }

@@ -9,6 +9,7 @@
 
 #include <ATen/Parallel.h>
 
+#include "export.h"
 #include "kernel.h"
 
 namespace {
@@ -34,8 +35,6 @@ int register_as(const char* library, c10::DispatchKey key, const char* names) {
 }
 
 }  // namespace
-
-#define EXPORT extern "C" __attribute__((visibility("default")))
 
 // `names`: operators without their library, one a line.
 EXPORT int emulator_register_cpu(const char* library, const char* names) {

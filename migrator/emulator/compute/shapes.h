@@ -8,6 +8,6 @@
 namespace emulator {
 
 // Tells the report where an operator has not met these shapes before. The caller holds no lock.
-void note_shapes(const std::string& name, c10::ArrayRef<c10::IValue> arguments);
+void note_shapes(const std::string& name, c10::ArrayRef<const c10::IValue> arguments);
 
 }  // namespace emulator

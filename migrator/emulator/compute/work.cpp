@@ -14,10 +14,12 @@
 #include <unordered_map>
 
 #include "aliases.h"
+#include "export.h"
 #include "insight.h"
 #include "memory.h"
 #include "phase.h"
 #include "shapes.h"
+#include "tensors.h"
 
 namespace emulator {
 namespace {
@@ -161,10 +163,9 @@ bool noting() {
 
 void note_work(const c10::OperatorHandle& op, c10::Device device, const torch::jit::Stack& stack) {
   const size_t count = op.schema().arguments().size();
-  std::string name = op.schema().name();
   const Values arguments(stack.data() + stack.size() - count, count);
-  const auto measured = multiply_adds(name, arguments, true);
-  if (!op.schema().overload_name().empty()) name += "." + op.schema().overload_name();
+  const auto measured = multiply_adds(op.schema().name(), arguments, true);
+  const std::string name = full_name(op.schema());
   note_shapes(name, arguments);
   const std::lock_guard<std::mutex> lock(guard);
   Work& work = devices[std::to_string(device.index())];
@@ -177,10 +178,8 @@ ForNpu::~ForNpu() { --for_npu; }
 
 }  // namespace emulator
 
-#define WORK_EXPORT extern "C" __attribute__((visibility("default")))
-
 // From now on, note what runs on the CPU as well.
-WORK_EXPORT void emulator_note_cpu() {
+EXPORT void emulator_note_cpu() {
   at::addGlobalCallback(at::RecordFunctionCallback(&emulator::note_on_cpu)
                             .needsInputs(true)
                             .scopes({at::RecordScope::FUNCTION}));
@@ -188,7 +187,7 @@ WORK_EXPORT void emulator_note_cpu() {
 
 // {"0": {"operators": {"aten::mm": 3, …}, "forward": {"operators": …, "products": …, "multiply_adds": …},
 // "backward": …}, "cpu": …} into `text`. Returns the room that it takes, with the final zero.
-WORK_EXPORT size_t emulator_work(char* text, size_t room) {
+EXPORT size_t emulator_work(char* text, size_t room) {
   const std::lock_guard<std::mutex> lock(emulator::guard);
   std::string json = "{";
   for (const auto& [device, work] : emulator::devices) {

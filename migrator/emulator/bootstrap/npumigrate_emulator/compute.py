@@ -22,7 +22,9 @@ def library() -> ctypes.CDLL:
 @cache
 def cann() -> ctypes.CDLL:
     """Return the emulated CANN, which torch_npu has loaded."""
-    return ctypes.CDLL("libnpumigrate_cann.so")
+    loaded = ctypes.CDLL("libnpumigrate_cann.so")
+    loaded.emulator_collectives.restype = ctypes.c_size_t
+    return loaded
 
 
 def register(kind: str, namespace: str, names: Iterable[str]) -> int:
@@ -82,12 +84,11 @@ def note_cpu() -> None:
 
 def work() -> dict[str, dict[str, Any]]:
     """Return which operators ran on each NPU, and how much it and the CPU computed, forward and backward."""
-    return read("emulator_work")
+    return read(library().emulator_work)
 
 
-def read(function: str) -> dict[str, Any]:
-    """Return what a function of the library writes as JSON."""
-    write = getattr(library(), function)
+def read(write: Any) -> dict[str, Any]:
+    """Return what a function of a library writes as JSON."""
     room = 1 << 20
     while True:
         text = ctypes.create_string_buffer(room)
@@ -100,10 +101,7 @@ def read(function: str) -> dict[str, Any]:
 
 def collectives() -> dict[str, Any]:
     """Return the calls and bytes of each collective."""
-    text = ctypes.create_string_buffer(1 << 16)
-    cann().emulator_collectives(text, ctypes.c_size_t(1 << 16))
-    result: dict[str, Any] = json.loads(text.value)
-    return result
+    return read(cann().emulator_collectives)
 
 
 def rank() -> int | None:

@@ -58,23 +58,26 @@ def take_over() -> None:
 
 
 def _places() -> Places:
-    has = torch._C._dispatch_has_kernel_for_dispatch_key
+    registered = torch._C._dispatch_get_registrations_for_dispatch_key  # at once: one by one takes long
+    on_npu, with_cpu = set(registered("PrivateUse1")), set(registered("CPU"))
+    composite_implicit = set(registered("CompositeImplicitAutograd"))
+    composite_explicit = {
+        *registered("CompositeExplicitAutograd"),
+        *registered("CompositeExplicitAutogradNonFunctional"),
+    }
+    with_derivative = set(registered("AutogradPrivateUse1"))
     on_cpu, composite, autograd, lacking, native = [], [], [], [], []
     for full in torch._C._dispatch_get_all_op_names():
         if not full.startswith("aten::"):
             continue
         name = full[len("aten::") :]
-        npu, cpu = has(full, "PrivateUse1"), has(full, "CPU")
-        implicit = has(full, "CompositeImplicitAutograd")
-        made = (
-            implicit
-            or has(full, "CompositeExplicitAutograd")
-            or has(full, "CompositeExplicitAutogradNonFunctional")
-        )
+        npu, cpu = full in on_npu, full in with_cpu
+        implicit = full in composite_implicit
+        made = implicit or full in composite_explicit
         if npu:
             native.append(full)
         kept = name in _KEPT and implicit  # with the derivative that torch_npu has for it
-        if (has(full, "AutogradPrivateUse1") or (npu and implicit)) and (cpu or made) and not kept:
+        if (full in with_derivative or (npu and implicit)) and (cpu or made) and not kept:
             autograd.append(name)
         if name in _KEPT or name in fused.KEPT:
             continue

@@ -76,7 +76,7 @@ def end() -> dict[str, Any]:
     compute.library().emulator_ask_places(None)
     compute.library().emulator_insight_begin(None)
     compute.cann().emulator_on_collective(None)
-    recorded = compute.read("emulator_insight")
+    recorded = compute.read(compute.library().emulator_insight)
     return {
         "schema": SCHEMA,
         "steps": _steps,

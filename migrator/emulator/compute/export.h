@@ -1,0 +1,4 @@
+// What Python calls.
+#pragma once
+
+#define EXPORT extern "C" __attribute__((visibility("default")))
