@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <tuple>
+#include <type_traits>
 
 namespace emulator {
 

@@ -188,8 +188,6 @@ void InFloat::write_back() const {
 
 // `name`: an operator with its library. `call` of CANN takes these `dtypes`, each with a comma between, for those of
 // the `arguments` that are named; for all where none is.
-EXPORT void emulator_list_dtypes(const char* name, const char* call,
-                                                                            const char* arguments,
-                                                                            const char* dtypes) {
+EXPORT void emulator_list_dtypes(const char* name, const char* call, const char* arguments, const char* dtypes) {
   emulator::listed()[name] = {call, emulator::split(arguments), emulator::split(dtypes), dtypes};
 }
