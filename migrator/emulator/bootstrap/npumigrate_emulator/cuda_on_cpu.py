@@ -204,10 +204,10 @@ def _answer_for_cuda(devices: int) -> None:
     for name in ("device", "device_of", "stream"):
         setattr(cuda, name, lambda *_: nullcontext())
     cuda.Stream, cuda.Event = Stream, Event
-    for kind, name in ((Stream, "_StreamBase"), (Event, "_EventBase")):
-        base = getattr(getattr(torch, "_streambase", None), name, None)
+    for stand_in, abstract in ((Stream, "_StreamBase"), (Event, "_EventBase")):
+        base: Any = getattr(getattr(torch, "_streambase", None), abstract, None)
         if hasattr(base, "register"):  # torch 2.4: Dynamo wants them to be of these abstract classes
-            base.register(kind)
+            base.register(stand_in)
     cuda.current_stream = cuda.default_stream = Stream
     tensor: Any = torch.Tensor
     tensor.record_stream = _answering(None)
