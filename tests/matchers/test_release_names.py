@@ -12,7 +12,9 @@ from migrator.api_support.versions import known as known_versions
 from migrator.api_support.versions import newest as newest_version
 from migrator.findings.finding import Finding
 from migrator.matchers.packs import load_all
-from tests.matchers.migrating import migrate, migrated
+from migrator.project.project import Project
+from tests.checking import migrate_text
+from tests.matchers.migrating import engine, migrate, migrated
 
 OLD = "1.11"
 
@@ -234,3 +236,17 @@ def test_the_samples_use_what_old_and_new_releases_have(file: Path, version: str
     result = migrate(file.read_text(encoding="utf-8"), version)
     assert [item.message for item in result.findings if item.code.startswith("NPU53")] == []
     assert result.text is None or messages(result.text, version) == []
+
+
+@pytest.mark.parametrize(
+    ("file", "package", "absent"),
+    [
+        ("train.py", "torchvision", False),
+        ("torchvision/transforms/cut.py", "torchvision", False),
+        ("train.py", "acme", True),
+    ],
+)
+def test_what_the_project_defines_itself_is_there(file: str, package: str, absent: bool) -> None:
+    text = "import torch\nfrom torchvision import tv_tensors\nx = tv_tensors.KeyPoints\n"
+    found = migrate_text(engine("2.6"), file, text, Project(packages=frozenset([package]))).findings
+    assert ("NPU530" in {each.code for each in found}) == absent

@@ -120,7 +120,7 @@ def find(context: FileContext, rule: Rule[ReleaseOptions]) -> Iterator[Match]:
     """The uses that a rule is about."""
     moved: dict[Import, list[Use]] = {}
     for use in uses_of_absent(context):
-        if _about(context, use) != rule.options.about:
+        if _about(context, use) != rule.options.about or _is_own(context, use.name):
             continue
         if use.parameter is not None:
             yield from _parameter(context, rule, use, use.parameter)
@@ -130,6 +130,11 @@ def find(context: FileContext, rule: Rule[ReleaseOptions]) -> Iterator[Match]:
             yield from _name(context, rule, use)
     for node, uses in moved.items():
         yield from _import(context, rule, node, uses)
+
+
+def _is_own(context: FileContext, name: str) -> bool:
+    """Whether a name is of a companion of torch whose sources these are; a folder ``torch`` is mostly not."""
+    return not name.startswith("torch.") and context.project.owns(name, context.name)
 
 
 def _about(context: FileContext, use: Use) -> str:
