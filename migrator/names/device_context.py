@@ -23,7 +23,7 @@ from migrator.names.device_vocabulary import (
 )
 from migrator.names.flow import candidates
 from migrator.names.index import ModuleIndex
-from migrator.names.npu_branches import beside_npu
+from migrator.names.npu_branches import beside_npu, has_npu
 from migrator.names.tree import (
     FUNCTIONS,
     argument_of,
@@ -42,6 +42,8 @@ _STRING_METHODS = frozenset(
 # What gives the text that it is called on, or the part of it that names the device.
 _SAME_TEXT = ("lower", "casefold", "strip")
 _CONTAINER_METHODS = ("add", "append", "insert", "extend", "remove", "discard")
+_COLLECTIONS = (ast.List, ast.Tuple, ast.Set)
+_DEEPEST_SUM = 3  # operands of operands that are looked at
 _GETTERS = ("get", "pop", "setdefault")
 _LOOK_UPS = ("get", "getenv", "setdefault", "pop", "getattr", "get_attr")
 # Calls whose value is what they are given, as far as a device goes.
@@ -106,6 +108,20 @@ def _of_library(index: ModuleIndex, vocabulary: DeviceVocabulary, node: ast.expr
     return vocabulary.leaves(kept_as(index.parent(child), child))
 
 
+def _elements(node: ast.BinOp) -> list[ast.expr]:
+    """What is in a sum of collections: of ``["cpu"] + (["cuda"] if … else [])`` both; nothing of strings."""
+    parts: list[ast.expr] = [node]
+    for _round in range(_DEEPEST_SUM):
+        parts = [inner for part in parts for inner in _operands(part)]
+    return [item for part in parts if isinstance(part, _COLLECTIONS) for item in part.elts]
+
+
+def _operands(node: ast.expr) -> tuple[ast.expr, ...]:
+    if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Mult)):
+        return node.left, node.right
+    return (node.body, node.orelse) if isinstance(node, ast.IfExp) else (node,)
+
+
 class _Climb:
     """The file, the vocabulary, and how many names were followed to come here.
 
@@ -138,7 +154,7 @@ class _Climb:
                 self.siblings |= beside([parent.body, parent.orelse])
                 if asks_for_cuda(parent.test):
                     self.siblings |= beside([parent.test])
-            elif isinstance(parent, (ast.List, ast.Tuple, ast.Set)):
+            elif isinstance(parent, _COLLECTIONS):
                 self.siblings |= self._among(parent, parent.elts)
             elif isinstance(parent, ast.BoolOp):
                 self.siblings |= self._among(parent, parent.values)
@@ -150,7 +166,11 @@ class _Climb:
             elif isinstance(parent, ast.BinOp):
                 if isinstance(parent.op, ast.Div):
                     return DeviceContext(NO, _("part of a path"))
-                ends = child is parent.right and isinstance(parent.op, ast.Add)
+                together = _elements(parent)
+                if has_npu(self.index, parent, together):
+                    return DeviceContext(NO, _("beside a branch for NPUs"))
+                self.siblings |= beside(together)
+                ends = child is parent.right and isinstance(parent.op, ast.Add) and not together
                 if ends and not isinstance(child, ast.BinOp):
                     return DeviceContext(UNCLEAR, _("end of a longer string"))
             elif isinstance(parent, ast.Lambda):

@@ -77,18 +77,18 @@ def beside_npu(index: ModuleIndex, node: ast.expr) -> bool:
     """Whether a list, a dictionary, an enumeration or a chain of conditions also has a case for NPUs."""
     parent = index.parent(node)
     if isinstance(parent, (ast.List, ast.Tuple, ast.Set)):
-        return _has_npu(index, parent, parent.elts)
+        return has_npu(index, parent, parent.elts)
     if isinstance(parent, ast.Dict):
-        if not _has_npu(index, parent, parent.keys):
+        if not has_npu(index, parent, parent.keys):
             return False
         of_cuda = (value for key, value in zip(parent.keys, parent.values) if string_value(key) == "cuda")
         return node in parent.keys or node in of_cuda
     if isinstance(parent, ast.Assign) and isinstance(owner := index.parent(parent), ast.ClassDef):
-        return _has_npu(index, owner, (item.value for item in owner.body if isinstance(item, ast.Assign)))
+        return has_npu(index, owner, (item.value for item in owner.body if isinstance(item, ast.Assign)))
     return False
 
 
-def _has_npu(index: ModuleIndex, holder: ast.AST, values: Iterable[ast.AST | None]) -> bool:
+def has_npu(index: ModuleIndex, holder: ast.AST, values: Iterable[ast.AST | None]) -> bool:
     """Whether one of the values in a holder is an NPU's name; each of thousands of them asks."""
 
     def find() -> bool:

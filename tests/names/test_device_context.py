@@ -78,6 +78,8 @@ def verdict(text: str) -> str:
         'if torch.cuda.is_available():\n    name = "cuda"\nelse:\n    name = "cpu"',
         'print("cuda" if torch.cuda.is_available() else "cpu")',
         'self.assertEqual(x.device.type, "cuda")',
+        'for kind in ("cpu",) + ("cuda",) * count: x.to(kind)',
+        'kinds = ["cpu"] + (["cuda"] if torch.cuda.is_available() else [])',
     ],
 )
 def test_certain(text: str) -> None:
@@ -110,6 +112,8 @@ def test_certain(text: str) -> None:
         'names = {"cuda": 1}\nnames.get(device)',
         'if x.type == "cuda": pass',
         'where = "cuda"\nx.to(where)\nshow(where)',
+        'kinds = ["cpu"] + ["cuda"]',
+        'devices = base + ["cuda"]',
     ],
 )
 def test_likely(text: str) -> None:
@@ -126,6 +130,8 @@ def test_likely(text: str) -> None:
         'x = "cuda".join(names)',
         'length = "cuda".length',
         'title = f"on {x}" + "cuda"',
+        'title = "on %s" % (x,) + "cuda"',
+        'names = ["a"] + ["cuda"]',
         'parser.add_argument("--name", default="cuda")',
         'class A(B, kind="cuda"): pass',
         'table = {1: "cuda"}',
@@ -147,6 +153,7 @@ def test_unclear(text: str) -> None:
         'table = {"cuda": 1}',
         'device = {"cuda": 1, "npu": 2}[kind]',
         'devices = ["cuda", "npu"]',
+        'devices = ["cpu"] + (["cuda"] if ready else []) + (["npu"] if able else [])',
         'class Device(Enum):\n    GPU = "cuda"\n    NPU = "npu"',
     ],
 )
