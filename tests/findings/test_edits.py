@@ -18,6 +18,8 @@ def test_edits_are_made_in_the_order_of_the_text_and_each_once() -> None:
     assert apply(TEXT, [*EDITS, *EDITS]) == RESULT
     assert [edit.start for edit in in_order([*EDITS, *EDITS])] == [2, 6, 7, 9]
     assert apply(TEXT, []) == TEXT
+    # What comes to one place stays in the order in which it is given.
+    assert apply(TEXT, [Edit(3, 3, "b"), Edit(3, 3, "a")]) == b"012ba3456789"
     assert apply("ä|".encode(), [Edit(2, 3, "ö")]) == "äö".encode()
 
 
@@ -133,6 +135,9 @@ def test_many_places_are_told_apart() -> None:
         ("a\n", "new\na\n", [Edit(0, 0, "new\n")]),
         ("a\nb\nc\n", "a\nc\n", [Edit(2, 4, "")]),
         ("a\n", "a\n", []),
+        ("a\n", "a\nb\nc\n", [Edit(1, 1, "\nb\nc")]),
+        ("a\r\nb\n", "a\r\nb\nc\n", [Edit(4, 4, "\nc")]),  # the line before it has this end
+        ("x\n" * 300 + "a\n", "y\n" + "x\n" * 300 + "b\n", [Edit(0, 0, "y\n"), Edit(600, 602, "b\n")]),
     ],
 )
 def test_edits_by_lines(old: str, new: str, edits: list[Edit]) -> None:
