@@ -1,0 +1,49 @@
+"""Fixes that would do harm where they are, and those that are written to fit there."""
+
+from __future__ import annotations
+
+import pytest
+
+from migrator.project.project import Project
+from tests.checking import migrate_text
+from tests.matchers.migrating import engine, migrated
+
+
+@pytest.mark.parametrize(
+    ("text", "packages", "taker"),
+    [
+        ("import cupy\ncupy.cuda.ExternalStream(HERE)", (), "cupy.cuda.ExternalStream"),
+        ("from numba import cuda\nshow(cuda.external_stream(1, HERE + 1))", (), "numba.cuda.external_stream"),
+        ("import cuda.tile as ct\nct.launch(HERE, (1,))", (), "cuda.tile.launch"),
+        ("import cuda.tile as ct\nct.launch(HERE, (1,))", ("cuda",), ""),  # the project's own
+        ("import cupy\ncupy.cuda.run(lambda: HERE)", (), ""),  # it is not handed to it
+        ("import numpy\nnumpy.array(HERE)", (), ""),
+    ],
+)
+def test_what_a_cuda_library_takes_is_left(text: str, packages: tuple[str, ...], taker: str) -> None:
+    here = "torch.cuda.current_stream()"
+    text = f"import torch\n{text}\n".replace("HERE", here)
+    result = migrate_text(engine("2.6"), "a.py", text, Project(packages=frozenset(packages)))
+    assert (here in (result.text or text)) == bool(taker)
+    told = [item.message for item in result.findings if "left unchanged" in item.message]
+    assert [f"it is passed to {taker}, which is for CUDA" in each for each in told] == [True] * bool(taker)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("""f"{CALL()}" """, """f"{CALL('npu')}" """),
+        ("""rf"{CALL()}" """, """rf"{CALL('npu')}" """),
+        ('''f"""{CALL()}""" ''', '''f"""{CALL('npu')}""" '''),
+        ("""f'{CALL()}' """, """f'{CALL("npu")}' """),
+        ("""f"{f'{CALL()}'}" """, None),  # both quotes are taken
+        ("""f"{x}", CALL() """, """f"{x}", CALL("npu") """),
+    ],
+)
+def test_quotes_fit_the_string_around_them(before: str, after: str | None) -> None:
+    call = "torch.is_autocast_enabled"
+    text = f"import torch\nx = 1\ny = {before}\n".replace("CALL", call)
+    if after is None:
+        assert call + "()" in migrated(text)
+    else:
+        assert after.replace("CALL", call) in migrated(text)
