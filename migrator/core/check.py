@@ -129,11 +129,11 @@ def _check_compiles(document: Document, result: Result) -> None:
 
     What is wrong with the input is wrong with the result, too: most files are compiled once.
     """
-    notebook = document.notebook is not None
+    mark = document.notebook.mark if document.notebook else ""
     try:
-        check_compiles(document.text if result.text is None else result.text, notebook)
+        check_compiles(document.text if result.text is None else result.text, mark)
     except SyntaxError:
-        check_compiles(document.text, notebook)
+        check_compiles(document.text, mark)
         raise
 
 

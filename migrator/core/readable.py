@@ -23,20 +23,29 @@ class OddNameError(SyntaxError):
     """A name that Python takes for another one."""
 
 
-def check_compiles(text: str, notebook: bool) -> None:
-    """Raises SyntaxError for what does not parse, or only for ``ast``: ``return`` outside a function."""
-    flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT if notebook else 0
+def check_compiles(text: str, cell_mark: str = "") -> None:
+    """Raises SyntaxError for what does not parse, or only for ``ast``: ``return`` outside a function.
+
+    Of a notebook each cell is compiled by itself, as IPython does: it may begin with ``from __future__``.
+    ``cell_mark`` is what its text has below each cell.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
+        if cell_mark:
+            row = 0
+            for cell in re.split(rf"^{re.escape(cell_mark)} \d+$", text, flags=re.M):
+                _compiled("\n" * row + cell, ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)  # rows count in the whole text
+                row += cell.count("\n")
+            return
         if len(text) > LARGE and not _OF_THE_WHOLE.search(text):
             with suppress(SyntaxError):  # its place is that in the text where all of it is compiled
-                for _each in in_pieces(text, lambda piece: _compiled(piece, flags)):
+                for _each in in_pieces(text, _compiled):
                     pass
                 return
-        _compiled(text, flags)
+        _compiled(text)
 
 
-def _compiled(text: str, flags: int) -> None:
+def _compiled(text: str, flags: int = 0) -> None:
     compile(text, "<unknown>", "exec", flags, dont_inherit=True)
 
 

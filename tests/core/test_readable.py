@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from migrator.core.check import check, no_fix
 from migrator.core.rules import Rules
 from migrator.core.settings import Settings
 from migrator.files.document import document
+from migrator.findings.finding import Result
 from migrator.project.project import Project
 
 _RULES = Rules(Settings(version="2.6"))
@@ -36,19 +39,32 @@ def test_what_python_does_not_compile(text: str, admitted: bool) -> None:
     assert [trouble.line for trouble in result.syntax] != [0]
 
 
-def test_a_notebook_may_await() -> None:
-    import json
+def _check_notebook(*sources: str) -> Result:
+    cells = [{"cell_type": "code", "metadata": {}, "outputs": [], "source": source} for source in sources]
+    data = json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}).encode("utf-8")
+    return check(document(data, "a.ipynb"), _RULES, Project())
 
-    cell = {
-        "cell_type": "code",
-        "metadata": {},
-        "outputs": [],
-        "source": "import torch\nawait torch.f().cuda()\n",
-    }
-    data = json.dumps({"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}).encode("utf-8")
-    result = check(document(data, "a.ipynb"), _RULES, Project())
+
+@pytest.mark.parametrize(
+    "sources",
+    [
+        ["import torch\nawait torch.f().cuda()\n"],
+        ["!pip install x", "from __future__ import division\n\nimport torch\n", "torch.f().cuda()"],
+    ],
+    ids=["await", "a __future__ on top of a cell"],
+)
+def test_what_a_notebook_may(sources: list[str]) -> None:
+    result = _check_notebook(*sources)
     assert result.skipped == ""
     assert result.text is not None
+    assert "torch.f().npu()" in result.text
+
+
+def test_what_a_cell_may_not() -> None:
+    result = _check_notebook("import torch\n", "x = 1\n", "x = x.cuda()\nfrom __future__ import division")
+    assert result.text is None
+    # The line in the text: two cells of two lines are above, each with the line that marks its end.
+    assert [trouble.line for trouble in result.syntax] == [8]
 
 
 @pytest.mark.parametrize("line", ["torch.𝐜uda.synchronize()", "𝐭orch.zeros(1)", "x.𝗰uda()"])
