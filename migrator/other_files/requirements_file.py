@@ -10,6 +10,7 @@ from migrator.other_files.index import Content, Requirement, Setting, Span
 from migrator.other_files.requirement_text import requirement_at
 
 _COMMENT = re.compile(r"(?:^|(?<=[ \t]))#.*")
+_ABOUT = re.compile(rb"[ \t]+#")
 _OPTION = re.compile(r"(--?[A-Za-z][\w-]*)(?:[ \t]*=[ \t]*|[ \t]+)?([^ \t]*)")
 _EDITABLE = ("-e", "--editable")
 
@@ -68,5 +69,8 @@ def _option(text: str, start: int) -> Setting | None:
 
 
 def _line(lines: Lines, start: int) -> Span:
-    number = lines.line_of(start)
-    return lines.span(number, number)
+    """The line of a requirement, with the indented comments below it: there pip-compile says who wants it."""
+    first = last = lines.line_of(start)
+    while last < len(lines.starts) and _ABOUT.match(lines.data, lines.starts[last]):
+        last += 1
+    return lines.span(first, last)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from migrator.project.programs import Taken, Vocabularies
 
 _NUMBER = re.compile(r"(?<!\d)\d+\Z")
+_BLANKS = re.compile(rb"(?:[ \t]|\\\r?\n)+")
 _NUMBERS = re.compile(r"\d+(?:,\d+)*\Z")
 
 
@@ -33,7 +34,8 @@ class ValueOptions(Options):
     get and the cases of these. ``types``: the types of files, all without; ``programs``: only what these
     get; ``unless``: the values that are left. Without ``values`` all are reported, or only those that are
     ``reported``, or that hold a word of ``holding``. ``by_parser``: where a program of the project gets a
-    value, or reads a variable, what it does with it decides, and no name.
+    value, or reads a variable, what it does with it decides, and no name. ``of_own``: what becomes of options
+    that a parser of the project takes without a value: ``removed``, or ``left``, without a word.
     """
 
     values: dict[str, str] = field(default_factory=dict)
@@ -44,6 +46,7 @@ class ValueOptions(Options):
     unless: tuple[str, ...] = ()
     reported: tuple[str, ...] = ()
     holding: tuple[str, ...] = ()
+    of_own: dict[str, str] = field(default_factory=dict)
 
 
 def find(context: TextContext, rules: list[Rule[ValueOptions]]) -> Iterator[Match]:
@@ -62,14 +65,26 @@ def find(context: TextContext, rules: list[Rule[ValueOptions]]) -> Iterator[Matc
             fits = setting.kind != "argument" and name_fits(rule.match, setting.name)
             if not (fits if own is None else own.device):
                 continue
+            flag = next((do for name, do in options.of_own.items() if name_fits([name], setting.name)), "")
+            if flag and not _is_own_flag(context, setting):
+                flag = ""
+            if flag == "left":
+                break
             fixed = new is not None and rule.fix != "none"
             span = setting.value_span if fixed else None
+            edits = _without(context.index, setting) if flag else []
+            if span and new:
+                edits = [Edit(*span, new)]
             yield found_in_text(
                 context,
                 rule,
                 setting.value_span or setting.name_span,
                 api=(setting.value or setting.begins) if new else setting.name,
-                edits=[Edit(*span, new)] if span and new else (),
+                edits=_without(context.index, setting)
+                if flag
+                else [Edit(*span, new)]
+                if span and new
+                else (),
                 message=rule.message
                 or _(
                     "{name}: {value} is {new} on NPUs",
@@ -121,6 +136,26 @@ def _taken(context: TextContext, setting: Setting) -> Optional[Taken]:
     if setting.kind not in ("option", "argument"):
         return None
     return taken_by_own(context.project, index.name, index.content, setting, context.vocabularies)
+
+
+def _is_own_flag(context: TextContext, setting: Setting) -> bool:
+    """Whether an option is given to a program of the project, which takes it without a value."""
+    programs = context.project.programs
+    if programs is None or setting.kind != "option":
+        return False
+    parsers = programs.asked(context.index.name, context.index.content, setting)
+    found = parsers.named(setting.name) if parsers is not None else []
+    return bool(found) and all(option.takes == 0 for _, option in found)
+
+
+def _without(index: TextIndex, setting: Setting) -> list[Edit]:
+    """The edit that removes an option and the blanks before it; none where more than blanks is there."""
+    words = index.content.commands[setting.command].words if setting.command is not None else ()
+    at = next((at for at, word in enumerate(words) if word.span == setting.name_span), 0)
+    if not at:
+        return []
+    end_before, (start, end) = words[at - 1].span[1], words[at].span
+    return [Edit(end_before, end, "")] if _BLANKS.fullmatch(index.data[end_before:start]) else []
 
 
 def taken_by_own(
