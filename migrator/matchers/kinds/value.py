@@ -65,26 +65,21 @@ def find(context: TextContext, rules: list[Rule[ValueOptions]]) -> Iterator[Matc
             fits = setting.kind != "argument" and name_fits(rule.match, setting.name)
             if not (fits if own is None else own.device):
                 continue
-            flag = next((do for name, do in options.of_own.items() if name_fits([name], setting.name)), "")
-            if flag and not _is_own_flag(context, setting):
-                flag = ""
-            if flag == "left":
+            becomes = next((do for name, do in options.of_own.items() if name_fits([name], setting.name)), "")
+            flag = bool(becomes) and _is_own_flag(context, setting)
+            if flag and becomes == "left":
                 break
             fixed = new is not None and rule.fix != "none"
             span = setting.value_span if fixed else None
-            edits = _without(context.index, setting) if flag else []
-            if span and new:
-                edits = [Edit(*span, new)]
+            edits = [Edit(*span, new)] if span and new else []
+            if flag:
+                edits = _without(context.index, setting)
             yield found_in_text(
                 context,
                 rule,
                 setting.value_span or setting.name_span,
                 api=(setting.value or setting.begins) if new else setting.name,
-                edits=_without(context.index, setting)
-                if flag
-                else [Edit(*span, new)]
-                if span and new
-                else (),
+                edits=edits,
                 message=rule.message
                 or _(
                     "{name}: {value} is {new} on NPUs",
