@@ -16,6 +16,7 @@ from migrator.findings.finding import Result
 from migrator.language import _
 from migrator.matchers.packs import Rule, load_all
 from migrator.project.facts import scan_file
+from migrator.project.programs import of_text
 from migrator.project.project import merge_facts
 
 _NAME = "example.py"
@@ -105,6 +106,7 @@ def migrated(
         merge_facts(facts),
         equivalents={name: f"import {EQUIVALENTS}"},
         requirements=tuple(requirements.splitlines()),
+        programs=of_text(_NAME, program) if program else None,
     )
     return check(item, _rules(version, opt_in, packs), project)
 

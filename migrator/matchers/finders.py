@@ -88,6 +88,7 @@ HANDLERS = {
     "apex-amp": Finder("structural.apex_amp", goes_by="names"),
     "autocast-setters": Finder("structural.autocast_setters", options="SetterOptions"),
     "capability": Finder("structural.capability", "find_calls"),
+    "causal-mask": Finder("structural.causal_mask"),
     "checkpoint-load": Finder("structural.checkpoint_load", options="LoadOptions", goes_by="names"),
     "code-text": Finder("structural.code_text", options="CodeOptions", takes_match=False),
     "command-mention": Finder("structural.command_output", "find_mentions"),

@@ -212,6 +212,11 @@ class Programs:
             return None
 
 
+def of_text(name: str, text: str) -> Programs:
+    """A project of one Python file, which need not be on the disk."""
+    return Programs({name: Path(name)}, _parsed={name: ModuleIndex(text, WORDS)})
+
+
 def parsers(
     file: str, text_of: Callable[[str], Optional[str]], known: dict[str, Optional[ModuleIndex]]
 ) -> Optional[Parsers]:
