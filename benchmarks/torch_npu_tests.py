@@ -58,6 +58,7 @@ _HARDWARE = (
 
 # The first whose expression is in the error names the cause; what begins with "no" is not counted.
 CAUSES: tuple[tuple[str, str], ...] = (
+    ("no fault: wants a library beside CANN", r"libatb|_atb|Asdsip|aclnnop"),
     (
         "no fault: a package is missing",
         r"ModuleNotFoundError|ImportError: cannot import name|No such file or directory",
@@ -72,10 +73,9 @@ CAUSES: tuple[tuple[str, str], ...] = (
     ),
     ("no fault: looks into a profile of an NPU", r"Error operators called"),
     ("no fault: wants compilers of an NPU", r"triton|torchair|TorchAir|ninja|aclgraph_dump|bisheng"),
-    ("no fault: wants a library of CANN", r"atb|Asdsip|libopapi|aclnnop"),
     (
         "operator is missing",
-        r"the emulator lacks|Could not run '|No operator found|not implemented for .*PrivateUse1",
+        r"the emulator lacks|not in libopapi|Could not run '|No operator found|not implemented for .*PrivateUse1",
     ),
     ("sparse tensors", r"sparse tensors of an NPU|Sparse(Csr)?PrivateUse1|Sparse"),
     ("runtime call is missing", r"is not emulated|call acl api failed|API_NOT_SUPPORT"),

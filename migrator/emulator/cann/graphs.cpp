@@ -13,6 +13,10 @@ struct Hooks {
   void (*end)() = nullptr;
   bool (*repeat)(void* graph) = nullptr;
   void (*forget)(void* graph) = nullptr;
+  void (*begin_group)() = nullptr;
+  void* (*end_group)() = nullptr;
+  void (*begin_update)(void* group) = nullptr;
+  void (*end_update)() = nullptr;
 };
 
 Hooks hooks;
@@ -24,8 +28,10 @@ void* captured_graph = nullptr;
 
 extern "C" {
 
-void emulator_on_graphs(void* (*begin)(), void (*end)(), bool (*repeat)(void*), void (*forget)(void*)) {
-  hooks = {begin, end, repeat, forget};
+void emulator_on_graphs(void* (*begin)(), void (*end)(), bool (*repeat)(void*), void (*forget)(void*),
+                        void (*begin_group)(), void* (*end_group)(), void (*begin_update)(void*),
+                        void (*end_update)()) {
+  hooks = {begin, end, repeat, forget, begin_group, end_group, begin_update, end_update};
 }
 
 int aclmdlRICaptureBegin(void* stream, int) {
@@ -56,6 +62,27 @@ int aclmdlRIExecuteAsync(void* graph, void*) { return hooks.repeat(graph) ? kSuc
 
 int aclmdlRIDestroy(void* graph) {
   hooks.forget(graph);
+  return kSuccess;
+}
+
+// A group of tasks: what it has the graph do can be replaced, once the graph is captured.
+int aclmdlRICaptureTaskGrpBegin(void* stream) {
+  if (captured_stream == nullptr || captured_stream != stream) return kNotCapturing;
+  hooks.begin_group();
+  return kSuccess;
+}
+int aclmdlRICaptureTaskGrpEnd(void* stream, void** group) {
+  if (captured_stream == nullptr || captured_stream != stream) return kNotCapturing;
+  *group = hooks.end_group();
+  return kSuccess;
+}
+int aclmdlRICaptureTaskUpdateBegin(void*, void* group) {
+  if (captured_stream != nullptr) return kNotCapturing;
+  hooks.begin_update(group);
+  return kSuccess;
+}
+int aclmdlRICaptureTaskUpdateEnd(void*) {
+  hooks.end_update();
   return kSuccess;
 }
 

@@ -3,6 +3,8 @@
 #include <atomic>
 #include <cstdio>
 #include <exception>
+#include <memory>
+#include <vector>
 
 #include "aliases.h"
 #include "export.h"
@@ -17,9 +19,15 @@ struct Recorded {
   torch::jit::Stack arguments;
   torch::jit::Stack results;
 };
-using Graph = std::vector<Recorded>;
+using Calls = std::vector<Recorded>;
+// In parts, as the calls of a group of tasks can be replaced.
+struct Graph {
+  std::vector<std::unique_ptr<Calls>> parts;
+  Calls* add() { return parts.emplace_back(std::make_unique<Calls>()).get(); }
+};
 
-std::atomic<Graph*> captured{nullptr};
+Graph* graph_now = nullptr;
+std::atomic<Calls*> captured{nullptr};  // where calls go
 
 void copy_values(const at::Tensor& to, const at::Tensor& from) {
   if (!on_npu(to) || to.is_same(from)) return;
@@ -38,19 +46,38 @@ void copy_result(const c10::IValue& to, const c10::IValue& from) {
 }
 
 void* begin() {
-  captured = new Graph;
-  return captured;
+  graph_now = new Graph;
+  captured = graph_now->add();
+  return graph_now;
 }
-void end() { captured = nullptr; }
+void end() {
+  captured = nullptr;
+  graph_now = nullptr;
+}
+
+void begin_group() {
+  if (graph_now != nullptr) captured = graph_now->add();
+}
+void* end_group() {
+  Calls* group = captured;
+  if (graph_now != nullptr) captured = graph_now->add();
+  return group;
+}
+void begin_update(void* group) {
+  static_cast<Calls*>(group)->clear();
+  captured = static_cast<Calls*>(group);
+}
+void end_update() { captured = nullptr; }
 
 bool repeat(void* graph) {
   const c10::impl::ExcludeDispatchKeyGuard no_autograd(c10::autograd_dispatch_keyset);
   try {
-    for (Recorded& each : *static_cast<Graph*>(graph)) {
-      torch::jit::Stack stack = each.arguments;
-      run_on_cpu(each.op, {}, &stack);
-      for (size_t i = 0; i < each.results.size() && i < stack.size(); ++i) copy_result(each.results[i], stack[i]);
-    }
+    for (const auto& part : static_cast<Graph*>(graph)->parts)
+      for (Recorded& each : *part) {
+        torch::jit::Stack stack = each.arguments;
+        run_on_cpu(each.op, {}, &stack);
+        for (size_t i = 0; i < each.results.size() && i < stack.size(); ++i) copy_result(each.results[i], stack[i]);
+      }
   } catch (const std::exception& error) {
     std::fprintf(stderr, "npumigrate emulate: a graph cannot be replayed: %s\n", error.what());
     return false;
@@ -89,6 +116,8 @@ void Captured::done(const torch::jit::Stack& stack) {
 }  // namespace emulator
 
 EXPORT void emulator_record_graphs(
-    void (*on_graphs)(void* (*)(), void (*)(), bool (*)(void*), void (*)(void*))) {
-  on_graphs(&emulator::begin, &emulator::end, &emulator::repeat, &emulator::forget);
+    void (*on_graphs)(void* (*)(), void (*)(), bool (*)(void*), void (*)(void*), void (*)(), void* (*)(),
+                      void (*)(void*), void (*)())) {
+  on_graphs(&emulator::begin, &emulator::end, &emulator::repeat, &emulator::forget, &emulator::begin_group,
+            &emulator::end_group, &emulator::begin_update, &emulator::end_update);
 }

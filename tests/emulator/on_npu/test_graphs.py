@@ -56,3 +56,21 @@ def test_random_numbers_differ_at_each_replay():
     before = drawn.clone()
     graph.replay()
     assert not torch.equal(before, drawn)
+
+
+def test_the_tasks_of_a_group_are_replaced():
+    data, out, last = torch.arange(3.0).npu(), torch.zeros(3).npu(), torch.zeros(3).npu()
+    graph, stream = torch.npu.NPUGraph(), torch.npu.Stream()
+    with torch.npu.graph(graph, stream=stream):
+        torch.npu.graph_task_group_begin(stream)
+        torch.add(data, 1, out=out)
+        group = torch.npu.graph_task_group_end(stream)
+        torch.mul(out, 2, out=last)
+    graph.replay()
+    assert last.tolist() == [2, 4, 6]
+    torch.npu.graph_task_update_begin(stream, group)
+    torch.add(data, 5, out=out)
+    torch.npu.graph_task_update_end(stream)
+    assert out.tolist() == [1, 2, 3]  # recorded, not done
+    graph.replay()
+    assert last.tolist() == [10, 12, 14]
