@@ -75,7 +75,7 @@ CAUSES: tuple[tuple[str, str], ...] = (
     ("no fault: wants compilers of an NPU", r"triton|torchair|TorchAir|ninja|aclgraph_dump|bisheng"),
     (
         "operator is missing",
-        r"the emulator lacks|not in libopapi|Could not run '|No operator found|not implemented for .*PrivateUse1",
+        r"the emulator lacks|not in libopapi|Could not run '|No operator found|implemented for .*PrivateUse1",
     ),
     ("sparse tensors", r"sparse tensors of an NPU|Sparse(Csr)?PrivateUse1|Sparse"),
     ("runtime call is missing", r"is not emulated|call acl api failed|API_NOT_SUPPORT"),
