@@ -85,7 +85,12 @@ bool repeat(void* graph) {
   return true;
 }
 
-void forget(void* graph) { delete static_cast<Graph*>(graph); }
+void forget(void* graph) {
+  const std::unique_ptr<Graph> gone(static_cast<Graph*>(graph));
+  if (gone.get() == graph_now) end();
+  for (const auto& part : gone->parts)
+    if (part.get() == captured) captured = nullptr;  // an update of it was not ended
+}
 
 }  // namespace
 

@@ -74,3 +74,15 @@ def test_the_tasks_of_a_group_are_replaced():
     assert out.tolist() == [1, 2, 3]  # recorded, not done
     graph.replay()
     assert last.tolist() == [10, 12, 14]
+
+
+def test_a_graph_that_goes_takes_an_update_that_failed_with_it():
+    graph, stream, out = torch.npu.NPUGraph(), torch.npu.Stream(), torch.zeros(3).npu()
+    with torch.npu.graph(graph, stream=stream):
+        torch.npu.graph_task_group_begin(stream)
+        out += 1
+        group = torch.npu.graph_task_group_end(stream)
+    torch.npu.graph_task_update_begin(stream, group)
+    del graph
+    out += 2
+    assert out.tolist() == [2, 2, 2]
