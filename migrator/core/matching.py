@@ -15,10 +15,11 @@ from migrator.findings.finding import Edit, Finding
 from migrator.language import _
 from migrator.matchers.context import FileContext, Match, insertion
 from migrator.matchers.dotted import rank
+from migrator.matchers.entry import is_entry
 from migrator.matchers.finders import KINDS
 from migrator.matchers.npu_import import names_package, torch_npu_imports
 from migrator.matchers.packs import Rule
-from migrator.names.tree import parse
+from migrator.names.tree import imported, parse
 from migrator.project.frameworks import TORCH
 
 if TYPE_CHECKING:
@@ -114,9 +115,11 @@ def choose_fixes(context: FileContext, matches: list[Match], admit: Admit, rules
     def needs_import(item: Match) -> bool:
         rule = rules.every[item.finding.code]
         alone = rules.settings.keep_cuda or rule.kind not in ("string", "argument")
-        return item.needs_npu and TORCH in rule.framework and (has_torch or alone)
+        return item.needs_npu and TORCH in rule.framework and (has_torch or alone or _loads_torch(context))
 
     imports = _imports(context, [item for item in made if needs_import(item)], rules)
+    if imports:  # torch_npu comes with them
+        made = [item for item in made if rules.every[item.finding.code].handler != "outside-device"]
     shared = tuple(edit for item in imports for edit in item.edits)
     edits = [edit for item in made for edit in item.edits]
     removals = [edit for edit in edits if edit.text.strip() in ("", "pass")]
@@ -125,6 +128,22 @@ def choose_fixes(context: FileContext, matches: list[Match], admit: Admit, rules
     if shared:
         made = [_with_imports(item, shared) if needs_import(item) else item for item in made]
     return Choice(made, [*reported, *refused], imports, whole)
+
+
+def _loads_torch(context: FileContext) -> bool:
+    """Whether a file is started and leaves torch to other files of the project, which may name no device.
+
+    From torch 2.5 on torch loads torch_npu by itself.
+    """
+    return (
+        not context.version.autoloads_backends
+        and is_entry(context)
+        and any(
+            context.project.owns(name, context.name)
+            for node in context.index.imports
+            for name in imported(node)
+        )
+    )
 
 
 def choose_fixes_in_text(matches: list[Match], admit: Admit) -> Choice:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 from dataclasses import replace
 
-from migrator.core.transfer import is_entry
 from migrator.files.source import newline_of
 from migrator.findings.finding import Edit
 from migrator.matchers.context import FileContext, Match, insertion
+from migrator.matchers.entry import is_entry
 from migrator.matchers.npu_import import names_package
 from migrator.matchers.packs import Rule
 from migrator.names.statements import head_lines

@@ -151,6 +151,7 @@ HANDLERS = {
     ),
     "npu-generator": Finder("structural.npu_generator"),
     "local-rank-option": Finder("structural.local_rank_option", takes_match=False),
+    "outside-device": Finder("structural.outside_device"),
     "local-rank-spelling": Finder("structural.local_rank_spelling", takes_match=False),
     "byte-mask": Finder("structural.old_forms", "find_byte_masks", options="MaskOptions", takes_match=False),
     "iterator-next": Finder("structural.old_forms", "find_next", goes_by="names"),

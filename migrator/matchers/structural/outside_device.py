@@ -1,0 +1,55 @@
+"""Programs that get their device from a command line or a configuration, and name none themselves.
+
+Such a program needs no change but the import of torch_npu, without which torch does not know the device. From
+torch 2.5 on torch imports it by itself.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import replace
+
+from migrator.matchers.context import FileContext, Match, insertion
+from migrator.matchers.dotted import calls_of
+from migrator.matchers.entry import is_entry
+from migrator.matchers.npu_import import torch_npu_imports
+from migrator.matchers.packs import Rule
+from migrator.names.index import ModuleIndex
+from migrator.names.tree import string_value
+from migrator.names.values import options_like
+
+
+def find(context: FileContext, rule: Rule) -> Iterator[Match]:
+    """The import for a file that is started; nothing where torch_npu is imported, or cannot be known."""
+    index = context.index
+    if not is_entry(context):
+        return
+    made = [(call, call.args[0]) for call, _ in calls_of(index, rule) if call.args]
+    outside = [call for call, device in made if _is_outside(device) or _is_parameter(index, device)]
+    outside += [call for call in index.calls if _moves_outside(call)]
+    if outside:
+        for node, edit in torch_npu_imports(index, outside, context.version.replaces_names):
+            yield replace(insertion(context, rule, node, edit), needs_npu=False)
+
+
+def _is_outside(device: ast.expr) -> bool:
+    """Whether a device is what an option or a setting says."""
+    if isinstance(device, ast.Subscript):
+        key = string_value(device.slice)
+        return key is not None and "device" in key.lower()
+    return (
+        isinstance(device, ast.Attribute) and "device" in device.attr.lower() and options_like(device.value)
+    )
+
+
+def _is_parameter(index: ModuleIndex, device: ast.expr) -> bool:
+    """Whether a device is what a function is given, perhaps by a library that reads the command line."""
+    return isinstance(device, ast.Name) and any(each.kind == "param" for each in index.bindings(device))
+
+
+def _moves_outside(call: ast.Call) -> bool:
+    """``model.to(args.device)``."""
+    if not isinstance(call.func, ast.Attribute) or call.func.attr != "to":
+        return False
+    return any(_is_outside(value) for value in call.args[:1])

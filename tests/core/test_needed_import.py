@@ -1,0 +1,48 @@
+"""``import torch_npu`` in programs that import torch through other files."""
+
+from __future__ import annotations
+
+import pytest
+
+from migrator.project.facts import scan_file
+from migrator.project.project import merge_facts
+from tests.checking import migrate_text
+from tests.matchers.migrating import engine
+
+MODEL = "import torch\nclass Net(torch.nn.Module):\n    pass\n"
+STARTED = """\
+import argparse
+from model import Net
+parser = argparse.ArgumentParser()
+parser.add_argument("--device", default="cuda")
+if __name__ == "__main__":
+    Net().train(parser.parse_args())
+"""
+# A launcher: what it starts may be another Python's.
+LAUNCHER = STARTED.replace("from model", "from others")
+LIBRARY = STARTED.partition("if __name__")[0]
+
+
+def migrated(text: str, version: str) -> str:
+    facts = [scan_file("train.py", text), scan_file("model/__init__.py", MODEL)]
+    return migrate_text(engine(version), "train.py", text, merge_facts(facts), False).text or text
+
+
+@pytest.mark.parametrize(
+    ("text", "version", "imports"),
+    [
+        (STARTED, "2.1", True),
+        (STARTED, "2.6", False),  # torch imports torch_npu by itself
+        (LAUNCHER, "2.1", False),
+        (LIBRARY, "2.1", False),
+    ],
+)
+def test_a_program_that_names_a_device_for_other_files(text: str, version: str, imports: bool) -> None:
+    result = migrated(text, version)
+    assert 'default="npu"' in result
+    assert ("import torch_npu" in result) is imports
+
+
+def test_an_import_for_another_change_is_enough() -> None:
+    text = "import torch\nfrom options import args\ntorch.cuda.init()\nprint(torch.device(args.device))\n"
+    assert migrated(text, "2.1").count("import torch_npu") == 1
