@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from migrator.project.facts import scan_file
@@ -24,8 +26,9 @@ LIBRARY = STARTED.partition("if __name__")[0]
 
 
 def migrated(text: str, version: str) -> str:
-    facts = [scan_file("train.py", text), scan_file("model/__init__.py", MODEL)]
-    return migrate_text(engine(version), "train.py", text, merge_facts(facts), False).text or text
+    facts = [scan_file("train.py", text), scan_file("model.py", MODEL)]
+    project = replace(merge_facts(facts), packages=frozenset({"model"}))
+    return migrate_text(engine(version), "train.py", text, project, False).text or text
 
 
 @pytest.mark.parametrize(
