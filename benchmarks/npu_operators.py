@@ -44,7 +44,6 @@ REASONS = {
     "torch.ops.aten._flash_attention_forward": "is for GPUs alone; the CPU has no such kernel",
     "torch.ops.aten._efficient_attention_forward": "is for GPUs alone; the CPU has no such kernel",
     "sparse.*": "sparse tensors are not emulated",
-    "to_sparse": "sparse tensors are not emulated",
     "linalg.lstsq*": "off the CPU torch takes the driver gels, which is not for matrices without full rank",
 }
 

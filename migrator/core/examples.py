@@ -10,14 +10,14 @@ from migrator.api_support.versions import UnknownVersion, resolve
 from migrator.core.check import check
 from migrator.core.rules import Rules, rules_for
 from migrator.core.settings import Settings
-from migrator.files.document import document
+from migrator.files.document import Document, document
 from migrator.files.naming import EQUIVALENTS
 from migrator.findings.finding import Result
 from migrator.language import _
 from migrator.matchers.packs import Rule, load_all
 from migrator.project.facts import scan_file
 from migrator.project.programs import of_text
-from migrator.project.project import merge_facts
+from migrator.project.project import Project, merge_facts
 
 _NAME = "example.py"
 _VERSION = "2.6"
@@ -101,14 +101,18 @@ def migrated(
     ``requirements`` the lines of its project's requirements.
     """
     item = document(text.encode("utf-8"), name)
-    facts = [scan_file(_NAME, program)] if item.type else [scan_file(name, text)]
-    project = replace(
+    return check(item, _rules(version, opt_in, packs), project_of(item, program, requirements))
+
+
+def project_of(item: Document, program: str = "", requirements: str = "") -> Project:
+    """The project of an example: itself, or the Python beside a file that is none, and its requirements."""
+    facts = [scan_file(_NAME, program)] if item.type else [scan_file(item.name, item.text)]
+    return replace(
         merge_facts(facts),
-        equivalents={name: f"import {EQUIVALENTS}"},
+        equivalents={item.name: f"import {EQUIVALENTS}"},
         requirements=tuple(requirements.splitlines()),
         programs=of_text(_NAME, program) if program else None,
     )
-    return check(item, _rules(version, opt_in, packs), project)
 
 
 @cache

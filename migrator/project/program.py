@@ -60,7 +60,7 @@ _LIGHTNING = re.compile(r"^[ \t]*class[ \t]+(\w+)[ \t]*\([^()\n]{0,200}\bLightni
 _ASKS = (
     re.compile(r"attr\((?:(?<=\bhasattr\()|(?<=\bgetattr\())\s*(?:torch|F|nn)\b"),
     re.compile(r"torch\.(?:version\.)?__version__"),
-    re.compile(r"(?:find_spec|avail\w*|install\w*|Requirement\w*)\(\s*[\"']"),
+    re.compile(r"(?:find_spec|(?:avail|install|Requirement)\w{0,40})\(\s*[\"']"),
 )
 # Names under which other files may take torch or torch.cuda from this one.
 _NAMED_MODULES = (

@@ -60,7 +60,7 @@ def analyze(project: Path, *options: str) -> tuple[int, Path]:
 
 
 def test_the_sources_stay_and_the_reports_are_beside_them(project: Path) -> None:
-    (project / "a.py").write_text("import torch\nx = torch.cdist(1, 2).cuda()\ntorch.cuda.nvtx.mark('a')\n")
+    (project / "a.py").write_text("import torch\nx = torch.cdist(1, 2).cuda()\ntorch.cuda.temperature('a')\n")
     before = {path: path.read_bytes() for path in project.rglob("*") if path.is_file()}
     code, reports = analyze(project, "-q")
     assert code == 0
@@ -68,7 +68,7 @@ def test_the_sources_stay_and_the_reports_are_beside_them(project: Path) -> None
     found = rows(reports, "unsupported_api.csv")
     assert [(row["File"], row["Start Line"], row["OP"], row["Status"]) for row in found] == [
         ("a.py", "2", "torch.cdist", "unsupported"),
-        ("a.py", "3", "torch.cuda.nvtx.mark", "absent"),
+        ("a.py", "3", "torch.cuda.temperature", "absent"),
     ]
     assert (found[0]["Documents"], found[0]["Kernel"], found[0]["Certainty"]) == (
         "unsupported",
@@ -169,7 +169,7 @@ def test_an_interrupt_in_the_tree_leaves_the_tables_of_the_other_modes(
 
 def test_modes_together_say_what_each_says(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (project / "a.py").write_text(
-        "import torch\ndef f():\n    torch.cuda.nvtx.range_push('x')\n    torch.cdist(1, 2)\n"
+        "import torch\ndef f():\n    torch.cuda.temperature('x')\n    torch.cdist(1, 2)\n"
     )
     (project / "broken.py").write_text("import torch\ntorch.cdist(\n")
     engines = []
@@ -214,7 +214,7 @@ def test_an_option_that_would_do_nothing_is_refused(
 
 def test_third_party_takes_the_rules_and_what_is_ignored(project: Path) -> None:
     (project / "pkg" / "ops.py").write_text(
-        "import torch\ndef f():\n    torch.cuda.nvtx.mark('a')\ndef g(x):\n    return torch.hub.other(x)\n"
+        "import torch\ndef f():\n    torch.cuda.temperature('a')\ndef g(x):\n    return torch.hub.other(x)\n"
     )
     pack = project.parent / "pack.yaml"
     pack.write_text(

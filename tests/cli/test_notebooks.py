@@ -123,11 +123,11 @@ def test_other_languages_and_copies_of_jupyter_are_copied(npumigrate, source, tm
 
 
 def test_a_notebook_is_analysed(npumigrate, source, tmp_path) -> None:
-    (source / "n.ipynb").write_text(notebook([*CELLS, ("code", "torch.cuda.nvtx.mark('a')\n")]))
+    (source / "n.ipynb").write_text(notebook([*CELLS, ("code", "torch.cuda.temperature('a')\n")]))
     assert npumigrate("analyze", "-i", source, "-o", tmp_path, "-v", "2.6").code == 0
     found = rows(tmp_path / "project_analysis/unsupported_api.csv")
     assert [(row["File"], row["Start Line"], row["OP"]) for row in found] == [
-        ("n.ipynb:cell 6", "1", "torch.cuda.nvtx.mark")
+        ("n.ipynb:cell 6", "1", "torch.cuda.temperature")
     ]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import socket
 from zipfile import is_zipfile
 
@@ -150,7 +151,8 @@ def test_ranks_end_after_their_steps(verify, tmp_path):
         command=("torchrun", f"--master-port={_port()}", "--nproc_per_node=2", "train.py"),
     )
     assert (code, verdict["verdict"]) == (0, "passed"), done.stderr[-3000:]
-    assert done.stdout.count("step ") == 2
+    # One rank prints steps, and the other may write between a line's words.
+    assert len(re.findall("step(?: |cleaned up)", done.stdout)) == 2
     assert done.stdout.count("cleaned up") == 2
     assert [(each["rank"], each["steps"]) for each in verdict["bounded"]] == [("0", 2), ("1", 2)]
     assert is_zipfile(tmp_path / "project" / "last.pt")

@@ -7,7 +7,6 @@ import os
 import stat
 import subprocess
 import sys
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -16,16 +15,16 @@ import pytest
 
 from migrator.api_support.versions import newest
 from migrator.cli.main import run
+from migrator.core.examples import project_of
 from migrator.core.rules import Rules
 from migrator.core.settings import Settings
-from migrator.files.naming import EQUIVALENTS
 from migrator.lint.fixing import with_fixes
 from migrator.matchers.packs import load_all
 from migrator.project.facts import scan_file
-from migrator.project.project import Project, merge_facts
+from migrator.project.project import merge_facts
 from migrator.report.formats import FORMATS
 from migrator.report.formats.style import wrapped
-from tests.checking import check_text, migrate_text
+from tests.checking import check_text, document, migrate_text
 
 ROOT = Path(__file__).parents[2]
 BEFORE = [
@@ -35,7 +34,7 @@ BEFORE = [
         example.get("version", "2.6"),
         rule.opt_in,
         example.get("file", "example.py"),
-        example.get("program", ""),
+        {key: example.get(key, "") for key in ("program", "requirements")},
         id=f"{rule.code}-{place}",
     )
     for rule in load_all()
@@ -52,18 +51,11 @@ def engine(version: str, opt_in: bool = False) -> Rules:
     return Rules(Settings(version=version, select=OPT_IN if opt_in else ("ALL",)))
 
 
-def facts_of(name: str, text: str, program: str) -> Project:
-    """The project of an example: itself, or the Python beside a file that is none."""
-    python = {name: text} if name.endswith(".py") else {"example.py": program}
-    facts = merge_facts([scan_file(*item) for item in python.items()])
-    return replace(facts, equivalents={name: f"import {EQUIVALENTS}"})
-
-
-@pytest.mark.parametrize(("before", "after", "version", "opt_in", "name", "program"), BEFORE)
+@pytest.mark.parametrize(("before", "after", "version", "opt_in", "name", "beside"), BEFORE)
 def test_lint_finds_what_a_migration_changes_and_reports(
-    before: str, after: str, version: str, opt_in: bool, name: str, program: str
+    before: str, after: str, version: str, opt_in: bool, name: str, beside: dict[str, str]
 ) -> None:
-    project = facts_of(name, before, program)
+    project = project_of(document(name, before), **beside)
     migrated = migrate_text(engine(version, opt_in), name, before, project)
     checked = check_text(engine(version, opt_in), name, before, project)
     assert migrated.text is not None
@@ -73,13 +65,13 @@ def test_lint_finds_what_a_migration_changes_and_reports(
     assert checked.text is None
 
 
-@pytest.mark.parametrize(("before", "after", "version", "opt_in", "name", "program"), BEFORE)
+@pytest.mark.parametrize(("before", "after", "version", "opt_in", "name", "beside"), BEFORE)
 def test_the_fixes_of_the_findings_add_up_to_the_migration(
-    before: str, after: str, version: str, opt_in: bool, name: str, program: str
+    before: str, after: str, version: str, opt_in: bool, name: str, beside: dict[str, str]
 ) -> None:
     text = before
     for _ in range(8):
-        project = facts_of(name, text, program)
+        project = project_of(document(name, text), **beside)
         found = check_text(engine(version, opt_in), name, text, project).findings
         text, made = with_fixes(text, found)
         if not made:

@@ -19,7 +19,7 @@ import argparse
 parser = argparse.ArgumentParser()
 parser.add_argument("--device", default="cuda")
 s = "é", torch.zeros(2).cuda()
-torch.cuda.nvtx.range_push("a, b: c%")
+torch.cuda.temperature("a, b: c%")
 """
 PEOPLE = ("full", "concise", "grouped")
 PROGRAMS = ("json", "json-lines", "sarif", "github", "gitlab", "junit", "azure", "pylint", "rdjson")

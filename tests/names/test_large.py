@@ -89,9 +89,9 @@ def test_the_same_error(small: None, wrong: str, line: int) -> None:
 def test_what_python_does_not_compile(small: None, wrong: str) -> None:
     lines = "y = 2\n" * 50
     with pytest.raises(SyntaxError) as error:
-        readable.check_compiles(lines + wrong + lines, notebook=False)
+        readable.check_compiles(lines + wrong + lines)
     assert error.value.lineno in (51, 52)
-    readable.check_compiles(lines + "def f():\n    return y\n" + lines, notebook=False)
+    readable.check_compiles(lines + "def f():\n    return y\n" + lines)
 
 
 def test_less_memory(monkeypatch: pytest.MonkeyPatch) -> None:

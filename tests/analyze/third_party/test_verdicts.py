@@ -242,16 +242,16 @@ def test_apis_that_an_npu_has_not() -> None:
             "lib/a.py": """
                 import functools
                 import torch
-                from torch.cuda.nvtx import range_push
+                from torch.cuda import temperature
                 from flash_attn import flash_attn_func
 
                 def marked(x):
-                    range_push("x")
+                    temperature("x")
 
                 def wrapping(function):
                     @functools.wraps(function)
                     def inner(*args):
-                        range_push("x")
+                        temperature("x")
                         return function(*args)
                     return inner
 
@@ -263,7 +263,7 @@ def test_apis_that_an_npu_has_not() -> None:
                     return flash_attn_func(q, q, q)
 
                 def named():
-                    return range_push
+                    return temperature
             """
         }
     )

@@ -17,7 +17,7 @@ HOSTILE = """\
 import torch
 s = "</script><script>document.title='owned'</script>"  # <b onmouseover="document.title='owned'">
 x = torch.zeros(1, device="cuda"); y = "</script><!--"
-torch.cuda.nvtx.mark("<img src=x onerror=document.title='owned'>")
+torch.cuda.temperature("<img src=x onerror=document.title='owned'>")
 """
 TRAIN = '''\
 """Train."""
@@ -38,7 +38,7 @@ def step(x):
 
 
 torch.backends.cudnn.benchmark = True
-torch.cuda.nvtx.range_push("a")
+torch.cuda.temperature("a")
 '''
 
 
