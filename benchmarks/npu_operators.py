@@ -43,7 +43,7 @@ REASONS = {
     "jiterator_*": "is for CUDA alone",
     "torch.ops.aten._flash_attention_forward": "is for GPUs alone; the CPU has no such kernel",
     "torch.ops.aten._efficient_attention_forward": "is for GPUs alone; the CPU has no such kernel",
-    "sparse.*": "sparse tensors are not emulated",
+    "sparse.*": "torch_npu refuses sparse products",
     "linalg.lstsq*": "off the CPU torch takes the driver gels, which is not for matrices without full rank",
 }
 
