@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -24,7 +25,8 @@ def test_the_migration_in_a_terminal(tmp_path) -> None:
 
 @pytest.mark.thorough
 def test_the_run_on_an_emulated_npu(tmp_path) -> None:
-    pytest.importorskip("torch_npu")
+    if find_spec("torch_npu") is None:  # importing it wants CANN
+        pytest.skip("torch_npu is not installed")
     compare("verify", tmp_path)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -38,7 +39,8 @@ def test_yolov5(tmp_path) -> None:
 
     SHOWN_RUNS_LIBRARIES names a folder with yolov5's libraries: pip install --target, as the page says.
     """
-    pytest.importorskip("torch_npu")
+    if find_spec("torch_npu") is None:  # importing it wants CANN
+        pytest.skip("torch_npu is not installed")
     compare("docs/tutorials/yolov5.md", tmp_path)
 
 
