@@ -116,19 +116,20 @@ def _stands(npu_name: str, version: TorchVersion) -> bool:
 
 
 @cache
+def _by_column(table: str, column: int) -> dict[str, list[list[str]]]:
+    """The rows of a table by what stands in a column."""
+    found: dict[str, list[list[str]]] = {}
+    for row in tables.rows(table):
+        found.setdefault(row[column], []).append(row)
+    return found
+
+
 def _forms() -> dict[str, list[list[str]]]:
-    found: dict[str, list[list[str]]] = {}
-    for row in tables.rows("npu_names"):
-        found.setdefault(row[4], []).append(row)
-    return found
+    return _by_column("npu_names", 4)
 
 
-@cache
 def _own() -> dict[str, list[list[str]]]:
-    found: dict[str, list[list[str]]] = {}
-    for row in tables.rows("custom_ops"):
-        found.setdefault(row[0], []).append(row)
-    return found
+    return _by_column("custom_ops", 0)
 
 
 @cache

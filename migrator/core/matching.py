@@ -110,12 +110,12 @@ def choose_fixes(context: FileContext, matches: list[Match], admit: Admit, rules
     made, reported = _fitting(matches, admit)
     made, refused = _parsing(context, made)
     whole = len(made) + len(reported) + len(refused) == len(matches)
-    has_torch = any(names_package(node, "torch") for node in context.index.imports)
+    has_torch = any(names_package(node, "torch") for node in context.index.imports) or _loads_torch(context)
 
     def needs_import(item: Match) -> bool:
         rule = rules.every[item.finding.code]
         alone = rules.settings.keep_cuda or rule.kind not in ("string", "argument")
-        return item.needs_npu and TORCH in rule.framework and (has_torch or alone or _loads_torch(context))
+        return item.needs_npu and TORCH in rule.framework and (has_torch or alone)
 
     imports = _imports(context, [item for item in made if needs_import(item)], rules)
     if imports:  # torch_npu comes with them

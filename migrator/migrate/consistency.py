@@ -295,8 +295,6 @@ def _variables(
                     other=other,
                 )
                 advice = _("Set {other} here, with a value that it accepts.", other=other)
-                finding = _finding(UNREAD, after, setting.name_span, variable, message, "warning", advice)
-                yield name, finding
             elif variable not in given and other in given and other in now and variable not in now:
                 message = _(
                     "{variable} is set here, and {now} still reads {other}",
@@ -305,7 +303,9 @@ def _variables(
                     other=other,
                 )
                 advice = _("Read {variable} there, or set both.", variable=variable)
-                yield name, _finding(UNREAD, after, setting.name_span, variable, message, "warning", advice)
+            else:
+                continue
+            yield name, _finding(UNREAD, after, setting.name_span, variable, message, "warning", advice)
 
 
 def _set_in(index: Optional[TextIndex]) -> dict[str, Setting]:

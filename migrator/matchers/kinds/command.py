@@ -12,7 +12,7 @@ from migrator.matchers.context import Match
 from migrator.matchers.options import Options
 from migrator.matchers.other_context import TextContext, found_in_text
 from migrator.matchers.packs import Rule
-from migrator.other_files.index import Command, Program
+from migrator.other_files.index import Command, Program, Span
 from migrator.project.frameworks import TORCH
 
 # What only asks whether there is such a command.
@@ -43,11 +43,9 @@ def find(context: TextContext, rules: list[Rule[CommandOptions]]) -> Iterator[Ma
 
 
 def _found(context: TextContext, rule: Rule[CommandOptions], command: Command, program: Program) -> Match:
-    pipeline = _pipeline(context, rule, command)
-    if pipeline is not None and command.pipeline is not None:
-        return found_in_text(
-            context, rule, command.pipeline, api=program.name, edits=[Edit(*command.pipeline, pipeline)]
-        )
+    if command.pipeline is not None and (written := _for_pipeline(context, rule, command.pipeline)):
+        edits = [Edit(*command.pipeline, written)]
+        return found_in_text(context, rule, command.pipeline, api=program.name, edits=edits)
     words = command.words[program.place :]
     asked = command.programs[0].name in _ASKING
     texts = [program.name] if asked else [word.text or "" for word in words]
@@ -66,10 +64,10 @@ def _found(context: TextContext, rule: Rule[CommandOptions], command: Command, p
     )
 
 
-def _pipeline(context: TextContext, rule: Rule[CommandOptions], command: Command) -> Optional[str]:
-    """What is written for the whole pipeline that a command begins; None where nothing is."""
-    if command.pipeline is None or rule.fix == "none" or {*context.project.frameworks} - {TORCH}:
+def _for_pipeline(context: TextContext, rule: Rule[CommandOptions], pipeline: Span) -> Optional[str]:
+    """What is written for a whole pipeline; None where nothing is."""
+    if rule.fix == "none" or {*context.project.frameworks} - {TORCH}:
         return None
-    written = context.index.lines.data[slice(*command.pipeline)].decode("utf-8", "replace")
+    written = context.index.lines.data[slice(*pipeline)].decode("utf-8", "replace")
     parts = _SILENCED.sub(" ", written).split("|")
     return rule.options.pipelines.get(" | ".join(" ".join(part.split()) for part in parts))

@@ -21,13 +21,14 @@ from migrator.names.values import options_like
 
 
 def find(context: FileContext, rule: Rule) -> Iterator[Match]:
-    """The import for a file that is started; nothing where torch_npu is imported, or cannot be known."""
+    """The import for a file that is started; nothing where torch_npu is imported."""
     index = context.index
     if not is_entry(context):
         return
-    made = [(call, call.args[0]) for call, _ in calls_of(index, rule) if call.args]
-    outside = [call for call, device in made if _is_outside(device) or _is_parameter(index, device)]
-    outside += [call for call in index.calls if _moves_outside(call)]
+    made = [call for call, _ in calls_of(index, rule) if call.args]
+    outside = [call for call in made if _is_outside(call.args[0]) or _is_parameter(index, call.args[0])]
+    # model.to(args.device)
+    outside += [call for call in index.calls if _is_to(call) and _is_outside(call.args[0])]
     if outside:
         for node, edit in torch_npu_imports(index, outside, context.version.replaces_names):
             yield replace(insertion(context, rule, node, edit), needs_npu=False)
@@ -48,8 +49,5 @@ def _is_parameter(index: ModuleIndex, device: ast.expr) -> bool:
     return isinstance(device, ast.Name) and any(each.kind == "param" for each in index.bindings(device))
 
 
-def _moves_outside(call: ast.Call) -> bool:
-    """``model.to(args.device)``."""
-    if not isinstance(call.func, ast.Attribute) or call.func.attr != "to":
-        return False
-    return any(_is_outside(value) for value in call.args[:1])
+def _is_to(call: ast.Call) -> bool:
+    return isinstance(call.func, ast.Attribute) and call.func.attr == "to" and bool(call.args)
