@@ -5,8 +5,6 @@ from __future__ import annotations
 import base64
 import json
 import random
-import time
-from collections.abc import Callable
 
 import pytest
 
@@ -15,6 +13,7 @@ from migrator.launch import launcher_lines
 from migrator.launch.k8s import commands
 from migrator.matchers import script_lines
 from tests.matchers.migrating import migrate
+from tests.timing import seconds_of
 
 _DATA = base64.b64encode(random.Random(1).randbytes(60_000)).decode("ascii")
 _TEXTS = {
@@ -28,15 +27,9 @@ _TEXTS = {
 _SECONDS = 1.0  # it takes some milliseconds; it took minutes
 
 
-def _took(do: Callable[[], object]) -> float:
-    started = time.process_time()
-    do()
-    return time.process_time() - started
-
-
 @pytest.mark.parametrize("text", _TEXTS.values(), ids=_TEXTS)
 def test_lines_of_scripts(text: str) -> None:
-    assert _took(lambda: list(script_lines.find_lines(text))) < _SECONDS
+    assert seconds_of(lambda: list(script_lines.find_lines(text))) < _SECONDS
 
 
 def test_a_device_beside_data_is_still_found() -> None:
@@ -54,19 +47,19 @@ def test_many_lines_that_start_horovod() -> None:
     "text", ["x " * 20_000, "$a " * 20_000, "{" * 20_000, "$(" * 20_000, "'" * 20_001, "<" * 20_000]
 )
 def test_a_long_line_of_mpi(text: str) -> None:
-    assert _took(lambda: list(launcher_lines.find_lines(f"mpirun -n 2 python a.py {text}"))) < _SECONDS
+    assert seconds_of(lambda: list(launcher_lines.find_lines(f"mpirun -n 2 python a.py {text}"))) < _SECONDS
 
 
 @pytest.mark.parametrize("text", _TEXTS.values(), ids=_TEXTS)
 def test_words_of_a_manifest(text: str) -> None:
-    assert _took(lambda: commands.about_gpus([text])) < _SECONDS
-    assert _took(lambda: commands.is_launcher("," * 20_000)) < _SECONDS
+    assert seconds_of(lambda: commands.about_gpus([text])) < _SECONDS
+    assert seconds_of(lambda: commands.is_launcher("," * 20_000)) < _SECONDS
 
 
 def test_a_notebook_with_a_line_of_tabs() -> None:
     cell = {"cell_type": "code", "metadata": {}, "outputs": [], "source": "\t" * 40_000 + "x!"}
     data = json.dumps({"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}).encode("utf-8")
-    assert _took(lambda: read_notebook(data, "a.ipynb")) < _SECONDS
+    assert seconds_of(lambda: read_notebook(data, "a.ipynb")) < _SECONDS
 
 
 def test_a_line_with_many_calls_is_told_by_what_changes_in_it() -> None:
@@ -87,7 +80,7 @@ def test_a_line_with_many_calls_is_told_by_what_changes_in_it() -> None:
 )
 def test_a_name_that_is_bound_a_thousand_times(code: str) -> None:
     text = "import torch\nm = torch.nn.Linear(1, 1)\n" + code * 1_000
-    assert _took(lambda: migrate(text)) < 10 * _SECONDS
+    assert seconds_of(lambda: migrate(text)) < 10 * _SECONDS
 
 
 _MANY = range(3_000)
@@ -106,4 +99,4 @@ _STRINGS = {
 @pytest.mark.parametrize("code", _STRINGS.values(), ids=_STRINGS)
 def test_thousands_of_device_strings(code: str) -> None:
     text = f"import torch\nx = torch.zeros(2)\n{code}"
-    assert _took(lambda: migrate(text)) < 1.5 * _SECONDS
+    assert seconds_of(lambda: migrate(text)) < 3 * _SECONDS  # it took half a minute

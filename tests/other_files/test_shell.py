@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from migrator.files.document import document, encoded
 from migrator.files.errors import Unreadable
 from migrator.other_files.index import Setting, TextIndex, read
+from tests.timing import seconds_of
 
 SCRIPT = """\
 #!/bin/bash
@@ -202,9 +201,7 @@ def test_a_shell_inside_leaves_the_outer_one_as_it_is() -> None:
     ids=["nested", "joined", "long word"],
 )
 def test_odd_shapes_take_no_time(text: str) -> None:
-    begin = time.process_time()
-    of(text + "\n")
-    assert time.process_time() - begin < 4
+    assert seconds_of(lambda: of(text + "\n")) < 4
 
 
 def test_a_shell_between_double_quotes_has_escapes_of_its_own() -> None:
