@@ -5,7 +5,7 @@ The engine is loaded only where the cache does not know a file: most runs need n
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 from typing import Callable, NamedTuple, Optional
@@ -43,7 +43,7 @@ class Checked(NamedTuple):
 
 
 def read_files(
-    targets: Iterable[Target], loader: Loader, noqa: bool, trouble: Trouble
+    targets: Sequence[Target], loader: Loader, noqa: bool, trouble: Trouble, progress: Progress
 ) -> list[tuple[Job, bytes]]:
     """Read each file once; gives those that can be looked at, with the digest of their content.
 
@@ -51,7 +51,8 @@ def read_files(
     """
     files = []
     last: Optional[tuple[Options, RuleSet]] = None  # the next file's are the same
-    for target in targets:
+    for number, target in enumerate(targets):
+        progress("reading", number, len(targets))
         options = target.options
         try:
             if last is None or last[0] is not options:
@@ -66,6 +67,7 @@ def read_files(
             if not type_of(target.name, data):
                 loader.add(PythonFile(target.name, target.place, target.data), data, content)
             files.append((Job(target, last[1], ignored_codes(options, target.place)), content))
+    progress("reading", len(targets), len(targets))
     return files
 
 

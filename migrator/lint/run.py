@@ -92,7 +92,7 @@ def run(
     outcome = Outcome(Texts({target.place: target.data for target in targets if target.data is not None}))
     trouble = outcome.troubles.append
     loader = Loader(cache, native, line.jobs)
-    files = read_files(targets, loader, not line.ignore_noqa, trouble)
+    files = read_files(targets, loader, not line.ignore_noqa, trouble, progress)
     looked_at: list[tuple[Job, Sequence[Finding]]] = []
     found: dict[str, list[Finding]] = {}  # all that are grave enough, by file
     for (job, _data), checked in zip(files, check_files(files, loader, cache, line.jobs, trouble, progress)):
