@@ -97,7 +97,7 @@ class Answer:
     own: tuple[Own, ...] = ()
     affine: tuple[str, ...] = ()  # torch_npu's own APIs that documents name as its replacement
     perhaps: tuple[str, ...] = ()  # those of which only the names suggest it
-    stands_for: tuple[str, ...] = ()  # CUDA names, or variables, of which this is the NPU form
+    stands_for: tuple[str, ...] = ()  # CUDA names, or variables, of which this is the NPU equivalent
     environment: Optional[EnvVar] = None
     variable: Optional[NpuVariable] = None  # what HCCL, CANN or torch_npu read under that name
 
@@ -229,7 +229,7 @@ def _rows(name: str, alias: str) -> list[support.Support]:
 
 
 def _npu(name: str) -> Optional[Answer]:
-    """A name of torch.npu that the tables know as the NPU form of CUDA names, or from wheels, only."""
+    """A name of torch.npu that the tables know as the NPU equivalent of CUDA names, or from wheels, only."""
     cuda_names = _cuda_names(name)
     module, _, last = re.sub(r"^torch\.npu\b", "torch_npu.npu", name).rpartition(".")
     # An open beginning means the oldest wheel.
@@ -312,7 +312,7 @@ def _custom() -> list[list[str]]:
 
 @cache
 def _cuda_names(name: str) -> tuple[str, ...]:
-    """The CUDA names whose NPU form a name is, at any version."""
+    """The CUDA names whose NPU equivalent a name is, at any version."""
     if not name.startswith(("torch.npu", "torch_npu.")):
         return ()
     return tuple(dict.fromkeys(row[0] for row in tables.rows("npu_names") if row[4] == name))

@@ -1,4 +1,4 @@
-"""The NPU counterpart of an environment variable for CUDA or NCCL."""
+"""The NPU equivalent of an environment variable for CUDA or NCCL."""
 
 from __future__ import annotations
 

@@ -36,10 +36,10 @@ class NpuName(NamedTuple):
 
 
 def look_up(cuda_name: str, version: TorchVersion) -> Optional[NpuName]:
-    """The NPU form of a qualified name, or None where the name is not known.
+    """The NPU equivalent of a qualified name, or None where the name is not known.
 
     A member of a class (torch.cuda.Event.record) follows its class unless it
-    has a row of its own; a name in a module without an NPU form follows the module.
+    has a row of its own; a name in a module without an NPU equivalent follows the module.
     """
     name = entry(cuda_name)
     if not name:

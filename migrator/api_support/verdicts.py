@@ -165,7 +165,7 @@ def _undocumented(api: str, version: TorchVersion) -> Verdict:
 
 
 def word(name: str, version: TorchVersion) -> str:
-    """One word on a torch API or a CUDA name: a Verdict's status, or absent where there is no NPU form.
+    """One word on a torch API or a CUDA name: a Verdict's status, or absent where there is no NPU equivalent.
 
     No call is seen here, so a limit that nearly every user meets makes it partial.
     """

@@ -23,7 +23,7 @@ _OTHERS = {
 
 
 class AlreadyDistributedError(Exception):
-    """A program that is for many cards."""
+    """A program that is for many devices."""
 
 
 def load(

@@ -7,7 +7,7 @@ import zlib
 from pathlib import Path
 
 SUFFIX = "_msft"
-MULTI_SUFFIX = "_msft_multi"  # of a project that was for one card
+MULTI_SUFFIX = "_msft_multi"  # of a project that was for one device
 ANALYSIS_SUFFIX = "_analysis"
 # The package of functions that a migration may add, and what its __init__.py begins with.
 EQUIVALENTS = "ascend_function"

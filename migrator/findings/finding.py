@@ -81,8 +81,8 @@ class Finding:
     documents: str = ""  # the document's word on the API
     kernel: str = ""  # what torch_npu registers for it: kernel | composite | none
     certainty: str = ""  # certain, or "likely: " and why it is not
-    form: str = ""  # of an API that has a better counterpart: class | function | torch | special
-    instead: str = ""  # that counterpart
+    form: str = ""  # of an API that has a better equivalent: class | function | torch | special
+    instead: str = ""  # that equivalent
 
     @property
     def start(self) -> Place:

@@ -1,4 +1,4 @@
-"""Fused forms that the source could use, ranked by what its lines cost in the run."""
+"""Fused alternatives that the source could use, ranked by what its lines cost in the run."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def find(run: Run, root: Path) -> Iterator[Row]:
 
 
 def _findings(root: Path, file: str, run: Run) -> list[Finding]:
-    """What the rules on affine forms find in one file; the project around it does not matter to them."""
+    """What the rules on affinity alternatives find in one file; they do not ask the project around it."""
     try:
         source = document(read_bytes(root / file), file)
     except (Unreadable, OSError):

@@ -64,7 +64,7 @@ class Plan:
     """What to migrate, and how.
 
     ``jobs``, and ``main``, the script to start, are None where the user leaves them to the tool.
-    ``distributed``: that script is for one card, and becomes one for many; ``target_model`` is what it
+    ``distributed``: that script is for one device, and becomes one for many; ``target_model`` is what it
     calls the model, empty where that is to be found. ``safe_only``: no change is made that somebody has to
     look at. ``docs``: blocks of shell in documents are migrated, too. ``replaces``: functions of ours are
     called for APIs that NPUs lack.
@@ -278,7 +278,7 @@ def _convert(
     text_of: Callable[[str], Optional[str]],
     names: Collection[str],
 ) -> Conversion | None:
-    """What becomes of the training script where it is to train on many cards.
+    """What becomes of the training script where it is to train on many devices.
 
     Raises SourceError where there is none.
     """

@@ -52,7 +52,7 @@ class _Evidence(NamedTuple):
     """What names the NPU side has: by wheels, and by the sources where there is no wheel."""
 
     wheels: _Held
-    before_wheels: dict[str, set[str]]  # torch version -> CUDA names with an NPU form
+    before_wheels: dict[str, set[str]]  # torch version -> CUDA names with an NPU equivalent
     in_git: set[str]  # CUDA names that were looked up in the sources
     order: list[str]
 

@@ -16,7 +16,7 @@ from migrator.api_support.releases.torch_facts import Release
 from migrator.api_support.releases.torch_table import PACKAGES
 from migrator.api_support.releases.torch_wheel import read_names
 
-# Modules whose names a CUDA program uses, and their NPU counterparts.
+# Modules whose names a CUDA program uses, and their NPU equivalents.
 WANTED = (
     "torch.backends.cuda",
     "torch.backends.cudnn",
@@ -168,7 +168,7 @@ class _Modules:
                     self.members.setdefault(node.name, set()).update(members)
 
     def wanted(self) -> dict[str, Names]:
-        """The names of every module whose names a CUDA program, or its NPU counterpart, uses."""
+        """The names of every module whose names a CUDA program, or its NPU equivalent, uses."""
         return {
             name: self.names(name)
             for name in sorted(self._trees)

@@ -1,4 +1,4 @@
-"""A program for one card becomes one for many: its new texts, and what there is to say of them."""
+"""A program for one device becomes one for many: its new texts, and what there is to say of them."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def _by_hand(program: Program, error: UncertainError) -> Conversion:
 class Conversion:
     """What became of a program. ``files`` are those that changed or of which there is something to say.
 
-    ``reason`` says why it is not converted, empty where it is; ``already``: it was for many cards before.
+    ``reason`` says why it is not converted, empty where it is; ``already``: it was for many devices before.
     """
 
     entry: str

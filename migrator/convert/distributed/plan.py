@@ -1,4 +1,4 @@
-"""The plan of a conversion: every change that makes a program for one card one for many."""
+"""The plan of a conversion: every change that makes a program for one device one for many."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ def _data_parallel(program: Program, draft: Draft, found: list[Parallel]) -> Non
 
 
 def _only_wraps(statement: ast.stmt) -> bool:
-    """Whether a statement wraps a model for several cards, or says so."""
+    """Whether a statement wraps a model for several devices, or says so."""
     called = last_name(getattr(statement, "value", None))
     if isinstance(statement, ast.Assign):
         return called.endswith("DataParallel")
@@ -229,7 +229,7 @@ def _set_up(program: Program, draft: Draft, models: Sequence[Wrapped]) -> None:
 
 
 def _works_above(entry: File, guard: Any) -> bool:
-    """Whether something outside of the main block and of functions puts things on a card."""
+    """Whether something outside of the main block and of functions puts things on a device."""
     for node in entry.nodes(ast.Call):
         if function_of(node) is None and not guard.lineno <= node.lineno <= guard.end_lineno:
             name = entry.called(node)

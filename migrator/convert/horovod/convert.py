@@ -229,7 +229,7 @@ def _imported_names(file: File) -> set[str]:
 
 
 def _has_own_way(file: File) -> bool:
-    """Whether a file uses torch.distributed to train on many cards."""
+    """Whether a file uses torch.distributed to train on many devices."""
     names = {node.id for node in file.nodes(ast.Name)} | {node.attr for node in file.nodes(ast.Attribute)}
     names.update(alias.name for node in file.index.imports for alias in node.names)
     return not names.isdisjoint(_OWN_WAY)

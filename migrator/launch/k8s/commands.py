@@ -1,4 +1,4 @@
-"""Command lines of containers: what in them is about GPUs gets its NPU form, as far as it is understood."""
+"""Command lines of containers: what is about GPUs gets its NPU equivalent, as far as it is understood."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def starts_ranks(words: Sequence[str]) -> bool:
 
 
 def for_npus(text: str, npus: int) -> str:
-    """A command, or a line of shell, with its NPU forms: backends, devices, variables, ``nvidia-smi``.
+    """A command, or a line of shell, with its NPU equivalents: backends, devices, variables, ``nvidia-smi``.
 
     ``--nproc_per_node gpu`` and ``auto`` count devices that CUDA knows: they become the number of NPUs.
     """

@@ -1,4 +1,4 @@
-"""Kind ``call``: calls of an API that has a better counterpart, or that deserve advice."""
+"""Kind ``call``: calls of an API that has a better equivalent, or that deserve advice."""
 
 from __future__ import annotations
 

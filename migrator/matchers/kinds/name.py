@@ -175,7 +175,7 @@ def _has_other_arguments(index: ModuleIndex, rule: NameRule, ref: ast.expr) -> b
 
 
 def _report(context: FileContext, rule: NameRule, node: ast.AST, name: str, advice: str) -> Match:
-    """What is said of a name without an NPU form, or of one that the database does not know."""
+    """What is said of a name without an NPU equivalent, or of one that the database does not know."""
     if rule.replace != "api_db":
         foreseen = rule.status == "absent" and _is_asked_for(context, name)
         foreseen = foreseen or (rule.options.if_called and context.index.call_of(node) is None)
@@ -216,7 +216,7 @@ def _report(context: FileContext, rule: NameRule, node: ast.AST, name: str, advi
 
 
 def _removed(context: FileContext, rule: NameRule, ref: ast.expr, name: str) -> Match | None:
-    """The statement that calls a name without an NPU form, taken out; None where it has to stay."""
+    """The statement that calls a name without an NPU equivalent, taken out; None where it has to stay."""
     call = context.index.call_of(ref)
     statement = context.index.parent(call) if call is not None else None
     if not isinstance(statement, ast.Expr) or name not in rule.options.removes:
@@ -331,7 +331,7 @@ def _moved_by_import(context: FileContext, rules: list[NameRule], base: str) -> 
 
 
 def _in_import(context: FileContext, rules: list[NameRule], node: Import) -> Iterator[Match]:
-    """Move the imported names that have an NPU form; report those that have none."""
+    """Move the imported names that have an NPU equivalent; report those that have none."""
     moved: dict[str, str] = {}
     reasons: list[tuple[NameRule, str]] = []
     for alias, name in zip(node.names, imported(node)):

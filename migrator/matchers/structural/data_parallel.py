@@ -15,7 +15,7 @@ from migrator.names.tree import argument_of, hands_on, is_none
 
 
 def find(context: FileContext, rule: Rule) -> Iterator[Match]:
-    """Keep the wrapper (``.module`` and checkpoints stay as they are) on a single card."""
+    """Keep the wrapper (``.module`` and checkpoints stay as they are) on a single device."""
     index = context.index
     for base in [base for owner in index.classes for base in owner.bases]:
         if index.qualified_name(base) in rule.match:

@@ -1,4 +1,4 @@
-"""One card for each rank: places that name a card's number mean the rank's own card instead."""
+"""One device for each rank: places that name a device's number mean the rank's own device instead."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MESSAGE = N_("the device is the rank's own")
 
 
 def use_own_card(program: Program, draft: Draft) -> None:
-    """Plan it for the whole program. Raises UncertainError where it uses several cards."""
+    """Plan it for the whole program. Raises UncertainError where it uses several devices."""
     numbers: dict[str, tuple[File, Any]] = {}
     for file, node in program.nodes(ast.Constant, ast.JoinedStr, ast.BinOp, ast.Call, ast.Assign):
         for number in _plan(draft, file, node):
@@ -28,7 +28,7 @@ def use_own_card(program: Program, draft: Draft) -> None:
 
 
 def _plan(draft: Draft, file: File, node: ast.AST) -> list[str]:
-    """The change at a node; gives the number of the card that it names, as it is written."""
+    """The change at a node; gives the number of the device that it names, as it is written."""
     if isinstance(node, ast.Assign):
         _visible_devices(draft, file, node)
         return []
@@ -79,14 +79,14 @@ def _call(draft: Draft, file: File, node: ast.Call) -> list[str]:
     named = next((place for place, one in enumerate(node.keywords) if one.arg == "device"), None)
     place = 0 if node.args else None if named is None else named
     if moves in ("cuda", "to") and name != "torch.cuda" and place is not None:
-        card = given[place]
-        number = file.index.segment(card)
-        if moves == "cuda" and not _holds_string(card):
+        device = given[place]
+        number = file.index.segment(device)
+        if moves == "cuda" and not _holds_string(device):
             draft.change_arguments(file, node, [place], [])
             draft.changed(file, node, _(_MESSAGE))
-            return [number] if isinstance(card, ast.Constant) else []
-        if isinstance(card, ast.Constant) and type(card.value) is int:
-            draft.replace(file, card, '"cuda"')
+            return [number] if isinstance(device, ast.Constant) else []
+        if isinstance(device, ast.Constant) and type(device.value) is int:
+            draft.replace(file, device, '"cuda"')
             draft.changed(file, node, _(_MESSAGE))
             return [number]
     return []

@@ -33,7 +33,7 @@ _LOADS_PREFIXED = re.compile(r"\bDataParallel\(|[\"']module\.|\[7:\]")
 
 @dataclass(frozen=True, eq=False)
 class Parallel:
-    """A call of nn.DataParallel, under some conditions. ``perhaps``: one of them asks for several cards."""
+    """A call of nn.DataParallel, under some conditions. ``perhaps``: one of them asks for several devices."""
 
     file: File
     call: ast.Call
