@@ -56,15 +56,15 @@ class Rules:
         self._written_as = {rule.code: how for rule in self._of_python if (how := written_as(rule))}
         self._line_words: dict[str, frozenset[str]] = {}  # of names that only the project knows
         self._project: Project | None = None
-        self._vocabularies: dict[frozenset[str], tuple[DeviceVocabulary, DeviceVocabulary]] = {}
+        self._vocabularies: dict[tuple[frozenset[str], ...], tuple[DeviceVocabulary, DeviceVocabulary]] = {}
 
     def vocabularies(self, project: Project) -> tuple[DeviceVocabulary, DeviceVocabulary]:
         """Where devices go, by the rule packs and the project: for device strings, and for backends."""
-        keys = project.program.device_keys
-        if keys not in self._vocabularies:
-            device, backend = self._of_packs
-            self._vocabularies = {keys: (replace(device, keys=keys), replace(backend, keys=keys))}
-        return self._vocabularies[keys]
+        known = keys, libraries = project.program.device_keys, project.program.libraries
+        if known not in self._vocabularies:
+            device, backend = (replace(each, keys=keys, libraries=libraries) for each in self._of_packs)
+            self._vocabularies = {known: (device, backend)}
+        return self._vocabularies[known]
 
     @cached_property
     def _of_packs(self) -> tuple[DeviceVocabulary, DeviceVocabulary]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from migrator.language import _
@@ -54,6 +54,7 @@ _DEVICE_METHODS = ("to", "new_tensor", "new_zeros", "new_empty")
 _COMPARISONS = frozenset(
     "assertEqual assertEquals assertNotEqual assertIn assertNotIn assertIs assert_equal assert_in".split()
 )
+_YACS_KEY = re.compile(r"[A-Z][A-Z0-9_]*(?:\.[A-Z0-9_]+)+\Z")
 _AUTOCAST = re.compile(r"\bautocast\b")
 CERTAIN, LIKELY, UNCLEAR, NO = "certain", "likely", "unclear", "no"
 
@@ -116,6 +117,12 @@ def _elements(node: ast.BinOp) -> list[ast.expr]:
     return [item for part in parts if isinstance(part, _COLLECTIONS) for item in part.elts]
 
 
+def _key_before(items: Sequence[ast.expr], value: ast.AST) -> str:
+    """The key of a yacs configuration whose value stands behind it: ``["MODEL.DEVICE", "cuda", …]``."""
+    keys = (string_value(key) or "" for key, each in zip(items, items[1:]) if each is value)
+    return next(filter(_YACS_KEY.match, keys), "")
+
+
 def _operands(node: ast.expr) -> tuple[ast.expr, ...]:
     if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Mult)):
         return node.left, node.right
@@ -155,6 +162,8 @@ class _Climb:
                 if asks_for_cuda(parent.test):
                     self.siblings |= beside([parent.test])
             elif isinstance(parent, _COLLECTIONS):
+                if key := _key_before(parent.elts, child):
+                    return self._hinted(key, _("the value of {name}", name=key))
                 self.siblings |= self._among(parent, parent.elts)
             elif isinstance(parent, ast.BoolOp):
                 self.siblings |= self._among(parent, parent.values)
@@ -553,6 +562,9 @@ class _Climb:
                 return DeviceContext(
                     LIKELY, _("value of a key named like a {noun}", noun=_(self.vocabulary.noun))
                 )
+            if self.vocabulary.leaves(string_value(key) or ""):
+                where = _("a dictionary's value")
+                return DeviceContext(UNCLEAR, _("{where}, which is a library's word here", where=where))
             return DeviceContext(UNCLEAR, _("a dictionary's value"))
         holder = self.index.parent(node)
         is_map_location = isinstance(holder, ast.keyword) and holder.arg == "map_location"

@@ -29,7 +29,8 @@ class DeviceVocabulary:
     ``hint`` fits a name that says device, backend or accelerator. ``noun`` is what such a value is called
     in reports. ``foreign`` are packages whose devices are not torch's. ``keys`` are the names, in lower case,
     whose values the project reads as devices. ``foreign_words`` are names that say a device of a library
-    where a file imports it, with its packages, and ``unsaid`` those of them that hold in the file at hand.
+    where a file of the project imports it, with its packages; ``libraries`` are those that some file
+    imports, and ``unsaid`` the words that hold in the file at hand.
     """
 
     apis: Mapping[str, tuple[object, ...]]
@@ -41,6 +42,7 @@ class DeviceVocabulary:
     noun: str = N_("device")
     keys: frozenset[str] = field(default_factory=frozenset)
     foreign_words: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    libraries: frozenset[str] = field(default_factory=frozenset)
     unsaid: frozenset[str] = field(default_factory=frozenset)
 
     def says(self, name: str) -> bool:
@@ -50,13 +52,16 @@ class DeviceVocabulary:
         return bool(self.hint.search(name, 0, _LONGEST_NAME)) and not self.leaves(name)
 
     def leaves(self, name: str) -> bool:
-        """Whether a name, or an option's, says a device of a library that the file imports."""
+        """Whether a name, or an option's, says a device of a library that the project uses."""
         word = name.strip("-").lower()
         return word in self.unsaid and word not in self.keys
 
     def in_file(self, index: ModuleIndex) -> DeviceVocabulary:
-        """The vocabulary of one file: without the words that are those of a library which it imports."""
-        packages = _imported(index) if self.foreign_words else frozenset()
+        """The vocabulary of one file: without the words that are those of a library.
+
+        It imports that, or another file does, to which it may hand them on.
+        """
+        packages = _imported(index) | self.libraries if self.foreign_words else frozenset()
         unsaid = {word for word, owners in self.foreign_words.items() if not packages.isdisjoint(owners)}
         return replace(self, unsaid=frozenset(unsaid)) if unsaid else self
 

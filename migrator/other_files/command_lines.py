@@ -19,6 +19,8 @@ SHELLS = ("bash", "sh", "dash")
 _PYTHON = re.compile(r"python[\d.]*\Z")
 _SAYS_PYTHON = re.compile(r"python|\bpy\b", re.IGNORECASE)
 _KEY = re.compile(r"[+~]{0,2}[A-Za-z_][\w./@-]*=(?!=)")
+# A key of a yacs configuration; the word behind it is its value: train.py MODEL.DEVICE cuda.
+_YACS_KEY = re.compile(r"[A-Z][A-Z0-9_]*(?:\.[A-Z0-9_]+)+\Z")
 _ASSIGNED = re.compile(r"(?:^|(?<=,))([A-Za-z_]\w*)(?:=([^,]*))?(?=,|$)")
 
 
@@ -167,6 +169,10 @@ def settings(
                     each = each._replace(value=beside.known, value_span=where, reads=False)
                 yield each, None
         if not word.text.startswith("-") or word.text in ("-", "--") or FILLED in name:
+            if _YACS_KEY.match(word.text) and program.kind != "command" and place < end and words[place].text:
+                held = words[place]
+                yield _valued("key", word.text, word, 0, held, command, number)
+                continue
             key = _KEY.match(word.text)
             if key is not None and (launcher is None or program.name == "env"):
                 kind = "variable" if program.name == "env" else "key"

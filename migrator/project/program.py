@@ -56,13 +56,17 @@ _DEVICE_PARAMETERS = frozenset({"device", "dev", "device_type", "device_name", "
 _COMMON_KEYS = frozenset("device backend dtype type name value mode target data weight x y".split())
 # A class that is moved by a cuda() or to() that Lightning defines.
 _LIGHTNING = re.compile(r"^[ \t]*class[ \t]+(\w+)[ \t]*\([^()\n]{0,200}\bLightningModule\b", re.MULTILINE)
+# The packages that have a meaning of their own for a word of devices: foreign_words of rule NPU121.
+_LIBRARIES = re.compile(
+    r"^[ \t]*(?:from|import)[ \t]+(pytorch_lightning|lightning_fabric|lightning)\b", re.MULTILINE
+)
 # Questions for names of torch, and for its release.
 _ASKS = (
     re.compile(r"attr\((?:(?<=\bhasattr\()|(?<=\bgetattr\())\s*(?:torch|F|nn)\b"),
     re.compile(r"torch\.(?:version\.)?__version__"),
     re.compile(r"(?:find_spec|(?:avail|install|Requirement)\w{0,40})\(\s*[\"']"),
 )
-# Names under which other files may take torch or torch.cuda from this one.
+# Names under which other files may take torch, torch.cuda or apex.amp from this one.
 _NAMED_MODULES = (
     re.compile(r"^(?:try:[^\n]*\n[ \t]+)?import[ \t]+(torch(?:\.cuda)?)[ \t]+as[ \t]+(\w+)", re.MULTILINE),
     re.compile(
@@ -70,9 +74,14 @@ _NAMED_MODULES = (
         re.MULTILINE,
     ),
     re.compile(r"^(?=\w+[ \t]*=[ \t]*(torch(?:\.cuda)?)[ \t]*(?:#|$))(\w+)", re.MULTILINE),
+    re.compile(
+        r"^[ \t]*from[ \t]+apex[ \t]+import[ \t]+(?:\w+,[ \t]*){0,8}(amp)\b(?:[ \t]+as[ \t]+(\w+))?",
+        re.MULTILINE,
+    ),
 )
+_FULL_NAMES = {"cuda": "torch.cuda", "amp": "apex.amp"}
 # Words of which a text holds one where the pattern fits: to look for these takes a tenth of the time.
-_SHOWN_BY = (("torch as", "cuda as"), ("import cuda",), ("= torch", "=torch"))
+_SHOWN_BY = (("torch as", "cuda as"), ("import cuda",), ("= torch", "=torch"), ("from apex",))
 
 
 class ProgramFacts(NamedTuple):
@@ -84,13 +93,14 @@ class ProgramFacts(NamedTuple):
     is given, as it is written; empty where that is more than a name. ``reducers``: the functions that reduce
     a parameter over the ranks, each with the parameter's place and name, as ``mean:0:x``; ``doubles``: those
     that give a tensor of float64. ``saved``: what its files hold that ``weights_only`` does not read.
-    ``modules``: what stands for torch or torch.cuda in a file under another name, as ``acme.th=torch``.
+    ``modules``: what stands for torch, torch.cuda or apex.amp in a file, as ``acme.th=torch``.
     ``device_keys``: the members and items, in lower case, that go into a device or are a backend.
     ``foreign``: the files of another framework than PyTorch, as ``train.py:tensorflow``.
     ``flags``: what names hold or give an answer, and of what, as ``acme.config.HAS_SDPA=version``;
     ``called``: the functions of other files that modules, or files with torch.jit.script, call:
     ``acme.gate=forward``; ``double_attributes``: where classes keep a tensor of float64: ``Meter.count``;
-    ``takers``: the functions and classes that take a device, and its place, as ``acme.run.evaluate=2``.
+    ``takers``: the functions and classes that take a device, and its place, as ``acme.run.evaluate=2``;
+    ``libraries``: the packages that it imports in which a word of devices has a meaning of its own.
     """
 
     scripts_modules: bool = False
@@ -107,6 +117,7 @@ class ProgramFacts(NamedTuple):
     called: frozenset[str] = frozenset()
     double_attributes: frozenset[str] = frozenset()
     takers: frozenset[str] = frozenset()
+    libraries: frozenset[str] = frozenset()
 
 
 NOTHING = ProgramFacts()
@@ -126,9 +137,10 @@ def scan_program(name: str, text: str) -> ProgramFacts:
     flags = frozenset(f"{module}.{each}" for each in _flags(text))
     called = frozenset(scan_called(name, text))
     takers = frozenset(f"{module}.{each}" for each in _takers(text))
+    libraries = frozenset(_LIBRARIES.findall(text)) if "lightning" in text else frozenset[str]()
     return ProgramFacts(
         *(scripts, default, lightning, set_devices, reducers, doubles, saved, modules),
-        *(_device_keys(text), foreign, flags, called, kept, takers),
+        *(_device_keys(text), foreign, flags, called, kept, takers, libraries),
     )
 
 
@@ -146,7 +158,7 @@ def _named_modules(text: str) -> set[str]:
     """``th=torch`` for ``import torch as th``, ``cuda=torch.cuda`` for ``from torch import cuda``."""
     patterns = [pattern for pattern, words in zip(_NAMED_MODULES, _SHOWN_BY) if _has(text, words)]
     named = (found for pattern in patterns for found in pattern.findall(text))
-    modules = {name or module: "torch.cuda" if module.endswith("cuda") else "torch" for module, name in named}
+    modules = {name or module: _FULL_NAMES.get(module, module) for module, name in named}
     return {f"{name}={module}" for name, module in modules.items() if name != "torch"}
 
 

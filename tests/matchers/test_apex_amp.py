@@ -148,3 +148,28 @@ def test_other_names_of_an_import_move_first() -> None:
     after = migrated(train("    net = parallel.convert_syncbn_model(net)\n" + START, head=head))
     assert "apex" not in after.replace("amp_", "")
     assert "from torch_npu.npu import amp\n" in after
+
+
+@pytest.mark.parametrize(
+    ("imported", "handed_on"),
+    [
+        ("from other0 import amp", "try:\n    from apex import amp\nexcept ImportError:\n    amp = None\n"),
+        ("from other0 import mixed as amp", "from apex import optimizers, amp as mixed\n"),
+        ("from other0 import *", "from apex import amp\n"),
+        ("import other0", "from apex import amp\n"),
+    ],
+)
+def test_a_use_through_another_file_is_reported(imported: str, handed_on: str) -> None:
+    text = train(head=f"import torch\n{imported}\n\n\n")
+    if imported == "import other0":
+        text = text.replace("amp.", "other0.amp.")
+    result = migrate(text, others=(handed_on,))
+    found = [each for each in result.findings if each.code == "NPU646"]
+    assert ([each.line for each in found], result.text) == ([6, 9], None)
+    assert "another file of the project imports it" in found[0].advice
+
+
+def test_another_amp_of_another_file_is_none_of_apex() -> None:
+    text = train(head="import torch\nfrom other0 import amp\n\n\n")
+    for handed_on in ("from mine import amp\n", "from torch.cuda import amp\n"):
+        assert "NPU646" not in {each.code for each in migrate(text, others=(handed_on,)).findings}

@@ -45,3 +45,18 @@ def test_what_gives_a_device_itself_is_left_alone() -> None:
 def test_a_configuration_without_a_name_is_reported() -> None:
     result = migrated("def f():\n    return get_cfg()\n")
     assert ([each.code for each in result.findings], result.text) == (["NPU643"], None)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ('["MODEL.DEVICE", "cuda", "SOLVER.LR", 1]', '["MODEL.DEVICE", "npu", "SOLVER.LR", 1]'),
+        ('["SOLVER.LR", 1, "MODEL.DEVICE", "cuda:1"]', '["SOLVER.LR", 1, "MODEL.DEVICE", "npu:1"]'),
+        ('["MODEL.NAME", "cuda", "MODEL.DEVICE", "cpu"]', ""),
+        ('["model.device", "cuda"]', ""),
+    ],
+)
+def test_a_list_of_keys_and_values(before: str, after: str) -> None:
+    result = migrated(f"def f(cfg):\n    cfg.merge_from_list({before})\n")
+    assert (result.text is not None) is bool(after)
+    assert after in (result.text or "")

@@ -95,3 +95,15 @@ def test_a_slice_of_what_is_a_device_by_its_use() -> None:
     after = text.replace("[5:]", "[4:]").replace("cuda", "npu")
     assert migrated(text, others=(READS,)) == after
     assert migrated(text, others=(PLAIN,)) == text
+
+
+LIGHTNING = "from lightning.pytorch import Trainer\nfrom example import more\nTrainer(**more)\n"
+
+
+def test_a_word_of_a_library_that_another_file_imports() -> None:
+    text = 'more = {"accelerator": "cuda", "device": "cuda"}\n'
+    result = migrate(text, others=(LIGHTNING,))
+    assert result.text == text.replace('"device": "cuda"', '"device": "npu"')
+    left = [each for each in result.findings if each.code == "NPU123"]
+    assert [each.message for each in left if "a library's word here" in each.message]
+    assert migrated(text) == text.replace("cuda", "npu")

@@ -68,6 +68,8 @@ def test_settings_and_commands_have_their_places() -> None:
         ('python a.py --device "cuda:0"', "a.py", "--device", "cuda:0"),
         ('python a.py "--device=cuda"', "a.py", "--device", "cuda"),
         ("python a.py trainer.accelerator=gpu", "a.py", "trainer.accelerator", "gpu"),
+        ("python a.py --n 2 MODEL.DEVICE cuda SOLVER.LR 0.1", "a.py", "MODEL.DEVICE", "cuda"),
+        ("python a.py --opts MODEL.DEVICE 'cuda:0'", "a.py", "MODEL.DEVICE", "cuda:0"),
         (
             "python -m torch.distributed.launch --use_env --nproc_per_node=2 a.py --device cuda",
             "a.py",

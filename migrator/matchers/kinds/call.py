@@ -119,7 +119,7 @@ def is_replaced(context: FileContext, rule: Rule[Any], call: ast.Call, name: str
         return True
     used = root(call.func)
     others = context.index.bindings(used) if isinstance(used, ast.Name) else []
-    return any(
+    return len(others) > 1 and any(
         other.kind in ("class", "def") or (other.kind == "import" and not rule_fits(rule, other.name))
         for other in others
     )

@@ -52,7 +52,8 @@ class Places:
     """The vocabulary of a rule: where device strings and backends go, see docs/rule_format.md.
 
     ``hints`` and ``backend_hints`` are regular expressions for names that say device, or backend.
-    ``foreign_words`` are names that say a device of a library, with the packages of which a file imports one.
+    ``foreign_words`` are names that say a device of a library, with the packages of which the project
+    imports one.
     """
 
     apis: dict[str, tuple[Scalar, ...]] = field(default_factory=dict)

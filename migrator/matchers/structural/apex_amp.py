@@ -117,6 +117,8 @@ def _converted(context: FileContext, rule: Rule, uses: _Uses) -> Iterator[Match]
     index = context.index
     if not in_range(">=2.4", context.version.tuple):
         raise _StaysError(_("torch.set_autocast_enabled takes a device since torch 2.4"))
+    if not any(name.partition(".")[0] == "apex" for each in index.imports for name in imported(each)):
+        raise _StaysError(_("another file of the project imports it"))
     if uses.others:
         raise _StaysError(_("{name} has no equivalent there", name=ast.unparse(uses.others[0])))
     if _OWN_WAY.search(index.text) or _SCALER in index.text:

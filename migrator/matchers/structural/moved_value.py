@@ -1,4 +1,4 @@
-"""Strings that name a device, a backend or a variable of another framework than PyTorch.
+"""Strings that name a device, a backend or a variable of another framework, or of a library with own names.
 
 Where such a string goes decides, as for torch's devices; here the places are few, and all are the rule's.
 """
@@ -20,6 +20,7 @@ from migrator.names.strings import replace_text
 from migrator.names.tree import called_name, last_name, string_value
 
 _OF_OPTIONS = ("add_argument", "add_option", "option", "DEFINE_string", "DEFINE_enum", "Option", "Argument")
+_OF_MEMBERS = ("name", "value")  # what members of an Enum have
 _READS = ("getenv", "get", "pop", "setdefault")
 
 
@@ -70,7 +71,7 @@ def _place(index: ModuleIndex, options: MovedOptions, node: ast.Constant, new: s
         return _in_call(index, options, child, parent, "")
     if isinstance(parent, ast.Compare):
         others = (each for each in (parent.left, *parent.comparators) if each is not child)
-        return "unsafe" if any(_says(options, each) for each in others) else None
+        return "unsafe" if any(_is_compared(index, options, each) for each in others) else None
     return "unsafe" if _holder(parent, child) in options.names else None
 
 
@@ -130,9 +131,23 @@ def _says(options: MovedOptions, node: ast.expr) -> bool:
         called = called_name(node)
         if isinstance(node.func, ast.Attribute) and called in ("upper", "strip"):
             return _says(options, node.func.value)
+        if called == "str" and node.args:
+            return _says(options, node.args[0])
         asks = called in (*options.asked, *_READS, "getattr")
         return asks and any((string_value(each) or "").lower() in options.names for each in node.args)
+    if isinstance(node, ast.Attribute) and node.attr in _OF_MEMBERS:
+        return _says(options, node.value)
     return last_name(node) in options.names
+
+
+def _is_compared(index: ModuleIndex, options: MovedOptions, node: ast.expr) -> bool:
+    """Whether an expression is such a value, or a variable whose name says nothing and that holds one."""
+    if isinstance(node, ast.Attribute) and node.attr in _OF_MEMBERS:
+        return _is_compared(index, options, node.value)
+    if isinstance(node, ast.Name) and node.id not in options.names:
+        values = index.assigned(node)
+        return bool(values) and all(_says(options, each) for each in values)
+    return _says(options, node)
 
 
 def _is_variable(index: ModuleIndex, node: ast.Constant) -> bool:
