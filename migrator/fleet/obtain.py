@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -53,13 +54,16 @@ def _download(package: str, scratch: Path, index_url: str, seconds: float) -> Pa
     """The source archive of a package, or its wheel where it has none; unearth builds nothing, pip would."""
     folder = scratch / ".download"
     folder.mkdir()
+    why = ""
     for only in (["--no-binary"], []):
         command = [sys.executable, "-I", "-m", "unearth", package, *only, "--download", str(folder)]
         command += ["--index-url", index_url] if index_url else []
-        _run(command, folder, seconds)
-        for file in folder.iterdir():
-            return file
-    raise NotObtainedError(f"{package}: the package index has no archive of it")
+        done = _ran(command, folder, seconds)
+        if not done.returncode:
+            # A file of an index on this disk stays where it is.
+            return Path(json.loads(done.stdout)["local_path"])
+        why = _last_line(done)
+    raise NotObtainedError(f"{package}: {why}")
 
 
 def _from_git(repository: Repository, scratch: Path, target: Path, seconds: float) -> None:
@@ -92,9 +96,14 @@ def _git(git: str, arguments: list[str], folder: Path, seconds: float) -> tuple[
 
 def _run(command: list[str], folder: Path, seconds: float) -> tuple[int, str]:
     """The exit code, and the line that says what went wrong."""
+    done = _ran(command, folder, seconds)
+    return done.returncode, _last_line(done)
+
+
+def _ran(command: list[str], folder: Path, seconds: float) -> subprocess.CompletedProcess[bytes]:
     environment = {**os.environ, "GIT_TERMINAL_PROMPT": "0", "GIT_CONFIG_NOSYSTEM": "1"}
     try:
-        done = subprocess.run(
+        return subprocess.run(
             command,
             cwd=folder,
             env=environment,
@@ -104,9 +113,13 @@ def _run(command: list[str], folder: Path, seconds: float) -> tuple[int, str]:
         )
     except subprocess.TimeoutExpired:
         raise NotObtainedError(f"not there after {seconds:.0f} s") from None
+
+
+def _last_line(done: subprocess.CompletedProcess[bytes]) -> str:
+    """What a program said when it failed: git's first fatal error, else its last line."""
     lines = done.stderr.decode("utf-8", "replace").strip().splitlines()
     fatal = [line for line in lines if line.startswith("fatal:")]
-    return done.returncode, (fatal[:1] or lines or [f"exit code {done.returncode}"])[-1]
+    return (fatal[:1] or lines or [f"exit code {done.returncode}"])[-1]
 
 
 def _unpack(archive: Path, target: Path) -> None:
