@@ -3,8 +3,9 @@
     python -m benchmarks.fuzz --minutes 60 FOLDER...
 
 Files are taken from the folders (default: the pinned projects and the samples) and from the rules' examples,
-mutated by a seed that is printed, and migrated in this process. What fails is written to ``--out``, one file
-each, with the reason in a ``.txt`` beside it. The exit code is 1 where anything failed.
+mutated by a seed that is printed, and migrated in this process. A twentieth of the cases are files that
+npumigrate is given: baselines, rule packs, rank tables, manifests and the like. What fails is written to
+``--out``, one file each, with the reason in a ``.txt`` beside it. The exit code is 1 where anything failed.
 """
 
 from __future__ import annotations
@@ -20,9 +21,11 @@ from migrator.core.rules import rules_for
 from migrator.core.settings import Settings
 from migrator.files.file_types import file_type
 from migrator.matchers.packs import load_all
+from tests.fuzzing import settings_files
 from tests.fuzzing.mutations import encoded, mutated
 from tests.fuzzing.properties import broken
 
+_GIVEN = 20  # one case in so many is a file that npumigrate is given
 LARGEST = 60_000  # bytes: many small cases find more than a few large ones
 ROOT = Path(__file__).parents[1]
 
@@ -43,13 +46,21 @@ def main() -> int:
     rules = rules_for(Settings(version=options.version))
     print(f"{len(texts)} files, seed {seed}", flush=True)
     end, cases, finds = time.monotonic() + 60 * options.minutes, 0, set[str]()
+    kinds = settings_files.kinds()
+    scratch = options.out / "given"
+    scratch.mkdir(parents=True, exist_ok=True)
     while time.monotonic() < end:
-        name, text = random.choice(texts)
-        data = encoded(mutated(text, name.endswith(".py"), random), name.endswith(".py"), random)
         cases += 1
-        reason = broken(name, data, rules)
-        if reason and (kind := reason[-200:]) not in finds:
-            finds.add(kind)
+        if cases % _GIVEN == 0:
+            kind = random.choice(kinds)
+            name, data = kind.file, settings_files.changed(kind, random.choice(kind.starts), random)
+            reason = settings_files.broken(kind, data, scratch)
+        else:
+            name, text = random.choice(texts)
+            data = encoded(mutated(text, name.endswith(".py"), random), name.endswith(".py"), random)
+            reason = broken(name, data, rules)
+        if reason and reason[-200:] not in finds:
+            finds.add(reason[-200:])
             keep(options.out, len(finds), name, data, reason)
             print(f"case {cases}, {name}: {reason.splitlines()[0][:200]}", flush=True)
     print(f"{cases} cases, {time.process_time():.0f} s of processor time, {len(finds)} kinds of finds")

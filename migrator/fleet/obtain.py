@@ -54,7 +54,7 @@ def _download(package: str, scratch: Path, index_url: str, seconds: float) -> Pa
     """The source archive of a package, or its wheel where it has none; unearth builds nothing, pip would."""
     folder = scratch / ".download"
     folder.mkdir()
-    why = ""
+    why = "the package index has no archive of it"
     for only in (["--no-binary"], []):
         command = [sys.executable, "-I", "-m", "unearth", package, *only, "--download", str(folder)]
         command += ["--index-url", index_url] if index_url else []
@@ -62,7 +62,8 @@ def _download(package: str, scratch: Path, index_url: str, seconds: float) -> Pa
         if not done.returncode:
             # A file of an index on this disk stays where it is.
             return Path(json.loads(done.stdout)["local_path"])
-        why = _last_line(done)
+        if b"No matches" not in done.stderr:
+            why = _last_line(done)
     raise NotObtainedError(f"{package}: {why}")
 
 

@@ -228,8 +228,11 @@ class _Climb:
         if isinstance(parent, ast.AnnAssign):
             if child is parent.annotation:
                 return self._hinted(last_name(parent.target), _("an annotation"))
-            names = [item for item in ast.walk(parent.annotation) if isinstance(item, ast.Constant)]
-            self.siblings |= beside(names)
+            # Literal["cuda", "cpu"] names values; a call, as in Annotated, may take any string.
+            constants = [item for item in ast.walk(parent.annotation) if isinstance(item, ast.Constant)]
+            self.siblings |= beside(
+                item for item in constants if isinstance(self.index.parent(item), (ast.Subscript, ast.Tuple))
+            )
             return self._target(parent.target)
         if isinstance(parent, ast.AugAssign):
             name = last_name(parent.target)

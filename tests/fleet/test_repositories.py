@@ -123,3 +123,31 @@ def test_a_revision_without_what_the_repository_configures(tmp_path: Path) -> No
     (tmp_path / "none").mkdir()
     with pytest.raises(NotObtainedError, match="git says"):
         obtain(listed(tmp_path, f"{bare}@nosuch")[0], tmp_path / "none", "", 60)
+
+
+def test_a_package_of_an_index(tmp_path: Path) -> None:
+    pytest.importorskip("unearth")
+    index = tmp_path / "simple"
+    for name, archive in (("one", "one-1.0.tar.gz"), ("two", "two-1.0-py3-none-any.whl")):
+        (index / name).mkdir(parents=True)
+        (index / name / "index.html").write_text(f'<a href="../../{archive}">{archive}</a>')
+    with tarfile.open(tmp_path / "one-1.0.tar.gz", "w:gz") as tar:
+        entry = tarfile.TarInfo("one-1.0/in.py")
+        tar.addfile(entry, io.BytesIO())
+    with zipfile.ZipFile(tmp_path / "two-1.0-py3-none-any.whl", "w") as zipped:
+        zipped.writestr("two/in.py", "1")
+    for name in ("one==1.0", "two"):
+        scratch = tmp_path / f"scratch-{name[:3]}"
+        scratch.mkdir()
+        folder = obtain(listed(tmp_path, name)[0], scratch, index.as_uri(), 60)
+        assert [path.name for path in folder.rglob("*.py")] == ["in.py"]
+
+
+@pytest.mark.parametrize(
+    ("url", "why"),
+    [("", "the package index has no archive of it"), ("http://127.0.0.1:9/simple", "ConnectError")],
+)
+def test_why_a_package_is_not_there(tmp_path: Path, url: str, why: str) -> None:
+    pytest.importorskip("unearth")
+    with pytest.raises(NotObtainedError, match=f"none: .*{why}"):
+        obtain(listed(tmp_path, "none")[0], tmp_path, url or tmp_path.as_uri(), 60)

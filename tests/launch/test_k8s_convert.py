@@ -155,6 +155,24 @@ def test_merged_mappings_stay():
     assert convert(found.text, "m.yaml", cluster()).text == found.text
 
 
+def test_what_is_written_anew_ends_with_its_last_alias() -> None:
+    job = one_pod(GPU).replace("- name: pytorch", "- &a\n            name: pytorch")
+    before, after = "kind: ConfigMap\n---\n", "# after\n---\nkind: Secret # stays\n"
+    found = convert(f"{before}{job}          - *a\n{after}", "m.yaml", cluster())
+    assert (found.text.startswith(before), found.text.endswith(after)) == (True, True)
+    one, two = pod_of(list(yaml.safe_load_all(found.text))[1])["containers"]
+    assert one == two
+    assert one["resources"]["limits"] == {"huawei.com/Ascend910": 8}
+
+
+def test_a_key_that_is_a_number() -> None:
+    text = one_pod(GPU, pod="affinity:\n  1:\n  - key: nvidia.com/gpu.count")
+    notes = converted(text)[1].splitlines()
+    assert any(
+        line.startswith(f"m.yaml:{text[: text.index('gpu.count')].count(chr(10)) + 1}:") for line in notes
+    )
+
+
 def test_a_document_that_cannot_be_changed_in_place_is_written_anew():
     text = "# mine\n" + one_pod("env: null # none\n" + GPU) + "---\na: b # kept\n"
     found = convert(text, "m.yaml", cluster())

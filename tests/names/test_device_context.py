@@ -98,6 +98,7 @@ def test_certain(text: str) -> None:
         'def f(device="cuda"): pass',
         'def f(where="cuda"):\n    return x.to(where)',
         'def f(device: Literal["cuda"]): pass',
+        'kind: Literal["cpu"] | None = "cuda"',
         'config = {"device": "cuda"}',
         'kind = ["cpu", "cuda"]',
         'for device in ["cuda"]: pass',
@@ -211,6 +212,7 @@ def test_what_looks_like_a_backend_or_a_tensor_type() -> None:
         ('name = "cuda:0"', LIKELY),
         ('name = "cuda:" + str(i)', LIKELY),
         ('name = "cuda"', UNCLEAR),
+        ('name: Annotated[str, option("cpu")] = "cuda"', UNCLEAR),
         ('print("cuda:0")', NO),
     ],
 )

@@ -35,13 +35,34 @@ def changed_text(text: str, documents: Sequence[Sequence[Change]]) -> tuple[str,
     if None not in edits and _read(_applied(text, edits)) == wanted:
         return _applied(text, edits), []
     anew = []
+    ends = _document_ends(text)
     for number, node in enumerate(nodes):
         alone = _read(_applied(text, [edits[number]]))
         if edits[number] is None or alone is None or alone[number] != wanted[number]:
-            whole = (node.start_mark.index, _end_of_line(text, _end(text, node)), dump(wanted[number]), 0)
+            whole = (node.start_mark.index, _end_of_line(text, ends[number]), dump(wanted[number]), 0)
             edits[number] = [whole]
             anew.append(number)
-    return _applied(text, edits), anew
+    new = _applied(text, edits)
+    if _read(new) == wanted:
+        return new, anew
+    return "---\n".join(map(dump, wanted)), list(range(len(nodes)))
+
+
+def _document_ends(text: str) -> list[int]:
+    """Where the last value of each document ends. An alias has a place only here: as a node it is its anchor."""
+    ends: list[int] = []
+    for event in yaml.parse(text):
+        if isinstance(event, yaml.DocumentStartEvent):
+            ends.append(event.end_mark.index)
+        elif isinstance(event, yaml.ScalarEvent) and event.style in ("|", ">"):
+            ends[-1] = len(text[: event.end_mark.index].rstrip())
+        elif isinstance(event, (yaml.ScalarEvent, yaml.AliasEvent)):
+            ends[-1] = event.end_mark.index
+        elif isinstance(event, yaml.CollectionEndEvent) and event.start_mark.index < event.end_mark.index:
+            ends[-1] = (
+                event.end_mark.index
+            )  # of a block the mark is empty, and lies behind the comments after it
+    return ends
 
 
 def _in_place(text: str, node: Any, changes: Sequence[Change], wanted: Any) -> list[_Edit] | None:
@@ -206,10 +227,7 @@ def _indented(text: str, place: int, content: str, column: int) -> str:
 
 def _node(root: Any, path: Path) -> Any:
     for step in path:
-        if isinstance(step, int):
-            root = root.value[step]
-        else:
-            root = _entry(root, step)[1]
+        root = root.value[step] if isinstance(root, yaml.SequenceNode) else _entry(root, str(step))[1]
     return root
 
 
@@ -282,11 +300,11 @@ def line_of(root: Any, path: Path) -> int:
     line: int = root.start_mark.line
     for step in path:
         try:
-            if isinstance(step, int):
+            if isinstance(node, yaml.SequenceNode):
                 node = node.value[step]
                 line = node.start_mark.line
             else:
-                key, node = _entry(node, step)
+                key, node = _entry(node, str(step))
                 line = key.start_mark.line
         except (_CannotEditError, LookupError, TypeError, ValueError):
             break
