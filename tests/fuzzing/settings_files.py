@@ -1,4 +1,4 @@
-"""Files that a user gives npumigrate: baselines, rule packs, rank tables, manifests. Any is read, or refused in a line."""
+"""Files that npumigrate is given: baselines, rule packs, rank tables, manifests. Each is read or refused."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ ODD_VALUES: tuple[Any, ...] = (
 
 
 class Kind(NamedTuple):
-    """``use`` reads a file and says what does not hold; ``refused`` is what it may raise, and nothing else."""
+    """``use`` reads a file and says what does not hold; it may raise ``refused``, and nothing else."""
 
     file: str
     starts: tuple[str, ...]
@@ -100,13 +100,9 @@ def _places(content: Any) -> list[tuple[Any, Any]]:
     rest = [content]
     while rest:
         holder = rest.pop()
-        keys = (
-            list(holder)
-            if isinstance(holder, dict)
-            else range(len(holder))
-            if isinstance(holder, list)
-            else []
-        )
+        keys: list[Any] = []
+        if isinstance(holder, (dict, list)):
+            keys = list(holder) if isinstance(holder, dict) else list(range(len(holder)))
         found += [(holder, key) for key in keys]
         rest += [holder[key] for key in keys]
     return found
@@ -120,7 +116,7 @@ def _baseline(file: Path) -> str:
 
 
 def _pack(file: Path) -> str:
-    return "" if all(rule.code for rule in packs.load_all([str(file)])) else "a rule has no code"
+    return "" if all(rule.code for rule in packs.load(file)) else "a rule has no code"
 
 
 def _rank_table(file: Path) -> str:
@@ -140,9 +136,8 @@ def _manifest(file: Path) -> str:
     target = cluster()
     found = convert(file.read_text("utf-8", "replace"), file.name, target)
     list(yaml.safe_load_all(found.text))
-    return (
-        "" if convert(found.text, file.name, target).text == found.text else "a second conversion changes it"
-    )
+    again = convert(found.text, file.name, target)
+    return "" if again.text == found.text else "a second conversion changes it"
 
 
 def _job(file: Path) -> str:

@@ -9,7 +9,7 @@ import pytest
 
 from tests.fuzzing.settings_files import Kind, broken, changed, kinds
 
-CASES = 60
+CASES = 30
 
 
 @pytest.mark.parametrize("kind", kinds(), ids=lambda kind: kind.file)

@@ -49,19 +49,19 @@ def changed_text(text: str, documents: Sequence[Sequence[Change]]) -> tuple[str,
 
 
 def _document_ends(text: str) -> list[int]:
-    """Where the last value of each document ends. An alias has a place only here: as a node it is its anchor."""
+    """Where the last value of each document ends; as a node, an alias has the place of its anchor."""
     ends: list[int] = []
+    event: Any
     for event in yaml.parse(text):
+        start, end = event.start_mark.index, event.end_mark.index
         if isinstance(event, yaml.DocumentStartEvent):
-            ends.append(event.end_mark.index)
+            ends.append(end)
         elif isinstance(event, yaml.ScalarEvent) and event.style in ("|", ">"):
-            ends[-1] = len(text[: event.end_mark.index].rstrip())
+            ends[-1] = len(text[:end].rstrip())
         elif isinstance(event, (yaml.ScalarEvent, yaml.AliasEvent)):
-            ends[-1] = event.end_mark.index
-        elif isinstance(event, yaml.CollectionEndEvent) and event.start_mark.index < event.end_mark.index:
-            ends[-1] = (
-                event.end_mark.index
-            )  # of a block the mark is empty, and lies behind the comments after it
+            ends[-1] = end
+        elif isinstance(event, yaml.CollectionEndEvent) and start < end:  # a block's lies behind comments
+            ends[-1] = end
     return ends
 
 
