@@ -2,6 +2,7 @@
 
 A program with ``cuda_accelerator.py`` and ``npu_accelerator.py`` chooses one of them. Where the one for CUDA
 is changed, two are for NPUs, and the wrong one is chosen: its name, and what is keyed by it, still say CUDA.
+So it is with a file for another maker's devices, which torch may also call CUDA, as with ROCm.
 """
 
 from __future__ import annotations
@@ -9,8 +10,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-_FOR_CUDA = re.compile(r"(?<![a-z])(cuda|gpu|nccl)(?![a-z])", re.IGNORECASE)
-_FOR_NPUS = {"cuda": ("npu", "ascend"), "gpu": ("npu", "ascend"), "nccl": ("hccl",)}
+_NPU = ("npu", "ascend")
+_FOR_NPUS = {
+    **dict.fromkeys(("cuda", "gpu", "rocm", "hip", "amd", "xpu", "mlu", "musa"), _NPU),
+    **dict.fromkeys(("nccl", "rccl"), ("hccl",)),
+}
+_FOR_OTHERS = re.compile(rf"(?<![a-z])({'|'.join(_FOR_NPUS)})(?![a-z])", re.IGNORECASE)
 
 
 def npu_twins(files: Iterable[str]) -> frozenset[str]:
@@ -21,7 +26,7 @@ def npu_twins(files: Iterable[str]) -> frozenset[str]:
 
 def _for_npus(name: str) -> Iterable[str]:
     """What the file for NPUs may be called: a folder or the file itself is named after the device."""
-    for match in _FOR_CUDA.finditer(name):
+    for match in _FOR_OTHERS.finditer(name):
         for word in _FOR_NPUS[match.group().lower()]:
             yield name[: match.start()] + word + name[match.end() :]
 

@@ -20,6 +20,8 @@ TEXT = "import torch\n\ndef current():\n    return torch.cuda.current_device()\n
         (["ops/cuda/norm.py", "ops/ascend/norm.py"], {"ops/cuda/norm.py"}),
         (["comm/nccl.py", "comm/hccl.py", "comm/gloo.py"], {"comm/nccl.py"}),
         (["gpu_worker.py", "npu_worker.py"], {"gpu_worker.py"}),
+        (["platform_rocm.py", "platform_xpu.py", "platform_npu.py"], {"platform_rocm.py", "platform_xpu.py"}),
+        (["comm/rccl.py", "comm/hccl.py", "chip.py", "cnpu.py"], {"comm/rccl.py"}),
         (["a/cuda_accelerator.py", "b/npu_accelerator.py"], set()),
         (["barracuda.py", "barranpu.py"], set()),
     ],
