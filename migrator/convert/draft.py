@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from migrator.convert.program import File
@@ -61,7 +61,7 @@ class Draft:
     ) -> None:
         """Say that a change is made at a node, or that ``new`` code is inserted there."""
         fix = Fix((), "unsafe", operation, made=True, after=new)
-        found = replace(_finding(self.changed_code, file, node, message), fix=fix)
+        found = _finding(self.changed_code, file, node, message)._replace(fix=fix)
         self.findings.setdefault(file.name, []).append(found)
 
     def report(self, key: str, file: File, node: ast.AST | None, **values: object) -> None:
@@ -75,7 +75,7 @@ class Draft:
 
     def _say(self, file: File, node: ast.AST | None, said: Text) -> None:
         found = _finding(self.reported_code, file, node, said.message)
-        found = replace(found, advice=said.advice, severity=said.severity)
+        found = found._replace(advice=said.advice, severity=said.severity)
         self.findings.setdefault(file.name, []).append(found)
 
 

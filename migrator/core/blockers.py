@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import replace
 
 from migrator.findings.finding import Severity
 from migrator.matchers.context import Match
@@ -18,7 +17,7 @@ _RAISED = ("AttributeError", "RuntimeError", "NotImplementedError", "OSError", "
 def judged(index: ModuleIndex, matches: list[Match]) -> list[Match]:
     """The matches, with those blockers made less whose place is not sure to run, or to stop anything."""
     return [
-        replace(item, finding=replace(item.finding, severity=_severity(index, item.node)))
+        item._replace(finding=item.finding._replace(severity=_severity(index, item.node)))
         if item.finding.severity == "blocker"
         else item
         for item in matches

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple, Optional
 
 from migrator.files.document import Document
@@ -23,9 +22,8 @@ def placed(document: Document, finding: Finding) -> Finding:
     cell, line = cell_place(notebook, finding.line)
     noqa, fix = finding.noqa_line, finding.fix
     if fix and fix.lines:
-        fix = replace(fix, lines=_both_in_cell(notebook, *fix.lines))
-    return replace(
-        finding,
+        fix = fix._replace(lines=_both_in_cell(notebook, *fix.lines))
+    return finding._replace(
         fix=fix,
         cell=cell.number,
         line=line,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import NamedTuple
 
 from migrator.files.lines import Lines
@@ -90,8 +89,8 @@ def described(change: Change, lines: Lines, result: Lines, way: OffsetMap) -> Fi
             after = _whole_lines(result, new_start, new_end)
         else:
             after = result.data[new_start:new_end].decode("utf-8").strip()
-    fix = replace(fix, made=True, lines=(first, last), before=before, after=after)
-    return replace(change.finding, fix=fix)
+    fix = fix._replace(made=True, lines=(first, last), before=before, after=after)
+    return change.finding._replace(fix=fix)
 
 
 def of_conversion(
@@ -105,13 +104,13 @@ def of_conversion(
         word = fix.after.partition("\n")[0]
         places = [edit.start for edit in edits if edit.start == edit.end and word in edit.text]
         spans = [(way.forward(place), way.forward(place, behind=True)) for place in places]
-        return replace(
-            finding, fix=replace(fix, after=_whole_lines(result, *spans[0]) if spans else fix.after)
+        return finding._replace(
+            fix=fix._replace(after=_whole_lines(result, *spans[0]) if spans else fix.after)
         )
     start, end = lines.span(finding.line, finding.line)[0], lines.content_end(finding.end_line)
     before = lines.data[start:end].decode("utf-8").strip()
     after = _whole_lines(result, way.forward(start), way.forward(end, behind=True))
-    return replace(finding, fix=replace(fix, before=before, after=after))
+    return finding._replace(fix=fix._replace(before=before, after=after))
 
 
 def _whole_lines(text: Lines, start: int, end: int) -> str:

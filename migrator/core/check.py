@@ -186,7 +186,8 @@ class _Check:
         """The passes over a text, which is the document's or what a conversion made of it."""
         left_alone = 0
         findings: list[Finding] = []
-        made: list[Change] = []
+        made: list[Finding] = []
+        changes: list[Change] = []
         aware = knows_npus(text)
         if converted is not None:
             self.map = self.map.then(converted.edits)
@@ -197,19 +198,19 @@ class _Check:
                 forget_outline(text)
             if step == 0:
                 left_alone = alone
-                found = (item.finding for item in choice.reported if not self._is_ours(lines, item.finding))
+                found = (finding for finding in choice.reported if not self._is_ours(lines, finding))
                 findings += [self._located(finding) for finding in found]
             if not choice.made:
                 break
-            made += [
-                planned(self._in_input(item.finding), item.finding, lines, self.map)
-                for item in (*choice.made, *choice.imports)
-                if not self._is_inserted(item.finding)
-            ]
-            edits = choice.edits()
+            own = (item for item in (*choice.made, *choice.imports) if not self._is_inserted(item))
+            if write:
+                changes += [planned(self._in_input(item), item, lines, self.map) for item in own]
+            else:
+                made += [self._in_input(item) for item in own]
+            edits, is_first = choice.edits(), not self.map.steps
             self.map = self.map.then(edits)
             text = apply(lines.data, edits).decode("utf-8")
-            if choice.whole and not self.rules.start_in(
+            if not choice.waiting and not self.rules.start_in(
                 " ".join(edit.text for edit in edits), bool(self.type)
             ):
                 if write and self.type:  # a mistake of ours must not break the user's file
@@ -217,19 +218,21 @@ class _Check:
 
                     read(self.name, self.type, text)
                 break
+            if is_first:
+                every = (*choice.waiting, *choice.reported, *choice.made)
+                self.known = {_key(item): item for item in every if item.fix}
         else:
             reason = _("internal error, file left unchanged: the rules do not settle")
             return Result(self.name, skipped=reason)
         if write:
             result = Lines(text)
-            findings += [described(change, self.lines, result, self.map) for change in made]
+            findings += [described(change, self.lines, result, self.map) for change in changes]
             if converted:
                 findings += [
                     of_conversion(finding, converted.edits, self.lines, result, self.map)
                     for finding in converted.findings
                 ]
-        else:
-            findings += [change.finding for change in made]
+        findings += made
         changed = text if write and text != self.text else None
         unique = dict.fromkeys(findings)
         in_order = sorted(unique, key=lambda finding: (finding.line, finding.column, finding.code))
@@ -272,9 +275,6 @@ class _Check:
                 matches = guarded(context, matches, aware)
             matches = judged(context.index, matches)
             choice, lines = choose_fixes(context, matches, admit, self.rules), context.index.lines
-        if not self.map.steps:
-            with_fixes = (item.finding for item in (*matches, *choice.made) if item.finding.fix)
-            self.known = {_key(item): item for item in with_fixes}
         return lines, choice, alone
 
     def _context(self, index: ModuleIndex) -> FileContext:
@@ -308,8 +308,8 @@ class _Check:
             return finding
         start, end = self.map.back(finding.span[0]), self.map.back(finding.span[1])
         (line, column), (end_line, end_column) = self.lines.place(start), self.lines.place(max(start, end))
-        return replace(
-            finding, span=(start, end), line=line, column=column, end_line=end_line, end_column=end_column
+        return finding._replace(
+            span=(start, end), line=line, column=column, end_line=end_line, end_column=end_column
         )
 
     def _in_input(self, found: Finding) -> Finding:
@@ -320,7 +320,7 @@ class _Check:
         first = self.known.get(_key(finding))
         if first is not None and finding.fix.operation != "INSERT":
             return first
-        return replace(finding, fix=replace(finding.fix, edits=(), imports=()))
+        return finding._replace(fix=finding.fix._replace(edits=(), imports=()))
 
 
 def _key(finding: Finding) -> tuple[str, int, str]:

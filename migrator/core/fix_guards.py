@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import re
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from migrator.findings.edits import extent
@@ -51,7 +50,7 @@ def guarded_text(context: TextContext, matches: list[Match]) -> list[Match]:
 def without_fix(item: Match, reason: str, severity: Severity = "info") -> Match:
     """The match as a report only."""
     message = _("{message}; left unchanged: {reason}", message=item.finding.message, reason=reason)
-    return replace(item, finding=replace(item.finding, fix=None, severity=severity, message=message))
+    return item._replace(finding=item.finding._replace(fix=None, severity=severity, message=message))
 
 
 def _reason(index: ModuleIndex, item: Match, knows_npus: bool) -> str:
@@ -95,7 +94,7 @@ def _with_fitting_quotes(index: ModuleIndex, item: Match) -> Match:
     if quote is None or not quote.group(1).startswith('"'):
         return item
     edits = tuple(edit._replace(text=edit.text.replace('"', "'")) for edit in fix.edits)
-    return replace(item, finding=replace(item.finding, fix=replace(fix, edits=edits)))
+    return item._replace(finding=item.finding._replace(fix=fix._replace(edits=edits)))
 
 
 def enclosing_fstring(index: ModuleIndex, node: ast.AST) -> ast.JoinedStr | None:

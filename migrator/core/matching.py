@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from dataclasses import replace
 from typing import TYPE_CHECKING, Callable, NamedTuple
 
 from migrator.core import transfer
@@ -86,30 +85,31 @@ def _precedence(item: Match, rules: Rules) -> tuple[bool, int, bool, int]:
 
 
 class Choice(NamedTuple):
-    """The matches of one pass: those whose fixes are ``made``, those only ``reported``, the imports to add.
+    """The findings of one pass: those whose fixes are ``made``, those only ``reported``, the imports to add.
 
-    ``whole``: no match has to wait for the next pass, or was dropped for another one.
+    ``waiting`` have to wait for the next pass, or were dropped for another one. No node is kept: the tree is
+    not needed any more.
     """
 
-    made: list[Match]
-    reported: list[Match]
-    imports: list[Match]
-    whole: bool
+    made: list[Finding]
+    reported: list[Finding]
+    imports: list[Finding]
+    waiting: list[Finding]
 
     def edits(self) -> list[Edit]:
         """All edits of the pass."""
-        return [edit for item in (*self.made, *self.imports) for edit in item.edits]
+        return [edit for item in (*self.made, *self.imports) if item.fix for edit in item.fix.edits]
 
 
 def choose_fixes(context: FileContext, matches: list[Match], admit: Admit, rules: Rules) -> Choice:
-    """Which fixes are made in this pass.
+    """Which fixes are made in this pass. Takes the matches out of their list: a file may have many.
 
     A match whose place another one has taken waits for the next pass; one inside a place that a
     structural rule claims without a fix is dropped.
     """
-    made, reported = _fitting(matches, admit)
+    made, reported, waiting = _fitting(matches, admit)
+    matches.clear()
     made, refused = _parsing(context, made)
-    whole = len(made) + len(reported) + len(refused) == len(matches)
     has_torch = any(names_package(node, "torch") for node in context.index.imports) or _loads_torch(context)
 
     def needs_import(item: Match) -> bool:
@@ -125,9 +125,14 @@ def choose_fixes(context: FileContext, matches: list[Match], admit: Admit, rules
     removals = [edit for edit in edits if edit.text.strip() in ("", "pass")]
     replaced = {(item.finding.api, item.finding.span) for item in made}
     reported = [item for item in reported if not _is_settled(item, edits, removals, replaced, rules)]
-    if shared:
-        made = [_with_imports(item, shared) if needs_import(item) else item for item in made]
-    return Choice(made, [*reported, *refused], imports, whole)
+    for place, item in enumerate(made):
+        if shared and needs_import(item):  # here and now, as two findings take twice the memory of one
+            made[place] = _with_imports(item, shared)
+    return Choice(*map(_findings, (made, [*reported, *refused], imports, waiting)))
+
+
+def _findings(matches: list[Match]) -> list[Finding]:
+    return [item.finding for item in matches]
 
 
 def _loads_torch(context: FileContext) -> bool:
@@ -148,28 +153,29 @@ def _loads_torch(context: FileContext) -> bool:
 
 def choose_fixes_in_text(matches: list[Match], admit: Admit) -> Choice:
     """Which fixes are made in this pass, in a file that is no Python."""
-    made, reported = _fitting(matches, admit)
-    return Choice(made, reported, [], len(made) + len(reported) == len(matches))
+    made, reported, waiting = map(_findings, _fitting(matches, admit))
+    return Choice(made, reported, [], waiting)
 
 
-def _fitting(matches: list[Match], admit: Admit) -> tuple[list[Match], list[Match]]:
-    """The matches whose fixes can be made together, and those that are only reported."""
+def _fitting(matches: list[Match], admit: Admit) -> tuple[list[Match], list[Match], list[Match]]:
+    """The matches whose fixes can be made together, those that are only reported, and the others."""
     made: list[Match] = []
     reported: list[Match] = []
+    waiting: list[Match] = []
     occupied = Occupied()
     claimed: list[tuple[int, int]] = []
     for item in matches:
         edits = item.edits
         if edits and any(start <= edits[0].start and edits[-1].end <= end for start, end in claimed):
+            waiting.append(item)
             continue
         if edits and admit(item.finding):
-            if occupied.add(edits):
-                made.append(item)
+            (made if occupied.add(edits) else waiting).append(item)
             continue
         reported.append(item)
         if item.claims is not None:
             claimed.append(item.claims)
-    return made, reported
+    return made, reported, waiting
 
 
 def _is_settled(
@@ -196,7 +202,7 @@ def _is_settled(
 def _with_imports(item: Match, imports: tuple[Edit, ...]) -> Match:
     fix = item.finding.fix
     assert fix is not None
-    return replace(item, finding=replace(item.finding, fix=replace(fix, imports=imports)))
+    return item._replace(finding=item.finding._replace(fix=fix._replace(imports=imports)))
 
 
 def _parsing(context: FileContext, made: list[Match]) -> tuple[list[Match], list[Match]]:

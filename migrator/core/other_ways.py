@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import replace
 
 from migrator.core.fix_guards import without_fix
 from migrator.findings.finding import Severity
@@ -39,7 +38,7 @@ def kept(index: ModuleIndex, matches: list[Match]) -> list[Match]:
 
 def _less(item: Match, severity: Severity) -> Match:
     message = _("{message}; NPUs take the other branch", message=item.finding.message)
-    return replace(item, finding=replace(item.finding, severity=severity, message=message))
+    return item._replace(finding=item.finding._replace(severity=severity, message=message))
 
 
 def _asking(index: ModuleIndex, matches: list[Match]) -> set[ast.AST]:

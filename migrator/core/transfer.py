@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Mapping
-from dataclasses import replace
 
 from migrator.language import _
 from migrator.matchers.context import FileContext, Match, insertion
@@ -33,7 +32,7 @@ def find(context: FileContext, rule: Rule) -> list[Match]:
     if not inserted:  # torch_npu is imported already
         there = next(node for node in index.imports if names_package(node, "torch_npu"))
         inserted.append(insertion(context, rule, there, insert_import(index, there, _TRANSFER)))
-    return [replace(item, needs_npu=False) for item in inserted]
+    return [item._replace(needs_npu=False) for item in inserted]
 
 
 def left(index: ModuleIndex, matches: list[Match], rules: Mapping[str, Rule]) -> list[Match]:
@@ -60,7 +59,7 @@ def _reported(item: Match) -> Match:
     finding = item.finding
     advice = finding.advice or _("Change it by hand, or migrate with --mode rewrite.")
     message = _("{message}; transfer_to_npu does not do that", message=finding.message)
-    return replace(item, finding=replace(finding, fix=None, message=message, advice=advice))
+    return item._replace(finding=finding._replace(fix=None, message=message, advice=advice))
 
 
 def _break(inserted: str) -> str:

@@ -20,16 +20,18 @@ class Lines:
 
     def column_of(self, offset: int) -> int:
         """The column, in characters, of an offset."""
-        before = self.data[self.starts[self.line_of(offset) - 1] : offset]
-        return len(before.decode("utf-8", "replace")) + 1
+        return self.place(offset)[1]
 
     def place(self, offset: int) -> tuple[int, int]:
         """The line and the column, in characters, of an offset."""
-        return self.line_of(offset), self.column_of(offset)
+        line = self.line_of(offset)
+        return line, len(self.data[self.starts[line - 1] : offset].decode("utf-8", "replace")) + 1
 
     def ends(self, span: tuple[int, int]) -> tuple[int, int, int, int]:
         """Line and column of a span's first byte, and of what is behind its last one."""
-        return *self.place(span[0]), *self.place(span[1])
+        (line, column), (end_line, end_column) = self.place(span[0]), self.place(span[1])
+        # One number for both, as thousands of findings are kept.
+        return line, column, line if line == end_line else end_line, end_column
 
     def offset(self, line: int, column: int) -> int:
         """The offset of a line and column."""

@@ -9,6 +9,7 @@ import re
 import stat
 import tokenize
 from bisect import bisect_right
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import accumulate
@@ -21,6 +22,7 @@ LARGEST = 64 << 20
 
 # Files of settings are smaller; and above this, what reads YAML takes minutes.
 LARGEST_SETTINGS = 16 << 20
+_LARGE_TEXT = 1 << 20
 
 # What ends a line for Python: fewer things than str.splitlines takes.
 LINE_END = re.compile(r"\r\n|\r|\n")
@@ -208,8 +210,8 @@ def lines_of(text: str) -> list[str]:
     return LINE_END.split(text) if "\r" in text else text.split("\n")
 
 
-def line_starts(data: bytes) -> list[int]:
-    """The offset of each line of ``data``.
+def line_starts(data: bytes) -> Sequence[int]:
+    """The offset of each line of ``data``; those of a large one in little memory.
 
     Lines end at ``\\n``, ``\\r\\n`` and ``\\r`` only, as they do for Python's
     tokenizer. After a final newline comes one more, empty line.
@@ -218,7 +220,11 @@ def line_starts(data: bytes) -> list[int]:
     starts = list(accumulate(map(len, lines), initial=0))
     if lines and not lines[-1].endswith((b"\n", b"\r")):
         starts.pop()
-    return starts
+    if len(data) <= _LARGE_TEXT:
+        return starts
+    from array import array
+
+    return array("Q", starts)
 
 
 def _declared(data: bytes) -> str:

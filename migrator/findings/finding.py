@@ -24,8 +24,7 @@ class Edit(NamedTuple):
     text: str
 
 
-@dataclass(frozen=True)
-class Fix:
+class Fix(NamedTuple):
     """What repairs a finding. All of its edits are made, or none.
 
     ``edits`` are about the input; they are empty where the fix only completes what another fix writes.
@@ -50,8 +49,7 @@ class Fix:
         return tuple(sorted({*self.edits, *self.imports}, key=lambda edit: (edit.start, edit.end)))
 
 
-@dataclass(frozen=True)
-class Finding:
+class Finding(NamedTuple):
     """One place that a rule matched.
 
     Lines and columns are 1-based, columns in characters; ``end_column`` is behind the last character. In a

@@ -6,7 +6,6 @@ The engine is loaded only where the cache does not know a file: most runs need n
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import cache
 from typing import Callable, NamedTuple, Optional
 
@@ -111,7 +110,7 @@ def _known(found: Optional[tuple[Finding, ...]], path: str) -> Optional[Checked]
     """What the cache knows of a file; the user may have spelled its path otherwise then."""
     if found is None:
         return None
-    return Checked(tuple(item if item.file == path else replace(item, file=path) for item in found))
+    return Checked(tuple(item if item.file == path else item._replace(file=path) for item in found))
 
 
 def _key(job: Job, content: bytes, project: bytes) -> bytes:

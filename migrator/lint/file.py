@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 from migrator.core.cells import placed
 from migrator.core.check import check
@@ -89,7 +88,7 @@ def _checked(job: Job, rules: Rules, item: Document, project: Project) -> Checke
     found.sort(key=lambda finding: (finding.line, finding.column, finding.code))
     path, every = job.target.path, rules.every
     return Checked(
-        tuple(replace(placed(item, each), file=path, rule=every[each.code].name) for each in found)
+        tuple(placed(item, each)._replace(file=path, rule=every[each.code].name) for each in found)
     )
 
 
@@ -134,7 +133,7 @@ def _with_needed_imports(found: list[Finding]) -> Iterable[Finding]:
             if not users:
                 continue
             least: Safety = "safe" if "safe" in users else "unsafe"
-            finding = replace(finding, fix=replace(finding.fix, safety=least))
+            finding = finding._replace(fix=finding.fix._replace(safety=least))
         yield finding
 
 
@@ -143,8 +142,8 @@ def _with_message(finding: Finding, lines: Lines) -> Finding:
     fix = finding.fix
     if fix is None:
         return finding
-    return replace(
-        finding, fix=replace(fix, message=_what_it_does(finding, fix, lines)) if fix.edits else None
+    return finding._replace(
+        fix=fix._replace(message=_what_it_does(finding, fix, lines)) if fix.edits else None
     )
 
 

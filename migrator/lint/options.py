@@ -296,7 +296,7 @@ def with_origin(options: Options, error: Exception) -> str:
 def counting(found: Iterable[Finding], options: Options) -> list[Finding]:
     """The findings that are grave enough, those of rules that are not to be fixed without their fixes."""
     return [
-        item if may_be_fixed(item, options) else replace(item, fix=None)
+        item if may_be_fixed(item, options) else item._replace(fix=None)
         for item in found
         if severity_at_least(item.severity, options.severity)
     ]

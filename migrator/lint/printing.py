@@ -9,8 +9,9 @@ import sys
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 from migrator.files.errors import shown
 from migrator.files.replacing import replace_file
@@ -53,18 +54,19 @@ def print_outcome(line: CommandLine, options: Options, outcome: Outcome, incompl
         summary=not line.quiet,
         complete=not (incomplete or line.add_noqa or line.write_baseline),
     )
-    stream = io.StringIO()
+    write = writer(options.output_format)
     if line.statistics:
-        _write_statistics(report, options, stream)
-    else:
-        writer(options.output_format)(report, stream)
-    text = stream.getvalue()
+        write = partial(_write_statistics, options.output_format)
     if line.output_file:
-        replace_file(Path(line.output_file), text.encode("utf-8", "backslashreplace"))
+        file = io.BytesIO()
+        stream = io.TextIOWrapper(file, "utf-8", "backslashreplace", newline="\n")
+        write(report, stream)
+        stream.flush()
+        replace_file(Path(line.output_file), file.getvalue())
     elif line.paths == ("-",) and (options.fix or options.fix_only):
-        sys.stderr.write(text)  # the standard output is the fixed text's
+        write(report, sys.stderr)  # the standard output is the fixed text's
     else:
-        sys.stdout.write(text)
+        write(report, sys.stdout)
         sys.stdout.flush()
     if not line.quiet and (options.output_format not in FOR_PEOPLE or line.output_file or line.statistics):
         for note in outcome.notes:
@@ -114,13 +116,13 @@ def print_bytes(data: bytes) -> None:
     sys.stdout.buffer.flush()
 
 
-def _write_statistics(report: LintReport, options: Options, stream: io.StringIO) -> None:
+def _write_statistics(output_format: str, report: LintReport, stream: TextIO) -> None:
     counts = Counter((item.code, item.rule) for item in report.findings)
     fixable = Counter(
         item.code for item in report.findings if item.fix and (report.unsafe_fixes or item.safely_fixable)
     )
     rows = sorted(counts.items(), key=lambda row: (-row[1], row[0]))
-    if options.output_format == "json":
+    if output_format == "json":
         keys = ("code", "name", "count", "fixable", "fixable_count")
         content = [
             dict(zip(keys, (code, name, count, fixable[code] > 0, fixable[code])))

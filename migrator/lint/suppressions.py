@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Callable, Optional
 
@@ -76,7 +76,7 @@ class Suppressions:
             for comment, code in hits:
                 comment.used.add(code)
             if not hits:
-                kept.append(replace(item, noqa_line=first))
+                kept.append(item._replace(noqa_line=first))
         return kept
 
     def unused(self, enabled: Collection[str], lines: Lines) -> Iterator[Finding]:

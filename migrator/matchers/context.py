@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from sys import intern
-from typing import Optional, cast
+from typing import NamedTuple, Optional, cast
 
 from migrator.api_support.versions import TorchVersion
 from migrator.files.lines import Lines
@@ -39,8 +39,7 @@ class FileContext:
         return value_of(self.index, node, self.elsewhere)
 
 
-@dataclass(frozen=True)
-class Match:
+class Match(NamedTuple):
     """A finding, and whether its fix needs ``import torch_npu`` where ``node`` is.
 
     ``claims`` is a span in which no other rule makes a fix when this one makes none.
@@ -82,10 +81,10 @@ def found(
     ``{api}`` in the rule's message and advice is replaced by the API's name.
     """
     index = context.index
-    start, end = span or index.span(node)
-    span = start, start + len(index.data[start:end].rstrip(b"\r\n"))
-    finding = replace(
-        finding_at(rule, index.lines, span, api, edits, message, advice, severity, safety),
+    start, end = span = span or index.span(node)
+    if index.data[end - 1 : end] in (b"\r", b"\n"):
+        span = start, start + len(index.data[start:end].rstrip(b"\r\n"))
+    finding = finding_at(rule, index.lines, span, api, edits, message, advice, severity, safety)._replace(
         status=rule.status if status is None else status,
         documents=documents,
         kernel=kernel,
@@ -116,7 +115,7 @@ def finding_at(
         *lines.ends(span),
         cast(Severity, severity or rule.severity),
         rule.name,
-        api,
+        intern(api),
         _filled(advice or rule.advice, api),
         Fix(tuple(edits), cast(Safety, safety or rule.fix)) if edits else None,
         span,
@@ -127,7 +126,7 @@ def finding_at(
 
 def _filled(text: str, api: str) -> str:
     # A thousand findings of one kind have one message.
-    return intern(text.replace("{api}", api)) if "{api}" in text else text
+    return intern(text.replace("{api}", api) if "{api}" in text else text)
 
 
 def instead_of(index: ModuleIndex, node: ast.AST, text: str) -> Edit:
@@ -147,4 +146,4 @@ def insertion(
     """The insertion of a statement beside ``node``."""
     item = found(context, rule, node, api=api, message=message, needs_npu=api == "torch_npu")
     fix = Fix((edit,), "safe", "INSERT")  # it is needed by changes that tell how safe they are
-    return replace(item, finding=replace(item.finding, fix=fix))
+    return item._replace(finding=item.finding._replace(fix=fix))

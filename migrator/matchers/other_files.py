@@ -149,7 +149,7 @@ def beside_python(notebook: Notebook) -> Result | None:
                 found.append(cell.number)
                 words.update(match.decode("ascii") for match in matches)
                 lines = find_lines(line) if notebook.is_python else ()  # who knows what R has for NPUs
-                findings += [replace(item, cell=cell.number, line=number, end_line=number) for item in lines]
+                findings += [item._replace(cell=cell.number, line=number, end_line=number) for item in lines]
     if not found:
         return None
     listed = ", ".join(sorted(words)[:4])

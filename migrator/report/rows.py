@@ -44,7 +44,7 @@ def row_of(file: str, finding: Finding) -> dict[str, Any]:
     fix = finding.fix
     first, last = finding.lines
     return {
-        **vars(finding),
+        **finding._asdict(),
         "file": file_of(file, finding),
         "line": first,
         "end_line": last,

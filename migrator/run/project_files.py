@@ -129,7 +129,7 @@ def _checked(work: _Work, settings: Settings, project: Project, admit: Admit, di
         skipped = skipped or _broken_cells(source, rules)
     # What goes between processes should be small: nobody makes these fixes again.
     findings = tuple(
-        replace(item, fix=replace(item.fix, edits=(), imports=())) if item.fix else item
+        item._replace(fix=item.fix._replace(edits=(), imports=())) if item.fix else item
         for item in (placed(source, finding) for finding in result.findings)
     )
     result = replace(result, name=name, text=None, findings=findings, skipped=skipped)

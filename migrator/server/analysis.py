@@ -135,7 +135,7 @@ def _carried(found: Iterable[Finding], old: list[str], new: list[str]) -> list[F
             continue
         if item.code != SYNTAX:
             line, end_line = item.line + moved, item.end_line + moved
-            kept.append(replace(item, line=line, end_line=end_line, fix=None, noqa_line=None))
+            kept.append(item._replace(line=line, end_line=end_line, fix=None, noqa_line=None))
     return kept
 
 

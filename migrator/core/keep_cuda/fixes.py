@@ -10,7 +10,6 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Optional
 
 from migrator.core.fix_guards import enclosing_fstring, guarded, without_fix
@@ -72,7 +71,7 @@ def _told(left: Match, edits: Sequence[Edit]) -> Match:
     else:
         what = _("Keep a copy of the file for machines with NPUs, without this.")
     advice = " ".join(filter(None, (what, left.finding.advice)))
-    return replace(left, finding=replace(left.finding, advice=advice))
+    return left._replace(finding=left.finding._replace(advice=advice))
 
 
 def _shared(context: FileContext, rule: Rule, item: Match) -> Match:
@@ -81,7 +80,7 @@ def _shared(context: FileContext, rule: Rule, item: Match) -> Match:
     edits = item.edits
     is_neutral = not any(_NPU_WORD.search(edit.text) for edit in edits)
     if (is_neutral and (rule.any_device or rule.kind == "name")) or rule.code == SPECIFY_DEVICE:
-        return replace(item, needs_npu=False)
+        return item._replace(needs_npu=False)
     is_import = isinstance(item.node, (ast.Import, ast.ImportFrom))
     if rule.kind == "name" and is_import:
         found = imported(context, item)
@@ -133,5 +132,5 @@ def _with_edits(item: Match, edits: list[Edit], needs_module: bool) -> Match:
     assert fix is not None
     ordered = tuple(sorted(edits, key=lambda edit: (edit.start, edit.end)))
     message = _("{message}; written for all devices", message=item.finding.message)
-    finding = replace(item.finding, message=message, fix=replace(fix, edits=ordered))
-    return replace(item, finding=finding, needs_npu=needs_module)
+    finding = item.finding._replace(message=message, fix=fix._replace(edits=ordered))
+    return item._replace(finding=finding, needs_npu=needs_module)

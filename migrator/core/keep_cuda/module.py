@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from dataclasses import replace
 
 from migrator.files.source import newline_of
 from migrator.findings.finding import Edit
@@ -36,7 +35,7 @@ def module_imports(context: FileContext, rule: Rule, needing: Sequence[ast.AST])
     """The imports of the module where nodes need it."""
     items = [insertion(context, rule, node, edit, api=NAME) for node, edit in _places(context, needing)]
     message = _("the module {name} has what differs between devices", name=NAME)
-    return [replace(item, finding=replace(item.finding, message=message)) for item in items]
+    return [item._replace(finding=item.finding._replace(message=message)) for item in items]
 
 
 def _places(context: FileContext, needing: Sequence[ast.AST]) -> list[tuple[ast.stmt, Edit]]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 from migrator.language import _
@@ -92,7 +92,7 @@ def _found(context: FileContext, rule: Rule, node: ast.AST, names: list[str], se
             sure = next((use for use in needing if surely_runs(index, use)), None)
             if sure is not None:
                 match = found(context, rule, node, api=", ".join(names), message=message)
-                return replace(match, node=sure)
+                return match._replace(node=sure)
         else:
             message += _("; the program continues if the import fails")
     return found(context, rule, node, api=", ".join(names), message=message, severity=severity)

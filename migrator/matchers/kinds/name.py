@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from sys import intern
 
 from migrator.api_support import npu_names
 from migrator.findings.finding import Edit
@@ -317,12 +318,12 @@ def _renaming(
         for node, before, after in zip(written, old[hidden:], new[hidden:]):
             if before != after:
                 end = index.end(node)
-                edits.append(Edit(end - len(before.encode()), end, after))
+                edits.append(Edit(end - len(before.encode()), end, intern(after)))
         return edits
     last = written[-1]
     if hidden == 1 and old[0] == new[0] and isinstance(root, ast.Name):
-        return [Edit(index.end(root), index.end(last), "." + ".".join(new[1:]))]
-    return [Edit(index.start(root), index.end(last), import_form(target))]
+        return [Edit(index.end(root), index.end(last), intern("." + ".".join(new[1:])))]
+    return [Edit(index.start(root), index.end(last), intern(import_form(target)))]
 
 
 def _moved_by_import(context: FileContext, rules: list[NameRule], base: str) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import replace
 
 from migrator.language import _
 from migrator.matchers.context import FileContext, Match, found, insertion
@@ -27,7 +26,7 @@ def find(context: FileContext, rule: Rule) -> Iterator[Match]:
             continue
         api = ", ".join(replaced)
         for place, edit in torch_npu_imports(index, [node], above=True):
-            yield replace(insertion(context, rule, place, edit, api=api), needs_npu=False)
+            yield insertion(context, rule, place, edit, api=api)._replace(needs_npu=False)
         if any(
             names_package(other, "torch_npu") and _is_below(index, other, node) for other in index.imports
         ):

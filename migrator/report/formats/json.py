@@ -11,9 +11,12 @@ from migrator.report.formats import LintReport
 
 
 def write(report: LintReport, stream: TextIO) -> None:
-    """One array of all findings."""
-    json.dump([as_dict(item, report) for item in report.findings], stream, indent=2)
-    stream.write("\n")
+    """One array of all findings, each written before the next one is made: there may be many."""
+    before = "[\n  "
+    for item in report.findings:
+        stream.write(before + json.dumps(as_dict(item, report), indent=2).replace("\n", "\n  "))
+        before = ",\n  "
+    stream.write("\n]\n" if report.findings else "[]\n")
 
 
 def as_dict(item: Finding, report: LintReport) -> dict[str, Any]:
